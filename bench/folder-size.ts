@@ -1,9 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unlessMissing } from '../src/process/system-error.js';
 
-/** Bytes of the files of a folder, those in its folders included. */
+/** Bytes of the files of a folder, those in its folders included; none where there is no such folder. */
 async function folderBytes(folder: string): Promise<number> {
-  const names = await readdir(folder, { recursive: true });
+  const names = (await unlessMissing(readdir(folder, { recursive: true }))) ?? [];
   // The database removes files while it works.
   const sizes = await Promise.all(
     names.map((name) =>
@@ -16,7 +17,7 @@ async function folderBytes(folder: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Bytes of a data folder's two stores. */
+/** Bytes of a data folder's two stores; a node that shares a log has no golden store. */
 export async function storeBytes(dataDir: string): Promise<{ readonly golden: number; readonly index: number; readonly total: number }> {
   const [golden, index] = await Promise.all([folderBytes(join(dataDir, 'golden')), folderBytes(join(dataDir, 'index'))]);
   return { golden, index, total: golden + index };

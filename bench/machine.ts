@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
 import { projectFolder } from './workshop.js';
 
@@ -38,4 +39,10 @@ export function describeMachine(args: readonly string[]): Machine {
     java: firstLine(process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/java` : 'java', ['-version']),
     load: loadavg()[0] ?? 0,
   };
+}
+
+/** The most memory that a process had resident, bytes; 0 once it is gone. */
+export async function peakBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1_024;
 }

@@ -5,6 +5,7 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureAssembling } from './cases/assembling.js';
+import { measureCluster } from './cases/cluster.js';
 import { measureHistory } from './cases/history.js';
 import { measureLeftBehind } from './cases/left-behind.js';
 import { measureListing } from './cases/listing.js';
@@ -27,7 +28,9 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, memory, turns, assemble, resume, watch, replay, page, which needs Chromium (comma between them)
+  --only CASES       of: read, ls, start, left, storage, history, memory, turns, assemble, resume, watch, replay, page, which needs Chromium,
+                     cluster, which starts PostgreSQL and Kafka, and writes CLUSTER_TRANSACTIONS (100,000) of them
+                     (comma between them); all but the last two unless told
   --report FILE      writes the figures into a report, between its marks if it has them
   --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
 
@@ -45,13 +48,16 @@ const CASES = [
   'replay',
   'history',
   'page',
+  'cluster',
 ] as const;
+/** What needs programs of its own, and is measured when it is named. */
+const NAMED_ONLY: ReadonlySet<string> = new Set(['page', 'cluster']);
 type Case = (typeof CASES)[number];
 
 const { values: flags } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: CASES.filter((name) => name !== 'page').join(',') },
+    only: { type: 'string', default: CASES.filter((name) => !NAMED_ONLY.has(name)).join(',') },
     report: { type: 'string' },
     'cpu-prof': { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -92,6 +98,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     watch: () => measureWatching(workshop),
     replay: () => measureReplaying(workshop),
     page: () => measurePage(workshop),
+    cluster: () => measureCluster(workshop),
   };
   const found: CaseResult[] = [];
   for (const name of CASES) if (only.has(name)) found.push(await table[name]());

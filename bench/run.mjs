@@ -23,7 +23,8 @@ if (!existsSync(join(bench, 'node_modules', '@modelcontextprotocol', 'server-fil
 run(process.execPath, [join(root, 'scripts', 'build.mjs')], root);
 
 await bundle({
-  entryPoints: ['bench/main.ts', 'bench/watching-process.ts'],
+  entryPoints: ['bench/main.ts', 'bench/watching-process.ts', 'bench/cluster/reading-process.ts'],
+  entryNames: '[name]',
   outdir: 'bench/dist',
   sourcemap: 'linked',
   external: ['@vscode/ripgrep', 'playwright-core'],

@@ -3,6 +3,8 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ContextClient, ensureNode, localFilesystemId, type NodeHandle, stopNode } from '../src/index.js';
+import type { SharedLog } from '../src/node/shared-log.js';
+import { defined } from '../src/values/defined.js';
 import type { Sizes } from './sizes.js';
 import { type Launch, StdioServer } from './stdio-server.js';
 
@@ -24,6 +26,8 @@ export class Workshop {
   readonly #scratch: string;
   readonly #cpuProfiles: string | undefined;
   readonly #dataDirs = new Set<string>();
+  /** Data folders of nodes that share a log: these know it themselves. */
+  readonly #sharing = new Set<string>();
   readonly #closers: (() => Promise<unknown>)[] = [];
 
   private constructor(scratch: string, sizes: Sizes, tell: (message: string) => void, cpuProfiles: string | undefined) {
@@ -48,11 +52,14 @@ export class Workshop {
     return dir;
   }
 
-  /** The node of a data folder on the profile that users get. */
-  async node(dataDir: string): Promise<NodeHandle> {
+  /** The node of a data folder on the profile that users get; one that shares a log where that is named, with its index from a checkpoint where one is. */
+  async node(dataDir: string, { log, restoreFrom }: { readonly log?: SharedLog; readonly restoreFrom?: string } = {}): Promise<NodeHandle> {
+    if (log !== undefined) this.#sharing.add(dataDir);
     const node = await ensureNode({
       dataDir,
-      profile: 'rocksdb',
+      profile: log?.profile ?? 'rocksdb',
+      ...defined({ log, restoreFrom }),
+      readyTimeoutMs: 3_600_000,
       cacheDir: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest'),
       onProgress: this.tell,
     });
@@ -75,7 +82,8 @@ export class Workshop {
   /** Our server on the node of a data folder; without a session's name it makes a new one. */
   ours(dataDir: string, session: string | undefined, flags: readonly string[] = []): StdioServer {
     const profiling = this.#cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${this.#cpuProfiles}`];
-    const command = [join(projectFolder, 'dist', 'cli.js'), 'mcp', '--root', this.files, '--data', dataDir, '--profile', 'rocksdb'];
+    const command = [join(projectFolder, 'dist', 'cli.js'), 'mcp', '--root', this.files, '--data', dataDir];
+    if (!this.#sharing.has(dataDir)) command.push('--profile', 'rocksdb');
     return this.#start({
       args: [...profiling, ...command, ...(session === undefined ? [] : ['--session', session]), ...flags],
       cwd: this.files,

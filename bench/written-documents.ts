@@ -5,7 +5,7 @@ import type { NodeAddress } from '../src/xtdb/address.js';
 import { type StoredDocument, toDocument } from '../src/xtdb/documents.js';
 import { XtdbHttp } from '../src/xtdb/http.js';
 import { encodeTransaction, readReceipt, type TxOp } from '../src/xtdb/transactions.js';
-import { XtdbClient } from '../src/xtdb/xtdb-client.js';
+import { XtdbClient, type XtdbClientOptions } from '../src/xtdb/xtdb-client.js';
 import { type Answer, callOf } from './stdio-server.js';
 
 /** One transaction of the log: what it put. */
@@ -20,8 +20,8 @@ export interface WrittenTransaction {
 export class LogClient extends XtdbClient {
   readonly #log: XtdbHttp;
 
-  constructor(address: NodeAddress | (() => Promise<NodeAddress>)) {
-    super(address);
+  constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: XtdbClientOptions = {}) {
+    super(address, options);
     this.#log = new XtdbHttp(address, { connections: 1, maxRequestBytes: 1024, maxAnswerBytes: 1024 ** 3 });
   }
 

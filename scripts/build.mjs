@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { buildPage, buildPageOfFiles } from './build-page.mjs';
 import { bundle, projectRoot as root } from './bundle.mjs';
 
@@ -16,6 +16,8 @@ const entries = {
   lab: 'scripts/lab.ts',
   'replay-corpus': 'scripts/replay-corpus.ts',
   'deliver-journals': 'src/host/deliver-journals.ts',
+  'bucket-store': 'src/node/bucket-store.ts',
+  's3-requests': 'src/node/s3-requests.ts',
   sidecar: 'src/extensions/sidecar/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
   opencode: 'src/extensions/opencode/opencode-plugin.ts',
@@ -46,11 +48,17 @@ const withoutHttp2 = {
   },
 };
 
-/** Delivering what dead processes left takes a client, which no answer needs: it is loaded from the bundles that the other entries share. */
-const deliveryShared = {
-  name: 'delivery-shared',
+/**
+ * What no answer needs is loaded from the bundles that the other entries share: delivering what dead processes left takes a client, and a checkpoint in a bucket
+ * its requests.
+ */
+const sharedWithEntries = {
+  name: 'shared-with-entries',
   setup(build) {
-    build.onResolve({ filter: /\/deliver-journals\.js$/ }, () => ({ path: '../deliver-journals.js', external: true }));
+    build.onResolve({ filter: /\/(deliver-journals|bucket-store|s3-requests)\.js$/ }, ({ path }) => ({
+      path: `../${basename(path)}`,
+      external: true,
+    }));
   },
 };
 
@@ -74,7 +82,7 @@ for (const verb of verbs) {
     // Names stay, for stack traces and for what is looked up by name.
     minifyWhitespace: true,
     minifySyntax: true,
-    plugins: [deliveryShared, withoutHttp2],
+    plugins: [sharedWithEntries, withoutHttp2],
   });
 }
 const { first, all } = await buildPage(join(draft, 'web'));

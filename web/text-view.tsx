@@ -24,17 +24,32 @@ export function Runs({ text }: { readonly text: string }) {
   );
 }
 
+interface TextViewProps {
+  readonly text: string;
+  readonly label: string;
+  /** Where the number of a line leads to, by what stands in it. */
+  readonly lineHref?: (line: string) => string;
+}
+
 /** A recorded text with the numbers of its lines; long ones scroll by themselves, and only what is seen of them exists. */
-export function TextView({ text, label }: { readonly text: string; readonly label: string }) {
+export function TextView({ text, label, lineHref }: TextViewProps) {
   const rows = useMemo(() => textRows(text), [text]);
   const row = (i: number) => {
     const { line, from, to, goesOn } = rows[i] ?? { line: 0, from: 0, to: 0, goesOn: false };
+    const shown = text.slice(from, to);
+    const isLink = lineHref !== undefined && !goesOn && shown.trim() !== '';
     return (
       <div class="text-row">
-        <span class="gutter" aria-hidden="true">
-          {goesOn ? '↪' : line}
-        </span>
-        <Runs text={text.slice(from, to)} />
+        {isLink ? (
+          <a class="gutter" href={lineHref(shown.trim())} aria-label={`In which contexts line ${line} stood`}>
+            {line}
+          </a>
+        ) : (
+          <span class="gutter" aria-hidden="true">
+            {goesOn ? '↪' : line}
+          </span>
+        )}
+        <Runs text={shown} />
       </div>
     );
   };

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { ContextClient, localFilesystemId, type NodeHandle } from '../../src/index.js';
 import { openBrowser } from '../../test/page/chromium.js';
+import { peakBytes } from '../machine.js';
 import { median, quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';
 import { projectFolder, type Workshop } from '../workshop.js';
@@ -90,6 +92,29 @@ async function makeColumns(client: ContextClient, id: string, columns: number): 
   await client.backpressure(0, 300_000);
 }
 
+/** What writing a session as one page takes: seconds, the size of the file, and the most memory that the process held. */
+async function exportedPage(
+  workshop: Workshop,
+  { dataDir, session, to }: { readonly dataDir: string; readonly session: string; readonly to: string },
+): Promise<{ readonly seconds: number; readonly bytes: number; readonly resident: number }> {
+  const cli = join(projectFolder, 'dist', 'cli.js');
+  const began = performance.now();
+  const child = spawn(process.execPath, [cli, 'export', session, '--html', to, '--data', dataDir], {
+    stdio: 'ignore',
+    cwd: workshop.files,
+  });
+  const ended = once(child, 'exit');
+  let resident = 0;
+  const look = async (): Promise<void> => {
+    resident = Math.max(resident, await peakBytes(child.pid ?? 0));
+  };
+  const looking = setInterval(() => void look(), 50);
+  const [code] = (await ended) as [number | null];
+  clearInterval(looking);
+  if (code !== 0) throw new Error(`palimpsest export ended with ${code}`);
+  return { seconds: (performance.now() - began) / 1_000, bytes: (await stat(to)).size, resident };
+}
+
 /** What of a page's own globals is used there. */
 interface PageGlobals {
   readonly document: { querySelector(selector: string): ScrolledBox | null; readonly body: { readonly innerText: string } };
@@ -165,7 +190,7 @@ function scrolled([selector, ms]: readonly [string, number]): Promise<readonly n
 
 /**
  * The review page in Chromium, on the sizes that issue 18 names: the first view of a session of a thousand turns with its contexts, the views after it, scrolling ten
- * thousand calls, and a recording of 100 MB. The node and the server run already; each first view is that of a browser that has nothing of the page.
+ * thousand calls, and a recording of 100 MB; and what the same session takes as one file. The node and the server run already; each first view is that of a browser that has nothing of the page.
  */
 export async function measurePage(workshop: Workshop): Promise<CaseResult> {
   const { turns, rounds } = workshop.sizes.history;
@@ -187,6 +212,9 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
   workshop.tell(`a session of ${calls} calls`);
   await makeColumns(client, 'bench-page-calls', calls);
   await client.close();
+
+  workshop.tell(`a page in a file, of ${turns} turns`);
+  const written = await exportedPage(workshop, { dataDir, session: 'bench-page-turns', to: join(dataDir, 'turns.html') });
 
   const server = await startServer(workshop, dataDir);
   const browser = await openBrowser();
@@ -233,8 +261,18 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
             { name: 'a frame at most, of 95 in 100', value: quantile(frames, 0.95), unit: 'ms' },
           ],
         },
+        {
+          kind: 'counted',
+          title: `export --html of ${turns} turns`,
+          rows: [
+            { name: 'written in', value: written.seconds, unit: 's' },
+            { name: 'the file', value: written.bytes / 1_048_576, unit: 'MiB' },
+            { name: 'the most memory of the process', value: written.resident / 1_048_576, unit: 'MiB' },
+          ],
+        },
       ],
       goals: [
+        { what: `export --html of ${turns} turns`, measured: written.seconds, bar: 60, unit: 's' },
         { what: `first view of a session of ${turns} turns`, measured: first, bar: 1_000, unit: 'ms' },
         { what: 'the slowest later view, median', measured: slowest, bar: 200, unit: 'ms' },
         { what: 'a recording of 100 MB opens', measured: opened, bar: 1_500, unit: 'ms' },

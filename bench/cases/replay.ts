@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseReplayConfig } from '../../src/lab/replay/replay-config.js';
 import { openReplayDatabase } from '../../src/lab/replay/replay-database.js';
 import { replayFile } from '../../src/lab/report/replay-file.js';
+import { peakBytes } from '../machine.js';
 import { median } from '../quantile.js';
 import { makeRecording } from '../recordings.js';
 import type { CaseResult } from '../results.js';
@@ -73,12 +74,6 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
 }
 
 const LOOK_EVERY_MS = 100;
-
-/** The most memory that a process had resident, bytes; 0 once it is gone. */
-async function peakBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1_024;
-}
 
 /** How much the peak rose for each step once everything has warmed up, kB. */
 function risePerStep(seen: readonly { readonly steps: number; readonly peak: number }[]): number {

@@ -1,4 +1,6 @@
 import { stopNode } from '../../src/index.js';
+import type { SharedLog } from '../../src/node/shared-log.js';
+import { defined } from '../../src/values/defined.js';
 import { makeProject, settleDisk } from '../fixtures.js';
 import { storeBytes } from '../folder-size.js';
 import type { CaseResult } from '../results.js';
@@ -10,7 +12,7 @@ import { LogClient, type WrittenTransaction, writtenAfter } from '../written-doc
 const STEP_BYTES = 12 * 1_024;
 
 /** What the log holds: texts counted once each, and how many steps. */
-function contentOf(transactions: readonly WrittenTransaction[]): {
+export function contentOf(transactions: readonly WrittenTransaction[]): {
   readonly bytes: number;
   readonly steps: number;
   readonly puts: number;
@@ -36,21 +38,28 @@ function contentOf(transactions: readonly WrittenTransaction[]): {
   return { bytes, steps, puts };
 }
 
-async function runScript(workshop: Workshop, dataDir: string): Promise<readonly WrittenTransaction[]> {
+/** Has the scripted session written by the node of a data folder, and gives what its transactions put. */
+export async function runScript(
+  workshop: Workshop,
+  dataDir: string,
+  { calls, log }: { readonly calls: number; readonly log?: SharedLog },
+): Promise<readonly WrittenTransaction[]> {
   const folders = await makeProject(`${workshop.files}/stored`);
   settleDisk();
-  const node = await workshop.node(dataDir);
-  const client = await workshop.client(node, dataDir);
-  const session = await client.openSession({ id: 'bench-stored' });
-  const context = { client, session, signal: new AbortController().signal };
-  for (const action of script(folders, workshop.sizes.sessionCalls)) {
-    if (action.kind === 'message') await session.reportMessage({ role: action.role, text: action.text });
-    else await runTool(action.tool, action.args, context);
-  }
-  await client.close();
+  const node = await workshop.node(dataDir, defined({ log }));
   const xtdb = new LogClient(node.address);
   try {
-    return await writtenAfter(xtdb, undefined);
+    // The first transaction of a shared log says which one it is.
+    const before = await xtdb.latestSubmittedTx();
+    const client = await workshop.client(node, dataDir);
+    const session = await client.openSession({ id: 'bench-stored' });
+    const context = { client, session, signal: new AbortController().signal };
+    for (const action of script(folders, calls)) {
+      if (action.kind === 'message') await session.reportMessage({ role: action.role, text: action.text });
+      else await runTool(action.tool, action.args, context);
+    }
+    await client.close();
+    return await writtenAfter(xtdb, before);
   } finally {
     await xtdb.close();
     await node.release();
@@ -62,7 +71,7 @@ export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
   const { sessionCalls } = workshop.sizes;
   workshop.tell(`storage of a session of ${sessionCalls} calls`);
   const dataDir = workshop.dataDir('stored-data');
-  const { bytes, steps, puts } = contentOf(await runScript(workshop, dataDir));
+  const { bytes, steps, puts } = contentOf(await runScript(workshop, dataDir, { calls: sessionCalls }));
   await stopNode(dataDir);
   const stopped = await storeBytes(dataDir);
   // Opening a store makes files of what so far was only in its write-ahead log.

@@ -20,6 +20,8 @@ export type BundleErrorCode =
   | 'malformed'
   /** It is larger than it says, or than is taken in. */
   | 'too-large'
+  /** No import of the session was cut short where it could be gone on with. */
+  | 'nothing-to-finish'
   /** The database holds something else in the place of what it brings. */
   | 'conflict';
 

@@ -2,8 +2,10 @@ import * as z from 'zod';
 import { type Json, unboundedJson } from '../objects/canonical-json.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** The version of the format that is written; every earlier one is read. */
-export const BUNDLE_VERSION = 1;
+/** The newest version of the format: that of bundles in which something was masked; every earlier one is read. */
+export const BUNDLE_VERSION = 2;
+/** The version of every other bundle. */
+export const WHOLE_VERSION = 1;
 /** What the first line calls the format. */
 export const BUNDLE_FORMAT = 'palimpsest-bundle';
 
@@ -28,6 +30,18 @@ const header = z.strictObject({
   documents: count.describe('Versions of objects and parts, without texts'),
 });
 
+/** What was masked before a bundle was written; it says nothing of what. */
+export const redacted = z.strictObject({
+  rules: z
+    .strictObject({ session: count, texts: count, patterns: count })
+    .describe('How many rules said so: of the session, texts and patterns of a file; secrets of known forms are masked always'),
+  versions: count.describe('Of files, calls and prompts'),
+  steps: count,
+  contexts: count.describe('Rendered anew out of what is left; they are marked'),
+  records: count,
+  names: count.describe('Of files and calls'),
+});
+
 const manifest = z.strictObject({
   texts: count.describe('Parts of texts'),
   documents: count,
@@ -36,6 +50,7 @@ const manifest = z.strictObject({
     .strictObject({ file: count, toolcall: count, chat: count, system_prompt: count, session: count })
     .describe('Versions, by type'),
   parts: z.strictObject({ step: count, snapshot: count, assembly: count, record: count }),
+  redacted: redacted.optional().describe('Present where something was masked before the bundle was written'),
   bytes: count.describe('Of all lines before this one, with their line ends'),
   sha256: z
     .string()

@@ -26,7 +26,7 @@ const quoted = (document: StoredDocument): string => JSON.stringify(document['xt
 const ownerIn = (document: StoredDocument): string => String(document['xt/id']).slice(String(document.type).length + 1);
 
 /** A session's state after some of the steps; asked for in their order. */
-class Fold {
+export class Fold {
   readonly #steps: readonly Step[];
   #state: SessionState;
 

@@ -1,5 +1,6 @@
 import { HistoryError } from '../history/rebuild/history-error.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
+import type { ShownAhead } from '../objects/assembly-proof.js';
 import { type SessionId, sessionObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
 import { StoreError } from '../store/errors.js';
@@ -87,8 +88,42 @@ function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins)
 }
 
 /**
+ * Of versions that contexts showed before the database had them (decision 0010), those that came to it after the last of the session: of each the first place, where none is held.
+ */
+async function shownPlaces(
+  present: Timeline['present'],
+  {
+    session,
+    last,
+    places,
+    isHeld,
+  }: {
+    readonly session: SessionId;
+    readonly last: number;
+    readonly places: readonly DocumentPlace[];
+    readonly isHeld: (place: DocumentPlace) => boolean;
+  },
+): Promise<readonly DocumentPlace[]> {
+  const later = new Set(places.flatMap((place) => (isHeld(place) ? [] : [place.id])));
+  if (later.size === 0) return [];
+  const proofs = await present.assemblies(session, { last, onDamaged: () => undefined });
+  const shown = new Map<string, ShownAhead>();
+  for (const one of proofs.flatMap(({ ahead = [] }) => ahead))
+    if (later.has(one.id)) shown.set(`${one.id} ${one.object_hash} ${one.gone ?? false}`, one);
+  const found: DocumentPlace[] = [];
+  for (const { id, object_hash, gone } of shown.values()) {
+    const own = places.filter((place) => place.id === id).sort((a, b) => a.txId - b.txId);
+    const documents = await present.documents.at(own);
+    const same = own.filter((_, i) => documents[i]?.object_hash === object_hash && documents[i]?.gone === gone);
+    const [first] = same.some(isHeld) ? [] : same;
+    if (first !== undefined) found.push(first);
+  }
+  return found;
+}
+
+/**
  * Finds everything that a session is made of up to a step, the last one if left out: every version of its heads, steps, calls and files, what was kept of its contexts, and the same of the
- * sessions that it was forked from, as far as it shares them. What the database learned of files after the last of it is left out. Only places are held, no documents.
+ * sessions that it was forked from, as far as it shares them. What the database learned of files after the last of it is left out, but for what one of its contexts showed already. Only places are held, no documents.
  * @throws {HistoryError} `not-yet` – the step belongs to the session that it was forked from
  * @throws {StoreError} `missing-part`
  * @throws {XtdbError}
@@ -140,11 +175,11 @@ export async function collectSession(
   const lost = [...objectsOf(steps)].find((id) => !there.has(id));
   if (lost !== undefined)
     throw new StoreError('missing-part', `session ${session} has ${JSON.stringify(lost)}, which the database does not hold`);
-  for (const place of objects) {
-    const isOfImport = origins.of.has(keyOf(place.id, place.validTime.getTime()));
-    // What else the database knew of a file when the session came is nothing that the session had.
-    if (isOfImport || (place.txId > imported && place.txId <= lastOwn)) held.push(place);
-  }
+  // What else the database knew of a file when the session came is nothing that the session had.
+  const isHeld = ({ id, validTime, txId }: DocumentPlace): boolean =>
+    origins.of.has(keyOf(id, validTime.getTime())) || (txId > imported && txId <= lastOwn);
+  for (const place of objects) if (isHeld(place)) held.push(place);
+  for (const place of await shownPlaces(present, { session, last, places: objects, isHeld })) held.push(place);
   return {
     session,
     turn: steps.at(-1)?.turn ?? 0,

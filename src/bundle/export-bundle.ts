@@ -2,13 +2,17 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createGzip } from 'node:zlib';
 import type { Timeline } from '../history/rebuild/timeline.js';
-import type { SessionId } from '../objects/ids.js';
+import type { SessionId, Sha256 } from '../objects/ids.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
+import { textParts } from '../store/texts.js';
+import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
-import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleManifest, bundleLine } from './bundle-lines.js';
+import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleManifest, bundleLine, redacted, WHOLE_VERSION } from './bundle-lines.js';
 import { type CollectedSession, type CollectedTransaction, collectSession, numberOf } from './collect-session.js';
-import { neededTexts } from './needed-texts.js';
+import type { BundleMask } from './masked-names.js';
+import { type NeededText, neededTexts } from './needed-texts.js';
+import { mergedCounts, type RedactedSession, redactSession } from './redact-session.js';
 import { writeBundleFile } from './write-bundle-file.js';
 
 /** What was written. */
@@ -78,7 +82,7 @@ class Written {
   }
 
   /** What the last line says. */
-  manifest(): BundleManifest {
+  manifest(redacted: BundleManifest['redacted']): BundleManifest {
     const { step, snapshot, assembly, record, ...objects } = this.#counts;
     const documents = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
     return {
@@ -87,6 +91,7 @@ class Written {
       transactions: this.#transactions,
       objects,
       parts: { step, snapshot, assembly, record },
+      ...defined({ redacted }),
       bytes: this.#bytes,
       sha256: this.#digest.digest('hex'),
     };
@@ -96,13 +101,45 @@ class Written {
 const byPlace = (a: DocumentPlace, b: DocumentPlace): number =>
   a.id === b.id ? a.validTime.getTime() - b.validTime.getTime() || a.txId - b.txId : a.id < b.id ? -1 : 1;
 
+/** A text that stands before its transaction; with what it says where the database does not hold it. */
+type WrittenText = Omit<NeededText, 'hash'> & { readonly hash: string; readonly text?: string };
+
+/** What is written of a session. */
+interface Source {
+  readonly documents: SessionDocuments;
+  readonly collected: CollectedSession;
+  readonly redaction: RedactedSession | undefined;
+  readonly version: number;
+}
+
+/** A document as it is written, and the texts that it needs. */
+interface WrittenDocument {
+  readonly document: StoredDocument;
+  readonly texts: readonly WrittenText[];
+  readonly validTime: Date;
+}
+
+const byName = (a: WrittenDocument, b: WrittenDocument): number => {
+  const [one, other] = [a.document['xt/id'], b.document['xt/id']];
+  return one === other ? a.validTime.getTime() - b.validTime.getTime() : one < other ? -1 : 1;
+};
+
+async function writtenDocument(document: StoredDocument, { collected, redaction }: Source): Promise<Omit<WrittenDocument, 'validTime'>> {
+  const masked = await redaction?.document(document);
+  return {
+    document: portable(masked?.document ?? document, collected),
+    texts: masked?.texts.map((text) => ({ ...text, isRequired: true })) ?? neededTexts(document),
+  };
+}
+
 /** The lines of a bundle, without the last one. Holds a few hundred documents at once, and the hashes of the texts that were written. */
-async function* linesOf(documents: SessionDocuments, collected: CollectedSession, written: Written): AsyncGenerator<string> {
+async function* linesOf(source: Source, written: Written): AsyncGenerator<string> {
+  const { documents, collected, version } = source;
   const { session, turn, step, sessions, transactions } = collected;
   const count = transactions.reduce((sum, { places }) => sum + places.length, 0);
   const head = {
     format: BUNDLE_FORMAT,
-    version: BUNDLE_VERSION,
+    version,
     session,
     turn,
     step,
@@ -118,13 +155,19 @@ async function* linesOf(documents: SessionDocuments, collected: CollectedSession
     const found = await documents.at(places);
     let at = 0;
     for (const { tx, time, places: own } of group) {
-      const puts = found.slice(at, at + own.length);
-      const wanted = new Map(puts.flatMap((document) => neededTexts(document)).map((text) => [text.hash, text]));
-      for (const { hash, isRequired, isMessage } of [...wanted.values()].sort((a, b) => (a.hash < b.hash ? -1 : 1))) {
+      const puts: WrittenDocument[] = [];
+      for (const [i, document] of found.slice(at, at + own.length).entries()) {
+        const { validTime } = places[at + i] as DocumentPlace;
+        puts.push({ ...(await writtenDocument(document, source)), validTime });
+      }
+      // What is masked may be called otherwise.
+      if (source.redaction !== undefined) puts.sort(byName);
+      const wanted = new Map(puts.flatMap(({ texts }) => texts).map((text) => [text.hash, text]));
+      for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) => (a.hash < b.hash ? -1 : 1))) {
         // A message is checked with its text at hand.
         if (known.has(hash) && !isMessage) continue;
         known.add(hash);
-        const parts = await documents.textParts(hash);
+        const parts = text === undefined ? await documents.textParts(hash as Sha256) : textParts(text, hash as Sha256);
         if (parts.length === 0 && isRequired)
           throw new BundleError(
             'malformed',
@@ -134,13 +177,31 @@ async function* linesOf(documents: SessionDocuments, collected: CollectedSession
       }
       number += 1;
       yield written.line({ transaction: { number, tx, time: time.toISOString() } }, 'transaction');
-      for (const [i, document] of puts.entries()) {
-        const valid = (places[at + i] as DocumentPlace).validTime.toISOString();
-        yield written.line({ put: portable(document, collected), valid }, document.type as DocumentType);
+      for (const { document, validTime } of puts) {
+        const valid = validTime.toISOString();
+        yield written.line({ put: document, valid }, document.type as DocumentType);
       }
       at += own.length;
     }
   }
+}
+
+/** What is written of which session. */
+export interface WantedBundle {
+  readonly session: SessionId;
+  /** The last step; that of the session if left out. */
+  readonly upto?: number | undefined;
+  /** What is hidden in it; nothing if left out. */
+  readonly mask?: BundleMask | undefined;
+}
+
+/** What was masked before a session came into this database. */
+async function maskedBefore(documents: SessionDocuments, sessions: readonly SessionId[]): Promise<BundleManifest['redacted']> {
+  for (const session of sessions) {
+    const state = await documents.importOf(session);
+    if (state?.redacted !== undefined) return redacted.parse(state.redacted);
+  }
+  return undefined;
 }
 
 /** A bundle that is being made. */
@@ -156,23 +217,26 @@ export interface MadeBundle {
 
 /**
  * Makes the bundle of a session up to a step, the last one if left out.
+ * @throws {BundleError} `redacted`
  * @throws {HistoryError} `not-yet`
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
-export async function makeBundle(
-  timeline: Timeline,
-  { session, upto }: { readonly session: SessionId; readonly upto?: number | undefined },
-): Promise<MadeBundle> {
+export async function makeBundle(timeline: Timeline, { session, upto, mask }: WantedBundle): Promise<MadeBundle> {
   const { present } = timeline;
   const steps = (await timeline.steps(session)).slice(0, upto);
-  const collected = await collectSession({ present, steps }, session);
+  const whole = await collectSession({ present, steps }, session);
+  const before = await maskedBefore(present.documents, whole.sessions);
+  const redaction = mask === undefined ? undefined : await redactSession(timeline, { collected: whole, steps, mask });
+  const counts = mergedCounts(before, redaction?.counts);
+  const collected = redaction?.collected ?? whole;
   const { turn, step } = collected;
   let manifest: BundleManifest | undefined;
   async function* lines(): AsyncGenerator<string> {
     const written = new Written();
-    yield* linesOf(present.documents, collected, written);
-    manifest = written.manifest();
+    const version = counts === undefined ? WHOLE_VERSION : BUNDLE_VERSION;
+    yield* linesOf({ documents: present.documents, collected, redaction, version }, written);
+    manifest = written.manifest(counts);
     yield bundleLine({ manifest });
   }
   return {
@@ -189,18 +253,18 @@ export async function makeBundle(
 /**
  * Writes a session as one file that any database can take in: everything up to a step, the last one if left out. The same session gives the same bytes. The file appears whole, for its user alone, and never over
  * another one.
- * @throws {BundleError} `file-exists`, `unusable-file`
+ * @throws {BundleError} `file-exists`, `unusable-file`, `redacted`
  * @throws {HistoryError} `not-yet`
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
 export async function exportBundle(
   timeline: Timeline,
-  { session, file, upto }: { readonly session: SessionId; readonly file: string; readonly upto?: number | undefined },
+  { file, ...wanted }: WantedBundle & { readonly file: string },
 ): Promise<WrittenBundle> {
   const path = resolve(file);
-  const bundle = await makeBundle(timeline, { session, upto });
+  const bundle = await makeBundle(timeline, wanted);
   await writeBundleFile(path, bundle.lines(), [createGzip({ level: 6 })]);
-  const { turn, step, manifest } = bundle;
+  const { session, turn, step, manifest } = bundle;
   return { file: path, session, turn, step, manifest: manifest as BundleManifest };
 }

@@ -67,16 +67,11 @@ function checkFiles({ transactions, contexts, knownFrom }: CheckedBundle, elsewh
   }
 }
 
-/**
- * Compares a checked bundle with what a database holds. What it holds in the same form counts as there.
- * @throws {BundleError} `conflict`
- */
-export async function compareWithDatabase(
-  bundle: CheckedBundle,
-  documents: SessionDocuments,
-  ofThisImport: ReadonlySet<string>,
-): Promise<HeldVersions> {
-  const puts = bundle.transactions.flatMap((transaction) => transaction.puts);
+/** Which of some versions a database holds, whatever else it holds. */
+export async function heldVersions(
+  puts: readonly CheckedPut[],
+  { documents, sessions }: { readonly documents: SessionDocuments; readonly sessions: readonly string[] },
+) {
   const ids = [...new Set(puts.map(({ id }) => id))];
   const known = new Set((await documents.newest(ids)).keys());
   const types = new Map(puts.map(({ id, type }) => [id, type]));
@@ -86,12 +81,28 @@ export async function compareWithDatabase(
   const isThere = ({ id, type, validTime, sha256 }: CheckedPut): boolean =>
     type === 'assembly' ? known.has(id) : here.get(id)?.get(validTime) === sha256;
   const missing = puts.filter((put) => !isThere(put));
+  const newSessions = sessions.filter((session) => !known.has(sessionObjectId(session as never)));
+  const held: HeldVersions = { isThere, isKnown: (id) => known.has(id), isAll: missing.length === 0, newSessions };
+  return { held, missing, here, types };
+}
+
+/**
+ * Compares a checked bundle with what a database holds. What it holds in the same form counts as there.
+ * @throws {BundleError} `conflict`
+ */
+export async function compareWithDatabase(
+  bundle: CheckedBundle,
+  documents: SessionDocuments,
+  ofThisImport: ReadonlySet<string>,
+): Promise<HeldVersions> {
+  const { sessions } = bundle.header;
+  const puts = bundle.transactions.flatMap((transaction) => transaction.puts);
+  const { held, missing, here, types } = await heldVersions(puts, { documents, sessions });
   const other = missing.find(({ id, type, validTime }) => here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall'));
   if (other !== undefined) throw conflict(`the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle`);
-  const newSessions = bundle.header.sessions.filter((session) => !known.has(sessionObjectId(session as never)));
   const isResumed = ofThisImport.size > 0;
-  for (const session of bundle.header.sessions) {
-    const lacking = isResumed || newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
+  for (const session of sessions) {
+    const lacking = isResumed || held.newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
     if (lacking !== undefined)
       throw conflict(
         `the database holds session ${session} already, and not as the bundle has it: ${JSON.stringify(lacking.id)} is another one or missing`,
@@ -103,7 +114,7 @@ export async function compareWithDatabase(
     if (types.get(id) === 'file' && times.length > 0) elsewhere.set(id, times);
   }
   if (missing.length > 0) checkFiles(bundle, elsewhere);
-  return { isThere, isKnown: (id) => known.has(id), isAll: missing.length === 0, newSessions };
+  return held;
 }
 
 /** How versions of an import are told from others. */

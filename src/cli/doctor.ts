@@ -125,7 +125,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
   ]);
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
-  const [inspected, asked] = await Promise.all([inspectDataFolder(dataDir), askNodes(settings)]);
+  const [inspected, asked] = await Promise.all([inspectDataFolder(dataDir, process.env), askNodes(settings)]);
   const now = Date.now();
   const findings = findingsOf(inspected, now, asked);
   const { node, own, remote, loops, formatTrouble } = inspected;

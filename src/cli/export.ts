@@ -1,9 +1,14 @@
 import { Argument, Command, Option } from 'commander';
-import type { ValueMask } from '../http/mask-answers.js';
+import type { BundleMask } from '../bundle/masked-names.js';
 import { defined } from '../values/defined.js';
 import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
 import type { ReviewedSession } from './review/session-answer.js';
+
+/** What hides texts, and the shortest of the words that it hides. */
+interface ExportMask extends BundleMask {
+  readonly shortest: number;
+}
 
 /** What is to be exported, and where to. */
 export interface AskedExport extends ReviewedSession {
@@ -13,7 +18,7 @@ export interface AskedExport extends ReviewedSession {
   /** Whether what was redacted may go with it. */
   readonly withRedacted: boolean;
   /** Hides what rules say in every text; undefined where nothing is to be hidden. */
-  readonly mask: ValueMask | undefined;
+  readonly mask: ExportMask | undefined;
   /** The folder of the page for files, as it was built. */
   readonly web: string;
 }
@@ -31,17 +36,28 @@ interface ExportFormat {
 }
 
 /** Refuses a session of which something may not be shown: a bundle holds all of it, since ids and proofs cover every byte. */
-async function requireUnredacted({ timeline: { present }, session, withRedacted, mask }: AskedExport): Promise<void> {
+async function requireUnredacted({ timeline, session, withRedacted, mask }: AskedExport): Promise<void> {
   if (withRedacted || mask !== undefined) return;
-  const [{ redactionRules }, { BundleError }] = await Promise.all([
-    import('../interop/agent-context/redaction.js'),
+  const [{ hiddenTexts }, { BundleError }] = await Promise.all([
+    import('../interop/agent-context/export-bundle.js'),
     import('../bundle/bundle-error.js'),
   ]);
-  const count = await redactionRules(present, session);
+  const count = (await hiddenTexts(timeline, session)).inForce;
   if (count === 0) return;
   throw new BundleError(
     'redacted',
     `session ${session} has redaction rules (${count}), and a file of it would hold what they hide: say --redact to hide it, --with-redacted, or take --format agent-context, which applies them`,
+  );
+}
+
+/** Refuses a page in which a word of few letters would have to be hidden: all that it shows is made of such words. */
+async function requireFindable({ session, mask }: AskedExport): Promise<void> {
+  const { LEAST_TEXT } = await import('../interop/text-mask.js');
+  if (mask === undefined || mask.shortest >= LEAST_TEXT) return;
+  const { BundleError } = await import('../bundle/bundle-error.js');
+  throw new BundleError(
+    'redacted',
+    `a rule of session ${session} hides an item whose text has less than ${LEAST_TEXT} characters, and a page cannot do without texts like that: take --format bundle with --redact, which hides the item itself`,
   );
 }
 
@@ -61,11 +77,21 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
       return async (asked) => {
         const { timeline, session, folder } = asked;
         await requireUnredacted(asked);
-        const { file, turn, step, manifest } = await exportBundle(timeline, { session, file: folder, upto: await lastStep(asked) });
-        const { documents, texts, transactions } = manifest;
+        const { file, turn, step, manifest } = await exportBundle(timeline, {
+          session,
+          file: folder,
+          upto: await lastStep(asked),
+          mask: asked.mask,
+        });
+        const { documents, texts, transactions, redacted } = manifest;
         return {
           lines: [
             `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} transactions, ${texts} texts in ${file}`,
+            ...(redacted === undefined
+              ? []
+              : [
+                  `redacted: something in ${redacted.versions} versions, ${redacted.steps} steps and ${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts rendered anew out of what is left`,
+                ]),
           ],
           json: { format: 'bundle', session, turn, step, file, manifest },
         };
@@ -80,6 +106,7 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
       return async (asked) => {
         const { timeline, session, folder, web } = asked;
         await requireUnredacted(asked);
+        await requireFindable(asked);
         const line = progressLine();
         const onProgress = (what: string, done: number, total: number): void => line.show(`${done} of ${total} ${what}`);
         try {
@@ -150,19 +177,37 @@ interface ExportFlags extends ReviewFlags {
 }
 
 /** What hides texts as the flags say it: by the rules of the session, those of a file, and secrets of known forms. */
-async function maskOf({ timeline, session }: ReviewedSession, redact: ExportFlags['redact']): Promise<AskedExport['mask']> {
+async function maskOf({ timeline, session }: ReviewedSession, { redact, withRedacted = false }: ExportFlags): Promise<AskedExport['mask']> {
   if (redact === undefined) return undefined;
-  const [{ TextMask, parseMaskRules }, { hiddenTexts }, { readFile }] = await Promise.all([
+  const [{ TextMask, parseMaskRules }, { MASK }, { hiddenTexts }, { readFile }] = await Promise.all([
     import('../interop/text-mask.js'),
+    import('../interop/masking.js'),
     import('../interop/agent-context/export-bundle.js'),
     import('node:fs/promises'),
   ]);
   const { texts, patterns } = redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(redact, 'utf8'));
-  return new TextMask({ texts: [...texts, ...(await hiddenTexts(timeline, session))], patterns });
+  const own = await hiddenTexts(timeline, session);
+  if (own.unresolved > 0 && !withRedacted) {
+    const { BundleError } = await import('../bundle/bundle-error.js');
+    throw new BundleError(
+      'redacted',
+      `${own.unresolved} of the rules of session ${session} name something that is not found in it, so what they hide cannot be hidden: say --with-redacted too, to write it with what the other rules leave`,
+    );
+  }
+  const { masked, maskedValue } = new TextMask({ texts: [...texts, ...own.texts], words: own.words, patterns });
+  const rules = { session: own.rules, texts: texts.length, patterns: patterns.length };
+  return {
+    masked,
+    maskedValue,
+    hides: (id: string) => own.objects.has(id),
+    mark: MASK,
+    rules,
+    shortest: Math.min(...own.words.map(({ length }) => length)),
+  };
 }
 
 /** Formats that rules are applied to here; the others keep to their own. */
-const REDACTED: ReadonlySet<string> = new Set(['html']);
+const REDACTED: ReadonlySet<string> = new Set(['bundle', 'html']);
 
 /** What is written and where to, as the path and the flags say it. @throws {UsageError} */
 async function wantedFile(
@@ -195,7 +240,7 @@ async function runExport(
       folder,
       agent: flags.agent,
       withRedacted: flags.withRedacted ?? false,
-      mask: await maskOf(asked, flags.redact),
+      mask: await maskOf(asked, flags),
       web,
     });
     return { lines: () => lines, json: () => json };
@@ -221,7 +266,7 @@ export function exportCommand(web: string): Command {
     .addOption(
       new Option(
         '--redact [rules]',
-        'html: what the session’s own rules and a file of rules hide, and secrets of known forms, is masked everywhere',
+        'bundle, html: what the session’s own rules and a file of rules hide, and secrets of known forms, is masked everywhere',
       ),
     )
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)

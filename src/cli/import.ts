@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from 'commander';
+import type { ObjectStore } from '../store/object-store.js';
 import { collect, dataFlag, jsonFlag } from './flags.js';
 
 /** What is to be taken in. */
@@ -19,6 +20,7 @@ interface ImportFormat {
 
 interface ImportFlags {
   readonly data?: string;
+  readonly finish?: string;
   readonly json?: boolean;
   readonly format?: string;
   readonly map?: readonly string[];
@@ -28,27 +30,25 @@ interface ImportFlags {
   readonly root?: readonly string[];
 }
 
-async function importBundleFile({ file, flags }: AskedImport) {
-  const [
-    { importBundle },
-    { openStore },
-    { readMoved, readRenamed, readSettings },
-    { clientFolder },
-    { protectDataFolder },
-    { runningProfile },
-    { progressLine },
-  ] = await Promise.all([
-    import('../bundle/import-bundle.js'),
-    import('../host/open-store.js'),
-    import('../host/settings.js'),
-    import('../process/data-folder.js'),
-    import('../node/data-folder.js'),
-    import('../node/node-status.js'),
-    import('./output.js'),
-  ]);
+/** What an import needs of this host while it works. */
+interface ImportWork {
+  readonly store: ObjectStore;
+  readonly clientDir: string;
+  readonly onProgress: (done: number, total: number) => void;
+}
+
+/** Does some of an import's work on the database of the data folder, and shows how far it is. */
+async function withImportStore<T>(flags: ImportFlags, work: (of: ImportWork) => Promise<T>): Promise<T> {
+  const [{ openStore }, { readSettings }, { clientFolder }, { protectDataFolder }, { runningProfile }, { progressLine }] =
+    await Promise.all([
+      import('../host/open-store.js'),
+      import('../host/settings.js'),
+      import('../process/data-folder.js'),
+      import('../node/data-folder.js'),
+      import('../node/node-status.js'),
+      import('./output.js'),
+    ]);
   const { defined } = await import('../values/defined.js');
-  const folders = readMoved(flags.map);
-  const filesystems = readRenamed(flags.filesystem);
   const settings = readSettings(process.env, defined({ data: flags.data }));
   const { dataDir } = settings.node;
   await protectDataFolder(dataDir);
@@ -56,8 +56,25 @@ async function importBundleFile({ file, flags }: AskedImport) {
   const line = progressLine();
   const { store, close } = await openStore({ ...settings, node: { ...settings.node, ...defined({ profile }) } }, (said) => line.show(said));
   try {
-    const clientDir = clientFolder(dataDir, settings.nodeUrl);
-    const onProgress = (done: number, total: number): void => line.show(`${done} of ${total} transactions`);
+    return await work({
+      store,
+      clientDir: clientFolder(dataDir, settings.nodeUrl),
+      onProgress: (done, total) => line.show(`${done} of ${total} transactions`),
+    });
+  } finally {
+    line.end();
+    await close();
+  }
+}
+
+async function importBundleFile({ file, flags }: AskedImport) {
+  const [{ importBundle }, { readMoved, readRenamed }] = await Promise.all([
+    import('../bundle/import-bundle.js'),
+    import('../host/settings.js'),
+  ]);
+  const folders = readMoved(flags.map);
+  const filesystems = readRenamed(flags.filesystem);
+  return withImportStore(flags, async ({ store, clientDir, onProgress }) => {
     const { session, turn, step, sessions, isNew, isRemapped, bundle } = await importBundle(store, file, {
       clientDir,
       folders,
@@ -73,10 +90,23 @@ async function importBundleFile({ file, flags }: AskedImport) {
       ],
       json: { format: 'bundle', session, turn, step, sessions, imported: isNew, manifest: bundle.manifest },
     };
-  } finally {
-    line.end();
-    await close();
-  }
+  });
+}
+
+/** Brings the rest of an import that was cut short. */
+async function finishCutShort(name: string, flags: ImportFlags) {
+  const [{ finishImport }, { sessionId }] = await Promise.all([import('../bundle/import-bundle.js'), import('../objects/ids.js')]);
+  return withImportStore(flags, async ({ store, clientDir, onProgress }) => {
+    const finished = await finishImport(store, sessionId(name), { clientDir, onProgress });
+    const { session, turn, step, transactions } = finished;
+    return {
+      lines: [
+        `session ${session}, turn ${turn}, step ${step}: all of its ${transactions} transactions are there`,
+        `check it with: palimpsest verify ${session}`,
+      ],
+      json: { format: 'bundle', ...finished, imported: true },
+    };
+  });
 }
 
 async function importSessionDirectory({ file, flags }: AskedImport) {
@@ -146,11 +176,26 @@ async function formatOf(file: string, flags: ImportFlags): Promise<ImportFormat>
   return format;
 }
 
-async function importAction(file: string, flags: ImportFlags): Promise<void> {
+/** What was asked for: a file that is taken in, or an import that is finished. @throws {UsageError} */
+async function imported(file: string | undefined, asked: ImportFlags) {
+  const { finish, ...flags } = asked;
+  const { UsageError } = await import('../host/settings.js');
+  if (finish === undefined) {
+    if (file === undefined) throw new UsageError('say what is imported: a file, or --finish SESSION');
+    return (await formatOf(file, flags)).run({ file, flags });
+  }
+  const others = [...Object.values(FORMATS).flatMap((one) => one.flags), 'format' as const].filter((flag) => asked[flag] !== undefined);
+  if (file !== undefined || others.length > 0)
+    throw new UsageError(
+      `--finish needs nothing but the session: leave out ${file === undefined ? `--${others[0]}` : JSON.stringify(file)}`,
+    );
+  return finishCutShort(finish, flags);
+}
+
+async function importAction(file: string | undefined, flags: ImportFlags): Promise<void> {
   const { escapedJson, escapedLine, reportFailure } = await import('./output.js');
   await reportFailure(flags, async () => {
-    const format = await formatOf(file, flags);
-    const { lines, json } = await format.run({ file, flags });
+    const { lines, json } = await imported(file, flags);
     console.log(flags.json === true ? escapedJson(json) : lines.map(escapedLine).join('\n'));
   });
 }
@@ -160,7 +205,8 @@ export function importCommand(): Command {
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return new Command('import')
     .description('take a session into this database: checked first, then all of it or nothing; the same again changes nothing')
-    .addArgument(new Argument('<file>', 'what was exported, or the folder that another program keeps'))
+    .addArgument(new Argument('[file]', 'what was exported, or the folder that another program keeps'))
+    .addOption(new Option('--finish <session>', 'bring the rest of an import that was cut short; its file is not needed'))
     .addOption(new Option('--format <format>', 'what it is (default: found out)').choices(Object.keys(FORMATS)))
     .addOption(new Option('--session <id>', 'cortexfs: the session that it becomes (default: its own name)'))
     .addOption(new Option('--plan', 'cortexfs: only say what would be done'))

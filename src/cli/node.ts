@@ -28,7 +28,8 @@ interface NodeFlags extends SharedLogFlags {
 
 async function settingsOf(flags: NodeFlags) {
   const { readSettings } = await import('../host/settings.js');
-  return readSettings(process.env, flags).node;
+  const { node } = readSettings(process.env, flags);
+  return { ...node, environment: node.environment ?? process.env };
 }
 
 /** An address for people. */
@@ -101,7 +102,8 @@ function remoteLines({ address, health, why, version, behind, log, trouble }: Re
 
 async function showAll(flags: NodeFlags): Promise<void> {
   const [{ readSettings }, { inspectNodes }] = await Promise.all([import('../host/settings.js'), import('../host/inspect-nodes.js')]);
-  const nodes = await inspectNodes(readSettings(process.env, flags));
+  const settings = readSettings(process.env, flags);
+  const nodes = await inspectNodes({ ...settings, node: { ...settings.node, environment: settings.node.environment ?? process.env } });
   const { status, format, formatTrouble } = nodes.own;
   if (flags.json) console.log(escapedJson(nodes));
   else {
@@ -115,17 +117,25 @@ async function showAll(flags: NodeFlags): Promise<void> {
 async function showStatus(flags: NodeFlags): Promise<void> {
   if (flags.all) return showAll(flags);
   const { hasFailedWrites, nodeStatus } = await import('../node/node-status.js');
-  const status = await nodeStatus((await settingsOf(flags)).dataDir);
+  const status = await nodeStatus((await settingsOf(flags)).dataDir, process.env);
   console.log(flags.json ? JSON.stringify(status) : describeStatus(status, await statusTexts(status)));
   if (process.env.XTDB_URL)
     console.error('XTDB_URL is set: clients use the nodes that it names, not this one. Ask them with: palimpsest node status --all');
   if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
 }
 
-async function checkpoint(folder: string, flags: NodeFlags): Promise<void> {
-  const { writeCheckpoint } = await import('../node/write-checkpoint.js');
+async function checkpoint(place: string, flags: NodeFlags): Promise<void> {
+  const [{ writeCheckpoint }, { checkpointStore }] = await Promise.all([
+    import('../node/write-checkpoint.js'),
+    import('../node/checkpoint-store.js'),
+  ]);
   const { behind = 0, keep = CHECKPOINTS_KEPT } = flags;
-  const done = await writeCheckpoint({ folder, dataDir: (await settingsOf(flags)).dataDir, behind, keep });
+  const done = await writeCheckpoint({
+    store: await checkpointStore(place, process.env),
+    dataDir: (await settingsOf(flags)).dataDir,
+    behind,
+    keep,
+  });
   if (flags.json) return console.log(escapedJson(done));
   const { path, files, txTime } = done.checkpoint;
   const size = files.reduce((sum, file) => sum + file.size, 0);
@@ -214,8 +224,8 @@ export function nodeCommand(): Command {
     .addOption(new Option('--heap <megabytes>', 'most memory for its heap (default: 1024)').argParser(wholeNumber))
     .addOption(
       new Option(
-        '--restore <folder>',
-        'take the index from this checkpoint, or the newest in this folder, where the data folder has none (see node checkpoint)',
+        '--restore <place>',
+        'take the index from this checkpoint, or the newest in this folder or s3://BUCKET/PREFIX, where the data folder has none (see node checkpoint)',
       ),
     )
     .addOption(new Option('--tcp', 'listen on a port of 127.0.0.1 with a bearer token, not on a unix socket'))
@@ -224,9 +234,9 @@ export function nodeCommand(): Command {
     .addOption(new Option('--all', "also every node of XTDB_URL: state, distance from the log's end, formats"))
     .addOption(jsonFlag());
   node
-    .command('checkpoint <folder>')
+    .command('checkpoint <place>')
     .description(
-      "put a copy of a shared log's index into a folder of checkpoints, for new nodes over the same log (node start --restore); hosts that do so at once elect one",
+      "put a copy of a shared log's index into a folder of checkpoints, or s3://BUCKET/PREFIX (with the AWS_ variables for endpoint, region and credentials), for new nodes over the same log (node start --restore); hosts that do so at once elect one",
     )
     .addOption(dataFlag())
     .addOption(
@@ -240,7 +250,7 @@ export function nodeCommand(): Command {
       ),
     )
     .addOption(jsonFlag())
-    .action((folder: string, flags: NodeFlags) => reportFailure(flags, () => checkpoint(folder, flags)));
+    .action((place: string, flags: NodeFlags) => reportFailure(flags, () => checkpoint(place, flags)));
   add('stop', 'stop the node', stopRunning).addOption(jsonFlag());
   add('logs', "print the last lines of the node's log", showLogs)
     .addOption(new Option('--lines <count>', 'how many').argParser(wholeNumber).default(100))

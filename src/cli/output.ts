@@ -120,6 +120,9 @@ export function progressLine(): ProgressLine {
   };
 }
 
+/** A whole number with commas between its thousands; the engine's own formats take a hundredth of a second to load. */
+export const grouped = (whole: number): string => String(whole).replace(/\B(?=(?:\d{3})+$)/g, ',');
+
 const WIDEST = 80;
 /** Rows that the width of a column is taken from: one wide cell far below must not fill the whole table with spaces. */
 const MEASURED_ROWS = 1_000;

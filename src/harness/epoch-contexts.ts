@@ -83,7 +83,7 @@ export class EpochContexts {
     const record = await session.deliver(made.context.record, { delivered });
     this.#epochs.handed(made);
     session.seen.context(assembly.input.active);
-    await session.handedOut({ tokens: made.tokens, isBase: made.begins });
+    session.handedOut({ tokens: made.tokens, isBase: made.begins });
     const common = { system, record, epoch: epochOf(made) };
     if (reported !== undefined) return { ...common, messages: before, list: aroundList(made) };
     return { ...common, messages: [...before, ...notes.map(({ message }) => message)] };

@@ -50,7 +50,7 @@ export interface History {
   readonly items: readonly HistoryItem[];
   /** Calls without a result yet, by id. */
   readonly open: ReadonlyMap<string, OpenCall>;
-  /** The messages of the user before which no call waits for its result, by their places. */
+  /** The messages of the user that stand between no call and its result, by their places. A call without one waits until the model speaks behind a later message of the user. */
   readonly settled: readonly number[];
 }
 
@@ -127,7 +127,15 @@ function speaks(message: ReportedMessage): boolean {
 
 /** What a message says of its model call; undefined where it says nothing that is known here, as in the shape of another wire. */
 function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
-  const told = defined({ input: usage?.input, output: usage?.output, cacheRead: usage?.cache_read, cacheWrite: usage?.cache_write });
+  const { reason, tokens } = usage?.cache_miss ?? {};
+  const told = defined({
+    input: usage?.input,
+    output: usage?.output,
+    cacheRead: usage?.cache_read,
+    cacheWrite: usage?.cache_write,
+    cacheMiss: reason === undefined ? undefined : { reason, ...defined({ tokens }) },
+    thinkingDropped: usage?.thinking_dropped,
+  });
   return Object.keys(told).length === 0 ? undefined : told;
 }
 
@@ -137,20 +145,37 @@ function promptLength(messages: readonly ReportedMessage[]): number {
   return first < 0 ? messages.length : first;
 }
 
+/** Where a list has the message that made a call; before its beginning, if another list had it. */
+const placeOf = (from: NonNullable<OpenCall['from']>): number => ('index' in from ? from.index : -1);
+
 /** The calls that wait for their results, while a history is walked. */
 class OpenCalls {
   readonly #byId: Map<string, OpenCall>;
   #nameless: OpenCall[] = [];
+  /** Calls that nobody waits for any more. */
+  readonly #givenUp = new Set<string>();
 
   constructor(known: ReadonlyMap<string, OpenCall>) {
     this.#byId = new Map(known);
+  }
+
+  get areWaiting(): boolean {
+    return this.#byId.size > this.#givenUp.size;
+  }
+
+  /** The model spoke behind a message of the user: no wire lets it while a call before that one is open, so that those were stopped. */
+  giveUp(user: number): void {
+    for (const [id, { from }] of this.#byId) if (from !== undefined && placeOf(from) < user) this.#givenUp.add(id);
   }
 
   announce(calls: readonly Announced[], index: number): void {
     for (const { id, ...call } of calls) {
       const open = { ...call, from: { index } };
       if (id === undefined) this.#nameless.push(open);
-      else this.#byId.set(id, open);
+      else {
+        this.#byId.set(id, open);
+        this.#givenUp.delete(id);
+      }
     }
   }
 
@@ -159,6 +184,7 @@ class OpenCalls {
     if (id === undefined) return this.#nameless.shift();
     const call = this.#byId.get(id);
     this.#byId.delete(id);
+    this.#givenUp.delete(id);
     return call;
   }
 
@@ -173,7 +199,11 @@ interface ResultPlace {
   readonly index: number;
 }
 
-function callItem(message: ReportedMessage, { id, content, failed }: Result, { open, index }: ResultPlace): HistoryItem {
+function callItem(
+  message: ReportedMessage,
+  { id, content, failed }: Result,
+  { open, index }: ResultPlace,
+): CallItem & { readonly index: number } {
   const named: OpenCall | undefined = textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} };
   const call = open.take(id) ?? named;
   if (call === undefined) {
@@ -211,13 +241,22 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
   const open = new OpenCalls(known);
   const items: HistoryItem[] = [];
   const settled: number[] = [];
+  let user = -1;
   for (const [index, message] of messages.entries()) {
     if (index < prompts) continue;
-    if (message.role === 'user' && open.left().size === 0) settled.push(index);
+    if (message.role === 'assistant') open.giveUp(user);
+    if (message.role === 'user' && !open.areWaiting) settled.push(index);
     // Results stand before whatever else a message says: they answer what was said before it.
-    for (const result of resultsOf(message)) items.push(callItem(message, result, { open, index }));
+    for (const result of resultsOf(message)) {
+      const item = callItem(message, result, { open, index });
+      items.push(item);
+      if (item.from === undefined) continue;
+      // A result may come late.
+      while ((settled.at(-1) ?? -1) > placeOf(item.from)) settled.pop();
+    }
     if (speaks(message)) {
       const { role, name, id, content } = message;
+      if (role === 'user') user = index;
       const text = contentText(content);
       items.push({ kind: 'message', index, role, text, ...defined({ name, id, usage: usageOf(message) }) });
     }
@@ -229,7 +268,7 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
 
 /**
  * Where the running turn begins in a harness's list: at its last message of the user before which no call waits for its result. Everything from there on
- * has to stay as it is; everything before is closed. Undefined where there is none.
+ * has to stay as it is; everything before is closed, also a call that was stopped: nobody waits for it once the model has spoken behind what the user said to it. Undefined where there is none.
  *
  * @throws {HarnessError} `unknown-call` – for a result that no message announced
  */

@@ -98,8 +98,8 @@ export interface KeptMessages {
 }
 
 /**
- * The messages that stay, where the list begins as it did: undefined where it does not, and where a model has spoken more than once since the last request. Then one
- * of its calls had the harness's own list, and what it thought there is bound to another beginning.
+ * The messages that stay, where the list begins as it did: undefined where it does not, where a result's call is not among them, and where a model has spoken more than
+ * once since the last request. Then one of its calls had the harness's own list, and what it thought there is bound to another beginning.
  */
 export function keptMessages(
   { messages, placed }: { readonly messages: readonly ReportedMessage[]; readonly placed: readonly PlacedEntry[] },
@@ -109,6 +109,8 @@ export function keptMessages(
   if (messages.length < from + count || keptList(messages, from, count).sha256 !== sha256) return undefined;
   if (messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
   const calls = callsFrom(messages, placed, from);
+  // A result that comes late would stand there without its call.
+  if (calls.some(({ from: made }) => made !== undefined && 'index' in made && made.index < from)) return undefined;
   const shown = (input: EpochInput): ShownByTail => {
     const files = new Map(input.pool.flatMap((one) => (one.type === 'toolcall' ? [[one.id, one.fileRefs] as const] : [])));
     return {

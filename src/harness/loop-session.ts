@@ -169,7 +169,7 @@ export class LoopSession {
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
         harness.session.seen.context(pending.active);
-        await harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
+        harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
       }
       this.#told = pending;
       // It went out: where its record cannot be kept, nothing that follows on it could be made again, and the next request begins an epoch.

@@ -43,6 +43,13 @@ const usageSchema = z
     output: tokens,
     cache_read: tokens.describe("Tokens that the provider's prompt cache had"),
     cache_write: tokens.describe('Tokens that it took up'),
+    cache_miss: z
+      .looseObject({ reason: z.string().min(1).max(100), tokens })
+      .nullish()
+      .describe(
+        "Why the cache did not have the whole request before, in the provider's own word such as messages_changed, and how many tokens it would have had",
+      ),
+    thinking_dropped: tokens.describe('Blocks of thinking that it left out of the request, since they are bound to something else'),
   })
   .describe('What the call of the model took that gave this message, as the provider reported it; other members are ignored');
 

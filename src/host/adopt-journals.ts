@@ -17,9 +17,10 @@ import { isDurable, type Settings } from './settings.js';
 
 /**
  * Why journals of another host are not delivered here. `no-journals`: the folder holds none; `own-folder`: it is the one in use here; `owner-lives`: their process runs on this host
- * and delivers them itself; `other-database`: they belong to another database; `unreadable`: a later version wrote them, or they cannot be read; `incomplete`: not all of it arrived.
+ * and delivers them itself; `other-database`: they belong to another database; `unreadable`: a later version wrote them, or they cannot be read; `damaged`: their beginning cannot be
+ * read, and the rest follows it; `incomplete`: not all of it arrived.
  */
-export type AdoptionErrorCode = 'no-journals' | 'own-folder' | 'owner-lives' | 'other-database' | 'unreadable' | 'incomplete';
+export type AdoptionErrorCode = 'no-journals' | 'own-folder' | 'owner-lives' | 'other-database' | 'unreadable' | 'damaged' | 'incomplete';
 
 /** Thrown when journals of another host cannot be adopted. Nothing was changed, but with `incomplete`. */
 class AdoptionError extends CodedError<AdoptionErrorCode> {
@@ -139,6 +140,12 @@ function requireDeliverable({ folder, journals, sessions, deliversTo }: Adoption
   if (unread !== undefined)
     throw new AdoptionError('unreadable', `the journal ${unread.owner} of ${folder} cannot be read: ${unread.reason ?? unread.state}`);
   const unknown = sessions.filter(({ fate }) => fate === 'unknown').map(({ session }) => session);
+  const damaged = journals.find(({ state }) => state === 'corrupt');
+  if (unknown.length > 0 && damaged !== undefined)
+    throw new AdoptionError(
+      'damaged',
+      `the journal ${damaged.owner} of ${folder} is damaged, and the steps of ${unknown.join(', ')} follow what cannot be read in it: that cannot be adopted. Copy the whole data folder to this host and use the copy as one of its own: palimpsest journal salvage --data COPY shows what is lost, and with --apply delivers the rest`,
+    );
   if (unknown.length > 0)
     throw new AdoptionError(
       'other-database',

@@ -88,8 +88,8 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   },
   'log-mismatch': {
     weight: 'repair',
-    means: 'the index of this data folder, or the documents, belong to another log',
-    next: 'name the log that the folder was used with, or another folder with --data',
+    means: 'the index of this data folder, or the documents, were made from another log, or from what this one held before it was set back',
+    next: 'name the log that the folder was used with, or another folder with --data; where the log was set back on purpose, remove the folder index: it is made again',
   },
   'log-behind': {
     weight: 'look',
@@ -198,6 +198,12 @@ const JOURNAL_FINDINGS: Readonly<Partial<Record<JournalState, FindingCode>>> = {
 
 const isKnown = (code: string): code is FindingCode => Object.hasOwn(FINDINGS, code);
 
+/** What a node's reason for taking no more writes is, by its beginning. */
+function codeOfReason(reason: string | undefined): FindingCode {
+  if (reason?.startsWith('documents-missing:') === true) return 'documents-missing';
+  return reason?.startsWith('store:') === true ? 'store-failed' : 'ingester-failed';
+}
+
 type Found = readonly [code: FindingCode, detail?: string | undefined];
 
 function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found[] {
@@ -209,10 +215,14 @@ function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found
     const { code, message } = node.failure;
     return [...full, [isKnown(code) ? code : 'start-failed', message]];
   }
-  const { ingesterFailed, storeFailed, supervised, answers, phase, log, sharedLog } = node;
+  const { ingesterFailed, storeFailed, supervised, answers, phase, log, sharedLog, frontExit } = node;
+  const ingesterError = node.ingesterError ?? undefined;
   const behind = (log?.submitted ?? -1) - (log?.completed ?? -1);
+  // While it is started again its predecessor's reason stands: what brought that about is still there, or the next start will show that it has gone.
+  const before = answers ? undefined : frontExit?.reason;
+  const reason = ingesterError ?? before;
   const found: readonly (Found | false)[] = [
-    ingesterFailed && [lacksDocuments ? 'documents-missing' : 'ingester-failed'],
+    (ingesterFailed || before !== undefined) && [lacksDocuments ? 'documents-missing' : codeOfReason(reason), reason],
     storeFailed && ['store-failed'],
     !supervised && ['node-unsupervised'],
     phase === 'ready' && !answers && ['node-silent'],
@@ -230,8 +240,8 @@ const REMOTE_FINDINGS: Readonly<Record<NodeHealth, FindingCode | undefined>> = {
   unreachable: 'remote-unreachable',
 };
 
-function ofRemote({ address, health, why }: ProbedNode): readonly Found[] {
-  const code = REMOTE_FINDINGS[health];
+function ofRemote({ address, health, why, status }: ProbedNode): readonly Found[] {
+  const code = health === 'failed' ? codeOfReason(status?.ingesterError) : REMOTE_FINDINGS[health];
   return code === undefined ? [] : [[code, `${describeAddress(address)}: ${why}`]];
 }
 
@@ -262,7 +272,8 @@ export function findingsOf(folder: InspectedDataFolder, now: number, asked: read
   const found = [
     ...format,
     ...asked.flatMap(ofRemote),
-    ...ofNode(node, lacksDocuments),
+    // With XTDB_URL nobody starts the folder's own node: what its last start failed of keeps nobody from working.
+    ...(asked.length > 0 && !node.running ? [] : ofNode(node, lacksDocuments)),
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
     ...loopsFound,
   ];

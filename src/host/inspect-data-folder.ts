@@ -7,6 +7,7 @@ import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status
 import { remoteFolders } from '../process/data-folder.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
 import { codeOf, messageOf } from '../values/thrown.js';
+import type { Environment } from './environment.js';
 import { UsageError } from './settings.js';
 
 /** What the clients of one database keep in a folder. */
@@ -60,9 +61,10 @@ async function inspectRemote(dataDir: string): Promise<readonly InspectedFolder[
 
 /**
  * Reads the state of the node, the journals, the open sessions and the trackers of a data folder. Changes nothing; a folder that does not exist is empty.
+ * `environment` has the credentials of a bucket that checkpoints are kept in.
  * @throws {UsageError} usage – the path is a file
  */
-export async function inspectDataFolder(dataDir: string): Promise<InspectedDataFolder> {
+export async function inspectDataFolder(dataDir: string, environment: Environment = {}): Promise<InspectedDataFolder> {
   const found = await stat(dataDir).catch(() => undefined);
   if (found?.isDirectory() === false) throw new UsageError(`${dataDir} is a file; name the data folder`);
   const [formatTrouble, node, own, remote, loops] = await Promise.all([
@@ -72,7 +74,7 @@ export async function inspectDataFolder(dataDir: string): Promise<InspectedDataF
           () => null,
           (error: unknown) => ({ code: codeOf(error) ?? 'data-corrupt', message: messageOf(error) }),
         ),
-    nodeStatus(dataDir),
+    nodeStatus(dataDir, environment),
     inspectFolder(dataDir),
     inspectRemote(dataDir),
     loopTroubles(dataDir),

@@ -19,7 +19,7 @@ export interface InspectedNode {
 export interface RemoteNode {
   readonly address: string;
   readonly health: NodeHealth;
-  /** The health in words; of a node that cannot be reached, the reason. */
+  /** The health in words; of a node that cannot be reached or has stopped indexing, the reason. */
   readonly why: string;
   readonly version: string | null;
   /** How many steps of a shared log its index is behind; null where it does not say. */
@@ -39,8 +39,11 @@ export interface InspectedNodes {
   readonly healthy: boolean;
 }
 
-async function inspectOwn(dataDir: string): Promise<InspectedNode> {
-  const [status, format] = await Promise.all([nodeStatus(dataDir), checkDataFormat(dataDir).catch((error: unknown) => messageOf(error))]);
+async function inspectOwn({ dataDir, environment }: Settings['node']): Promise<InspectedNode> {
+  const [status, format] = await Promise.all([
+    nodeStatus(dataDir, environment),
+    checkDataFormat(dataDir).catch((error: unknown) => messageOf(error)),
+  ]);
   return typeof format === 'string'
     ? { status, format: null, formatTrouble: format }
     : { status, format: format ?? null, formatTrouble: null };
@@ -54,7 +57,7 @@ export async function inspectNodes({ node, nodeUrl, nodeToken }: Settings): Prom
   const token = nodeToken?.();
   const addresses = nodeUrl === undefined ? [] : parseNodeUrls(nodeUrl);
   const [own, ...probed] = await Promise.all([
-    inspectOwn(node.dataDir),
+    inspectOwn(node),
     ...addresses.map((address) => probeHealth({ ...address, ...defined({ token }) })),
   ]);
   const first = probed.find(({ status }) => status !== undefined)?.status?.log?.name;

@@ -1,8 +1,9 @@
+import { requireLogFormat } from '../node/data-folder.js';
 import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
 import { ObjectStore } from '../store/object-store.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
-import { isListed, type NodeAddress, parseNodeUrls } from '../xtdb/address.js';
+import { describeAddress, isListed, type NodeAddress, parseNodeUrls } from '../xtdb/address.js';
 import { NodeList } from '../xtdb/node-list.js';
 import { XtdbClient } from '../xtdb/xtdb-client.js';
 import type { Settings } from './settings.js';
@@ -20,7 +21,10 @@ export class NodeUse {
     this.#telemetry = telemetry;
     const { nodeUrl, nodeToken } = remote ?? {};
     if (nodeUrl === undefined) return;
-    this.#nodes = new NodeList(() => parseNodeUrls(nodeUrl).map((address) => ({ ...address, ...defined({ token: nodeToken?.() }) })));
+    this.#nodes = new NodeList(
+      () => parseNodeUrls(nodeUrl).map((address) => ({ ...address, ...defined({ token: nodeToken?.() }) })),
+      ({ address, status }) => requireLogFormat(status?.log?.format, describeAddress(address)),
+    );
   }
 
   /** Where the node listens: asked for at the first request, and again whenever the node cannot be reached. */

@@ -47,6 +47,18 @@ export function piecesOf(text: string): readonly string[] {
   return pieces;
 }
 
+/** Longest JSON, and how much of it, that is looked up as it is: most of what an answer has stands in the one before, too. */
+const RECENT = { longest: 1_024, chars: 16 * 1_048_576 } as const;
+
+/** Whether a value is an object that is written as it is: its members hold nothing that has members or is long. */
+function isFlat(value: object): value is Packed & object {
+  for (const name in value) {
+    const one = (value as Readonly<Record<string, unknown>>)[name];
+    if (name === '$' || (typeof one === 'string' ? one.length >= LEAST_TEXT : typeof one === 'object' && one !== null)) return false;
+  }
+  return true;
+}
+
 const nodeOf = (value: Packed): number | undefined => {
   const reference = typeof value === 'object' && value !== null && '$' in value ? value.$ : undefined;
   return typeof reference === 'number' ? reference : undefined;
@@ -58,6 +70,8 @@ const nodeOf = (value: Packed): number | undefined => {
  */
 export class AnswerPack {
   readonly #known = new Map<string, number>();
+  readonly #recent = new Map<string, number>();
+  #recentChars = 0;
   readonly #onBlock: (block: WrittenBlock) => void;
   #open: string[] = [];
   #openChars = 0;
@@ -73,6 +87,7 @@ export class AnswerPack {
     if (typeof value === 'string') return value.length < LEAST_TEXT ? value : this.#text(value);
     if (Array.isArray(value)) return this.#list(value.map((one) => this.add(one ?? null)));
     if (typeof value !== 'object' || value === null) return value as null | boolean | number;
+    if (isFlat(value)) return this.#kept(value);
     const members = Object.entries(value).flatMap(([name, one]): [string, Packed][] => (one === undefined ? [] : [[name, this.add(one)]]));
     return this.#kept(Object.hasOwn(value, '$') ? { $: { o: members } } : Object.fromEntries(members));
   }
@@ -122,15 +137,28 @@ export class AnswerPack {
   }
 
   #node(json: string): number {
+    const recent = json.length > RECENT.longest ? undefined : this.#recent.get(json);
+    if (recent !== undefined) return recent;
     const key = hash('sha256', json, 'base64');
     const known = this.#known.get(key);
+    const number = known ?? this.#count;
+    if (json.length <= RECENT.longest) this.#remember(json, number);
     if (known !== undefined) return known;
-    const number = this.#count;
     this.#known.set(key, number);
     this.#count += 1;
     this.#open.push(json);
     this.#openChars += json.length;
     if (this.#openChars >= BLOCK_CHARS) this.end();
     return number;
+  }
+
+  /** What was not met for long is not told from the rest: all of it is met again soon, or not at all. */
+  #remember(json: string, number: number): void {
+    if (this.#recentChars > RECENT.chars) {
+      this.#recent.clear();
+      this.#recentChars = 0;
+    }
+    this.#recent.set(json, number);
+    this.#recentChars += json.length;
   }
 }

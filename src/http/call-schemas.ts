@@ -73,6 +73,7 @@ export const CALL_ANSWERS = {
     total: count,
     previous: count.nullable().describe('The step of the request before it'),
     next: count.nullable(),
+    redacted: z.literal(true).optional().describe('Something was masked before it came into this database: the record is of what was left'),
     unequal: z
       .object({ cause: z.string(), why: z.string(), section: z.string().nullable(), object: z.string().nullable(), line: count.nullable() })
       .nullable()

@@ -1,4 +1,5 @@
 import { BundleError } from '../bundle/bundle-error.js';
+import type { ValueMask } from '../bundle/masked-names.js';
 import type { Json } from '../objects/canonical-json.js';
 import { hashText, metadataHash, objectHash } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
@@ -9,10 +10,10 @@ type Members = Readonly<Record<string, unknown>>;
 
 const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What hides texts, and values with their names. */
-export interface ValueMask {
-  masked(text: string): string;
-  maskedValue(value: Json): Json;
+/** What a page has for searches: each text stands where its hit does. */
+interface SearchedTexts {
+  readonly found: { readonly hits: readonly { readonly object?: string | null }[] };
+  readonly texts: readonly string[];
 }
 
 /** Fields with the hash of something, wherever they stand. */
@@ -55,7 +56,7 @@ export class MaskedAnswers {
         );
     if (path === '/v1/show') return { path, parameters, body: this.#version(body as Members) };
     if (path === '/v1/context') return { path, parameters, body: this.#context(body as Members) };
-    const made = this.#value(body) as Members;
+    const made = this.#value(path === '/v1/search' ? this.#corpus(body as SearchedTexts) : body) as Members;
     const { request } = body as { readonly request?: { readonly sha256: string } };
     const isRedacted = path === '/v1/request' && request !== undefined && this.#hashes.has(request.sha256);
     return { path, parameters, body: isRedacted ? { ...made, redacted: true } : made };
@@ -79,7 +80,7 @@ export class MaskedAnswers {
     if (!isMembers(was) || !isObjectType(was.type)) return this.#value(before) as Members;
     const hashed = Object.entries(was).filter(([name]) => HASHES.has(name));
     const plain = Object.fromEntries(Object.entries(was).filter(([name]) => !HASHES.has(name)));
-    const made = this.#value({ ...before, object: plain }) as Members;
+    const made = this.#value({ ...before, object: plain, ...this.#whole(before, plain) }) as Members;
     const is = made.object as Members;
     const isSame =
       was.content === is.content &&
@@ -109,6 +110,21 @@ export class MaskedAnswers {
     for (const [name, value] of Object.entries(now))
       if (typeof was[name] === 'string' && was[name] !== value && value !== null) this.#withhold(was[name], value);
     return { ...made, object: { ...is, ...fields, ...now }, redacted: true };
+  }
+
+  /** The texts that a search looks through, without those of objects that are hidden as a whole. */
+  #corpus({ found, texts }: SearchedTexts): object {
+    const { hides, mark } = this.#mask;
+    const isHidden = (i: number): boolean => hides(found.hits[i]?.object ?? '');
+    return { found, texts: texts.map((text, i) => (isHidden(i) ? mark : text)) };
+  }
+
+  /** What is left of a version of an object that is hidden as a whole; nothing to be changed of any other. */
+  #whole({ text }: Members, object: Members): Members {
+    const { hides, mark } = this.#mask;
+    if (!hides(String(object['xt/id']))) return {};
+    this.#count += 1;
+    return { text: text === null ? null : mark, object: { ...object, content: object.content === null ? null : mark } };
   }
 
   #withhold(hash: string, left: string): void {

@@ -3,13 +3,13 @@ import { type CollectedSession, objectsOf } from '../bundle/collect-session.js';
 import { askTurns } from '../history/ask/ask.js';
 import { changesTo } from '../history/ask/call-changes.js';
 import { withLedger } from '../history/ask/context-report.js';
-import { objectLog } from '../history/ask/object-log.js';
-import { viewAt } from '../history/ask/object-view.js';
+import { loggedVersions } from '../history/ask/object-log.js';
+import { viewsOf } from '../history/ask/object-view.js';
 import { openRequests, type Request } from '../history/ask/request-reader.js';
 import { requestView } from '../history/ask/request-view.js';
 import { askNotes } from '../history/ask/review-notes.js';
 import { searchedSession } from '../history/ask/search-session.js';
-import { seenIn } from '../history/ask/seen-by.js';
+import { SightedSessions, seenIn } from '../history/ask/seen-by.js';
 import { sessionStrip } from '../history/ask/session-strip.js';
 import { PastContexts, pastContextOf } from '../history/rebuild/past-context.js';
 import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
@@ -53,8 +53,15 @@ export interface PageAnswers {
   answers(): AsyncGenerator<PageAnswer>;
 }
 
+/** A session whose answers are made one after the other: what they have in common is read once. */
+interface WalkedSession extends PagedSession {
+  readonly sighted: SightedSessions;
+}
+
 /** Objects that are asked about at once. */
 const AT_ONCE = 8;
+/** Versions whose texts are held at once. */
+const VERSIONS_AT_ONCE = 16;
 /** Versions of one object; the page asks for no more. */
 const MOST_VERSIONS = 1_000;
 
@@ -75,7 +82,7 @@ async function objectsIn({ timeline, collected, upto }: PagedSession): Promise<R
 /** Requests, contexts, ledgers and changes of each call. */
 async function* callAnswers({ timeline, onProgress }: PagedSession, { session, calls }: PageScope): AsyncGenerator<PageAnswer> {
   const reader = await openRequests(timeline, session);
-  const contexts = new PastContexts(timeline);
+  const contexts = new PastContexts(timeline, timeline.rebuilder);
   const { records } = reader;
   let before: Request | undefined;
   for (const [done, step] of calls.entries()) {
@@ -94,7 +101,7 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
       const unequal = request.side.matches
         ? undefined
         : await verifyAssembly(new AssemblyRebuilder(timeline.store, timeline.present), proof, timeline.present);
-      yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(timeline, reader, request), unequal) };
+      yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(reader, request), unequal) };
       if (last !== undefined) {
         const from = before?.rebuilt.proof === last ? before : await reader.request(last);
         const changes = await changesTo(timeline, reader, { from, to: request });
@@ -106,26 +113,33 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
   }
 }
 
-/** The versions of an object that belong to the session, each as it stands, and who of its sessions saw which. */
-async function objectAnswers(
-  { timeline, collected }: PagedSession,
-  [id, times]: readonly [ObjectId, ReadonlySet<number>],
-): Promise<readonly PageAnswer[]> {
+/** The versions of some objects that belong to the session, each as it stands, and who of its sessions saw which. */
+async function* objectAnswers(
+  { timeline, collected, sighted }: WalkedSession,
+  objects: readonly (readonly [ObjectId, ReadonlySet<number>])[],
+): AsyncGenerator<PageAnswer> {
   const { present } = timeline;
-  const isOurs = ({ validTime }: { readonly validTime: Date }): boolean => times.has(validTime.getTime());
-  const versions = (await objectLog(present, id, MOST_VERSIONS)).filter(isOurs);
-  const shown = versions.filter(({ state }) => state !== 'removed');
-  const views = await Promise.all(
-    shown.map(async ({ validTime, txId }): Promise<PageAnswer> => {
-      const view = await viewAt(timeline, id, await timeline.find({ validTime, tx: txId }, undefined));
-      const parameters = { object: id, valid_time: validTime.toISOString(), tx: txId };
-      return { path: '/v1/show', parameters, body: showAnswer(view, await view.text(), timeline.paths) };
-    }),
+  const read = await pLimit(AT_ONCE).map(objects, async ([id, times]) => {
+    const history = await present.historyOfHeads(id);
+    return { id, history, ours: history.slice(-MOST_VERSIONS).filter(({ validTime }) => times.has(validTime.getTime())) };
+  });
+  const placed = read.flatMap(({ history, ours }) =>
+    ours.flatMap(({ document, ...head }) => (document === undefined ? [] : [{ history, head: { ...head, document } }])),
   );
-  const log: PageAnswer = { path: '/v1/log', parameters: { object: id }, body: logAnswer(present.basis, { versions }) };
-  if (id.startsWith('system_prompt:')) return [...views, log];
-  const sightings = await seenIn(timeline, id, collected.sessions);
-  return [...views, log, { path: '/v1/who', parameters: { object: id }, body: whoAnswer(present.basis, id, sightings) }];
+  for (let i = 0; i < placed.length; i += VERSIONS_AT_ONCE) {
+    for (const view of await viewsOf(timeline, placed.slice(i, i + VERSIONS_AT_ONCE))) {
+      const { validTime, txId } = view.times;
+      const parameters = { object: view.version['xt/id'], valid_time: validTime.toISOString(), tx: txId };
+      yield { path: '/v1/show', parameters, body: showAnswer(view, await view.text(), timeline.paths) };
+    }
+  }
+  for (const { id, history, ours } of read) {
+    const versions = await loggedVersions(present, ours);
+    yield { path: '/v1/log', parameters: { object: id }, body: logAnswer(present.basis, { versions }) };
+    if (id.startsWith('system_prompt:')) continue;
+    const sightings = await seenIn(sighted, { object: id, versions: history }, collected.sessions);
+    yield { path: '/v1/who', parameters: { object: id }, body: whoAnswer(present.basis, id, sightings) };
+  }
 }
 
 /** What a search looks through: each text with what is said of it where it is found. */
@@ -162,7 +176,7 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
   const { collected, upto, onProgress } = paged;
   const last = Math.max(0, ...collected.transactions.map(({ here }) => here));
   const timeline = paged.timeline.upTo(last) ?? paged.timeline;
-  const own = { ...paged, timeline };
+  const own = { ...paged, timeline, sighted: new SightedSessions(timeline) };
   const { session } = collected;
   const at = upto === undefined ? undefined : `step:${upto}`;
   const strip = stripAnswer(await sessionStrip(timeline, session, { at }));
@@ -172,9 +186,10 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
     const parameters = { session };
     yield* callAnswers(own, scope);
     const objects = [...held];
+    for (const one of collected.sessions) await own.sighted.read(one);
     for (let i = 0; i < objects.length; i += AT_ONCE) {
       onProgress?.('objects', i, objects.length);
-      for (const some of await pLimit(AT_ONCE).map(objects.slice(i, i + AT_ONCE), (object) => objectAnswers(own, object))) yield* some;
+      yield* objectAnswers(own, objects.slice(i, i + AT_ONCE));
     }
     // These repeat hashes of all that comes before.
     yield { path: '/v1/strip', parameters, body: strip };

@@ -60,13 +60,11 @@ export async function undoOneStep({ sessions, id, body }: PersonRequest<RequestB
   });
 }
 
-/** Forks a session and leaves the fork to whoever opens it. Throws as `ContextClient.forkSession`. */
+/** Forks a session and leaves the fork to whoever opens it. Throws as `ContextClient.makeFork`. */
 export async function forkOne({ sessions, id, body }: PersonRequest<RequestBody<'Fork'>>): Promise<AnswerBody<'Forked'>> {
   const client = await sessions.client();
-  const fork = await client.forkSession(id, defined({ id: body.id, at: body.at }));
-  const parent = (await client.listSessions()).find((one) => one.id === fork.id)?.parent;
-  await client.closeSession(fork);
-  return { id: fork.id, parent: { session: id, at: parent?.seq ?? 0 } };
+  const fork = await client.makeFork(id, defined({ id: body.id, at: body.at }));
+  return { id: fork.id, parent: { session: fork.parent.session, at: fork.parent.seq } };
 }
 
 /** The folders that a session's files are compared in: those of the server, or for whoever owns the data folder those of the session, as far as they are here. */

@@ -27,12 +27,23 @@ export function bearerOf({ authorization = '' }: IncomingMessage['headers']): st
   return /^Bearer (.+)$/i.exec(authorization)?.[1]?.trim();
 }
 
+/** What the body of a request is said to be. */
+const mediaOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
+  (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+
+/** Whether a page of another origin sends this without its browser asking the server first: a POST that is no JSON, and may have no body at all. */
+const isUnasked = ({ method, headers }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'method'>>): boolean =>
+  method === 'POST' &&
+  headers.origin !== undefined &&
+  headers.origin !== `http://${headers.host}` &&
+  mediaOf({ headers }) !== 'application/json';
+
 /**
  * Judges a request by its headers: the Host must be this machine's loopback (a page that rebinds its own name to 127.0.0.1 is refused) and the only one, an
- * Origin likewise, and the bearer token must be right where one is asked for (decision H6).
+ * Origin likewise, and the bearer token must be right where one is asked for (decision H6). What another server's page on this machine can send unasked changes nothing.
  */
 export function refusal(
-  { headers, headersDistinct }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'headersDistinct'>>,
+  { headers, headersDistinct, method }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'headersDistinct' | 'method'>>,
   token: string | undefined,
 ): Refusal | undefined {
   const host = hostnameOf(`http://${headers.host ?? ''}`);
@@ -42,6 +53,8 @@ export function refusal(
   const { origin } = headers;
   if (origin !== undefined && !LOOPBACK.has(hostnameOf(origin) ?? ''))
     return { status: 403, message: 'Forbidden: this Origin is not allowed' };
+  if (isUnasked({ headers, method }))
+    return { status: 403, message: 'Forbidden: a page of another origin may post application/json alone' };
   if (token === undefined) return undefined;
   const given = bearerOf(headers);
   if (given === undefined || !sameSecret(given, token))
@@ -79,8 +92,7 @@ const DEEPEST_BODY = 512;
 export async function jsonBody(request: IncomingMessage, mostBytes: number): Promise<unknown> {
   const bytes = await bytesOf(request, mostBytes);
   if (bytes.length === 0) return {};
-  const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json') throw new ApiError('not-json', 'send the body as application/json');
+  if (mediaOf(request) !== 'application/json') throw new ApiError('not-json', 'send the body as application/json');
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));
     if (!isDeeperThan(value, DEEPEST_BODY)) return value;

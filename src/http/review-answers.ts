@@ -24,6 +24,7 @@ import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
 import type { VersionText } from '../store/texts.js';
+import { defined } from '../values/defined.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from './review-schemas.js';
 import { wireShape } from './wire-shape.js';
@@ -118,6 +119,7 @@ export function requestAnswer({ request, basis, ...view }: RequestView, unequal:
     request: shownRequest(request),
     basis: shownBasis({ ...basis, txTime: undefined }),
     unequal,
+    ...defined({ redacted: view.proof.redacted }),
   });
 }
 

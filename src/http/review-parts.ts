@@ -26,12 +26,27 @@ export const place = z.object({ session: z.string(), turn: count, step: count.de
 
 /** What a call of a model took. */
 export const usage = z
-  .object({ input: count.optional(), output: count.optional(), cache_read: count.optional(), cache_write: count.optional() })
-  .describe("What the provider said that the model's call took, in tokens");
+  .object({
+    input: count.optional(),
+    output: count.optional(),
+    cache_read: count.optional(),
+    cache_write: count.optional(),
+    cache_miss: z.object({ reason: z.string(), tokens: count.optional() }).optional(),
+    thinking_dropped: count.describe('Blocks').optional(),
+  })
+  .describe("What the provider said of the model's call, in tokens");
 /** What an epoch costs and saves. */
 export const price = z.object({ written: count, saved_per_call: count }).describe('In tokens, as it was decided by').nullable();
 /** An epoch of contexts. */
 export const epoch = { number: count, reason: z.string().describe('first, saving, cold, pressure, asked, history'), price };
+
+/** How many contexts were made again, and how many of them are what. */
+export const comparedContexts = {
+  total: count,
+  equal: count.describe('Made again, byte for byte the same'),
+  redacted: count.describe('Masked before they came into this database: compared with what was left of them'),
+  inherited: count.describe('Of all, those of sessions that this one was forked from'),
+};
 
 /** One of two requests that are compared. */
 export const request = z.object({
@@ -86,6 +101,21 @@ export const prefix = z.object({
     .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
     .nullable()
     .describe('What the provider read from its cache, and what it could have by our account, in tokens'),
+  miss: z
+    .object({
+      reason: z.string(),
+      tokens: count.optional(),
+      expected: z.string().nullable(),
+      verdict: z.enum(['agrees', 'differs', 'unknown']),
+    })
+    .nullable()
+    .describe('Why its cache did not have the whole request before, in its word and in the word for what differs by our account'),
+  thinking: z
+    .object({ dropped: count, lost: count, verdict: z.enum(['agrees', 'dropped-none', 'dropped-more']) })
+    .nullable()
+    .describe(
+      'Blocks of thinking that the provider left out of this request and not of the one before, and answers that lost theirs by our account',
+    ),
 });
 
 /** A version of an object that a session had in full, also within a turn; of one object in the order in which they were first had. */

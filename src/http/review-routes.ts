@@ -5,7 +5,7 @@ import { requireText } from '../history/ask/object-view.js';
 import { askNotes, noteOf, reviewRecord } from '../history/ask/review-notes.js';
 import { requireSession } from '../history/rebuild/find-session.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
-import { Timeline } from '../history/rebuild/timeline.js';
+import { PresentTimeline, Timeline } from '../history/rebuild/timeline.js';
 import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
 import { TyrumError } from '../interop/tyrum/tyrum-error.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
@@ -220,6 +220,15 @@ export function reviewOperationAt(path: string): FoundQuestion | undefined {
   return undefined;
 }
 
+const presents = new WeakMap<ContextClient, PresentTimeline>();
+
+/** The newest of everything that a client has acknowledged. */
+async function presentOf(client: ContextClient): Promise<Timeline> {
+  const present = presents.get(client) ?? new PresentTimeline();
+  presents.set(client, present);
+  return present.open(await client.delivered(), client.files);
+}
+
 /**
  * Answers a question about the past from one line of time, which is pinned when it is asked. Throws what the question throws; nothing where nobody is
  * there any more to receive the answer.
@@ -231,7 +240,7 @@ export async function answerReviewRequest(
 ): Promise<void> {
   const { answer, media }: ReviewOperation = REVIEW_OPERATIONS[id];
   const asked = readParameters(REVIEW_PARAMETERS[id], query);
-  const timeline = await Timeline.open(await client.delivered(), client.files);
+  const timeline = await presentOf(client);
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline, all);
   const { session } = asked as { readonly session?: string };

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
 import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
 import { CALL_ANSWERS } from './call-schemas.js';
-import { basis, count, digest, epoch, ids, place, prefix, seenVersion, time, times, usage } from './review-parts.js';
+import { basis, comparedContexts, count, digest, epoch, ids, place, prefix, seenVersion, time, times, usage } from './review-parts.js';
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
 const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
@@ -259,6 +259,7 @@ export const REVIEW_ANSWERS = {
     delivered: z.string().nullable(),
     sha256: z.string(),
     matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),
+    redacted: z.literal(true).optional().describe('Something was masked before it came into this database: the record is of what was left'),
     text: z.string(),
   }),
   Notes: z.object({ said: z.array(noteAnswer) }),
@@ -321,9 +322,7 @@ export const REVIEW_ANSWERS = {
     session: z.string(),
     ok: z.boolean().describe('Nothing that was checked is wrong'),
     contexts: z.object({
-      total: count,
-      equal: count.describe('Made again, byte for byte the same'),
-      inherited: count.describe('Of all, those of sessions that this one was forked from'),
+      ...comparedContexts,
       by_delivery: z.record(z.string(), count),
       handed_lists: count.describe('Lists that a harness mixed with messages of its own: the context in them was compared'),
       unequal: z.array(

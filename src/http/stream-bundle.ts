@@ -7,7 +7,7 @@ import { makeBundle } from '../bundle/export-bundle.js';
 import { stepAt } from '../client/session/fork-at.js';
 import { askedSession } from '../history/ask/asked-session.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
-import { redactionRules } from '../interop/agent-context/redaction.js';
+import { hiddenTexts } from '../interop/agent-context/export-bundle.js';
 
 /**
  * The lines of a session's bundle. `reference` may carry a moment.
@@ -17,11 +17,11 @@ import { redactionRules } from '../interop/agent-context/redaction.js';
  */
 export async function bundleOf(timeline: Timeline, reference: string, withRedacted: boolean): Promise<AsyncIterable<string>> {
   const { session, when } = await askedSession(timeline, reference, {});
-  const rules = withRedacted ? 0 : await redactionRules(timeline.present, session);
+  const rules = withRedacted ? 0 : (await hiddenTexts(timeline, session)).inForce;
   if (rules > 0)
     throw new BundleError(
       'redacted',
-      `session ${session} has redaction rules (${rules}), and a bundle would hold what they hide: say with_redacted=true, or write a page with palimpsest export --html --redact`,
+      `session ${session} has redaction rules (${rules}), and a bundle would hold what they hide: say with_redacted=true, or write one without it with palimpsest export --redact`,
     );
   const upto = when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
   return (await makeBundle(timeline, { session, upto })).lines();

@@ -15,19 +15,45 @@ export type Shaped<T> = T extends readonly (infer E)[]
 
 const camelCase = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 
-function shape(schema: unknown, value: unknown): unknown {
-  if (schema instanceof z.ZodNullable) return value === undefined || value === null ? null : shape(schema.unwrap(), value);
-  if (schema instanceof z.ZodOptional) return value === undefined ? undefined : shape(schema.unwrap(), value);
-  if (schema instanceof z.ZodArray) return (value as readonly unknown[]).map((element) => shape(schema.element, element));
-  if (!(schema instanceof z.ZodObject)) return value instanceof Date ? value.toISOString() : value;
-  const members = Object.entries(schema.shape).map(([name, member]): [string, unknown] => [
-    name,
-    shape(member, (value as Readonly<Record<string, unknown>>)[camelCase(name)]),
-  ]);
-  return Object.fromEntries(members.filter(([, member]) => member !== undefined));
+type Shaper = (value: unknown) => unknown;
+
+/** What a schema makes of a value: found out once for each schema, since an answer has thousands of equal parts. */
+const shapers = new WeakMap<object, Shaper>();
+
+function shaperOf(schema: object): Shaper {
+  const known = shapers.get(schema);
+  if (known !== undefined) return known;
+  const made = madeShaper(schema);
+  shapers.set(schema, made);
+  return made;
+}
+
+function madeShaper(schema: unknown): Shaper {
+  if (schema instanceof z.ZodNullable) {
+    const inner = shaperOf(schema.unwrap() as object);
+    return (value) => (value === undefined || value === null ? null : inner(value));
+  }
+  if (schema instanceof z.ZodOptional) {
+    const inner = shaperOf(schema.unwrap() as object);
+    return (value) => (value === undefined ? undefined : inner(value));
+  }
+  if (schema instanceof z.ZodArray) {
+    const element = shaperOf(schema.element as object);
+    return (value) => (value as readonly unknown[]).map((one) => element(one));
+  }
+  if (!(schema instanceof z.ZodObject)) return (value) => (value instanceof Date ? value.toISOString() : value);
+  const members = Object.entries(schema.shape).map(([name, member]) => ({ name, from: camelCase(name), made: shaperOf(member as object) }));
+  return (value) => {
+    const shaped: Record<string, unknown> = {};
+    for (const { name, from, made } of members) {
+      const member = made((value as Readonly<Record<string, unknown>>)[from]);
+      if (member !== undefined) shaped[name] = member;
+    }
+    return shaped;
+  };
 }
 
 /** A value as the wire has it: of each object the members that the schema names, in its order. */
 export function wireShape<S extends z.ZodType>(schema: S, value: Shaped<z.input<S>>): z.input<S> {
-  return shape(schema, value) as z.input<S>;
+  return shaperOf(schema)(value) as z.input<S>;
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { RE2JS } from 're2js';
 import type { Json } from '../objects/canonical-json.js';
 import { CodedError } from '../values/coded-error.js';
@@ -16,12 +17,16 @@ export interface MaskRules {
   readonly texts: readonly string[];
   /** What matches one of these. */
   readonly patterns: readonly RE2JS[];
+  /** Texts that are hidden where one is all of a text, or stands in it by itself. */
+  readonly words?: readonly string[];
 }
 
 /** The shortest text of a rule: shorter ones would be found in everything. */
-const LEAST_TEXT = 4;
+export const LEAST_TEXT = 4;
 /** A line of a longer text, the beginning of one at the end of what was cut off, and an encoded form are hidden by themselves from this length on. */
 const LEAST_PART = 12;
+/** A shorter one is hidden as a word from this length on; an even shorter one only where it is all of a text. */
+const LEAST_WORD_FORM = 6;
 
 /**
  * Reads rules: each line a text that is hidden, or a pattern between slashes; empty lines and those that begin with `#` say nothing.
@@ -62,6 +67,12 @@ const CUT_SECRETS = new RegExp(
   'g',
 );
 
+/** The password of an address that was cut off before the `@` behind it; a port is none. */
+const CUT_ADDRESS = new RegExp(String.raw`(:\/\/[^\s/:@[]{1,200}:)(?!\d{1,5}(?![^\s/?#]))[^\s"'<>@/?#…]{2,256}${CUT}`, 'g');
+/** Where something was cut off for certain: less of it is hidden there than at the end of any line. */
+const SURELY_CUT = /^(?:…|\.\.\.|\s*\[\.\.\.)/;
+const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
+
 /** As JSON writes a text within another one. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
 
@@ -78,6 +89,23 @@ function encodedForms(text: string): readonly string[] {
   });
 }
 
+/** Hashes by which whoever guesses a text could tell: of it, and of it as a line. */
+const digestsOf = (text: string): readonly string[] =>
+  ['sha256', 'sha1', 'md5'].flatMap((name) => [text, `${text}\n`].map((one) => hash(name, one.toWellFormed(), 'hex')));
+
+/** What is too short to be looked for inside of words, and hidden where nothing stands around it. */
+function wordsOf(text: string): readonly string[] {
+  if (text.length >= LEAST_PART) return [];
+  const bytes = Buffer.from(text);
+  const forms = [
+    bytes.toString('base64'),
+    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
+  ];
+  return forms.filter((form) => form.length < LEAST_PART && form.length >= LEAST_WORD_FORM);
+}
+
 /** Every form in which a text may stand within another one. */
 function formsOf(text: string): readonly string[] {
   const plain = [...new Set([text, text.trim(), ...text.split('\n').filter((line) => line.trim().length >= LEAST_PART)])];
@@ -88,7 +116,9 @@ function formsOf(text: string): readonly string[] {
     Buffer.from(one).toString('hex').toUpperCase(),
     encodeURIComponent(one.toWellFormed()),
   ]);
-  return [...new Set([...plain, ...escaped, ...encoded.filter((form) => form.length >= LEAST_PART)])].filter((form) => form !== '');
+  return [...new Set([...plain, ...escaped, ...digestsOf(text), ...encoded.filter((form) => form.length >= LEAST_PART)])].filter(
+    (form) => form !== '',
+  );
 }
 
 /** Hides texts in all their forms, what matches patterns, and secrets of known forms. The same text is always masked alike. */
@@ -97,10 +127,19 @@ export class TextMask {
   /** The longest first, so that no part of one is left by another. */
   readonly #forms: readonly string[];
   readonly #known = new Map<string, string>();
+  readonly #words: RegExp | undefined;
+  readonly #whole: ReadonlySet<string>;
 
-  constructor({ texts, patterns }: MaskRules) {
+  constructor({ texts, patterns, words = [] }: MaskRules) {
     this.#patterns = patterns;
-    this.#forms = [...new Set(texts.flatMap(formsOf))].sort((a, b) => b.length - a.length);
+    this.#whole = new Set(words);
+    const alone = [
+      ...texts.flatMap(wordsOf),
+      ...words.filter((word) => word.length >= LEAST_TEXT).flatMap((word) => [word, ...wordsOf(word)]),
+    ];
+    const any = [...new Set(alone)].sort((a, b) => b.length - a.length).map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+    if (any.length > 0) this.#words = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${any.join('|')})(?![\\p{L}\\p{N}_])`, 'gu');
+    this.#forms = [...new Set([...texts.flatMap(formsOf), ...words.flatMap(digestsOf)])].sort((a, b) => b.length - a.length);
   }
 
   /** A text without what is hidden. */
@@ -113,9 +152,9 @@ export class TextMask {
   };
 
   /** A value without what is hidden: by the names in it, as in the text that it is written as, and in its numbers too. Where something is hidden across several fields, nothing of these is left. */
-  maskedValue(value: Json): Json {
+  readonly maskedValue = (value: Json): Json => {
     return this.#maskedValue(withoutSecretValues(value));
-  }
+  };
 
   #maskedValue(value: Json): Json {
     if (typeof value === 'string') return this.masked(value);
@@ -145,31 +184,36 @@ export class TextMask {
   }
 
   #without(text: string): string {
+    if (this.#whole.has(text) || this.#whole.has(text.trim())) return MASK;
     // What stands between the masks: a mask is no text to look into.
     let between: readonly string[] = [text];
     for (const form of this.#forms) if (text.includes(form)) between = between.flatMap((part) => part.split(form));
+    if (this.#words !== undefined) between = between.flatMap((part) => part.split(this.#words as RegExp));
     for (const pattern of this.#patterns) between = between.flatMap((part) => pattern.split(part, -1));
     const joined = between.map((part) => this.#withoutEnds(part)).join(MASK);
-    return withoutSecrets(joined).replace(CUT_SECRETS, MASK);
+    return withoutSecrets(joined).replace(CUT_SECRETS, MASK).replace(CUT_ADDRESS, `$1${MASK}`);
   }
 
   /** What was cut off in the middle of something hidden shows nothing of it, wherever the cut is. */
   #withoutEnds(text: string): string {
     let shown = text;
     for (const form of this.#forms) {
-      if (form.length <= LEAST_PART) continue;
-      const head = form.slice(0, LEAST_PART);
+      const least = Math.min(LEAST_PART, Math.max(LEAST_TEXT, Math.ceil(form.length / 2)));
+      if (form.length <= least) continue;
+      const head = form.slice(0, least);
       for (let at = shown.indexOf(head); at !== -1; at = shown.indexOf(head, at + 1)) {
-        let end = at + LEAST_PART;
+        let end = at + least;
         while (end < shown.length && shown[end] === form[end - at]) end += 1;
-        if (CUT_HERE.test(shown.slice(end, end + 80))) shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
+        const isCut = end - at < LEAST_PART ? SURELY_CUT : CUT_HERE;
+        if (isCut.test(shown.slice(end, end + 80))) shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
       }
-      const tail = form.slice(-LEAST_PART);
+      const tail = form.slice(-least);
       for (let at = shown.indexOf(tail); at !== -1; at = shown.indexOf(tail, at + 1)) {
-        const end = at + LEAST_PART;
+        const end = at + least;
         let from = at;
         while (from > 0 && shown[from - 1] === form[form.length - (end - from) - 1]) from -= 1;
-        if (LEFT_BEFORE.test(shown.slice(Math.max(0, from - 80), from))) shown = `${shown.slice(0, from)}${MASK}${shown.slice(end)}`;
+        const isLeft = end - from < LEAST_PART ? SURELY_LEFT : LEFT_BEFORE;
+        if (isLeft.test(shown.slice(Math.max(0, from - 80), from))) shown = `${shown.slice(0, from)}${MASK}${shown.slice(end)}`;
       }
     }
     return shown;

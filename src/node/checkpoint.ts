@@ -1,19 +1,17 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { join } from 'node:path';
 import * as z from 'zod';
-import { namesIn, parseJson, replaceFile, textOf } from '../process/owned-file.js';
+import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { CodedError } from '../values/coded-error.js';
-import { messageOf } from '../values/thrown.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 import { DATA_FORMAT } from './data-folder.js';
 
 /**
  * Why a checkpoint cannot be written or used. `missing`: there is none; `damaged`: it is not as it was written; `unfit`: another version wrote it, or the node has no index that
- * others could use; `busy`: another host writes one there; `unreachable`: no node runs that could make one; `io`: the folder cannot be read or written.
+ * others could use; `index-exists`: the data folder has an index, which a checkpoint would replace; `busy`: another host writes one there;
+ * `unreachable`: no node runs that could make one; `io`: the place where checkpoints are kept cannot be read or written.
  */
-export type CheckpointErrorCode = 'missing' | 'damaged' | 'unfit' | 'busy' | 'unreachable' | 'io';
+export type CheckpointErrorCode = 'missing' | 'damaged' | 'unfit' | 'index-exists' | 'busy' | 'unreachable' | 'io';
 
 /** Thrown when a checkpoint of an index cannot be written or used. Nothing was changed. */
 export class CheckpointError extends CodedError<CheckpointErrorCode> {
@@ -39,17 +37,64 @@ const manifestSchema = z.object({
 /** What a checkpoint says of itself: which index it is, and its files with their hashes. */
 export type CheckpointManifest = Readonly<z.infer<typeof manifestSchema>>;
 
-/** A checkpoint in a folder, as its name and its manifest say: its files have not been looked at. */
+/** One file of a checkpoint, by its path in the index. */
+export type CheckpointFile = CheckpointManifest['files'][number];
+
+/** A checkpoint where checkpoints are kept, as its name and its manifest say: its files have not been looked at. */
 export interface FoundCheckpoint extends CheckpointManifest {
+  /** Its folder, or its address. */
   readonly path: string;
+  /** Its path in the store that it was found in: empty where it is that itself. */
+  readonly name: string;
 }
 
-/** The folder of the files in a checkpoint. */
-export const filesOf = (path: string): string => join(path, 'index');
+/** What was found of a file while it was copied. */
+export type CopiedFile = Omit<CheckpointFile, 'path'>;
+
+/**
+ * A place where checkpoints of logs are kept for all hosts, or one checkpoint. Paths in it are relative, with `/` between their parts.
+ *
+ * Each method throws what its system throws, or CheckpointError `io`.
+ */
+export interface CheckpointStore {
+  /** How people name it. */
+  readonly address: string;
+  /** How many files are best copied at a time. */
+  readonly copiesAtOnce: number;
+  /** How people name what lies in it. */
+  addressOf(path: string): string;
+  /** The names of what lies directly in it; none where it is not there. */
+  names(): Promise<readonly string[]>;
+  /** Every file below a path, relative to it, in order. */
+  filesBelow(path: string): Promise<readonly string[]>;
+  /** The text of a small file; undefined where there is none. */
+  text(path: string): Promise<string | undefined>;
+  /** Copies a file to one of this host, durably, and gives its size and hash. */
+  fetch(path: string, to: string): Promise<CopiedFile>;
+  /** Writes a checkpoint: the files of a folder of this host, and then the manifest that is made from what they are. It appears whole, in place of what has its name. */
+  write(name: string, from: string, manifest: (files: readonly CheckpointFile[]) => string): Promise<void>;
+  remove(name: string): Promise<void>;
+  /** Makes a file that of all hosts only one can make; false where it is there. The first of a place makes the place. */
+  createOnce(path: string, content: string): Promise<boolean>;
+  /** How old a file is by the place's own clock, milliseconds; undefined where there is none. */
+  ageMs(path: string): Promise<number | undefined>;
+  /** Removes a file if it still has this content. */
+  removeIf(path: string, content: string): Promise<void>;
+  /** Removes what writers left that were killed. For the one who is elected to write. */
+  sweep(): Promise<void>;
+}
+
+/** The environment of a process, of which a store like S3 takes its credentials. */
+export type StoreEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** Where in a checkpoint a file of the index lies; all of them without one. */
+export const filesOf = (file = ''): string => join('index', file);
 
 /** The file that says what a checkpoint is. */
 export const MANIFEST = 'manifest.json';
 const NAME = /^checkpoint-[0-9a-f]{8}-\d{12,}$/;
+/** Whether a name is one that a checkpoint has: what else lies beside them is somebody else's. */
+export const isCheckpointName = (name: string): boolean => NAME.test(name);
 const sealedSchema = z.object({ manifest: z.string(), sha256: z.string().length(64) });
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -66,12 +111,13 @@ export function manifestText(manifest: CheckpointManifest): string {
 const formatSchema = z.looseObject({ format: z.int() });
 
 /**
- * Reads the manifest of a checkpoint.
- * @throws {CheckpointError} `missing`, `damaged`; `unfit` – a later version wrote it
+ * Reads the manifest of a checkpoint in a store; that of the store itself where no name is given.
+ * @throws {CheckpointError} `missing`, `damaged`, `io`; `unfit` – a later version wrote it
  */
-export async function readManifest(path: string): Promise<FoundCheckpoint> {
-  const file = join(path, MANIFEST);
-  const text = await textOf(file).catch((error: unknown) => {
+export async function readManifest(store: CheckpointStore, name = ''): Promise<FoundCheckpoint> {
+  const [path, inStore] = [store.addressOf(name), join(name, MANIFEST)];
+  const file = store.addressOf(inStore);
+  const text = await store.text(inStore).catch((error: unknown) => {
     throw new CheckpointError('io', `${file} cannot be read: ${messageOf(error)}`, { cause: error });
   });
   if (text === undefined) throw new CheckpointError('missing', `there is no checkpoint in ${path}: it has no ${MANIFEST}`);
@@ -79,7 +125,7 @@ export async function readManifest(path: string): Promise<FoundCheckpoint> {
   if (sealed === undefined || sha256(sealed.manifest) !== sealed.sha256)
     throw new CheckpointError('damaged', `${file} is not as it was written. Take another checkpoint, or start the node without one.`);
   const manifest = parseJson(sealed.manifest, manifestSchema);
-  if (manifest !== undefined) return { ...manifest, path };
+  if (manifest !== undefined) return { ...manifest, path, name };
   const format = parseJson(sealed.manifest, formatSchema)?.format;
   throw new CheckpointError(
     'unfit',
@@ -87,14 +133,20 @@ export async function readManifest(path: string): Promise<FoundCheckpoint> {
   );
 }
 
-/** The checkpoints of a folder, the newest of each log first. Those that cannot be read are passed over. @throws {CheckpointError} io – the folder cannot be read */
-export async function listCheckpoints(folder: string, log?: string): Promise<readonly FoundCheckpoint[]> {
-  const names = await namesIn(folder).catch((error: unknown) => {
-    throw new CheckpointError('io', `the folder of checkpoints ${folder} cannot be read: ${messageOf(error)}`, { cause: error });
+/** What is none is passed over; one that could not be looked at is not, or nobody would know of it. */
+function passOver(error: unknown): undefined {
+  if (codeOf(error) === 'io') throw error;
+}
+
+/**
+ * The checkpoints of a store, or those of one log, the newest of each log first. Those that are damaged or of another format are passed over.
+ * @throws {CheckpointError} io – the store cannot be read
+ */
+export async function listCheckpoints(store: CheckpointStore, log?: string): Promise<readonly FoundCheckpoint[]> {
+  const names = await store.names().catch((error: unknown) => {
+    throw new CheckpointError('io', `the checkpoints of ${store.address} cannot be read: ${messageOf(error)}`, { cause: error });
   });
-  const found = await Promise.all(
-    names.filter((name) => NAME.test(name)).map((name) => readManifest(join(folder, name)).catch(() => undefined)),
-  );
+  const found = await Promise.all(names.filter(isCheckpointName).map((name) => readManifest(store, name).catch(passOver)));
   return found
     .flatMap((one) => (one === undefined || (log !== undefined && one.log !== log) ? [] : [one]))
     .sort((a, b) => b.txTime.localeCompare(a.txTime) || b.txId - a.txId);
@@ -110,38 +162,12 @@ export function requireFormat({ path, dataFormat }: FoundCheckpoint): void {
   throw new CheckpointError('unfit', `${path} has data format ${dataFormat}; this version has format ${DATA_FORMAT}. ${next}.`);
 }
 
-/** Every file below a folder, by its path in it, in order. */
-export async function filesBelow(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
-    .sort();
-}
-
-/** Copies a file, durably, and gives its size and hash. Throws what the system throws. */
-export async function copyHashed(from: string, to: string): Promise<{ readonly size: number; readonly sha256: string }> {
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-  const hash = createHash('sha256');
-  await pipeline(
-    createReadStream(from),
-    async function* (chunks: AsyncIterable<Buffer>) {
-      for await (const chunk of chunks) {
-        hash.update(chunk);
-        yield chunk;
-      }
-    },
-    createWriteStream(to, { mode: 0o600, flush: true }),
-  );
-  return { size: (await stat(to)).size, sha256: hash.digest('hex') };
-}
-
 const rememberedSchema = z.object({ folder: z.string() });
 const rememberedFile = (dir: string): string => join(dir, 'checkpoints.json');
 
 /** Notes in a data folder where the checkpoints of its log are kept, so that `node status` can tell of them. */
-export const rememberCheckpoints = (dir: string, folder: string): Promise<void> =>
-  replaceFile(rememberedFile(dir), `${JSON.stringify({ folder })}\n`);
+export const rememberCheckpoints = (dir: string, address: string): Promise<void> =>
+  replaceFile(rememberedFile(dir), `${JSON.stringify({ folder: address })}\n`);
 
 /** Where the checkpoints of a data folder's log are kept; undefined where it never had one. */
 export async function rememberedCheckpoints(dir: string): Promise<string | undefined> {

@@ -18,6 +18,9 @@ import { isOwnEntry, makePrivate } from './private-folder.js';
  */
 export const DATA_FORMAT = 2;
 
+/** The file of a data folder that says which log its index is made from; the node reads it as its settings. */
+export const SHARED_LOG_FILE = 'shared-log.json';
+
 /** Where in a data folder the database lies. */
 const DATABASE_FOLDERS: readonly string[] = ['golden', 'index'];
 
@@ -85,6 +88,22 @@ function checkedFormat(text: string, path: string): number {
   return format;
 }
 
+/**
+ * Refuses a log of another format: what this version would write into it, those who use it could not read. A node that says no format has passed its own check.
+ * @throws {NodeError} `data-newer` or `data-older`
+ */
+export function requireLogFormat(format: number | null | undefined, node: string): void {
+  if (format === null || format === undefined || format === DATA_FORMAT) return;
+  const [code, next] =
+    format > DATA_FORMAT
+      ? (['data-newer', 'Use the newer version of Palimpsest that its nodes have'] as const)
+      : (['data-older', 'Use the version that its nodes have, or take the log along to this one as its changelog says'] as const);
+  throw new NodeError(
+    code,
+    `The log of ${node} has format ${format}; this version reads and writes format ${DATA_FORMAT}. ${next}. What was acknowledged stays in the journal.`,
+  );
+}
+
 const UNWRITABLE: ReadonlySet<string> = new Set([
   'EACCES',
   'EPERM',
@@ -143,7 +162,9 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
   );
 }
 
-const writeMarker = (path: string): Promise<void> => replaceFile(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });
+/** Says in a data folder that it has the format of this version: earlier ones refuse it from then on. */
+export const raiseDataFormat = (dir: string): Promise<void> =>
+  replaceFile(markerOf(dir), `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });
 
 /** Where in a data folder, and in those for nodes that someone else runs, files appear whole. */
 const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as const;
@@ -192,7 +213,10 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     const probe = await draftOf(join(folder.usersDir, 'probe'));
     await writeFile(probe, 'x', { mode: 0o600 });
     await rm(probe, { force: true });
-    if ((await checkDataFormat(folder.dir)) !== DATA_FORMAT) await writeMarker(markerOf(folder.dir));
+    const format = await checkDataFormat(folder.dir);
+    // What lies there beside a shared log has the log's format, and whether this version may use that its node finds out.
+    const isShared = format !== undefined && (await namesIn(folder.dir)).includes(SHARED_LOG_FILE);
+    if (format !== DATA_FORMAT && !isShared) await raiseDataFormat(folder.dir);
     return folder;
   } catch (error) {
     throw nodeFailure(wanted, error);

@@ -2,7 +2,8 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { namedLockOwner, withNamedLock } from '../process/lock.js';
 import { rememberCheckpoints } from './checkpoint.js';
-import { type DataFolder, nodeFailure, openDataFolder, sweepDataFolder } from './data-folder.js';
+import { checkpointStore } from './checkpoint-store.js';
+import { type DataFolder, nodeFailure, openDataFolder, raiseDataFormat, requireLogFormat, sweepDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import {
   countUsers,
@@ -14,7 +15,7 @@ import {
   removeDeadUsers,
 } from './node-state.js';
 import { probeNode } from './node-status.js';
-import { restoreCheckpoint } from './restore-checkpoint.js';
+import { refuseOverIndex, restoreCheckpoint } from './restore-checkpoint.js';
 import { type ChosenLog, chooseLog, describeSharedLog, forgetSharedLog, readSharedLog, writeSharedLog } from './shared-log.js';
 import { type ChosenStart, failureOf, pollStart, type RunningNode, runningNode, type StartOptions, startNode } from './start-node.js';
 import { endProcess, stopNodeOf } from './stop-node.js';
@@ -33,7 +34,7 @@ async function checkProfile(folder: DataFolder, state: NodeState, { profile, log
   );
 }
 
-async function checkIngester(folder: DataFolder, node: RunningNode): Promise<RunningNode | undefined> {
+async function checkAnswer(folder: DataFolder, node: RunningNode): Promise<RunningNode | undefined> {
   const answer = await probeNode(node.address, TIME_LIMITS.probeMs);
   if (answer?.ingesterFailed === true) {
     throw new NodeError(
@@ -41,6 +42,8 @@ async function checkIngester(folder: DataFolder, node: RunningNode): Promise<Run
       `The node of ${folder.dir} answers, but its indexer has failed: it would serve stale data. Its supervisor starts it again as soon as its disk has room; see palimpsest node status and palimpsest node logs.`,
     );
   }
+  // One that an earlier or later version of the program left running.
+  requireLogFormat(answer?.log?.format, folder.dir);
   return answer === undefined ? undefined : node;
 }
 
@@ -62,7 +65,7 @@ async function findNode(folder: DataFolder, options: ChosenStart): Promise<Runni
     waited = true;
     seen(liveness.state);
     const candidate = runningNode(liveness.state);
-    const node = candidate === undefined ? undefined : await checkIngester(folder, candidate);
+    const node = candidate === undefined ? undefined : await checkAnswer(folder, candidate);
     if (node !== undefined) return node;
     if (liveness.kind === 'supervised') return undefined;
     if (liveness.state.jvm !== null) await endProcess(liveness.state.jvm);
@@ -92,12 +95,12 @@ export interface NodeHandle {
   release(): Promise<void>;
 }
 
-/** Takes the index from a checkpoint where that is asked for and the data folder has none; gives what takes it back. */
-async function restoreIndex(folder: DataFolder, { restoreFrom, onProgress }: StartOptions): Promise<() => Promise<void>> {
+/** Takes the index from a checkpoint where that is asked for; gives what takes it back. */
+async function restoreIndex(folder: DataFolder, { restoreFrom, environment, onProgress }: StartOptions): Promise<() => Promise<void>> {
   if (restoreFrom === undefined) return async () => undefined;
   onProgress?.('Taking the index from a checkpoint …');
-  const restored = await restoreCheckpoint(restoreFrom, folder.dir);
-  if (restored === undefined) return async () => undefined;
+  const restored = await restoreCheckpoint(await checkpointStore(restoreFrom, environment ?? {}), folder.dir);
+  // Of an address like s3://BUCKET/PREFIX/NAME too.
   await rememberCheckpoints(folder.dir, dirname(restored.path));
   return () => rm(join(folder.dir, 'index'), { recursive: true, force: true });
 }
@@ -117,7 +120,9 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
   try {
-    return await startNode(folder, options);
+    const node = await startNode(folder, options);
+    await raiseDataFormat(folder.dir);
+    return node;
   } catch (error) {
     const failed = (await readLiveness(folder)).kind === 'none';
     if (failed) await (before === undefined ? forgetSharedLog(folder.dir) : writeSharedLog(folder.dir, before));
@@ -127,16 +132,20 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
 }
 
 async function findOrStart(folder: DataFolder, options: ChosenStart): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
+  const found = async (node: RunningNode): Promise<{ readonly node: RunningNode; readonly started: boolean }> => {
+    if (options.restoreFrom !== undefined) await refuseOverIndex(folder.dir);
+    return { node, started: false };
+  };
   // Whoever holds the lock is starting or stopping this very node. This process is registered already, so a process that is about to stop the node
   // as its last user either sees the registration or is seen here by its lock.
   if ((await namedLockOwner(folder.startLock)) === undefined) {
     const node = await findNode(folder, options);
-    if (node !== undefined) return { node, started: false };
+    if (node !== undefined) return found(node);
   }
   const onWait = (pid: number): void => options.onProgress?.(`Process ${pid} is starting or stopping the node; waiting for it …`);
   return withNamedLock(folder.startLock, { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait }, async () => {
     const node = await findNode(folder, options);
-    if (node !== undefined) return { node, started: false };
+    if (node !== undefined) return found(node);
     // Now and then is enough, and a start is slow anyway.
     await removeDeadUsers(folder);
     await sweepDataFolder(folder.dir);

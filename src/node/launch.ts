@@ -133,8 +133,13 @@ export function parseStartingLine(line: string): Indexing | undefined {
   return parseJson(line, startingLineSchema);
 }
 
-/** The line with which a node says that it takes no more writes. */
-const FAILED_LINE = '{"failed":true}';
+/** The line with which a node says that it takes no more writes, and why. */
+const failedLineSchema = z.object({ failed: z.literal(true), reason: z.string() });
+
+/** Reads why a node takes no more writes out of the line that says it; undefined for any other line. */
+export function parseFailedLine(line: string): string | undefined {
+  return parseJson(line, failedLineSchema)?.reason;
+}
 
 /** How the JVM ended and what it said last. */
 export interface FrontExit {
@@ -163,7 +168,7 @@ export function startFront(
     readonly log: LogFile;
     onIndexing(indexing: Indexing): void;
     onReady(line: ReadyLine): void;
-    onFailed(): void;
+    onFailed(reason: string): void;
   },
 ): FrontProcess {
   const child = spawn(plan.java, [...frontArguments(plan)], {
@@ -182,7 +187,8 @@ export function startFront(
   createInterface({ input: child.stdout }).on('line', (line) => {
     const indexing = parseStartingLine(line);
     if (indexing !== undefined) return options.onIndexing(indexing);
-    if (line === FAILED_LINE) return options.onFailed();
+    const failure = parseFailedLine(line);
+    if (failure !== undefined) return options.onFailed(failure);
     const ready = parseReadyLine(line);
     if (ready === undefined) note(line);
     else options.onReady(ready);

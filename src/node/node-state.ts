@@ -46,8 +46,10 @@ const stateSchema = z.object({
   /** ISO instant of the first start. */
   startedAt: z.string(),
   restarts: z.int().nonnegative(),
-  /** How the JVM ended last; null when it never did. */
-  frontExit: z.object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string() }).nullable(),
+  /** How the JVM ended last; null when it never did. `reason` is there when its supervisor ended it because it took no more writes: why it did not. */
+  frontExit: z
+    .object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string(), reason: z.string().optional() })
+    .nullable(),
   /** Set in phase `failed` only. */
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** How far the index of a node that starts has come, in transactions; absent or null while nothing is known of it. */

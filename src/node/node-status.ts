@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../process/owned-file.js';
 import { withinLimit } from '../process/within-limit.js';
-import { type FoundCheckpoint, listCheckpoints, rememberedCheckpoints } from './checkpoint.js';
+import { type FoundCheckpoint, listCheckpoints, rememberedCheckpoints, type StoreEnvironment } from './checkpoint.js';
+import { checkpointStore } from './checkpoint-store.js';
 import { dataFolderAt, diskRoom, findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
@@ -27,6 +28,8 @@ export interface ProbeAnswer {
   readonly version: string | undefined;
   /** True when its indexer is dead: it still answers queries, from stale data, and takes no more writes. */
   readonly ingesterFailed: boolean;
+  /** Why the indexer is dead, as one line; null while it lives, or where the node does not say. */
+  readonly ingesterError: string | null;
   /** True when its store has refused a write: it takes no more until it is started again. */
   readonly storeFailed: boolean;
   /** What it says of a log that it shares; undefined where it shares none. */
@@ -68,12 +71,14 @@ const statusSchema = z
     version: z.string().optional(),
     'ingesterFailed?': z.boolean().nullish(),
     ingesterFailed: z.boolean().nullish(),
+    ingesterError: z.string().nullish(),
     'storeFailed?': z.boolean().nullish(),
     log: logSchema.optional(),
   })
   .transform(({ version, ...said }) => ({
     version,
     ingesterFailed: (said['ingesterFailed?'] ?? said.ingesterFailed) === true,
+    ingesterError: said.ingesterError ?? null,
     storeFailed: said['storeFailed?'] === true,
     log: said.log,
   }));
@@ -128,12 +133,14 @@ export interface NewestCheckpoint {
   readonly newest: Pick<FoundCheckpoint, 'path' | 'txId' | 'txTime' | 'host'> | null;
 }
 
-async function newestCheckpoint(dir: string, log: string | undefined): Promise<NewestCheckpoint | null> {
+async function newestCheckpoint(dir: string, log: string | undefined, environment: StoreEnvironment): Promise<NewestCheckpoint | null> {
   const folder = await rememberedCheckpoints(dir);
   if (folder === undefined) return null;
-  // A folder of other hosts may be away.
+  // A folder of other hosts may be away, a bucket too.
   const found = await withinLimit(
-    listCheckpoints(folder, log).catch(() => []),
+    checkpointStore(folder, environment)
+      .then((store) => listCheckpoints(store, log))
+      .catch(() => []),
     TIME_LIMITS.statusProbeMs,
     () => [],
   );
@@ -169,6 +176,8 @@ export type NodeStatusReport = {
       /** Whether it answers just now. */
       readonly answers: boolean;
       readonly ingesterFailed: boolean;
+      /** Why its indexer is dead, as one line; null while it lives, or where the node does not say. */
+      readonly ingesterError: string | null;
       readonly storeFailed: boolean;
       /** The log that it shares with other nodes, in words without secrets; null where it shares none. */
       readonly sharedLog: string | null;
@@ -188,7 +197,8 @@ export const hasFailedWrites = (status: NodeStatusReport): boolean => status.run
 export function writeTrouble(status: NodeStatusReport): string | undefined {
   const room = `Free at least ${Math.ceil(status.leastRoom / 1_048_576)} MiB on the disk of ${status.dataDir}`;
   if (!hasFailedWrites(status)) return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
-  const failed = status.running && status.ingesterFailed ? 'HAS STOPPED INDEXING' : 'TAKES NO MORE WRITES';
+  const why = status.running && status.ingesterError !== null ? ` (${status.ingesterError})` : '';
+  const failed = status.running && status.ingesterFailed ? `HAS STOPPED INDEXING${why}` : 'TAKES NO MORE WRITES';
   if (status.running && !(status.supervised && status.profile !== 'memory'))
     return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
   return status.isDiskFull
@@ -228,8 +238,8 @@ export async function runningProfile(dataDir: string): Promise<NodeProfile | und
   return liveness === undefined || liveness.kind === 'none' ? undefined : liveness.state.profile;
 }
 
-/** Looks at the node of a data folder without changing anything there. */
-export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
+/** Looks at the node of a data folder without changing anything there. `environment` has the credentials of a bucket that its checkpoints are kept in. */
+export async function nodeStatus(dataDir: string, environment: StoreEnvironment = {}): Promise<NodeStatusReport> {
   const folder = await findDataFolder(dataDir);
   const dir = folder?.dir ?? resolve(dataDir);
   const { suffices, least: leastRoom } = await diskRoom(dir);
@@ -256,10 +266,11 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     users: await countUsers(folder),
     answers: answer !== undefined,
     ingesterFailed: answer?.ingesterFailed ?? false,
+    ingesterError: answer?.ingesterError ?? null,
     storeFailed: answer?.storeFailed ?? false,
     sharedLog: sharedLog === undefined ? null : describeSharedLog(sharedLog),
     log: answer?.log ?? null,
-    checkpoint: sharedLog === undefined ? null : await newestCheckpoint(dir, answer?.log?.name),
+    checkpoint: sharedLog === undefined ? null : await newestCheckpoint(dir, answer?.log?.name, environment),
     indexing: state.indexing ?? null,
   };
 }

@@ -1,14 +1,15 @@
 import { rename, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { namesIn } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
 import {
   CheckpointError,
-  copyHashed,
+  type CheckpointFile,
+  type CheckpointStore,
   type FoundCheckpoint,
-  filesBelow,
   filesOf,
   listCheckpoints,
   MANIFEST,
@@ -16,36 +17,47 @@ import {
   requireFormat,
 } from './checkpoint.js';
 
-/** The checkpoint that a folder is asked for: the one that it is, else the newest in it. */
-async function chosen(folder: string): Promise<FoundCheckpoint> {
-  if ((await namesIn(folder).catch((): string[] => [])).includes(MANIFEST)) return readManifest(folder);
-  const found = await listCheckpoints(folder);
+/** The checkpoint that a store is asked for: the one that it is, else the newest in it. */
+async function chosen(store: CheckpointStore): Promise<FoundCheckpoint> {
+  if ((await store.text(MANIFEST).catch(() => undefined)) !== undefined) return readManifest(store);
+  const found = await listCheckpoints(store);
   const logs = new Set(found.map(({ log }) => log));
   const [newest] = found;
   if (newest === undefined)
     throw new CheckpointError(
       'missing',
-      `there is no checkpoint in ${folder}. Start the node without --restore: it makes its index from the log.`,
+      `there is no checkpoint in ${store.address}. Start the node without --restore: it makes its index from the log.`,
     );
   if (logs.size > 1)
     throw new CheckpointError(
       'unfit',
-      `${folder} has checkpoints of ${logs.size} logs. Name one of them with --restore, the newest of each log: ${[...logs].map((log) => found.find((one) => one.log === log)?.path).join(', ')}`,
+      `${store.address} has checkpoints of ${logs.size} logs. Name one of them with --restore, the newest of each log: ${[...logs].map((log) => found.find((one) => one.log === log)?.path).join(', ')}`,
     );
   return newest;
 }
 
-async function copyVerified({ path, files }: FoundCheckpoint, draft: string): Promise<void> {
-  const there = await filesBelow(filesOf(path));
+async function copyVerified(store: CheckpointStore, { path, name, files }: FoundCheckpoint, draft: string): Promise<void> {
+  const there = await store.filesBelow(join(name, filesOf()));
   const named = files.map((file) => file.path);
-  const stray = there.find((name) => !named.includes(name));
+  const stray = there.find((one) => !named.includes(one));
   if (stray !== undefined) throw damaged(path, `${stray} is none of its files`);
-  for (const file of files) {
-    const outside = file.path.startsWith('/') || file.path.split('/').includes('..');
-    if (outside || !there.includes(file.path)) throw damaged(path, `${file.path} is missing`);
-    const { size, sha256 } = await copyHashed(join(filesOf(path), file.path), join(draft, file.path));
-    if (size !== file.size || sha256 !== file.sha256) throw damaged(path, `${file.path} has other contents`);
-  }
+  const limit = pLimit(store.copiesAtOnce);
+  let isOver = false;
+  const copy = async (file: CheckpointFile): Promise<void> => {
+    if (isOver) return;
+    try {
+      const outside = file.path.startsWith('/') || file.path.split('/').includes('..');
+      if (outside || !there.includes(file.path)) throw damaged(path, `${file.path} is missing`);
+      const { size, sha256 } = await store.fetch(join(name, filesOf(file.path)), join(draft, file.path));
+      if (size !== file.size || sha256 !== file.sha256) throw damaged(path, `${file.path} has other contents`);
+    } catch (error) {
+      isOver = true;
+      throw error;
+    }
+  };
+  // Each has ended before the first failure is told: nothing is written behind the back of whoever cleans up.
+  const ended = await Promise.allSettled(files.map((file) => limit(() => copy(file))));
+  for (const one of ended) if (one.status === 'rejected') throw one.reason;
 }
 
 const damaged = (path: string, what: string): CheckpointError =>
@@ -54,21 +66,30 @@ const damaged = (path: string, what: string): CheckpointError =>
     `the checkpoint ${path} is not as it was written: ${what}. Name another one, or start the node without --restore: it makes its index from the log.`,
   );
 
+/** Refuses to take an index for a data folder that has one. @throws {CheckpointError} `index-exists` */
+export async function refuseOverIndex(dir: string): Promise<void> {
+  if (!(await namesIn(dir)).includes('index')) return;
+  throw new CheckpointError(
+    'index-exists',
+    `${dir} has an index already, which comes to the log's end by itself. Start the node without --restore; to begin again from the checkpoint, stop the node and remove ${join(dir, 'index')} first.`,
+  );
+}
+
 /**
- * Puts the index of a checkpoint into a data folder that has none: the one that is named, or the newest of a folder of checkpoints. Every file is compared with its hash; the index
- * appears whole or not at all. Whether it was made from the log that the node shares, the node finds out. Undefined, with nothing done, where the data folder has an index.
+ * Puts the index of a checkpoint into a data folder that has none: the one that is named, or the newest of those in a store. Every file is compared with its hash; the index
+ * appears whole or not at all. Whether it was made from the log that the node shares, the node finds out.
  * For whoever holds the start lock.
- * @throws {CheckpointError} `missing`, `damaged`, `unfit`, `io`
+ * @throws {CheckpointError} `index-exists`, `missing`, `damaged`, `unfit`, `io`
  */
-export async function restoreCheckpoint(folder: string, dir: string): Promise<FoundCheckpoint | undefined> {
+export async function restoreCheckpoint(store: CheckpointStore, dir: string): Promise<FoundCheckpoint> {
   const index = join(dir, 'index');
   await removeDeadDrafts(dir, { isOurs: (name) => name.startsWith('index.'), recursive: true });
-  if ((await namesIn(dir)).includes('index')) return undefined;
-  const checkpoint = await chosen(resolve(folder));
+  await refuseOverIndex(dir);
+  const checkpoint = await chosen(store);
   requireFormat(checkpoint);
   const draft = await draftOf(index);
   try {
-    await copyVerified(checkpoint, draft);
+    await copyVerified(store, checkpoint, draft);
     await rename(draft, index);
     return checkpoint;
   } catch (error) {

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { namesIn, parseJson, replaceFile } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
-import { DATA_FORMAT, type DataFolder } from './data-folder.js';
+import { DATA_FORMAT, type DataFolder, SHARED_LOG_FILE } from './data-folder.js';
 import { NodeError } from './errors.js';
 import type { NodeProfile } from './node-state.js';
 
@@ -44,8 +44,8 @@ export type SharedDatabase = SharedLog['database'];
 /** The variable by which a node is handed the password of its database. */
 export const PASSWORD_VARIABLE = 'PALIMPSEST_DATABASE_PASSWORD';
 
-/** The file of a data folder that says which log its index is made from; the node reads it as its settings. */
-export const sharedLogFile = (dir: string): string => join(dir, 'shared-log.json');
+/** Where a data folder says which log its index is made from. */
+export const sharedLogFile = (dir: string): string => join(dir, SHARED_LOG_FILE);
 
 async function textOf(file: string): Promise<string | undefined> {
   try {

@@ -62,7 +62,10 @@ export interface StartOptions {
   readonly log?: SharedLog;
   /** The environment of the node, which may have the password of the database that `log` names; this process's own where absent. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** A checkpoint, or a folder of them, that the index is taken from where the data folder has none. Of a shared log only. */
+  /**
+   * A checkpoint, or a folder or `s3://BUCKET/PREFIX` of them, that the index is taken from where the data folder has none. Of a shared log only; `environment` has the variables
+   * of AWS that a bucket needs.
+   */
   readonly restoreFrom?: string;
   /** Limit for the start of the JVM until it answers, without the one-time build; default 60 s. */
   readonly readyTimeoutMs?: number;

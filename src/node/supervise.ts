@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
+import { defined } from '../values/defined.js';
 import { dataFolderAt, diskRoom } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
@@ -44,7 +45,8 @@ const FAILURES = {
   'log-unfit': { code: 'log-unfit', nextStep: 'docs/operations.md says what is needed. Change that, then start the node again.' },
   'log-mismatch': {
     code: 'log-mismatch',
-    nextStep: 'Name the log that this data folder was used with, or another folder with --data: its index is made from the log.',
+    nextStep:
+      'Name the log that this data folder was used with, or another folder with --data. Where the log was set back on purpose, remove the folder `index` in it: it is made again from the log.',
   },
   'no-space': { code: 'no-space', nextStep: 'Free some space on that disk, then start the node again.' },
   'bind-failed': { code: 'start-failed', nextStep: 'Check that the folder of the socket is writable and belongs to you.' },
@@ -146,10 +148,11 @@ class Supervision {
     this.#log.write(`${new Date().toISOString()} supervisor: ${message}\n`);
   }
 
-  /** One run of the JVM; `isReplaced` says that it was ended here because it took no more writes. */
+  /** One run of the JVM; `replaced` says why it took no more writes where it was ended here for that, `patienceMs` for how long it goes on answering then. */
   async #runOnce(
     plan: LaunchPlan,
-  ): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined; readonly isReplaced: boolean }> {
+    patienceMs: number,
+  ): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined; readonly replaced: string | undefined }> {
     const { tmpDir } = dataFolderAt(plan.dataDir);
     await rm(tmpDir, { recursive: true, force: true });
     await mkdir(tmpDir, { recursive: true, mode: 0o700 });
@@ -157,7 +160,7 @@ class Supervision {
     if (plan.socketPath !== null) await rm(plan.socketPath, { force: true });
     let readyAt: number | undefined;
     let over = false;
-    let isReplaced = false;
+    let replaced: string | undefined;
     const ended = new AbortController();
     const front: FrontProcess = startFront(plan, {
       env: this.#options.env,
@@ -175,14 +178,17 @@ class Supervision {
             : this.#set({ phase: 'ready', address, version: line.version, indexing: null });
         });
       },
-      onFailed: () => {
+      onFailed: (reason) => {
         // The next one would have nothing of what this one holds.
         if (plan.profile === 'memory') return;
         // It still answers questions, from what it had indexed: it is ended only when the next one can do better.
-        this.#say('the indexer or the store of the node has failed; it is started again as soon as there is room on its disk');
-        void this.#untilRoom(AbortSignal.any([this.#options.stop, ended.signal])).then((hasRoom) => {
-          isReplaced = hasRoom;
-          if (hasRoom) end();
+        this.#say(`the indexer or the store of the node has failed (${reason}); it is started again as soon as there is room on its disk`);
+        const signal = AbortSignal.any([this.#options.stop, ended.signal]);
+        const pause = delay(patienceMs, undefined, { signal }).catch(() => undefined);
+        void Promise.all([this.#untilRoom(signal), pause]).then(([hasRoom]) => {
+          if (!hasRoom || signal.aborted) return;
+          replaced = reason;
+          end();
         });
       },
     });
@@ -203,7 +209,7 @@ class Supervision {
     ended.abort();
     clearTimeout(killTimer);
     this.#options.stop.removeEventListener('abort', onStop);
-    return { exit, readyForMs: readyAt === undefined ? undefined : performance.now() - readyAt, isReplaced };
+    return { exit, readyForMs: readyAt === undefined ? undefined : performance.now() - readyAt, replaced };
   }
 
   /** Waits until the disk of the data folder has room for a node to work; false when it is given up before. */
@@ -223,13 +229,15 @@ class Supervision {
     let plan = this.#plan;
     await this.#set({});
     for (;;) {
-      const { exit, readyForMs, isReplaced } = await this.#runOnce(plan);
+      // What made it fail may still be there: from the second time on it goes on answering for a while before another one tries.
+      const { exit, readyForMs, replaced } = await this.#runOnce(plan, restartDelayMs(crashes + 1));
       const wasReady = readyForMs !== undefined;
       wasEverReady ||= wasReady;
-      const frontExit = { code: exit.code, signal: exit.signal, at: new Date().toISOString() };
-      const verdict: ExitVerdict = isReplaced
-        ? { kind: 'crashed', reason: 'it took no more writes' }
-        : judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
+      const frontExit = { code: exit.code, signal: exit.signal, at: new Date().toISOString(), ...defined({ reason: replaced }) };
+      const verdict: ExitVerdict =
+        replaced !== undefined
+          ? { kind: 'crashed', reason: `it took no more writes: ${replaced}` }
+          : judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
       if (stop.aborted || verdict.kind === 'clean') {
         this.#say(stop.aborted ? 'stopped' : 'the node ended by itself (idle)');
         return this.#leave();
@@ -264,7 +272,7 @@ class Supervision {
       }
       // A JVM that dies before it is ready may have loaded a class-data archive that does not fit it.
       if (!wasReady) plan = { ...plan, archive: null };
-      const pauseMs = restartDelayMs(crashes);
+      const pauseMs = replaced === undefined ? restartDelayMs(crashes) : 0;
       this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);
       await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
       await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined);

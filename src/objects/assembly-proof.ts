@@ -33,6 +33,14 @@ export interface ShownAhead {
   readonly gone?: true;
 }
 
+/** What a session's sets hold and a context could not show that was assembled without the database. */
+export interface AbsentObjects {
+  /** Objects of the index that nothing was known of: without their line. */
+  readonly lines: readonly ObjectId[];
+  /** Active objects whose text was not at hand: without it. */
+  readonly texts: readonly ObjectId[];
+}
+
 /**
  * Why an epoch began: the first of its session, what it saves is worth what it costs, the provider's cache was cold, the budget was reached, a verb asked, or
  * the harness's list changed.
@@ -124,17 +132,21 @@ export interface AssemblyProof {
   readonly blocks: number;
   readonly chars: number;
   readonly sha256: Sha256;
-  /** What was read: valid time in milliseconds since 1970, and transaction. Null: assembled while the database was away; then it is read at the transaction that wrote its step. */
+  /** What was read: valid time in milliseconds since 1970, and transaction. Null without `ahead`: assembled by a sole writer, or by a former version while the database was away; then it is read at the transaction that wrote its step. */
   readonly basis: { readonly validTime: number; readonly txId: number } | null;
   /**
-   * Present on a context that was assembled without waiting for transactions (decision 0010): it includes every step up to `step`, whether or not the basis
-   * holds them, and shows these objects in these versions. A basis of null then means that nothing was read: every file and the prompt are named here.
+   * Present on a context that was assembled without waiting for transactions, or without the database (decision 0010): it includes every step up to `step`, whether or
+   * not the basis holds them, and shows these objects in these versions. A basis of null then means that nothing was read: every file and the prompt are named here.
    */
   readonly ahead?: readonly ShownAhead[];
+  /** Only with `ahead`. */
+  readonly absent?: AbsentObjects;
   /** By which mappings paths were shown; absent for none. */
   readonly mounts?: readonly ShownMount[];
   /** The folders whose files were shown; absent where none of the session's files was left out. */
   readonly folders?: readonly FilesystemSource[];
+  /** Present where something that it showed was masked when its session was written to a bundle: hashes and sizes are those of what is left. */
+  readonly redacted?: true;
   readonly delivered: Delivery;
   readonly handed?: HandedList;
   /** The session that it was handed out of, where that was taken over and its steps were put into this one, with other ids for its calls (decision F6). */

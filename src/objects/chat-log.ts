@@ -46,10 +46,15 @@ export interface ChatRow {
  */
 function rowsOf(entries: Iterable<ChatEntry>): readonly ChatRow[] {
   const rows: { readonly message: Message; readonly seq: number | undefined; readonly calls: { id: ObjectId; seq: number }[] }[] = [];
+  const bySeq = new Map<number, (typeof rows)[number]>();
   for (const { message, call, step, seq } of entries) {
-    if (message !== undefined) rows.push({ message, seq, calls: (message.toolcall_refs ?? []).map((id) => ({ id, seq })) });
+    if (message !== undefined) {
+      const row = { message, seq, calls: (message.toolcall_refs ?? []).map((id) => ({ id, seq })) };
+      rows.push(row);
+      bySeq.set(seq, row);
+    }
     if (call === undefined) continue;
-    const own = step === undefined || message !== undefined ? undefined : rows.find((row) => row.seq === step);
+    const own = step === undefined || message !== undefined ? undefined : bySeq.get(step);
     const last = rows.at(-1);
     if (own !== undefined) own.calls.push({ id: call, seq });
     else if (last !== undefined && carries(last.message)) last.calls.push({ id: call, seq });
@@ -101,7 +106,10 @@ export function chatAfterAll({ closed, running }: ChatLog, steps: readonly Step[
 export function isLeftBehind({ running }: ChatLog, step: number): boolean {
   const last = running.findLast(({ message }) => message !== undefined);
   if (last === undefined || last.step === step) return false;
-  return running.some((entry) => entry.message !== undefined && entry.step === step && carries(entry.message));
+  // Every step of the turn has its entry.
+  const place = step - (running.first()?.seq ?? 0);
+  const message = place < 0 ? undefined : running.get(place)?.message;
+  return message !== undefined && carries(message);
 }
 
 /** The turn that is not closed; undefined before the first step. */

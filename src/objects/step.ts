@@ -33,7 +33,7 @@ export interface HistoryEvent {
   readonly detail?: string;
 }
 
-/** What a provider says that one call of a model took, in tokens, as far as the harness passes it on. */
+/** What a provider says of one call of a model, in tokens where nothing else is said, as far as the harness passes it on. */
 export interface ModelUsage {
   /** Tokens of the request that no cache had and none took up. */
   readonly input?: number;
@@ -41,6 +41,10 @@ export interface ModelUsage {
   /** Tokens that the provider's prompt cache had, and that it took up. */
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
+  /** Why its cache did not have the whole request before, in its own word, and how many tokens it would have had. */
+  readonly cacheMiss?: { readonly reason: string; readonly tokens?: number };
+  /** Blocks of thinking that it left out of the request, since they are bound to something else. */
+  readonly thinkingDropped?: number;
 }
 
 /**

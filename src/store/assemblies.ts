@@ -42,6 +42,8 @@ const inOrder = (a: AssemblyProof, b: AssemblyProof): number => a.step - b.step 
 export interface WantedRecords extends StepRange {
   /** Called for each record that does not carry the id of its own content, which is then left out; without it such a record is thrown as an error. */
   readonly onDamaged?: (error: StoreError) => void;
+  /** Only those with which an epoch begins (divergence E9). */
+  readonly beginEpochs?: boolean;
 }
 
 /**
@@ -51,7 +53,7 @@ export interface WantedRecords extends StepRange {
  * @throws {StoreError} `corrupt-part` – a record is damaged and there is no `onDamaged`
  */
 export async function readAssemblies(db: DbSnapshot, { segments }: Lineage, wanted: WantedRecords): Promise<readonly AssemblyProof[]> {
-  const { first = 0, last = Number.MAX_SAFE_INTEGER, onDamaged } = wanted;
+  const { first = 0, last = Number.MAX_SAFE_INTEGER, onDamaged, beginEpochs = false } = wanted;
   const restore = (part: StoredDocument): AssemblyProof | readonly AssemblyProof[] => {
     try {
       return fromAssemblyPart(part);
@@ -64,7 +66,7 @@ export async function readAssemblies(db: DbSnapshot, { segments }: Lineage, want
   const found = segments.map(async (segment) => {
     const range = { first, last: Math.min(last, segment.last) };
     if (range.last < first) return [];
-    const parts = await partsAtSteps(db, { attribute: 'assembly_ref', session: segment.session, ...range });
+    const parts = await partsAtSteps(db, { kind: beginEpochs ? 'epochs' : 'assemblies', session: segment.session, ...range });
     return parts.flatMap(restore).sort(inOrder);
   });
   return (await Promise.all(found)).flat();

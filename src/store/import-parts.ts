@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { canonicalJson } from '../objects/canonical-json.js';
-import type { PartId, SessionId } from '../objects/ids.js';
+import { type PartId, type SessionId, sha256 } from '../objects/ids.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { partId } from './part-id.js';
@@ -15,6 +15,10 @@ const stateSchema = z.strictObject({
   /** Where recorded folders and filesystems lie here. */
   folders: z.array(folder),
   filesystems: z.array(folder),
+  /** As long as it is under way: the hashes of the texts in which the rest of it was put away. */
+  staged: z.array(z.string().transform(sha256)).optional(),
+  /** What its manifest says of what was masked in it. */
+  redacted: z.json().optional(),
 });
 
 /** What is known of the import of a session (decision 0019). */

@@ -28,16 +28,6 @@ export function ownerOf({ segments }: Lineage, seq: number): SessionId | undefin
   return segments.find(({ first, last }) => first <= seq && seq <= last)?.session;
 }
 
-/**
- * The lineage of a session, the same at every basis that holds it; undefined where the database does not hold its head. One look-up for each ancestor.
- *
- * @throws {StoreError} `missing-part` – an ancestor is not there; `corrupt-part` – a session is among its own ancestors
- */
-export async function findLineage(db: DbSnapshot, session: SessionId): Promise<Lineage | undefined> {
-  const head = await db.entity(sessionObjectId(session));
-  return head === undefined ? undefined : lineageFrom(db, session, marksOf(head).parent);
-}
-
 /** Where a session left its parent, as its head says: undefined for a session that is no fork, and for one that the database does not hold. */
 export async function forkPointOf(db: DbSnapshot, session: SessionId): Promise<ForkPoint | undefined> {
   const head = await db.entity(sessionObjectId(session));
@@ -49,7 +39,12 @@ export function withoutParent(session: SessionId): Lineage {
   return { session, segments: [{ session, first: 1, last: Number.POSITIVE_INFINITY }] };
 }
 
-/** As `findLineage`, where the fork point is known from the session's head: a fork's parent may be a fork itself. */
+/**
+ * The lineage of a session, the same at every basis that holds it, from the fork point that its head names: a fork's parent may be a fork itself. One look-up for each
+ * ancestor.
+ *
+ * @throws {StoreError} `missing-part` – an ancestor is not there; `corrupt-part` – a session is among its own ancestors
+ */
 export async function lineageFrom(db: DbSnapshot, session: SessionId, parent: ForkPoint | undefined): Promise<Lineage> {
   const segments: LineageSegment[] = [];
   const visited = new Set<SessionId>([session]);

@@ -168,10 +168,13 @@ export class ObjectStore {
 
   /**
    * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing written, when a guard (`expect`) did not hold, or one of the
-   * `absent` entities is there.
+   * `unmoved` entities is not as it is given there, null for one that is not there.
    */
-  async putMany(puts: readonly (Put | StoredPut)[], absent: readonly string[] = []): Promise<Written<boolean>> {
-    const guards = absent.map((id) => this.guardOp(id, null));
+  async putMany(
+    puts: readonly (Put | StoredPut)[],
+    unmoved: ReadonlyMap<string, StoredDocument | null> = new Map(),
+  ): Promise<Written<boolean>> {
+    const guards = [...unmoved].map(([id, document]) => this.guardOp(id, document));
     const ops = [...guards, ...puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)))];
     if (ops.length === 0) return { result: true, txId: undefined };
     // One attempt: whoever set the guard decides anew.

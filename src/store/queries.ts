@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
-import { sym } from '../edn/values.js';
+import { type EdnSymbol, list, sym } from '../edn/values.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../objects/ids.js';
 import { FIELDS } from '../objects/object-type.js';
 import { parseSource, type Source } from '../objects/source.js';
-import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalog.js';
+import { type DatalogQuery, each, predicate, pull, triple, type WhereClause } from '../xtdb/datalog.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
@@ -22,6 +22,9 @@ const since = sym('?since');
 const source = sym('?source');
 const hash = sym('?hash');
 const text = sym('?text');
+const body = sym('?body');
+const epoch = sym('?epoch');
+const previous = sym('?previous');
 
 /** `[(get-start-valid-time ?e) ?since]`: from when on the version that is current at the basis holds. */
 const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
@@ -32,14 +35,34 @@ const OF_TYPE: DatalogQuery = { find: [e], in: [type], where: [triple(e, 'type',
 
 const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt/id')] };
 
-/** What names the session of a part that stands at a step. */
+/** Parts that stand at a step: steps, the records of contexts, and those of them with which an epoch begins. */
+type PartsAtSteps = 'steps' | 'assemblies' | 'epochs';
+
+/** What names the session of such a part. */
 type SessionRef = 'session_ref' | 'assembly_ref';
 
-const betweenSteps = (attribute: SessionRef): DatalogQuery => ({
+const betweenSteps = (attribute: SessionRef, ...more: readonly WhereClause[]): DatalogQuery => ({
   find: [e, pull(e)],
   in: [ref, from, to],
-  where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
+  where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to), ...more],
 });
+
+/** `[(get ?map "key") ?value]`: what an object inside a document has under a key; nil where it has none. */
+const member = (map: EdnSymbol, key: string, value: EdnSymbol): WhereClause => [list(sym('get'), map, key), value];
+
+const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
+  steps: betweenSteps('session_ref'),
+  assemblies: betweenSteps('assembly_ref'),
+  // An epoch's first context names none that it follows.
+  epochs: betweenSteps(
+    'assembly_ref',
+    triple(e, 'body', body),
+    member(body, 'epoch', epoch),
+    predicate('some?', epoch),
+    member(epoch, 'previous', previous),
+    predicate('nil?', previous),
+  ),
+};
 
 /** One walk along the index of references, which begin with a kind and an owner and end with a step. */
 const RECORDS: DatalogQuery = {
@@ -146,17 +169,16 @@ export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]
 
 /** Parts of one session that stand at its steps, both ends included; `Infinity` for no end. */
 export interface WantedParts {
-  /** `session_ref` for steps, `assembly_ref` for the records of contexts. */
-  readonly attribute: SessionRef;
+  readonly kind: PartsAtSteps;
   readonly session: SessionId;
   readonly first: number;
   readonly last: number;
 }
 
 /** The parts at some steps of a session, in no order. */
-export async function partsAtSteps(db: DbSnapshot, { attribute, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
+export async function partsAtSteps(db: DbSnapshot, { kind, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
   const bounds = [first, Math.min(last, Number.MAX_SAFE_INTEGER)];
-  return documents(await db.query(betweenSteps(attribute), [sessionObjectId(session), ...bounds]));
+  return documents(await db.query(AT_STEPS[kind], [sessionObjectId(session), ...bounds]));
 }
 
 /** The parts of records whose references stand between pairs of them, both included, in no order. */

@@ -90,7 +90,7 @@ export class StepReader {
     const wanted = segments.filter(({ first, last }) => last >= from && first <= upto);
     const parts = await Promise.all(
       wanted.map(({ session: owner, first, last }) =>
-        partsAtSteps(this.#db, { attribute: 'session_ref', session: owner, first: Math.max(first, from), last: Math.min(last, upto) }),
+        partsAtSteps(this.#db, { kind: 'steps', session: owner, first: Math.max(first, from), last: Math.min(last, upto) }),
       ),
     );
     const steps = await this.#restore(session, parts.flat());

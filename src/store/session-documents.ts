@@ -49,7 +49,7 @@ export class SessionDocuments {
     const from = Math.max(0, first === 1 ? 0 : first);
     const isWithin = (seq: number): boolean => from <= seq && seq <= last;
     const [assemblies, records, snapshots] = await Promise.all([
-      partsAtSteps(this.#db, { attribute: 'assembly_ref', session, first: 0, last }),
+      partsAtSteps(this.#db, { kind: 'assemblies', session, first: 0, last }),
       recordParts(this.#db, recordRanges(RECORD_KINDS, { session }, { last })),
       snapshotParts(this.#db, session),
     ]);
@@ -65,7 +65,7 @@ export class SessionDocuments {
     const seqs = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
     const found = await pLimit(PLACES_AT_ONCE).map(seqs, async (seq) => {
       const id = stepId(session, seq);
-      const [place] = [...(await this.places([id])), ...(await this.places([formerId(id)]))];
+      const [place = (await this.places([formerId(id)]))[0]] = await this.places([id]);
       if (place === undefined) throw new StoreError('missing-part', `session ${session} has no step ${seq} in the database`);
       return place;
     });
@@ -154,6 +154,11 @@ export class SessionDocuments {
         yield { number: first + i, ...fromTransactionPart(part) };
       }
     }
+  }
+
+  /** The last transaction of the import of a session; undefined for one that was not imported. */
+  async importedAt(session: SessionId): Promise<number | undefined> {
+    return (await this.#db.entityTx(importId(session)))?.txId;
   }
 
   /** Whether a session is still being imported: then it is not there. */

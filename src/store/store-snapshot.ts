@@ -9,6 +9,7 @@ import type { SessionSets } from '../objects/sets.js';
 import type { FilesystemSource, Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
 import { chatVersion, sessionVersion } from '../objects/versions.js';
+import { askOnce } from '../values/ask-once.js';
 import { defined } from '../values/defined.js';
 import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
@@ -17,7 +18,7 @@ import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { readRecords, type WantedContextRecords } from './context-records.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
-import { findLineage, type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
+import { type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
 import { formerId } from './part-id.js';
 import {
   existingIds,
@@ -102,8 +103,9 @@ export class StoreSnapshot {
   readonly #texts: TextReader;
   readonly #steps: StepReader;
   readonly #calls: KnownCalls;
-  /** At one basis a lineage is always the same. */
+  /** At one basis a lineage is always the same, and so is the head of a session. */
   readonly #lineages = new Map<SessionId, Promise<Lineage | undefined>>();
+  readonly #sessionHeads = new Map<SessionId, Promise<Head | undefined>>();
 
   constructor(db: DbSnapshot, cache: TextCache, calls: KnownCalls) {
     this.#db = db;
@@ -135,6 +137,12 @@ export class StoreSnapshot {
     return heads;
   }
 
+  /** The head of a session, asked for once; undefined where the database does not hold it. */
+  sessionHead(session: SessionId): Promise<Head | undefined> {
+    const id = sessionObjectId(session);
+    return askOnce(this.#sessionHeads, session, async () => (await this.heads([id])).get(id));
+  }
+
   /** Many objects in full; unknown ids are absent. */
   async getMany(ids: readonly string[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
     const found = new Map<ObjectId, FoundVersion>();
@@ -150,13 +158,13 @@ export class StoreSnapshot {
 
   /** The versions of heads of files, calls and prompts that were read at this basis: their texts are read, every hash is checked. */
   async versionsOf(heads: readonly Head[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
+    return new Map((await this.versionsIn(heads)).map((found) => [found.version['xt/id'], found]));
+  }
+
+  /** As `versionsOf`, one for each head: several may be of one object. */
+  async versionsIn(heads: readonly Pick<Head, 'document' | 'marks'>[]): Promise<readonly FoundVersion[]> {
     const texts = await this.#contents(heads.map(({ document }) => document));
-    return new Map(
-      heads.map(({ document, marks }) => {
-        const version = fromStored(document, textOf(document, texts));
-        return [version['xt/id'], { version, marks }] as const;
-      }),
-    );
+    return heads.map(({ document, marks }) => ({ version: fromStored(document, textOf(document, texts)), marks }));
   }
 
   /** One object in full; undefined when the database knows none by this id at this basis. */
@@ -197,12 +205,10 @@ export class StoreSnapshot {
 
   /** Whose steps make up a session (decision F2); the same at every basis that holds it. Undefined where the session is not there. */
   lineage(session: SessionId): Promise<Lineage | undefined> {
-    const known = this.#lineages.get(session);
-    if (known !== undefined) return known;
-    const found = findLineage(this.#db, session);
-    this.#lineages.set(session, found);
-    found.catch(() => this.#lineages.delete(session));
-    return found;
+    return askOnce(this.#lineages, session, async () => {
+      const head = await this.sessionHead(session);
+      return head === undefined ? undefined : lineageFrom(this.#db, session, head.marks.parent);
+    });
   }
 
   /**
@@ -355,8 +361,7 @@ export class StoreSnapshot {
 
   /** The last step that a session's head includes; 0 where there is none. */
   async #uptoOf(session: SessionId): Promise<number> {
-    const id = sessionObjectId(session);
-    return (await this.heads([id])).get(id)?.marks.upto ?? 0;
+    return (await this.sessionHead(session))?.marks.upto ?? 0;
   }
 
   /** Called by their ids takes a fraction of a query for them; where some of those that the head includes are missing that query says which. */

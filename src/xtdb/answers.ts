@@ -95,6 +95,10 @@ function refusal(answer: RawAnswer, what: string): XtdbError {
   });
 }
 
+/** The exceptions of a node whose log or documents are on a server that is away: what it answers out of its index alone it still does. */
+const STORE_AWAY =
+  /^(?:java\.sql\.SQL(?:Non)?Transient\w*|org\.postgresql\..*|java\.net\..*|org\.apache\.kafka\.common\.errors\.\w*(?:Disconnect|Network|NotAvailable)\w*)$/;
+
 function refusalCode(status: number, body: ErrorBody): XtdbErrorCode {
   if (body.type === 'node-out-of-sync') return 'out-of-sync';
   if (/ingester/i.test(`${body.type} ${body.key} ${body.message}`)) return 'ingester-failed';
@@ -102,7 +106,8 @@ function refusalCode(status: number, body: ErrorBody): XtdbErrorCode {
   const known = CODE_OF_STATUS[status];
   if (known !== undefined) return known;
   if (status < 500) return status < 400 ? 'bad-response' : 'bad-request';
-  return /Timeout/.test(`${body.className} ${body.key}`) ? 'timeout' : 'server-error';
+  if (/Timeout/.test(`${body.className} ${body.key}`)) return 'timeout';
+  return STORE_AWAY.test(body.className) ? 'unreachable' : 'server-error';
 }
 
 const NEXT_STEP: Readonly<Partial<Record<XtdbErrorCode, string>>> = {

@@ -3,7 +3,7 @@ import { defined } from '../values/defined.js';
 
 /** What can go wrong between us and the database. */
 export type XtdbErrorCode =
-  /** No connection, or it broke: the node is not there, or went away during the request. */
+  /** No connection, or it broke: the node is not there, or went away during the request; or so is what the node would have to ask, such as a PostgreSQL. */
   | 'unreachable'
   /** The time limit of the request passed. */
   | 'timeout'

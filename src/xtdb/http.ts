@@ -78,6 +78,8 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
+/** Failures of a connection in the middle of an answer. */
+const CUT_OFF: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 const MAX_WAIT_CONNECTIONS = 4;
 const CONNECT_TIMEOUT_MS = 5_000;
 const BUSY_PAUSE_MS = 20;
@@ -109,9 +111,14 @@ export class XtdbHttp {
     if (txId !== undefined) this.#seen = Math.max(this.#seen ?? txId, txId);
   }
 
+  /** Whether the next answer may come from another node than the last one. */
+  get mayMove(): boolean {
+    return mayMove(this.#opened?.address);
+  }
+
   /** The newest transaction that was seen, where the next answer may come from a node that has not indexed it; else undefined. */
   get awaited(): number | undefined {
-    return mayMove(this.#opened?.address) ? this.#seen : undefined;
+    return this.mayMove ? this.#seen : undefined;
   }
 
   /** Turns to another node of the list from the next request on; false where there is none. */
@@ -162,7 +169,9 @@ export class XtdbHttp {
         return await this.#attempt(outgoing, progress);
       } catch (error) {
         if (!(error instanceof XtdbError)) throw error;
-        const deadConnection = error.code === 'unreachable' && progress.sent && attempt === 0;
+        // Also one that broke in the middle of its answer, as when the node was killed there.
+        const hasBroken = (error.code === 'unreachable' && error.status === undefined) || wasCutOff(error);
+        const deadConnection = hasBroken && progress.sent && attempt === 0;
         const busy = error.code === 'busy' && performance.now() < deadline && this.#options.isProbe !== true;
         if (!deadConnection && !busy) throw error;
         // It may be building its index, and another one of the list be ready.
@@ -224,7 +233,7 @@ export class XtdbHttp {
       return await this.#exchange(connection, outgoing, controller.signal);
     } catch (error) {
       const failure = this.#failure(error, ending, outgoing);
-      if (failure.code === 'unreachable') this.#connection = undefined;
+      if (failure.code === 'unreachable' || wasCutOff(failure)) this.#connection = undefined;
       // It may hang: whether it still answers is looked at before the next request.
       if (failure.code === 'timeout' && request.waits !== true) this.leave();
       throw request.writes === true && progress.sent && mayHaveBeenTaken(failure) ? failure.withUnknownOutcome() : failure;
@@ -336,6 +345,9 @@ function mayHaveBeenTaken(failure: XtdbError): boolean {
   if (failure.status !== undefined) return failure.status < 300 || failure.status >= 500 ? failure.status !== 503 : false;
   return failure.code !== 'unreachable' || !NOT_SENT.has(codeOf(failure.cause) ?? '');
 }
+
+/** Whether an answer had begun, and its connection ended before it did. */
+const wasCutOff = ({ code, cause }: XtdbError): boolean => code === 'bad-response' && CUT_OFF.has(codeOf(cause) ?? '');
 
 function queryString(params: Readonly<Record<string, Param>>): string {
   const pairs = Object.entries(params).flatMap(([name, value]) =>

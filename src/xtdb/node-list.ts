@@ -23,11 +23,17 @@ export function healthOf({ ingesterFailed, behind = 0 }: NodeStatus): NodeHealth
   return behind > MOST_BEHIND ? 'lagging' : 'ready';
 }
 
+/** The health in words, with the reason where a node gives one. */
+function wordsOf(health: NodeHealth, { ingesterError }: NodeStatus): string {
+  if (health !== 'failed') return health;
+  return `its indexer has stopped${ingesterError === undefined ? '' : ` (${ingesterError})`}`;
+}
+
 /** What a node was found to be, and why. */
 export interface ProbedNode {
   readonly address: NodeAddress;
   readonly health: NodeHealth;
-  /** The health in words; of a node that cannot be reached, the reason. */
+  /** The health in words; of a node that cannot be reached or has stopped indexing, the reason. */
   readonly why: string;
   /** What it says of itself; undefined where it says nothing yet. */
   readonly status: NodeStatus | undefined;
@@ -39,7 +45,7 @@ export async function probeHealth(address: NodeAddress): Promise<ProbedNode> {
   try {
     const status = readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: PROBE_MS }));
     const health = healthOf(status);
-    return { address, health, why: health, status };
+    return { address, health, why: wordsOf(health, status), status };
   } catch (error) {
     if (error instanceof XtdbError && error.code === 'busy')
       return { address, health: 'restoring', why: 'it builds its index', status: undefined };
@@ -55,16 +61,18 @@ export async function probeHealth(address: NodeAddress): Promise<ProbedNode> {
  */
 export class NodeList {
   readonly #addresses: () => readonly NodeAddress[];
+  readonly #check: ((node: ProbedNode) => void) | undefined;
   #current = 0;
 
-  /** `addresses` gives them with their token of now, always in the same order. */
-  constructor(addresses: () => readonly NodeAddress[]) {
+  /** `addresses` gives them with their token of now, always in the same order; `check` throws what speaks against the node that would be used. */
+  constructor(addresses: () => readonly NodeAddress[], check?: (node: ProbedNode) => void) {
     this.#addresses = addresses;
+    this.#check = check;
   }
 
   /**
    * The node to ask from now on: the one that was used, else the next that is well.
-   * @throws {XtdbError} `unreachable` – none is; the message says of each why
+   * @throws {XtdbError} `unreachable` – none is; the message says of each why. And what the check throws
    */
   async choose(): Promise<NodeAddress> {
     const addresses = this.#addresses();
@@ -72,17 +80,22 @@ export class NodeList {
     const [first, ...others] = addresses.flatMap((_, i) => addresses[at(i)] ?? []);
     if (first === undefined) throw new XtdbError('unreachable', 'No node is named.');
     // Where there is no choice the request itself finds out.
-    if (others.length === 0) return first;
+    if (others.length === 0 && this.#check === undefined) return first;
     const current = await probeHealth(first);
-    if (current.health === 'ready') return first;
+    if (current.health === 'ready' || others.length === 0) return this.#checked(current);
     const probed = [current, ...(await Promise.all(others.map(probeHealth)))];
     for (const health of USABLE) {
-      const found = probed.findIndex((one) => one.health === health);
-      if (found < 0) continue;
-      this.#current = at(found);
-      return probed[found]?.address ?? first;
+      const index = probed.findIndex((one) => one.health === health);
+      const found = probed[index];
+      if (found === undefined) continue;
+      this.#current = at(index);
+      return this.#checked(found);
     }
     const each = probed.map(({ address, why }) => `${describeAddress(address)}: ${why}`);
     throw new XtdbError('unreachable', `None of the ${probed.length} nodes can be used. ${each.join('; ')}`);
+  }
+  #checked(node: ProbedNode): NodeAddress {
+    this.#check?.(node);
+    return node.address;
   }
 }

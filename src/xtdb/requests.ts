@@ -9,6 +9,8 @@ export interface NodeStatus {
   readonly version: string | undefined;
   /** True if the node has stopped indexing. It then still answers 200, with stale data. */
   readonly ingesterFailed: boolean;
+  /** Why it has stopped, as one line without any document's content; absent while it indexes, and where it does not say. */
+  readonly ingesterError?: string;
   /** How many steps of a log that it shares with other nodes its index is behind; absent where it does not say. */
   readonly behind?: number;
   /** The name of that log and the format of what is in it; absent where it does not say. */
@@ -19,10 +21,15 @@ export interface NodeStatus {
 export function readStatus(value: EdnValue | undefined): NodeStatus {
   if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'GET /_xtdb/status: the answer is no map.');
   const version = value.get('xtdb.version/version');
+  const ingesterError = value.get('front/ingester-error');
   return {
     version: typeof version === 'string' ? version : undefined,
     ingesterFailed: value.get('ingester-failed?') === true || value.get('xtdb.tx/ingester-failed?') === true,
-    ...defined({ behind: behindOf(value.get('front/log')), log: logOf(value.get('front/log')) }),
+    ...defined({
+      behind: behindOf(value.get('front/log')),
+      log: logOf(value.get('front/log')),
+      ingesterError: typeof ingesterError === 'string' ? ingesterError : undefined,
+    }),
   };
 }
 
@@ -71,12 +78,13 @@ export const askOnceIndexed = async (
       });
     } catch (error) {
       if (!(error instanceof XtdbError)) throw error;
-      if (error.code === 'server-error' && (await ingesterHasFailed(http, request.signal))) {
+      const status = error.code === 'server-error' ? await statusOf(http, request.signal) : undefined;
+      if (status?.ingesterFailed === true) {
         // Another node may live, and has the same log.
         if (performance.now() < deadline && http.leave()) continue;
         throw new XtdbError(
           'ingester-failed',
-          `Transaction ${txId} will not be indexed: the node has stopped indexing. Restart it; its log says why.`,
+          `Transaction ${txId} will not be indexed: the node has stopped indexing${status.ingesterError === undefined ? '' : ` (${status.ingesterError})`}. Restart it; its log says why.`,
           {
             cause: error,
           },
@@ -90,7 +98,6 @@ export const askOnceIndexed = async (
   }
 };
 
-async function ingesterHasFailed(http: XtdbHttp, signal: AbortSignal | undefined): Promise<boolean> {
-  const status = readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: MARGIN_MS, signal }));
-  return status.ingesterFailed;
+async function statusOf(http: XtdbHttp, signal: AbortSignal | undefined): Promise<NodeStatus> {
+  return readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: MARGIN_MS, signal }));
 }

@@ -31,6 +31,8 @@ export interface ExecuteOptions extends RequestOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_AWAIT_MS = 60_000;
+/** How long the first read waits for what the log held then, milliseconds; a log that is away or far ahead keeps nobody from reading. */
+const BEGIN_MS = 3_000;
 const MIB = 1024 * 1024;
 
 /**
@@ -45,6 +47,8 @@ export class XtdbClient {
   /** What its transactions wrote, without their documents. */
   readonly log: TransactionLog;
   #latestOwnTx: number | undefined;
+  #beginning: Promise<void> | undefined;
+  #hasBegun = false;
 
   /** `address` is where the node listens, or a function that finds out (or starts it): called before the first request and again after a connection failed. */
   constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: XtdbClientOptions = {}) {
@@ -114,7 +118,8 @@ export class XtdbClient {
 
   /**
    * The database at a moment (default: now, and all that is indexed), pinned once. It always sees what this client has submitted and what it has seen, through whichever
-   * node, unless an earlier `txId` was asked for.
+   * node, unless an earlier `txId` was asked for. Where several nodes may answer, it also sees what the log held when this client first read, whoever wrote that, as far
+   * as a node has come to it within some seconds.
    */
   async db(basis: Partial<Pick<Basis, 'validTime' | 'txId' | 'txTime'>> = {}, options: RequestOptions = {}): Promise<DbSnapshot> {
     const params = { 'valid-time': basis.validTime, 'tx-id': basis.txId, 'tx-time': basis.txTime };
@@ -131,6 +136,12 @@ export class XtdbClient {
     const txId = tx instanceof EdnMap ? tx.get('xtdb.api/tx-id') : undefined;
     const txTime = tx instanceof EdnMap ? tx.get('xtdb.api/tx-time') : undefined;
     if (typeof txId === 'number') this.#http.saw(txId);
+    if (!this.#hasBegun && basis.txId === undefined && this.#http.mayMove) {
+      this.#beginning ??= this.#begin();
+      await this.#beginning;
+      this.#hasBegun = true;
+      if ((this.#http.awaited ?? -1) > (typeof txId === 'number' ? txId : -1)) return this.db(basis, options);
+    }
     const pinned = { validTime, txId: typeof txId === 'number' ? txId : undefined, txTime: txTime instanceof Date ? txTime : undefined };
     return new DbSnapshot(this.#http, pinned, this.#timeoutMs);
   }
@@ -158,6 +169,20 @@ export class XtdbClient {
   /** Ends every connection and every request under way. Idempotent. */
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  /** Another process may just have written through another node what this one is to go on from. */
+  async #begin(): Promise<void> {
+    try {
+      const submitted = await this.#get('/latest-submitted-tx', { timeoutMs: BEGIN_MS });
+      const txId = submitted instanceof EdnMap ? submitted.get('xtdb.api/tx-id') : undefined;
+      if (typeof txId !== 'number') return;
+      const request = { method: 'GET', path: '/latest-completed-tx', accept: 'application/edn' } as const;
+      await askOnceIndexed(this.#http, request, { txId, timeoutMs: BEGIN_MS });
+      this.#http.saw(txId);
+    } catch (error) {
+      if (!(error instanceof XtdbError)) throw error;
+    }
   }
 
   #get(path: string, options: RequestOptions): Promise<EdnValue | undefined> {

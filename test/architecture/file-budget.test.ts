@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import ts from 'typescript';
 import { figuresOf, linesOf, quantile } from './figures.js';
 import { sourceFiles } from './source-tree.js';
 
@@ -10,7 +9,6 @@ const SLICES: Readonly<Record<string, string>> = {
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/cli/review/tyrum.ts': 'what a verb runs is bundled by its file: in that of the other reports each of their answers would load it',
 };
-const MOST_PARAMETERS = 3;
 
 const VAGUE = /(^|\/)(utils?|helpers?|manager|types|common|misc)\.ts$/;
 const sizes = sourceFiles('src').map((file) => ({ path: file.path, lines: linesOf(file) }));
@@ -36,20 +34,5 @@ describe('rooms of a natural size', () => {
 
   test('what is read together stands together: no slices', () => {
     expect(figuresOf(sourceFiles('src')).slices.filter((path) => SLICES[path] === undefined)).toEqual([]);
-  });
-
-  test('no function takes more than three parameters by position', () => {
-    const long = sourceFiles('src').flatMap(({ path, text }) => {
-      const found: string[] = [];
-      const visit = (node: ts.Node): void => {
-        const isWritten = ts.isFunctionLike(node) && 'body' in node && node.body !== undefined;
-        if (isWritten && node.parameters.length > MOST_PARAMETERS)
-          found.push(`${path}: ${node.name?.getText() ?? 'a function without a name'}`);
-        ts.forEachChild(node, visit);
-      };
-      visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
-      return found;
-    });
-    expect(long).toEqual([]);
   });
 });

@@ -44,6 +44,14 @@ export interface AcknowledgedContext {
   readonly lines: readonly string[];
 }
 
+/** A context that was handed out: its record is kept like a step, and `verify` makes it again. */
+export interface AcknowledgedHandout {
+  readonly kind: 'handed';
+  readonly session: SessionId;
+  readonly step: number;
+  readonly text: Sha256;
+}
+
 /** The lines of a context, each by the beginning of its hash. */
 export const lineMarks = (text: string): readonly string[] =>
   text
@@ -74,7 +82,14 @@ export interface Refused {
   readonly error: string;
 }
 
-export type Line = AcknowledgedCall | AcknowledgedMessage | AcknowledgedPrompt | AcknowledgedContext | Resumed | Refused;
+export type Line =
+  | AcknowledgedCall
+  | AcknowledgedMessage
+  | AcknowledgedPrompt
+  | AcknowledgedContext
+  | AcknowledgedHandout
+  | Resumed
+  | Refused;
 
 /** The lines of one process. A last line that is not whole was never said. */
 export function readLines(file: string): readonly Line[] {

@@ -46,11 +46,13 @@ export interface Run {
   /** Sessions that others began in the same database. */
   readonly others?: readonly SessionId[];
   readonly said: readonly Line[];
+  /** How many contexts are built again, spread over the run. */
+  readonly contexts?: number;
 }
 
 /** How much is asked of the node at once. */
 const AT_ONCE = 6;
-/** Contexts that are built again, spread over the run. */
+/** Contexts that are built again where a run does not say. */
 const CONTEXTS = 80;
 
 const e = sym('?e');
@@ -157,7 +159,12 @@ function spread<T>(of: readonly T[], count: number): readonly T[] {
   return of.filter((_, i) => i % every === 0);
 }
 
-async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, { sessions, resumed, others = [], said }: Run) {
+async function checkWith(
+  client: ContextClient,
+  xtdb: XtdbClient,
+  place: Place,
+  { sessions, resumed, others = [], said, contexts: most = CONTEXTS }: Run,
+) {
   const problems: string[] = [];
   const found: SessionFindings[] = [];
   const met = new Set<ObjectId>();
@@ -174,7 +181,7 @@ async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, 
   const told = new Map(said.flatMap((line) => (line.kind === 'call' ? [[line.id, line] as [ObjectId, AcknowledgedCall]] : [])));
   const contexts = spread(
     said.flatMap((line) => (line.kind === 'context' ? [line] : [])),
-    CONTEXTS,
+    most,
   );
   const files = await checkFiles(client, new Set(found.flatMap(({ files: ids }) => ids)), said);
   problems.push(...found.flatMap((one) => one.problems), ...files.problems);

@@ -148,10 +148,14 @@ async function instruct({ session, random, say }: Agent): Promise<void> {
   say({ kind: 'prompt', session: session.id, text: hashText(prompt) });
 }
 
-async function assemble({ session, say }: Agent): Promise<void> {
-  const assembled = await session.assemble().catch(unlessAway);
-  if (assembled?.record.basis?.txId === undefined) return;
+async function assemble({ session, random, say }: Agent): Promise<void> {
+  const optimistic = random.chance(0.5);
+  const assembled = await session.assemble({ deliver: 'library', optimistic }).catch(unlessAway);
+  if (assembled === undefined) return;
   const { text, record: made } = assembled;
+  say({ kind: 'handed', session: session.id, step: made.step, text: hashText(text) });
+  // What it shows ahead of its basis is in its record alone.
+  if (optimistic || assembled.record.basis?.txId === undefined) return;
   const basis = { validTime: assembled.record.basis.validTime.toISOString(), txId: assembled.record.basis.txId };
   say({ kind: 'context', session: session.id, step: made.step, basis, text: hashText(text), lines: lineMarks(text) });
 }
@@ -178,7 +182,7 @@ const WEIGHTS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
   burst: 4,
   speak: 12,
   instruct: 3,
-  assemble: 3,
+  assemble: 6,
   outside: 4,
 };
 

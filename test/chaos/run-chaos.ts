@@ -179,7 +179,7 @@ class Chaos {
     const checking = performance.now();
     const where = { dataDir: this.#dataDir, root: this.#root, filesystemId: this.#filesystemId };
     const { problems, counts } = await checkEverything(where, { sessions: this.#all, resumed: this.#sessions, said: this.#said });
-    const acknowledged = { call: 0, message: 0, prompt: 0, context: 0, resumed: 0, refused: 0 };
+    const acknowledged = { call: 0, message: 0, prompt: 0, context: 0, handed: 0, resumed: 0, refused: 0 };
     for (const { kind } of this.#said) acknowledged[kind] += 1;
     const resumed = this.#said.flatMap((line) => (line.kind === 'resumed' ? [line] : []));
     return {

@@ -14,6 +14,8 @@ export interface WorkloadPlan {
   /** Where it says what it was answered. */
   readonly linesFile: string;
   readonly seed: number;
+  /** How long the nodes may take to come back while a session is opened, milliseconds; a minute and a half where absent. */
+  readonly openLimitMs?: number;
   /** Longest pause between two steps of a session, milliseconds. */
   readonly pauseMs: number;
   /** Reads every file once, closes everything and ends, instead of working until it is killed. */

@@ -16,6 +16,7 @@ import { FILE_NAMES, type WorkloadPlan } from './workload-plan.js';
 const OPEN_LIMIT_MS = 90_000;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
+const { openLimitMs = OPEN_LIMIT_MS } = plan;
 const notices: string[] = [];
 const say = (line: Line): void => appendFileSync(plan.linesFile, `${JSON.stringify(line)}\n`);
 
@@ -29,7 +30,7 @@ const awayOnly = (error: unknown): boolean =>
 
 /** Opens a session; while the node is away that has to be tried again, as a harness would. */
 async function open(client: ContextClient, id: SessionId): Promise<ContextSession> {
-  const until = Date.now() + OPEN_LIMIT_MS;
+  const until = Date.now() + openLimitMs;
   for (;;) {
     try {
       return await client.openSession({ id });

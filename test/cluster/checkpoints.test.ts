@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FoundCheckpoint, listCheckpoints, manifestText } from '../../src/node/checkpoint.js';
+import { FolderStore } from '../../src/node/folder-store.js';
 import { stopNode } from '../../src/node/stop-node.js';
 import { stdioAgent } from '../support/mcp-clients.js';
 import { type CliResult, runCli } from '../support/run-cli.js';
@@ -37,7 +38,7 @@ describe('checkpoints of an index', () => {
   const checkpoint = (name: string, more: readonly string[] = []) =>
     runCli(['node', 'checkpoint', store, '--data', data(name), '--json', ...more]);
   const newest = async (): Promise<FoundCheckpoint> => {
-    const [found] = await listCheckpoints(store);
+    const [found] = await listCheckpoints(new FolderStore(store));
     if (found === undefined) throw new Error('there is no checkpoint');
     return found;
   };
@@ -78,8 +79,11 @@ describe('checkpoints of an index', () => {
     expect((await readdir(store)).filter((name) => name.includes('draft') || name === 'writing.json')).toEqual([]);
     await work('a', 'first', ['four']);
     expect(JSON.parse((await checkpoint('a', ['--behind', '1000000'])).stdout)).toMatchObject({ written: false });
+    const left = `${(await newest()).name}.1-abcdef12-0123456789abcdef.draft`;
+    await mkdir(join(store, left));
+    await writeFile(join(store, 'letter.draft'), 'of somebody else');
     expect(JSON.parse((await checkpoint('a', ['--keep', '1'])).stdout)).toMatchObject({ written: true });
-    expect(await readdir(store)).toHaveLength(1);
+    expect(await readdir(store)).toEqual([(await newest()).name, 'letter.draft']);
     const { stdout } = await runCli(['node', 'status', '--data', data('a')]);
     expect(stdout).toContain(`checkpoint  ${(await newest()).path}: `);
     expect(stdout).toMatch(/0 steps of the log behind/);
@@ -95,9 +99,15 @@ describe('checkpoints of an index', () => {
     expect(tables.filter((path) => index.includes(path)).length).toBeGreaterThan(0);
     expect(await runCli(['verify', 'first', '--data', data('c')])).toMatchObject({ code: 0 });
     expect((await runCli(['cat', join(folder, 'project', 'first.txt'), '--session', 'first', '--data', data('c')])).stdout).toBe('five');
-    // With an index of its own the flag means nothing.
-    await stopNode(data('c'));
-    expect(await start('c', ['--restore', join(folder, 'nothing')])).toMatchObject({ code: 0 });
+    // Nothing is put over an index, neither of a node that runs nor of one that does not.
+    for (const stop of [async () => undefined, () => stopNode(data('c'))]) {
+      await stop();
+      expect(await start('c', ['--restore', store])).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/has an index already.*without --restore.*remove .*index first/),
+      });
+    }
+    expect(await start('c', [])).toMatchObject({ code: 0 });
     expect(await start('alone', ['--restore', join(folder, 'nothing')])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('there is no checkpoint'),
@@ -105,7 +115,7 @@ describe('checkpoints of an index', () => {
   });
 
   test('one that was altered, of another log, or of another format is refused, and leaves nothing', async () => {
-    const { path, ...manifest } = await newest();
+    const { path, name: _name, ...manifest } = await newest();
     const altered = async (name: string, change: (dir: string) => Promise<unknown>): Promise<string> => {
       const copy = join(folder, name);
       await cp(path, copy, { recursive: true });

@@ -1,11 +1,7 @@
-import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ensureNode } from '../../src/node/ensure-node.js';
 import { nodeStatus } from '../../src/node/node-status.js';
 import { stopNode } from '../../src/node/stop-node.js';
 import { parseNodeUrls } from '../../src/xtdb/address.js';
@@ -13,30 +9,17 @@ import { NodeList } from '../../src/xtdb/node-list.js';
 import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { type Agent, stdioAgent } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
+import { inTurn, nodesProxy } from './nodes-proxy.js';
 import { type PostgresServer, postgresServer } from './postgres-server.js';
+import { sharedLogOn, startSharedNode } from './shared-node.js';
 
 let folder: string;
 let postgres: PostgresServer;
 let sockets: readonly string[];
 const data = (name: string): string => join(folder, name);
 
-async function startNode(name: string): Promise<string> {
-  const log = {
-    profile: 'postgres' as const,
-    database: {
-      hosts: [{ host: '127.0.0.1', port: postgres.port }],
-      name: 'log',
-      user: postgres.user,
-      parameters: {},
-      passwordFile: join(folder, 'password'),
-      passwordVariable: 'PALIMPSEST_DATABASE_PASSWORD',
-    },
-  };
-  const { address, release } = await ensureNode({ dataDir: data(name), profile: 'postgres', log, idleExitSeconds: 0 });
-  await release();
-  if (address.kind !== 'unix') throw new Error('the node listens on no socket');
-  return address.socketPath;
-}
+const startNode = (name: string): Promise<string> =>
+  startSharedNode(data(name), sharedLogOn({ postgres, passwordFile: join(folder, 'password') }));
 
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-several-')));
@@ -52,24 +35,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A proxy that sends each request to the next node in turn, and counts them. */
-async function alternating(): Promise<{ readonly server: Server; readonly url: string; readonly counts: readonly number[] }> {
-  const counts = sockets.map(() => 0);
-  let turn = 0;
-  const server = createServer((incoming, outgoing) => {
-    turn = (turn + 1) % sockets.length;
-    counts[turn] = (counts[turn] ?? 0) + 1;
-    const headers = { ...incoming.headers, host: 'localhost' };
-    const passed = request({ socketPath: sockets[turn], method: incoming.method, path: incoming.url, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
-    });
-    passed.on('error', () => outgoing.destroy());
-    incoming.pipe(passed);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, counts };
-}
+/** A proxy that sends each request to the next node in turn. */
+const alternating = () => nodesProxy(sockets, { choose: inTurn(sockets.length) });
 
 async function work(agent: Agent, name: string, [from, to]: readonly [from: number, to: number]): Promise<void> {
   for (let i = from; i < to; i++) {
@@ -91,8 +58,7 @@ describe('a client of several nodes over one log', () => {
       expect(await runCli(['verify', 'proxied', '--data', data('client')], env)).toMatchObject({ code: 0 });
       expect(Math.min(...proxy.counts)).toBeGreaterThan(20);
     } finally {
-      proxy.server.close();
-      proxy.server.closeAllConnections();
+      proxy.close();
     }
   });
 
@@ -116,8 +82,7 @@ describe('a client of several nodes over one log', () => {
       }
     } finally {
       await Promise.all([writer.close(), reader.close()]);
-      proxy.server.close();
-      proxy.server.closeAllConnections();
+      proxy.close();
     }
   });
 

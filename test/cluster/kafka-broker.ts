@@ -17,6 +17,8 @@ export interface KafkaBroker {
   readonly port: number;
   /** Takes the user `node` with the password `right`, by SASL/PLAIN. */
   readonly saslPort: number;
+  /** Where its files are; the records of its topics lie in `log`. */
+  readonly dir: string;
   /** Makes a topic with settings of its own, `key=value`. */
   makeTopic(topic: string, options: { readonly partitions: number; readonly settings?: readonly string[] }): Promise<void>;
   removeTopic(topic: string): Promise<void>;
@@ -34,8 +36,8 @@ const propertiesText = (properties: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${key}=${value}\n`)
     .join('');
 
-/** Makes a broker with a folder of its own and starts it. */
-export async function kafkaBroker(): Promise<KafkaBroker> {
+/** Makes a broker with a folder of its own and starts it. `reachedAt` gives the port where clients shall look for it instead of its own. */
+export async function kafkaBroker(reachedAt: (port: number) => Promise<number> = async (port) => port): Promise<KafkaBroker> {
   const java = await findJava({});
   const dir = await mkdtemp(join(tmpdir(), 'palimpsest-kafka-'));
   const [port, saslPort, controller] = [await freePort(), await freePort(), await freePort()];
@@ -47,6 +49,7 @@ export async function kafkaBroker(): Promise<KafkaBroker> {
       'node.id': '1',
       'controller.quorum.bootstrap.servers': `127.0.0.1:${controller}`,
       listeners: `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort},CONTROLLER://127.0.0.1:${controller}`,
+      'advertised.listeners': `PLAINTEXT://127.0.0.1:${await reachedAt(port)},SASL_PLAINTEXT://127.0.0.1:${saslPort}`,
       'controller.listener.names': 'CONTROLLER',
       'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',
       'inter.broker.listener.name': 'PLAINTEXT',
@@ -79,6 +82,7 @@ export async function kafkaBroker(): Promise<KafkaBroker> {
   return {
     port,
     saslPort,
+    dir,
     makeTopic: (topic, { partitions, settings = [] }) => script('make', [topic, String(partitions), ...settings]),
     removeTopic: (topic) => script('remove', [topic]),
     start,

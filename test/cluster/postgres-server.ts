@@ -82,6 +82,8 @@ export interface PostgresServer {
   /** Where its files are, which its own user may write. */
   readonly dir: string;
   start(): Promise<void>;
+  /** Runs statements in one of its databases, for which it is killed and started again: they are a superuser's of a server that nobody else uses. */
+  execute(database: string, statements: string): Promise<void>;
   /** Ends it as a power cut of its machine would. */
   kill(): Promise<void>;
   /** Stops it and removes its files. */
@@ -147,19 +149,19 @@ export async function postgresServer(
     server.kill('SIGQUIT');
     await ended;
   };
-  /** The server's mode for one user takes statements on its standard input, and no password. */
-  const createDatabase = async (name: string): Promise<void> => {
-    const [program, args] = asUser(join(bin, 'postgres'), ['--single', '-D', data, 'postgres']);
+  /** The server's mode for one user takes a statement a line on its standard input, and no password. */
+  const single = async (database: string, statements: string): Promise<void> => {
+    const [program, args] = asUser(join(bin, 'postgres'), ['--single', '-D', data, database]);
     const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said += text;
     });
-    child.stdin.end(`CREATE DATABASE "${name}"\n`);
+    child.stdin.end(`${statements}\n`);
     const [code] = await once(child, 'close');
-    if (code !== 0 || said.includes('ERROR')) throw new Error(`the database was not made: ${said}`);
+    if (code !== 0 || said.includes('ERROR')) throw new Error(`${statements}: ${said}`);
   };
-  for (const name of databases) await createDatabase(name);
+  for (const name of databases) await single('postgres', `CREATE DATABASE "${name}"`);
   const flags = settings.flatMap((one) => ['-c', one]);
   const start = async (): Promise<void> => {
     const [program, args] = asUser(join(bin, 'postgres'), ['-D', data, '-k', dir, '-h', '127.0.0.1', '-p', String(port), '-F', ...flags]);
@@ -167,9 +169,14 @@ export async function postgresServer(
     await untilListening(port, server);
   };
   await start();
+  const execute = async (database: string, statements: string): Promise<void> => {
+    await kill();
+    await single(database, statements);
+    await start();
+  };
   const remove = async (): Promise<void> => {
     await kill();
     await rm(dir, { recursive: true, force: true });
   };
-  return { port, user, password, dir, start, kill, remove };
+  return { port, user, password, dir, start, execute, kill, remove };
 }

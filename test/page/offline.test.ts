@@ -48,6 +48,7 @@ describe('a session in one file', () => {
     ['turns', () => 'turns', /Turns/],
     ['request', () => 'request', /Request/],
     ['changes', () => 'changes', /From call to call/],
+    ['what left', () => 'changes?kind=gone', /From call to call/],
     ['object', () => `object?id=${made.file}&a=1&b=2`, /Object/],
     ['search', () => 'search?q=script', /Search/],
     ['query', () => 'query', /Query/],

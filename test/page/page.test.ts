@@ -41,6 +41,7 @@ describe('the review page', () => {
     ['turns', () => `turns?session=${made.session}`, 'Turns'],
     ['request', () => `request?session=${made.session}`, 'Request'],
     ['changes', () => `changes?session=${made.session}`, 'From call to call'],
+    ['what left', () => `changes?session=${made.session}&kind=gone`, 'From call to call'],
     ['object', () => `object?session=${made.session}&id=${made.file}&a=1&b=2`, 'Object'],
     ['search', () => `search?session=${made.session}&q=script`, 'Search'],
     ['files', () => `files?session=${made.session}`, 'Files'],
@@ -119,6 +120,17 @@ describe('the review page', () => {
     expect(await page.locator('.diff .removed').allInnerTexts()).toEqual([expect.stringContaining('const one = 1;')]);
     await page.getByLabel('True at (valid time)').fill('0');
     await page.getByRole('heading', { name: /Version 1/ }).waitFor();
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('the number of a line leads to the calls in whose contexts it stood', async () => {
+    const watched = await open(`object?session=${made.session}&id=${made.file}`);
+    const { page } = watched;
+    await page.getByRole('link', { name: 'In which contexts line 1 stood' }).click();
+    await page.getByRole('heading', { name: 'Search' }).waitFor();
+    await page.getByText('Stood whole in the context at').first().waitFor();
+    expect(await page.getByRole('searchbox').first().inputValue()).toMatch(/^const (one|two) = \d;$/);
     expectQuiet(watched);
     await page.close();
   });

@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { type Serve, startServe, temporaryRoot } from '../support/mcp-clients.js';
 import { watchedPage } from './browser.js';
 import { openBrowser } from './chromium.js';
@@ -7,6 +9,28 @@ import { DEMO_FILESYSTEM, DEMO_MOUNT, demoSession } from './demo-session.js';
 
 /** Where pictures are put; none are taken where it is not set. */
 const PICTURES = process.env.PALIMPSEST_PICTURES;
+
+/** The most bytes of a picture in the documentation. */
+const MOST_BYTES = 60_000;
+
+/** A picture as WebP of at most so many bytes, made by the browser that took it; the best of those that are small enough. */
+async function smaller(page: Page, png: Buffer): Promise<Buffer> {
+  const made = async ([data, quality]: readonly [string, number]): Promise<string> => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [image.width, image.height];
+    canvas.getContext('2d')?.drawImage(image, 0, 0);
+    return canvas.toDataURL('image/webp', quality).split(',')[1] ?? '';
+  };
+  let picture = png;
+  for (const quality of [0.8, 0.65, 0.5, 0.35, 0.2]) {
+    picture = Buffer.from(await page.evaluate(made, [png.toString('base64'), quality] as const), 'base64');
+    if (picture.length < MOST_BYTES) break;
+  }
+  return picture;
+}
 
 (PICTURES === undefined ? test.skip : test)('pictures of the main views, of a session that is made for them', async () => {
   const { root, remove } = await temporaryRoot();
@@ -16,14 +40,21 @@ const PICTURES = process.env.PALIMPSEST_PICTURES;
   try {
     const { origin } = new URL(serve.url);
     const context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1_100, height: 700 } });
+    const fork = await client.forkSession(session, { id: `${session}-again`, at: 12 });
+    for (const text of ['Try it without the discounts.', 'And once more.']) {
+      await fork.reportMessage({ role: 'user', text });
+      await fork.assemble({ deliver: 'library' });
+      await fork.reportMessage({ role: 'assistant', text: 'It is the count.' });
+    }
+    await client.closeSession(fork);
     const views = {
       strip: `strip?session=${session}&live=1`,
-      turns: `turns?session=${session}`,
       request: `request?session=${session}`,
       changes: `changes?session=${session}&from=19`,
       object: `object?session=${session}&id=${file}&a=1&b=2`,
-      search: `search?session=${session}&q=item.count`,
+      compare: `compare?session=${session}&with=${fork.id}`,
     };
+    const blank = await context.newPage();
     for (const [name, view] of Object.entries(views)) {
       const watched = await watchedPage(context, origin);
       await watched.page.goto(`${origin}/review/${view}#token=${serve.token}`);
@@ -32,7 +63,9 @@ const PICTURES = process.env.PALIMPSEST_PICTURES;
       if (name === 'request') await watched.page.getByText('Made again, byte for byte').waitFor();
       if (name === 'strip') await watched.page.getByText('following').waitFor();
       expect(await watched.page.locator('main').innerText()).not.toContain(root);
-      await watched.page.screenshot({ path: join(PICTURES ?? '', `${name}.png`) });
+      const picture = await smaller(blank, await watched.page.screenshot());
+      expect([name, picture.length < MOST_BYTES]).toEqual([name, true]);
+      await writeFile(join(PICTURES ?? '', `review-${name}.webp`), picture);
       await watched.page.close();
     }
   } finally {

@@ -61,8 +61,16 @@ describe('a replayed session of each format', () => {
     };
     await shown(`${origin}/review/strip?session=${session}&all=1#token=${serve.token}`);
     const object = await page.locator('.band-names a').first().getAttribute('href');
-    for (const view of ['turns', 'changes', 'files', 'search', 'request']) {
-      await shown(`${origin}/review/${view}?session=${session}${view === 'search' ? '&q=the' : ''}`);
+    for (const view of [
+      'turns',
+      'changes',
+      'changes?kind=gone',
+      'files',
+      'search?q=the',
+      'query?q={:find [e] :where [[e :type "chat"]]}',
+      'request',
+    ]) {
+      await shown(`${origin}/review/${view}${view.includes('?') ? '&' : '?'}session=${session}`);
     }
     await page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
     if (object !== null) await shown(new URL(object, origin).href);
@@ -76,7 +84,8 @@ describe('a replayed session of each format', () => {
     expect([code, stderr]).toEqual([0, '']);
     const address = pathToFileURL(file).href;
     const offline = await watchedPage(disk, address);
-    for (const view of ['', 'strip?all=1', 'turns', 'changes', 'request']) {
+    const own = object === null ? [] : [`object?id=${encodeURIComponent(new URL(object, origin).searchParams.get('id') ?? '')}`];
+    for (const view of ['', 'strip?all=1', 'turns', 'changes', 'changes?kind=gone', ...own, 'search?q=the', 'query', 'request']) {
       await offline.page.goto(`${address}#/${view}`);
       await offline.settled();
       expect([view, await offline.page.locator('[role=alert]').allTextContents()]).toEqual([view, []]);

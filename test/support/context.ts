@@ -3,14 +3,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ReportedReading } from '../../src/client/session/call-report.js';
 import { ContextClient, type ContextClientOptions } from '../../src/client/session/context-client.js';
 import { filesystemId } from '../../src/objects/ids.js';
-import type { NodeAddress } from '../../src/xtdb/address.js';
+import { testNodeAddress } from './xtdb.js';
 
 /** The address of the suite's node. */
-export function testAddress(): NodeAddress {
-  const socketPath = process.env.PALIMPSEST_TEST_SOCKET;
-  if (socketPath === undefined) throw new Error('PALIMPSEST_TEST_SOCKET is not set: run through the live project of jest');
-  return { kind: 'unix', socketPath };
-}
+export const testAddress = testNodeAddress;
 
 /** A client over a folder, on a filesystem id of its own, so that tests never share a file's object. */
 export function openClient(root: string, options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {

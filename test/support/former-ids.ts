@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
+import { atSocket } from './xtdb.js';
 
 /** The ids of parts as they stand in transactions, queries and parameters. */
 const PART_ID = /((?:step|snapshot|assembly|chunks?)(?::|%3A)[^"&\\]*?)~(?="|&|$)/g;
@@ -32,7 +33,7 @@ export class FormerIds {
   }
 
   get address(): NodeAddress {
-    return { kind: 'unix', socketPath: this.#socketPath };
+    return atSocket(this.#socketPath);
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
+import { atSocket } from './xtdb.js';
 
 /**
  * A proxy before the suite's node that decides for each submission what becomes of it: `pass`; a promise to wait for before it is passed on; `drop`: it is passed on, and the
@@ -28,7 +29,7 @@ export class GateProxy {
     return this;
   }
   get address(): NodeAddress {
-    return { kind: 'unix', socketPath: this.#path };
+    return atSocket(this.#path);
   }
   async close(): Promise<void> {
     this.#server.closeAllConnections();
@@ -62,13 +63,4 @@ export class GateProxy {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     await pipeline(answer, outgoing);
   }
-}
-
-/** A promise, and what resolves it. */
-export function moment(): readonly [Promise<void>, () => void] {
-  let come = (): void => undefined;
-  const promise = new Promise<void>((resolve) => {
-    come = resolve;
-  });
-  return [promise, come];
 }

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
+import { moment } from './moment.js';
+import { atSocket } from './xtdb.js';
 
 /** The answer about one transaction on its way back, held until it is released. */
 export interface HeldAnswer {
@@ -23,15 +25,6 @@ interface Hold {
   readonly released: Promise<void>;
   readonly onCaught: () => void;
   readonly onOvertaken: () => void;
-}
-
-/** A promise, and what resolves it. */
-function moment(): readonly [Promise<void>, () => void] {
-  let come = (): void => undefined;
-  const promise = new Promise<void>((resolve) => {
-    come = resolve;
-  });
-  return [promise, come];
 }
 
 /**
@@ -62,7 +55,7 @@ export class LateAnswers {
   }
 
   get address(): NodeAddress {
-    return { kind: 'unix', socketPath: this.#socketPath };
+    return atSocket(this.#socketPath);
   }
 
   /** Holds the answer about the first transaction that is asked about from now on, or the receipts of all that are submitted. */

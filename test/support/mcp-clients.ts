@@ -8,6 +8,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
+import { clientFolder } from '../../src/process/data-folder.js';
 
 /** The built command line program. */
 export const cliPath = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
@@ -64,6 +65,9 @@ export function suiteData(): string {
   return data;
 }
 
+/** Where leases and journals lie of processes that are given the suite's data folder. */
+export const suiteClientFolder = (): string => clientFolder(suiteData(), process.env.XTDB_URL);
+
 /** Flags that make a server use the suite's node. */
 export const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile', process.env.PALIMPSEST_TEST_PROFILE ?? 'memory'];
 
@@ -73,6 +77,8 @@ export interface StartOptions {
   readonly withoutOverride?: boolean;
   /** An open file for its log; this process's own stderr if left out. */
   readonly stderr?: number;
+  /** The program of another build. */
+  readonly program?: string;
 }
 
 /** Starts `palimpsest mcp` over a folder and connects to it; on the suite's node unless the arguments name another data folder. */
@@ -80,13 +86,13 @@ export async function stdioAgent(
   root: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
-  { withoutOverride = false, stderr }: StartOptions = {},
+  { withoutOverride = false, stderr, program = cliPath }: StartOptions = {},
 ): Promise<Agent> {
   const flags = args.includes('--data') ? [] : suiteFlags();
   const drop = withoutOverride && process.getuid?.() === 0 ? ['--bounding-set=-dac_override,-dac_read_search', '--', process.execPath] : [];
   const transport = new StdioClientTransport({
     command: drop.length > 0 ? 'setpriv' : process.execPath,
-    args: [...drop, cliPath, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
+    args: [...drop, program, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
     env: { ...getDefaultEnvironment(), ...xdgOf(process.env), ...env },
     cwd: root,
     stderr: stderr ?? 'inherit',
@@ -96,9 +102,9 @@ export async function stdioAgent(
   return agentOf(client, transport);
 }
 
-/** Where the built node is cached, and how a JVM runs, belongs to every process of a test. */
+/** Where the built node is cached, how a JVM runs, and which nodes there are, belongs to every process of a test. */
 function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
-  const names = ['XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'JAVA_HOME', 'JAVA_TOOL_OPTIONS'] as const;
+  const names = ['XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'JAVA_HOME', 'JAVA_TOOL_OPTIONS', 'XTDB_URL'] as const;
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 

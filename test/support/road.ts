@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Transform } from 'node:stream';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
+import { atSocket } from './xtdb.js';
 
 /** A road to a node, the suite's unless told otherwise, that can be closed and opened: what an outage is to a client. */
 export class Road {
@@ -28,6 +29,11 @@ export class Road {
     road.#listen = { host: '127.0.0.1', port: 0 };
     await road.open();
     return road;
+  }
+
+  /** The address of a road from a socket. */
+  get address(): NodeAddress {
+    return atSocket(this.socketPath);
   }
 
   /** The address of a road from a port; the same after every opening. */

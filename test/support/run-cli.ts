@@ -11,10 +11,14 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs the built `palimpsest` with this environment on top of the own one; an undefined value removes a variable. */
-export function runCli(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
+/** Runs the built `palimpsest`, or that of another build, with this environment on top of the own one; an undefined value removes a variable. */
+export function runCli(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = {},
+  program: string = cli,
+): Promise<CliResult> {
   const merged: NodeJS.ProcessEnv = { ...process.env, NODE_OPTIONS: undefined, ...env };
-  const child = spawn(process.execPath, [cli, ...args], { env: merged, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [program, ...args], { env: merged, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

@@ -6,11 +6,18 @@ import { XtdbHttp } from '../../src/xtdb/http.js';
 import { readReceipt, type TxReceipt } from '../../src/xtdb/transactions.js';
 import { XtdbClient, type XtdbClientOptions } from '../../src/xtdb/xtdb-client.js';
 
+/** The address of a socket with the suite's node behind it, in whatever way: with PALIMPSEST_TEST_NODES=several each request may be answered by another node. */
+export const atSocket = (socketPath: string): NodeAddress & { readonly kind: 'unix' } => ({
+  kind: 'unix',
+  socketPath,
+  ...(process.env.PALIMPSEST_TEST_NODES === 'several' ? { isListed: true } : {}),
+});
+
 /** Where the suite's node listens. */
 export const testNodeAddress = (): NodeAddress => {
   const socketPath = process.env.PALIMPSEST_TEST_SOCKET;
   if (socketPath === undefined) throw new Error('PALIMPSEST_TEST_SOCKET is not set: the live suite starts the node in its global setup.');
-  return { kind: 'unix', socketPath };
+  return atSocket(socketPath);
 };
 
 /** A client of the suite's node. Whoever opens it closes it. */

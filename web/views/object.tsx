@@ -14,6 +14,12 @@ const MOST_VERSIONS = 1_000;
 
 const STATES = { line: 'a line only', active: 'active', pinned: 'pinned' } as const;
 
+/** Characters of a line that are searched for. */
+const MOST_SEARCHED = 200;
+
+/** Each call in whose context a line stood. */
+const whereItStood = (line: string): string => from('search', { q: line.slice(0, MOST_SEARCHED) });
+
 /** The version that holds at a moment, as it was known after a transaction. */
 function heldAt(versions: readonly LoggedVersion[], validTime: string, txId: number): LoggedVersion | undefined {
   return versions
@@ -49,7 +55,11 @@ function Chosen({ id, version }: { readonly id: string; readonly version: Logged
           <h2>
             Version {version.number} <small>{`${version.state}, ${counted(version.chars)} characters`}</small>
           </h2>
-          {text === null ? <p class="note">It has no text.</p> : <TextView text={text} label={`Version ${version.number}`} />}
+          {text === null ? (
+            <p class="note">It has no text.</p>
+          ) : (
+            <TextView text={text} label={`Version ${version.number}`} lineHref={whereItStood} />
+          )}
           {!whole && <p class="note">Only the head and the tail of the text were kept.</p>}
           <details>
             <summary>The document, with its five hashes</summary>

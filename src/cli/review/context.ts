@@ -1,13 +1,15 @@
 import { askContext } from '../../history/ask/ask.js';
 import type { ContextLedger, ObjectEntry, ReportedContext } from '../../history/ask/context-report.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
-import { type Colours, columns, escapedLine, escapedText } from '../output.js';
+import { type Colours, columns, escapedLine, escapedText, grouped } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
 /** Where a context comes from, in words. */
-function originText({ source, delivered, matches }: PastContext): string {
+function originText({ source, delivered, matches, redacted }: PastContext): string {
   if (source === 'assembled') return 'assembled now as of that moment: no record of a context was kept there';
+  if (redacted === true && matches === true)
+    return `what is left of the context that was handed out (${delivered}): something was masked before it came here`;
   return matches === true
     ? `the context that was handed out (${delivered}), byte for byte`
     : `NOT what was handed out (${delivered}): the record's hash is another one; palimpsest verify shows why`;
@@ -30,8 +32,6 @@ function shownText({ renderer, text }: PastContext): string {
   return escapedText(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
 }
 
-const count = (n: number): string => n.toLocaleString('en-US');
-
 /** Objects that a ledger lists by name; the rest stands in one line. */
 const LARGEST = 25;
 
@@ -45,9 +45,9 @@ function reportLines(reported: readonly ReportedContext[], colours: Colours): re
   const rows = reported.map(({ context, ledger }) => [
     `${context.turn}`,
     `${context.step}`,
-    count(ledger.total.tokens),
-    count(ledger.total.chars),
-    ...ledger.sections.map(({ tokens }) => count(tokens)),
+    grouped(ledger.total.tokens),
+    grouped(ledger.total.chars),
+    ...ledger.sections.map(({ tokens }) => grouped(tokens)),
     context.source === 'record' ? `handed out (${context.delivered})` : 'end of the turn',
   ]);
   return rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
@@ -56,10 +56,10 @@ function reportLines(reported: readonly ReportedContext[], colours: Colours): re
 function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { total }: ContextLedger): readonly string[] {
   const state = active ? 'active' : 'line';
   return [
-    count(shown.tokens),
+    grouped(shown.tokens),
     share(shown.tokens, total.tokens),
-    count(rawChars),
-    count(shown.chars),
+    grouped(rawChars),
+    grouped(shown.chars),
     state,
     type,
     `${escapedLine(name)} ${shortName(id)}`,
@@ -69,19 +69,23 @@ function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { t
 /** The ledger of one context: its sections, then its objects, the largest first, raw against shown size. */
 function ledgerLines(ledger: ContextLedger, colours: Colours): readonly string[] {
   const { sections, total, objects, rawChars } = ledger;
-  const parts = sections.map(({ name, chars, tokens }) => [name, count(tokens), share(tokens, total.tokens), count(chars)]);
+  const parts = sections.map(({ name, chars, tokens }) => [name, grouped(tokens), share(tokens, total.tokens), grouped(chars)]);
   const shown = objects.slice(0, LARGEST);
   const rest = objects.length - shown.length;
   return [
-    ...columns(['section', 'tokens', 'share', 'chars'], [...parts, ['all', count(total.tokens), '100.0%', count(total.chars)]], colours),
+    ...columns(
+      ['section', 'tokens', 'share', 'chars'],
+      [...parts, ['all', grouped(total.tokens), '100.0%', grouped(total.chars)]],
+      colours,
+    ),
     '',
-    `objects: ${count(rawChars)} chars stored, ${count(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
+    `objects: ${grouped(rawChars)} chars stored, ${grouped(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
     ...columns(
       ['tokens', 'share', 'raw chars', 'shown', '', 'type', 'object'],
       shown.map((object) => objectRow(object, ledger)),
       colours,
     ),
-    ...(rest > 0 ? [`and ${count(rest)} smaller ones`] : []),
+    ...(rest > 0 ? [`and ${grouped(rest)} smaller ones`] : []),
   ];
 }
 

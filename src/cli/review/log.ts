@@ -39,14 +39,21 @@ function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours):
 }
 
 /** What a provider said that a call of the model took, in tokens. */
-function usageText({ input, output, cacheRead, cacheWrite }: NonNullable<LoggedTurn['messages'][number]['usage']>): string {
+function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>): string {
+  const { input, output, cacheRead, cacheWrite, cacheMiss, thinkingDropped } = usage;
   const parts = [
     [cacheRead, 'from the cache'],
     [cacheWrite, 'into it'],
     [input, 'neither'],
     [output, 'out'],
   ] as const;
-  return `tokens: ${parts.flatMap(([tokens, what]) => (tokens === undefined ? [] : [`${tokens} ${what}`])).join(', ')}`;
+  const tokens = parts.flatMap(([counted, what]) => (counted === undefined ? [] : [`${counted} ${what}`]));
+  const told = [
+    ...(tokens.length === 0 ? [] : [`tokens: ${tokens.join(', ')}`]),
+    ...(cacheMiss === undefined ? [] : [`cache missed: ${escapedLine(cacheMiss.reason)}`]),
+    ...(thinkingDropped === undefined ? [] : [`blocks of thinking left out: ${thinkingDropped}`]),
+  ];
+  return told.join('; ');
 }
 
 /** An epoch of contexts that began, and what that was decided by. */

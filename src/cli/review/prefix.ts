@@ -1,9 +1,8 @@
-import type { CacheVerdict, PrefixDiff } from '../../history/ask/prefix-diff.js';
+import type { PrefixDiff } from '../../history/ask/prefix-diff.js';
+import type { CacheVerdict, MissVerdict, ProviderVerdicts, ThinkingVerdict } from '../../history/ask/provider-verdicts.js';
 import type { RequestSide } from '../../history/ask/request-reader.js';
-import { type Colours, escapedLine } from '../output.js';
+import { type Colours, escapedLine, grouped } from '../output.js';
 import { answerReview, type NameOf, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
-
-const count = (n: number): string => n.toLocaleString('en-US');
 
 function sideText({ turn, step, epoch, layout }: RequestSide): string {
   return `turn ${turn}, step ${step} (${epoch === undefined ? layout : `epoch ${epoch.number}`})`;
@@ -15,12 +14,42 @@ const VERDICTS: Readonly<Record<CacheVerdict['verdict'], string>> = {
   'read-more': 'more than expected',
 };
 
+const MISSES: Readonly<Record<MissVerdict['verdict'], string>> = {
+  agrees: 'as expected',
+  differs: 'NOT what differs here: something that is not recorded changed, such as a tool or the model',
+  unknown: 'it compared nothing',
+};
+
+const DROPS: Readonly<Record<ThinkingVerdict['verdict'], string>> = {
+  agrees: 'as expected',
+  'dropped-none': 'fewer than expected: these answers may have had none',
+  'dropped-more': 'MORE than expected: something before them changed that is not recorded',
+};
+
+/** What the provider said, a line each. */
+function providerLines({ cache, miss, thinking }: ProviderVerdicts): readonly string[] {
+  const lines: string[] = [];
+  if (cache !== undefined)
+    lines.push(
+      `  provider read ${grouped(cache.read)} tokens from its cache, ${grouped(cache.expected)} expected: ${VERDICTS[cache.verdict]}`,
+    );
+  if (miss !== undefined) {
+    const tokens = miss.tokens === undefined ? '' : ` (${grouped(miss.tokens)} tokens)`;
+    lines.push(`  provider says ${escapedLine(miss.reason)}${tokens}, ${miss.expected ?? 'no change'} expected: ${MISSES[miss.verdict]}`);
+  }
+  if (thinking !== undefined)
+    lines.push(
+      `  provider left out ${grouped(thinking.dropped)} blocks of thinking, of ${grouped(thinking.lost)} answers expected: ${DROPS[thinking.verdict]}`,
+    );
+  return lines;
+}
+
 function differenceLine({ difference, shared, from }: PrefixDiff, nameOf: NameOf): string {
-  if (difference === undefined) return `begins with all ${count(from.size.bytes)} bytes of the one before`;
+  if (difference === undefined) return `begins with all ${grouped(from.size.bytes)} bytes of the one before`;
   const { byte, section, line, object, step } = difference;
   const what = section === 'list' ? "the harness's own messages" : `section ${section}`;
   const where = [what, `line ${line}`, ...(step === undefined ? [] : [`step ${step}`]), ...(object === undefined ? [] : [nameOf(object)])];
-  return `differs at byte ${count(byte)} of ${count(from.size.bytes)} (after ${count(shared.tokens)} tokens): ${escapedLine(where.join(', '))}`;
+  return `differs at byte ${grouped(byte)} of ${grouped(from.size.bytes)} (after ${grouped(shared.tokens)} tokens): ${escapedLine(where.join(', '))}`;
 }
 
 function causeLine({ cause }: PrefixDiff, colours: Colours): readonly string[] {
@@ -29,14 +58,14 @@ function causeLine({ cause }: PrefixDiff, colours: Colours): readonly string[] {
   const price =
     epoch?.price === undefined
       ? ''
-      : `; ${count(epoch.price.written)} tokens written again, ${count(epoch.price.savedPerCall)} saved a call`;
+      : `; ${grouped(epoch.price.written)} tokens written again, ${grouped(epoch.price.savedPerCall)} saved a call`;
   const which = version === undefined ? '' : `: version ${version.number} of ${shownTime(version.validTime)}, transaction ${version.txId}`;
   return [`  ${colours.bold(`${kind}:`)} ${escapedLine(why)}${which}${price}`];
 }
 
 /** Two requests: where they part, why, what it costs, and what the provider said. */
 export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours): readonly string[] {
-  const { from, to, isPrefix, written, again, answers, cache } = diff;
+  const { from, to, isPrefix, written, again, answers } = diff;
   const differs = differenceLine(diff, nameOf);
   const thought =
     answers === undefined || (answers.lost === 0 && answers.left === 0)
@@ -47,11 +76,9 @@ export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours):
     colours.yellow(`${sideText(from)} → ${sideText(to)}`) + colours.dim(` ${shownTime(to.at)}, ${to.delivered}`),
     `  ${isPrefix ? colours.green(differs) : differs}`,
     ...causeLine(diff, colours),
-    `  written  ${count(written)} tokens${again === 0 ? '' : `, ${count(again)} of them again`}; the request has ${count(to.size.tokens)}`,
+    `  written  ${grouped(written)} tokens${again === 0 ? '' : `, ${grouped(again)} of them again`}; the request has ${grouped(to.size.tokens)}`,
     ...thought,
-    ...(cache === undefined
-      ? []
-      : [`  provider read ${count(cache.read)} tokens from its cache, ${count(cache.expected)} expected: ${VERDICTS[cache.verdict]}`]),
+    ...providerLines(diff),
     ...(unequal.length === 0
       ? []
       : [colours.red(`  NOT what was handed out at step ${unequal.join(' and ')}: palimpsest verify shows why`)]),

@@ -11,7 +11,7 @@ export interface VerifyFlags {
   readonly json?: boolean;
 }
 
-function contextLines({ total, equal, inherited, byDelivery, handedLists, unequal }: ContextsReport): readonly string[] {
+function contextLines({ total, equal, redacted, inherited, byDelivery, handedLists, unequal }: ContextsReport): readonly string[] {
   const ways = Object.entries(byDelivery).map(([way, count]) => `${count} ${way}`);
   const shared = inherited === 0 ? '' : `, ${inherited} of sessions that it was forked from`;
   const lists =
@@ -20,6 +20,7 @@ function contextLines({ total, equal, inherited, byDelivery, handedLists, unequa
       : [`          of ${handedLists} whole lists that a harness handed over the hash is kept; the context in them was compared`];
   return [
     total === 0 ? 'contexts  none was handed out' : `contexts  ${equal} of ${total} made again byte for byte (${ways.join(', ')}${shared})`,
+    ...(redacted === 0 ? [] : [`          ${redacted} redacted before they came here: compared with what was left of them`]),
     ...lists,
     ...unequal.map(({ turn, step, cause, section, object, line, why }) => {
       const where = [section && `section ${section}`, line && `line ${line}`, object && `object ${object}`].filter(Boolean).join(', ');

@@ -9,7 +9,7 @@ import type { Planned } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import { assemblyOps, isAssemblyStored, planWrite } from './plan-write.js';
+import { planAssembly, planWrite } from './plan-write.js';
 import { forkHeads } from './session-heads.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
@@ -223,14 +223,10 @@ export class LostSessions {
     const moved = place !== undefined && proof.step >= place.first;
     const kept: AssemblyProof = moved ? { ...proof, session: place.fork, rescuedFrom: proof.session } : proof;
     const store = this.#store;
-    await store.writes.write(
-      kept.session,
-      async (attempt) => {
-        const there = attempt > 1 && (await isAssemblyStored(await store.latest(), kept));
-        return { ops: there ? [] : assemblyOps(store, kept), result: undefined };
-      },
-      { persistent: true },
-    );
+    const keeping = { ...write, session: kept.session, assembly: kept };
+    const plan = planAssembly(store, keeping, { seen: false, isLost: true });
+    const { result, txId } = await store.writes.write(kept.session, plan, { persistent: true });
+    this.#onRescued(keeping, result, txId);
   }
 
   /** The fork that an earlier process put the steps of a write's session into, up to that of the write where it has one. */

@@ -343,7 +343,7 @@ export class Outbox {
       if (failure !== undefined) throw failure;
     };
     const planOf = (one: SessionWrite): Plan<WriteResult> =>
-      one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }).plan : planAssembly(store, one, seen);
+      one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }).plan : planAssembly(store, one, { seen });
     if (bridge !== undefined) return { write, lane, ready, plan: async (attempt) => planOf(await bridge.bridged(write, attempt))(attempt) };
     if (write.assembly !== undefined || !persistent || !mayShare(write)) return { write, lane, ready, plan: planOf(write) };
     const { plan, tried } = planWrite(store, write, { seen, own: writer.ownFiles });

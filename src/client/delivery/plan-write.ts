@@ -10,7 +10,7 @@ import { assemblyId, toAssemblyPart } from '../../store/assemblies.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
 import { formerId } from '../../store/part-id.js';
 import { stepId, toStepParts } from '../../store/step-part.js';
-import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head, HistoryHead, StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkListPart, chunkPart, textParts } from '../../store/texts.js';
 import type { Plan } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
@@ -318,7 +318,7 @@ export async function isAssemblyStored(snapshot: StoreSnapshot, proof: AssemblyP
 }
 
 /** The operations that put the record of a context where none is. */
-export function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] {
+function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] {
   const doc = toAssemblyPart(proof);
   const id = assemblyId(proof);
   const guards = [id, formerId(id)].map((one) => store.guardOp(one, null));
@@ -337,21 +337,60 @@ export async function requireLease(snapshot: StoreSnapshot, { session, lease }: 
 }
 
 /**
- * The plan of the transaction that keeps the record of a context (decision E7): put if it is not there. One without a basis is guarded by the session's
- * lease like the steps that it was made of. `seen` says that an earlier process may have written it.
+ * What brings the files of a context that are not in the database as it shows them: under their own dates, and never over a version that holds from later on. Whoever observed them may have
+ * ended before it wrote them; others may have written since.
  */
-export function planAssembly(store: ObjectStore, write: SessionWrite, seen: boolean): Plan<WriteResult> {
-  const { assembly: proof, lease = null } = write;
+async function decideShown(store: ObjectStore, snapshot: StoreSnapshot, { shown = [] }: SessionWrite): Promise<WriteResult> {
+  const heads = await snapshot.heads(shown.map(({ file: { source } }) => fileObjectId(source)));
+  const ops: TxOp[] = [];
+  const files: WrittenFile[] = [];
+  for (const { file, at } of shown) {
+    const id = fileObjectId(file.source);
+    const head = heads.get(id);
+    const decision = decideFile(file, head === undefined ? undefined : { ...currentFile(head), validTime: new Date(0) }, at);
+    const { write } = decision;
+    if (write === undefined) continue;
+    const history = await snapshot.historyOfHeads(id);
+    const isShown = ({ document, marks }: Pick<HistoryHead, 'document' | 'marks'>): boolean =>
+      document?.object_hash === write.version.object_hash && marks.gone === write.marks.gone;
+    if (history.some(isShown)) continue;
+    const taken = new Set(history.map(({ validTime }) => validTime.getTime()));
+    let validTime = write.validTime.getTime();
+    while (taken.has(validTime)) validTime -= 1;
+    const dated = { ...write, validTime: new Date(validTime) };
+    ops.push(...(await fileOps(store, { ...decision, write: dated, file, expect: head?.document ?? null })));
+    if (head === undefined || validTime > head.validTime.getTime()) files.push({ ...dated, onlyIfAbsent: decision.onlyIfAbsent === true });
+  }
+  return { ...NOTHING_WRITTEN, written: files, files, ops };
+}
+
+/** How the record of a context is kept. */
+export interface KeepOptions {
+  /** Whether an earlier process may have written it. */
+  readonly seen: boolean;
+  /** Whether its session is no longer this writer's: then it is kept where it belongs by now, whoever writes there. */
+  readonly isLost?: boolean;
+}
+
+/**
+ * The plan of the transaction that keeps the record of a context (decision E7): put if it is not there, with the files that it shows and that are not there. One that does not
+ * stand alone is guarded by the session's lease like the steps that it was made of.
+ */
+export function planAssembly(store: ObjectStore, write: SessionWrite, { seen, isLost = false }: KeepOptions): Plan<WriteResult> {
+  const { assembly: proof, lease = null, shown = [] } = write;
   if (proof === undefined) throw new Error('BUG: no assembly to keep');
-  const guards = standsAlone(write) ? [] : [store.guardOp(sessionObjectId(write.session), lease)];
+  const guards = isLost || standsAlone(write) ? [] : [store.guardOp(sessionObjectId(write.session), lease)];
   const ops = [...guards, ...assemblyOps(store, proof)];
   return async (attempt) => {
-    if (seen || attempt > 1) {
-      const snapshot = await store.latest();
+    const again = seen || attempt > 1;
+    const snapshot = again || shown.length > 0 ? await store.latest() : undefined;
+    if (again && snapshot !== undefined) {
       if (await isAssemblyStored(snapshot, proof)) return { ops: [], result: NOTHING_WRITTEN };
       if (guards.length > 0) await requireLease(snapshot, write);
     }
     store.noteTime(proof.at);
-    return { ops, result: NOTHING_WRITTEN };
+    if (snapshot === undefined || shown.length === 0) return { ops, result: NOTHING_WRITTEN };
+    const result = await decideShown(store, snapshot, write);
+    return { ops: [...ops, ...result.ops], result };
   };
 }

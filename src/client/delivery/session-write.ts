@@ -28,6 +28,12 @@ export interface StoredCall {
   readonly argsText?: PartText;
 }
 
+/** What was observed of a file, and when it was acknowledged, milliseconds since 1970. */
+export interface ObservedFile {
+  readonly file: FileObservation;
+  readonly at: number;
+}
+
 /**
  * Everything that one step of work on a session wants written (decision F3): plain data, acknowledged as it is and decided against the database only
  * when it is applied (decision F6). Without a `step` it only moves heads: a session that begins, is taken over, or pauses; a changed prompt.
@@ -47,8 +53,10 @@ export interface SessionWrite {
   /** The versions of chat, session and prompt that this write brings forth. */
   readonly heads: readonly StoredPut[];
   readonly snapshot?: StoredDocument;
-  /** A context that was handed out (decision E7): always a write of its own, with nothing else. */
+  /** A context that was handed out (decision E7): always a write of its own, with nothing else but `shown`. */
   readonly assembly?: AssemblyProof;
+  /** Files that the context shows as only its process had observed them: no observation of their own, for whoever made it writes it too. */
+  readonly shown?: readonly ObservedFile[];
   /** Moment of acknowledgement, milliseconds since 1970. */
   readonly at: number;
   /** The `traceparent` of what caused it, where that has a trace: kept in the journal alone, so that whichever process delivers it goes on with the trace. */
@@ -97,7 +105,7 @@ function localFile(file: FileObservation, { at }: SessionWrite, metadata: Metada
   if (write === undefined) return [];
   const chunks = file.kind === 'read' && file.reading.kind === 'large-text' ? file.reading.chunks : undefined;
   const wholeText = chunks === undefined ? undefined : (): string => [...chunks()].join('');
-  return [{ version: write.version, marks: write.marks, ...defined({ wholeText }) }];
+  return [{ version: write.version, marks: write.marks, observed: { file, at }, ...defined({ wholeText }) }];
 }
 
 /**

@@ -27,7 +27,9 @@ function encodePut({ head, texts, validTime, expect }: StoredPut): unknown {
 
 /** A write as plain data, for the journal. Nothing is lost: `decodeWrite` gives an equal write back. */
 export function encodeWrite(write: SessionWrite): Json {
-  return { ...write, format: FORMAT, files: write.files.map(encodeFile), heads: write.heads.map(encodePut) } as unknown as Json;
+  const shown = write.shown?.map(({ file, at }) => ({ file: encodeFile(file), at }));
+  const lists = { files: write.files.map(encodeFile), heads: write.heads.map(encodePut), ...defined({ shown }) };
+  return { ...write, format: FORMAT, ...lists } as unknown as Json;
 }
 
 const count = z.int().nonnegative();
@@ -93,6 +95,7 @@ const writeRecord = z.looseObject({
   files: z.array(file),
   heads: z.array(put),
   snapshot: storedDocument.optional(),
+  shown: z.array(z.looseObject({ file, at: z.number() })).optional(),
   assembly: z.looseObject({ session: z.string(), step: count, at: z.number(), sha256: hash }).optional(),
   at: z.number(),
 });
@@ -134,11 +137,12 @@ function checkedRecord(value: Json): WriteRecord {
  * @throws {DocumentError} `hash-mismatch` – a version is damaged
  */
 export function decodeWrite(value: Json): SessionWrite {
-  const { format: _format, files, heads, call, snapshot, ...write } = checkedRecord(value);
+  const { format: _format, files, heads, call, snapshot, shown, ...write } = checkedRecord(value);
   const decoded = {
     ...write,
     files: files.map(decodeFile),
     heads: heads.map(decodePut),
+    ...(shown === undefined ? {} : { shown: shown.map((one) => ({ ...one, file: decodeFile(one.file) })) }),
     ...(snapshot === undefined ? {} : { snapshot: renewedPart(snapshot as StoredDocument) }),
     ...(call === undefined ? {} : { call: { ...call, version: restoreVersion(call.version) } }),
   };

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { ObjectId } from '../../objects/ids.js';
+import type { FileObservation } from '../../indexing/decide-file.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { FoundVersion, Head } from '../../store/store-snapshot.js';
 import type { MetadataCache } from './metadata-cache.js';
@@ -9,6 +10,8 @@ export interface MarkedVersion extends FoundVersion {
   readonly version: ObjectVersion;
   /** The whole text where `content` holds only its head and tail and this process has it. */
   readonly wholeText?: () => string;
+  /** Of a file on its way: what was observed, and when it was acknowledged, milliseconds since 1970. */
+  readonly observed?: { readonly file: FileObservation; readonly at: number };
 }
 
 /** A version of a file that a transaction writes. */
@@ -30,24 +33,34 @@ export interface WrittenObjects {
 }
 
 class PendingVersions {
-  readonly #entries = new Map<ObjectId, { readonly version: MarkedVersion; readonly count: number }>();
+  /** In the order in which they were acknowledged. */
+  readonly #entries = new Map<ObjectId, MarkedVersion[]>();
 
+  /** The newest one. */
   get(id: ObjectId): MarkedVersion | undefined {
-    return this.#entries.get(id)?.version;
+    return this.#entries.get(id)?.at(-1);
+  }
+
+  /** The newest one of some content. */
+  find(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
+    return this.#entries.get(id)?.findLast(({ version }) => version.object_hash === hash);
   }
 
   add(version: MarkedVersion): void {
     const id = version.version['xt/id'];
-    this.#entries.set(id, { version, count: (this.#entries.get(id)?.count ?? 0) + 1 });
+    const entries = this.#entries.get(id);
+    if (entries === undefined) this.#entries.set(id, [version]);
+    else entries.push(version);
   }
 
   /** Takes one away; true when it was the last one of its object. */
-  remove(id: ObjectId): boolean {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) return false;
-    if (entry.count === 1) return this.#entries.delete(id);
-    this.#entries.set(id, { ...entry, count: entry.count - 1 });
-    return false;
+  remove(version: MarkedVersion): boolean {
+    const id = version.version['xt/id'];
+    const entries = this.#entries.get(id) ?? [];
+    const place = entries.indexOf(version);
+    if (place < 0) return false;
+    entries.splice(place, 1);
+    return entries.length === 0 && this.#entries.delete(id);
   }
 }
 
@@ -60,6 +73,7 @@ export class KnownVersions {
   readonly #recent: LRUCache<ObjectId, MarkedVersion>;
   readonly #pending = new PendingVersions();
   readonly #journaled = new PendingVersions();
+  readonly #carried = new WeakSet<MarkedVersion>();
 
   /** `maxUnits` bounds the sum of the recent contents' lengths in UTF-16 units. */
   constructor(metadata: MetadataCache, maxUnits = 8 * 1_048_576) {
@@ -75,6 +89,17 @@ export class KnownVersions {
   /** The newest version of an object that is in the journal and not yet in the database: whatever becomes of this process, the database will have it. */
   journaled(id: ObjectId): MarkedVersion | undefined {
     return this.#journaled.get(id);
+  }
+
+  /** The version of a file of some content that is on its way and that neither a journal nor the record of a context holds, where one is: it would be lost with this process. */
+  unjournaled(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
+    const version = this.#journaled.find(id, hash) === undefined ? this.#pending.find(id, hash) : undefined;
+    return version === undefined || this.#carried.has(version) ? undefined : version;
+  }
+
+  /** Notes that the record of a context, which is in the journal, carries a version. */
+  carry(version: MarkedVersion): void {
+    this.#carried.add(version);
   }
 
   /** The version of an object that was written or loaded last, if it is still held. */
@@ -104,9 +129,9 @@ export class KnownVersions {
 
   /** Says that acknowledged versions are on their way no longer; `journaled` as they were acknowledged. */
   settle(versions: readonly MarkedVersion[], journaled: boolean): void {
-    for (const { version } of versions) {
-      if (journaled) this.#journaled.remove(version['xt/id']);
-      if (this.#pending.remove(version['xt/id'])) this.#metadata.settle(version['xt/id']);
+    for (const version of versions) {
+      if (journaled) this.#journaled.remove(version);
+      if (this.#pending.remove(version)) this.#metadata.settle(version.version['xt/id']);
     }
   }
 

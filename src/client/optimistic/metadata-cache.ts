@@ -1,10 +1,22 @@
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { HeadMarks } from '../../store/head.js';
 
 /** The date of a version that may be an older one than the database has: it has come, so that the object is read again. */
 const UNSURE = new Date(0);
+
+/** A version that was described: what is shown of it, and its `object_hash`. */
+interface Described {
+  readonly metadata: ObjectMetadata;
+  readonly hash: Sha256;
+}
+
+/** What the database said last of an object. */
+export interface StoredMetadata extends Described {
+  /** The transaction that it is current as of; 0 where that is not known. */
+  readonly txId: number;
+}
 
 /** How far the objects of a session are known: the first ones of its index, as of a transaction. */
 export interface KnownObjects {
@@ -18,10 +30,8 @@ export interface KnownObjects {
  * long as only this client writes, nothing needs to be read again.
  */
 export class MetadataCache {
-  readonly #stored = new Map<ObjectId, ObjectMetadata>();
-  /** The transaction that `#stored` is current as of. */
-  readonly #storedAt = new Map<ObjectId, number>();
-  readonly #acknowledged = new Map<ObjectId, ObjectMetadata>();
+  readonly #stored = new Map<ObjectId, StoredMetadata>();
+  readonly #acknowledged = new Map<ObjectId, Described>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #hidden = new Set<ObjectId>();
   /** Objects whose newest version is dated later than it was read at. */
@@ -34,25 +44,35 @@ export class MetadataCache {
   }
 
   get(id: ObjectId): ObjectMetadata | undefined {
-    return this.#acknowledged.get(id) ?? this.#stored.get(id);
+    return (this.#acknowledged.get(id) ?? this.#stored.get(id))?.metadata;
+  }
+
+  /** What the database said last of an object, whatever is acknowledged and under way; undefined where it has not been heard. */
+  stored(id: ObjectId): StoredMetadata | undefined {
+    return this.#stored.get(id);
   }
 
   /** Takes in a version that is acknowledged: it stands over what the database says until `settle`. */
   acknowledge(version: object, marks: HeadMarks): void {
-    const metadata = this.#described(version, marks);
-    if (metadata !== undefined) this.#acknowledged.set(metadata.id, metadata);
+    const described = this.#described(version, marks);
+    if (described !== undefined) this.#acknowledged.set(described.metadata.id, described);
   }
 
   /** Nothing of an object is under way any more: what the database says of it counts again. */
   settle(id: ObjectId): void {
     const acknowledged = this.#acknowledged.get(id);
     this.#acknowledged.delete(id);
-    if (acknowledged !== undefined && !this.#stored.has(id)) this.#stored.set(id, acknowledged);
+    if (acknowledged !== undefined && !this.#stored.has(id)) this.#stored.set(id, { ...acknowledged, txId: 0 });
   }
 
   /** Whether nothing that is known of an object is younger than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
-    return !this.#acknowledged.has(id) && this.#due.get(id) !== UNSURE && (this.#storedAt.get(id) ?? 0) <= txId;
+    return !this.#acknowledged.has(id) && this.#due.get(id) !== UNSURE && (this.#stored.get(id)?.txId ?? 0) <= txId;
+  }
+
+  /** Whether what the database said last of an object is its newest version at a transaction that it is known as of, whatever date another clock gave it. */
+  isNewestAt(id: ObjectId, txId: number): boolean {
+    return this.isAsOf(id, txId) && !this.#due.has(id) && (this.#stored.get(id)?.txId ?? 0) > 0;
   }
 
   /** Whether one of some objects is known and not shown here: a file outside the folders of this client. */
@@ -71,13 +91,13 @@ export class MetadataCache {
    * the object already.
    */
   learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): boolean {
-    const metadata = this.#described(versionOrHead, marks);
-    if (metadata === undefined) return true;
-    const known = this.#storedAt.get(metadata.id) ?? 0;
-    if (txId !== undefined && txId < known) return false;
-    if (txId === undefined && this.#stored.has(metadata.id)) this.#due.set(metadata.id, UNSURE);
-    this.#stored.set(metadata.id, metadata);
-    this.#storedAt.set(metadata.id, txId ?? known);
+    const described = this.#described(versionOrHead, marks);
+    if (described === undefined) return true;
+    const { id } = described.metadata;
+    const before = this.#stored.get(id);
+    if (txId !== undefined && txId < (before?.txId ?? 0)) return false;
+    if (txId === undefined && before !== undefined) this.#due.set(id, UNSURE);
+    this.#stored.set(id, { ...described, txId: txId ?? before?.txId ?? 0 });
     return true;
   }
 
@@ -104,12 +124,21 @@ export class MetadataCache {
     if (txId !== undefined) this.#known.set(session, { txId, objects });
   }
 
-  #described(versionOrHead: object, marks: HeadMarks): ObjectMetadata | undefined {
+  #described(versionOrHead: object, marks: HeadMarks): Described | undefined {
     const metadata = metadataOf(versionOrHead, marks, this.#paths);
-    const { type, 'xt/id': id } = versionOrHead as { readonly type?: unknown; readonly 'xt/id': ObjectId };
+    const {
+      type,
+      'xt/id': id,
+      object_hash: hash,
+      source,
+    } = versionOrHead as {
+      readonly type?: unknown;
+      readonly 'xt/id': ObjectId;
+      readonly object_hash: Sha256;
+      readonly source?: unknown;
+    };
     if (metadata === undefined && type === 'file') this.#hidden.add(id);
-    if (metadata?.type === 'file')
-      this.#sources.set(metadata.id, parseSource((versionOrHead as { readonly source?: unknown }).source) as FilesystemSource);
-    return metadata;
+    if (metadata?.type === 'file') this.#sources.set(id, parseSource(source) as FilesystemSource);
+    return metadata === undefined ? undefined : { metadata, hash };
   }
 }

@@ -7,7 +7,7 @@ import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../../assembly/render-messages.js';
 import { ContextReader } from '../../history/rebuild/context-reader.js';
-import type { Delivery, HandedList, ShownAhead } from '../../objects/assembly-proof.js';
+import type { AbsentObjects, Delivery, HandedList, ShownAhead } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { withinLimit } from '../../process/within-limit.js';
 import type { SessionState } from '../../session/session-state.js';
@@ -17,6 +17,7 @@ import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError, type XtdbErrorCode } from '../../xtdb/errors.js';
 
+import { knownContext } from '../optimistic/known-context.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import type { OptimisticContext, ViewedSession } from '../optimistic/optimistic-view.js';
 import { TIME_LIMITS } from '../time-limits.js';
@@ -30,10 +31,14 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly turn: number;
   /** The last step that it includes. */
   readonly step: number;
-  /** Undefined when it was assembled while the database was away: then `step` says what it was made from, once the database has that step. */
+  /** Undefined when it was assembled while the database was away: nothing was read for it. */
   readonly basis: Basis | undefined;
-  /** What it shows in another version than the basis has; only for an optimistic context, which waited for no transaction (decision 0010). */
+  /** What it shows in another version than the basis has; only for one that waited for no transaction, and one without a basis (decision 0010). */
   readonly ahead?: readonly ShownAhead[];
+  /** The transaction at which all else has the version that it shows; only for one without a basis, absent where `ahead` names everything. */
+  readonly aheadOf?: number;
+  /** What the session's sets hold and it could not show; only for one without a basis. */
+  readonly absent?: AbsentObjects;
   /** How it reached its model; absent as long as it was not handed out. */
   readonly delivered?: Delivery;
   /** The whole list that it was handed over in, where the harness mixed it with messages of its own. */
@@ -140,8 +145,8 @@ interface Parts {
   readonly prompt: string | null;
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
-  readonly basis: Basis | undefined;
-  readonly ahead?: readonly ShownAhead[];
+  /** Where it was read, and what it shows in other versions. */
+  readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'absent'>;
 }
 
 function assembleParts(environment: SessionEnvironment, parts: Parts, options: AssembleOptions): SessionAssembly {
@@ -157,17 +162,17 @@ function assembleParts(environment: SessionEnvironment, parts: Parts, options: A
 }
 
 /** What a context is made of, and where it was read. */
-interface ContextInput extends Pick<Parts, 'state' | 'basis' | 'ahead'> {
+interface ContextInput extends Pick<Parts, 'state' | 'place'> {
   readonly input: Omit<AssemblyInput, 'options'>;
 }
 
 function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextInput, options: AssembleOptions): SessionAssembly {
-  const { state, basis, ahead } = context;
+  const { state, place: read } = context;
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
   const input: EpochInput = { ...context.input, options: chosen, index: state.sets.index, chatSince: (step) => state.marksAfter(step) };
   const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
-    record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis, ...defined({ ahead }) },
+    record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, ...read },
   });
   let text: (Assembly & { readonly record: SessionAssemblyRecord }) | undefined;
   const asText = (): Assembly & { readonly record: SessionAssemblyRecord } => {
@@ -218,14 +223,26 @@ async function assembleAt(
   const found = await snapshot.getMany(state.sets.active.filter((id) => !known.has(id)));
   for (const version of found.values()) versions.loaded(version, snapshot.basis.txId);
   const version = (id: ObjectId): MarkedVersion | undefined => known.get(id) ?? found.get(id);
-  return assembleParts(environment, { state, prompt, metadata, version, basis: snapshot.basis }, options);
+  return assembleParts(environment, { state, prompt, metadata, version, place: { basis: snapshot.basis } }, options);
 }
 
-/** Assembles from what this process knows, without the database. */
-function assembleLocally(environment: SessionEnvironment, { state, prompt }: ViewedSession, options: AssembleOptions): SessionAssembly {
+/** Assembles without the database, so that the record says what was shown, whatever becomes of what is on its way (decision 0010). */
+function assembleLocally(environment: SessionEnvironment, loaded: LoadedSession, options: AssembleOptions): SessionAssembly {
+  const { state, prompt } = loaded;
+  const { metadata, versions, aheadOf, ahead, absent } = knownContext(environment, loaded);
+  const known = { metadata: (id: ObjectId) => metadata.get(id), version: (id: ObjectId) => versions.get(id) };
+  return assembleParts(
+    environment,
+    { state, prompt, ...known, place: { basis: undefined, ahead, ...defined({ aheadOf, absent }) } },
+    options,
+  );
+}
+
+/** Assembles from the newest that this process knows: all that a sole writer's sessions acknowledge goes to the database in one order, with the record in its place. */
+function assembleNewest(environment: SessionEnvironment, { state, prompt }: ViewedSession, options: AssembleOptions): SessionAssembly {
   const { metadata, versions } = environment;
   const known = { metadata: (id: ObjectId) => metadata.get(id), version: (id: ObjectId) => versions.newest(id) };
-  return assembleParts(environment, { state, prompt, ...known, basis: undefined }, options);
+  return assembleParts(environment, { state, prompt, ...known, place: { basis: undefined } }, options);
 }
 
 /** Assembles from the optimistic view: from what this process knows and what the view's basis has; no transaction is waited for (decision 0010). */
@@ -236,7 +253,7 @@ export function assembleOptimistically(
 ): SessionAssembly {
   const basis = txId === undefined ? undefined : { validTime: END_OF_TIME, txId, txTime: undefined };
   const found = { metadata: (id: ObjectId) => heads.get(id)?.metadata, version: (id: ObjectId) => versions.get(id) };
-  return assembleParts(environment, { state, prompt, ...found, basis, ahead }, options);
+  return assembleParts(environment, { state, prompt, ...found, place: { basis, ahead } }, options);
 }
 
 /** The errors of a database that is away for now. */
@@ -301,7 +318,7 @@ export async function assembleAsSoleWriter(
   loaded: LoadedSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  return hasContents(environment, loaded) ? assembleLocally(environment, loaded, options) : assembleSession(environment, loaded, options);
+  return hasContents(environment, loaded) ? assembleNewest(environment, loaded, options) : assembleSession(environment, loaded, options);
 }
 
 /** A session as it stood at a basis. */
@@ -321,5 +338,5 @@ export async function assembleAsOf(
 ): Promise<SessionAssembly | undefined> {
   const snapshot = await environment.store.asOf(basis);
   const read = await new ContextReader().read(snapshot, { session, paths: environment.files });
-  return read === undefined ? undefined : assemblyOf(environment, { ...read, basis: snapshot.basis }, options);
+  return read === undefined ? undefined : assemblyOf(environment, { ...read, place: { basis: snapshot.basis } }, options);
 }

@@ -9,6 +9,7 @@ import { abridge, isLargeText } from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import { toolcallVersion } from '../../objects/versions.js';
+import type { CallPlan } from '../../session/plan-step.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
@@ -153,6 +154,15 @@ export function stepFiles(report: Pick<CallReport, 'readings' | 'mentions' | 'pl
     refs.add(id);
   }
   return { observations, refs: [...refs], activate };
+}
+
+/** What the step of a call is planned from. */
+export function callPlan(
+  { startedAt, turnRef, by, notes, plan }: CallReport,
+  { files, ...made }: Pick<CallPlan, 'call' | 'at' | 'answer'> & { readonly files: StepFiles },
+): CallPlan {
+  const verbs = plan === undefined ? undefined : { [plan.verb]: appliedIds(plan) };
+  return { ...made, ...defined({ startedAt, turnRef, by, notes, verbs }), activateFiles: files.activate, index: files.refs };
 }
 
 /** What of a call its object holds; `content` is null where it gave no text. */

@@ -31,7 +31,7 @@ import {
   type SessionAssembly,
 } from './assemble-session.js';
 import { ContextSession } from './context-session.js';
-import { type ForkPlace, forkAt } from './fork-at.js';
+import { type ForkPlace, forkAt, type MadeFork } from './fork-at.js';
 import { newSessionId } from './new-session-id.js';
 import {
   createSession,
@@ -208,19 +208,19 @@ export class ContextClient {
    * @throws {XtdbError}
    */
   async forkSession(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<ContextSession> {
+    return this.openSession({ id: (await this.makeFork(parent, options)).id });
+  }
+
+  /** As `forkSession`, without opening the fork: where it begins. Throws as it does. */
+  async makeFork(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<MadeFork> {
     this.#requireOpen();
     const parentId = sessionId(parent);
     const id = this.#idOf(options);
     if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
-    if (!(await this.#environment.outbox.hasDelivered(parentId))) {
-      throw new SessionError(
-        'node-unavailable',
-        `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
-      );
-    }
+    if (!(await this.#environment.outbox.hasDelivered(parentId)))
+      throw new SessionError('node-unavailable', `session ${parentId} has steps that the database lacks; fork it once it is back`);
     await this.requireRoots(parentId);
-    await forkAt({ ...this.#environment, holder: (session) => this.#holder(session) }, parentId, { id, at: options.at });
-    return this.openSession({ id });
+    return forkAt({ ...this.#environment, holder: (session) => this.#holder(session) }, parentId, { id, at: options.at });
   }
 
   /**

@@ -27,8 +27,8 @@ import { answerProof } from './answer-proof.js';
 import type { AssembleSession, SessionAssembly, SessionAssemblyRecord } from './assemble-session.js';
 import { type CallIdRules, CallIds } from './call-id.js';
 import {
-  appliedIds,
   type CallReport,
+  callPlan,
   collapsedBy,
   ledgerCall,
   type RecordedCall,
@@ -105,23 +105,15 @@ export class ContextSession {
       const id = await this.#callIds.next(state, report.callId);
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
-      const uses = await this.#useLedger();
-      uses?.called(ledgerCall(report, id));
-      const step = planCall(
-        state,
-        {
-          call: id,
-          at: this.#stepAt(),
-          ...defined({ startedAt: report.startedAt, turnRef: report.turnRef, by: report.by, notes: report.notes }),
-          answer: answerProof(answer, report),
-          activateFiles: files.activate,
-          index: files.refs,
-          ...(report.plan === undefined ? {} : { verbs: { [report.plan.verb]: appliedIds(report.plan) } }),
-        },
-        this.#rules(uses),
-      );
       const call = storedCall(report, { id, session: this.id, refs: files.refs });
-      const { applied } = await this.#write(step, { files: files.observations, call });
+      const { step, applied } = await this.#counted(
+        async (rules) => {
+          const plan = callPlan(report, { call: id, at: this.#stepAt(), answer: answerProof(answer, report), files });
+          const step = planCall(state, plan, rules);
+          return { step, ...(await this.#write(step, { files: files.observations, call })) };
+        },
+        (uses) => uses.called(ledgerCall(report, id)),
+      );
       this.#environment.tracking?.follow(this.id, files.observations);
       for (const reading of [...(report.readings ?? []), ...(report.plan?.readings ?? [])]) this.seen.read(reading);
       return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
@@ -139,23 +131,23 @@ export class ContextSession {
    */
   reportMessage(message: Message, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
-      const uses = await this.#useLedger();
-      if (message.role === 'assistant') uses?.spoke(message.text);
       const reported = {
         message: { ...message, text: message.text.toWellFormed() },
         at: this.#stepAt(),
         native: native?.toWellFormed(),
         usage,
       };
-      await this.#write(planMessage(this.#loaded.state, reported, this.#rules(uses)), { files: [] });
+      await this.#counted(
+        (rules) => this.#write(planMessage(this.#loaded.state, reported, rules), { files: [] }),
+        (uses) => (message.role === 'assistant' ? uses.spoke(message.text) : undefined),
+      );
     });
   }
 
   /** Notes what a harness did to its own history (decision F1); neither chat nor sets change. */
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
-      const rules = this.#rules(await this.#useLedger());
-      await this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] });
+      await this.#counted((rules) => this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] }));
     });
   }
 
@@ -271,13 +263,15 @@ export class ContextSession {
     });
   }
 
-  /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. */
-  async handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): Promise<void> {
+  /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. Later steps count it. */
+  handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): void {
     this.#environment.telemetry.add('palimpsest.context.tokens', tokens);
-    const uses = await this.#useLedger();
-    if (uses === undefined) return;
-    uses.handedOut(tokens);
-    if (isBase) uses.settled(this.state);
+    const told = this.#queue.then(async () => {
+      const uses = await this.#useLedger();
+      uses?.handedOut(tokens);
+      if (isBase) uses?.settled(this.state);
+    });
+    this.#queue = told.catch(() => undefined);
   }
 
   /** Waits until the database has every step that is acknowledged so far; false when that takes longer than the limit. */
@@ -288,8 +282,8 @@ export class ContextSession {
   /** Pauses the session [§3.6]: waits for steps under way and writes the closing version of its last turn. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#serial(async () => {
-      const { state, position } = this.#loaded;
-      if (state.seq <= position.upto) return;
+      const { state, position, tellsEnd = false } = this.#loaded;
+      if (state.seq <= position.upto && !tellsEnd) return;
       const closing = headsAt(state, { before: position, at: state.lastAt, epoch: position.epoch, hashes: this.#hashes });
       await this.#heads(closing.puts, closing.position);
     })
@@ -339,16 +333,23 @@ export class ContextSession {
     return done;
   }
 
+  /** The ledger of the session, with retention by use; never rejects. It is read once the database has what is acknowledged here. */
   #useLedger(): Promise<UseLedger | undefined> {
-    const { policy, store } = this.#environment;
+    const { outbox, policy, store } = this.#environment;
     if (policy.retention !== 'use') return Promise.resolve(undefined);
-    this.#uses ??= openLedger(store, this.#loaded.state, policy.uses);
+    const { state } = this.#loaded;
+    const open = (): Promise<UseLedger> => openLedger(store, state, policy.uses);
+    this.#uses ??= state.seq === 0 ? open() : outbox.drained(this.id, TIME_LIMITS.drain).then(open);
     return this.#uses;
   }
 
-  #rules(uses: UseLedger | undefined): StepRules {
+  /** Records a step with what it says of uses, which the rules of its sets follow; what could not be recorded was no use. */
+  async #counted<T>(record: (rules: StepRules) => Promise<T>, tell: (uses: UseLedger) => void = () => undefined): Promise<T> {
     const { policy } = this.#environment;
-    return uses === undefined ? policy : { ...policy, turnover: (after) => uses.turnover(after) };
+    const uses = await this.#useLedger();
+    if (uses === undefined) return record(policy);
+    const rules: StepRules = { ...policy, turnover: (after) => uses.turnover(after) };
+    return uses.during(tell, () => record(rules));
   }
 
   /** The moment of the next step: after that of the prompt, so that a fork at an earlier step knows whether it had the prompt (decision F2). */

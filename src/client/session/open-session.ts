@@ -12,6 +12,7 @@ import type { StoredSession, StoreSnapshot } from '../../store/store-snapshot.js
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import { type HeadPosition, headsAt } from '../delivery/session-heads.js';
+import type { KnownObjects } from '../optimistic/metadata-cache.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { requireRoots, rootsWith } from './session-roots.js';
 
@@ -59,6 +60,21 @@ export interface LoadedSession {
   readonly promptAt: number;
   /** Ids of the index that the snapshots hold already. */
   readonly indexedAtSnapshot: number;
+  /** How far its objects were read when it was loaded; undefined where nothing was there to be read. */
+  readonly readAt?: KnownObjects;
+  /** Whether closing it writes its head in any case: whoever cannot ask this host's locks has to find in the database that nobody goes on. */
+  readonly tellsEnd?: boolean;
+}
+
+/** The filesystems of other hosts among the roots of a session. */
+function othersOf({ files }: Pick<SessionEnvironment, 'files'>, roots: HeadPosition['roots'] = []): ReadonlySet<string> {
+  const own = new Set([files.access.mounts.localFilesystemId, ...files.folders.map(({ filesystemId }) => filesystemId)]);
+  return new Set(roots.flatMap(({ filesystemId }) => (own.has(filesystemId) ? [] : [filesystemId])));
+}
+
+/** A session as it was read, and the head of its prompt then; null where there was none. */
+interface ReadSession extends LoadedSession {
+  readonly promptHead: StoredDocument | null;
 }
 
 /** The head that a set of puts leaves behind for a session. */
@@ -83,7 +99,7 @@ export async function createSession({ outbox, metadata, clock, files }: SessionE
 }
 
 /** Reads a session back without taking it over: its fold, head and prompt at a snapshot; undefined for an unknown one. */
-export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promise<LoadedSession | undefined> {
+export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promise<ReadSession | undefined> {
   const heads = await snapshot.heads([sessionObjectId(id), systemPromptObjectId(id)]);
   const head = heads.get(sessionObjectId(id));
   if (head === undefined) return undefined;
@@ -98,6 +114,7 @@ export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promi
     position: { epoch, upto, at: head.validTime.getTime(), ...defined({ parent, roots }) },
     lease: head.document,
     prompt: prompt?.version.content ?? null,
+    promptHead: heads.get(systemPromptObjectId(id))?.document ?? null,
     promptAt: heads.get(systemPromptObjectId(id))?.validTime.getTime() ?? 0,
     indexedAtSnapshot,
   };
@@ -133,11 +150,11 @@ async function loadMetadata(
 /**
  * Takes an existing session over: the epoch in its head rises by match and put, so that its writer before notices at its next step
  * (decision F5). The head then includes every step, and the record of roots this client's folders, unless a person opens it. A step inside a turn does not
- * move the head, so where the session is to be whole, it is a guard of its own that none came since it was read.
+ * move the head, and neither does a prompt, so where the session is to be whole, both are guards of their own: none came since they were read, by whichever node.
  */
 async function takeOver(
   environment: SessionEnvironment,
-  loaded: LoadedSession,
+  { promptHead, ...loaded }: ReadSession,
   { asPerson, isWhole }: { readonly asPerson: boolean; readonly isWhole: boolean },
 ): Promise<LoadedSession | undefined> {
   const { store, clock, files } = environment;
@@ -145,9 +162,38 @@ async function takeOver(
   const roots = asPerson && before.roots !== undefined ? before.roots : rootsWith(files, before.roots);
   const { puts, position } = headsAt(loaded.state, { before, at: clock(), epoch: before.epoch + 1, roots });
   const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: loaded.lease } : put));
-  const next = stepId(loaded.state.id, loaded.state.seq + 1);
-  const { result } = await store.putMany(guarded, isWhole ? [next] : []);
-  return result ? { ...loaded, position, lease: leaseOf(puts, loaded.state.id) } : undefined;
+  const { id, seq } = loaded.state;
+  const read: readonly [string, StoredDocument | null][] = [
+    [stepId(id, seq + 1), null],
+    [systemPromptObjectId(id), promptHead],
+  ];
+  const { result } = await store.putMany(guarded, new Map(isWhole ? read : []));
+  const tellsEnd = asPerson || othersOf(environment, before.roots).size > 0;
+  return result ? { ...loaded, position, lease: leaseOf(puts, loaded.state.id), tellsEnd } : undefined;
+}
+
+/**
+ * Refuses a session that a person would take away from an agent which the locks of this host know nothing of: one that was opened on another host, where nothing says that it was
+ * closed there. Its newest head then stands where its last step is, written by whoever wrote the one before it, and not where a turn began.
+ * @throws {SessionError} `lease-held`
+ */
+async function requireClosedElsewhere(
+  environment: SessionEnvironment,
+  snapshot: StoreSnapshot,
+  { state, position }: LoadedSession,
+): Promise<void> {
+  const others = othersOf(environment, position.roots);
+  if (others.size === 0) return;
+  const [before, last] = await snapshot.historyOfHeads(sessionObjectId(state.id), 2);
+  const isSettled = last !== undefined && before?.marks.epoch === last.marks.epoch && (last.marks.upto ?? 0) >= state.seq;
+  // A fork that nobody has opened yet has its parent's roots, and what was imported those of where it came from.
+  const imported = await snapshot.documents.importedAt(state.id);
+  const isUnopened = (position.parent !== undefined && position.epoch === 1) || (imported ?? -1) >= (last?.txId ?? 0);
+  if (isUnopened || (isSettled && (await snapshot.step(state.id, state.seq))?.opens === undefined)) return;
+  throw new SessionError(
+    'lease-held',
+    `session ${state.id} was opened on another host, with files of the filesystem ${[...others].join(', ')}, and nothing says that it was closed there: a person's change would end it for its agent. Make the change there, or close it there first; where that host is gone, open it once with an agent here and close it`,
+  );
 }
 
 /** After so many attempts, a session is taken over in the middle of its writer's steps and read again: a writer that is quick enough would come first for ever. */
@@ -156,7 +202,8 @@ const MOST_WHOLE = 3;
 /**
  * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. `onLearned` is called
  * with the objects of an existing one's index as soon as their metadata was read, in several parts.
- * @throws {SessionError} `other-roots` – it was worked with below folders that this client may not use; `taken-over` – others keep opening it at the same time
+ * @throws {SessionError} `other-roots` – it was worked with below folders that this client may not use; `lease-held` – a person would take it away from an agent elsewhere; `taken-over` – others keep
+ * opening it at the same time
  * @throws {XtdbError} when the database cannot be reached
  */
 export async function openSession(
@@ -169,14 +216,20 @@ export async function openSession(
     await requireRoots(environment, snapshot, id);
     const existing = await loadSession(snapshot, id);
     if (await snapshot.documents.isArriving(id))
-      throw new SessionError('session-exists', `session ${id} is being imported; where that was cut short, import the same file again`);
+      throw new SessionError(
+        'session-exists',
+        `session ${id} is being imported; where that was cut short, palimpsest import --finish ${id} brings the rest`,
+      );
     if (existing === undefined) return createSession(environment, id);
+    if (asPerson) await requireClosedElsewhere(environment, snapshot, existing);
     const isWhole = attempt <= MOST_WHOLE;
     const taken = await takeOver(environment, existing, { asPerson, isWhole });
     if (taken === undefined) continue;
     const loaded = isWhole ? taken : await reloadSession(environment, taken);
-    await loadMetadata(environment, snapshot, { index: loaded.state.sets.index, onLearned });
-    return loaded;
+    const { index } = loaded.state.sets;
+    await loadMetadata(environment, snapshot, { index, onLearned });
+    const { txId } = snapshot.basis;
+    return txId === undefined ? loaded : { ...loaded, readAt: { txId, objects: index.length } };
   }
   throw new SessionError('taken-over', `session ${id} is being opened by several writers at once; try again`);
 }

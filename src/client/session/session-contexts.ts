@@ -1,7 +1,9 @@
 import type { MountMapping } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof, Delivery, HandedList } from '../../objects/assembly-proof.js';
 import { assemblyId } from '../../store/assemblies.js';
+import { END_OF_TIME } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
+import type { MarkedVersion } from '../optimistic/known-versions.js';
 import { OptimisticView } from '../optimistic/optimistic-view.js';
 import {
   type AssembleOptions,
@@ -38,13 +40,15 @@ function proofOf(
     at,
   }: { readonly mappings: readonly MountMapping[]; readonly folders: AssemblyProof['folders']; readonly at: number },
 ): AssemblyProof {
-  const { basis, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
+  const { basis, aheadOf, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
+  // Made without reading, it is ahead of what its process had read before.
+  const read = basis ?? (aheadOf === undefined ? undefined : { validTime: END_OF_TIME, txId: aheadOf });
   const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({ agentPrefix, canonicalPrefix, filesystemId }));
   return {
     ...others,
     sections: sections.map(({ name, chars, sha256 }) => ({ name, chars, sha256 })),
     blocks: blocks.length,
-    basis: basis?.txId === undefined ? null : { validTime: basis.validTime.getTime(), txId: basis.txId },
+    basis: read?.txId === undefined ? null : { validTime: read.validTime.getTime(), txId: read.txId },
     ...(mounts.length === 0 ? {} : { mounts }),
     ...defined({ folders }),
     delivered,
@@ -106,7 +110,7 @@ export class SessionContexts {
   }
 
   async #deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
-    const { clock, files, metadata, outbox } = this.#environment;
+    const { clock, files, metadata, outbox, versions } = this.#environment;
     const { state, promptAt, lease } = this.#loaded();
     // Nothing is handed out before what it holds.
     const at = Math.max(clock(), state.lastAt, promptAt);
@@ -115,10 +119,19 @@ export class SessionContexts {
     const id = assemblyId(assembly);
     if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
     if (!this.#kept.ids.has(id)) {
-      await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly });
+      const unkept = this.#unkept(record);
+      const shown = unkept.flatMap(({ observed }) => observed ?? []);
+      await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly, ...(shown.length === 0 ? {} : { shown }) });
+      if (outbox.isDurable) for (const version of unkept) versions.carry(version);
       this.#kept.ids.add(id);
     }
     return { ...record, ...how };
+  }
+
+  /** The files that a context shows and no journal holds: what is shown has to outlive this process, as the record does. */
+  #unkept({ ahead = [] }: SessionAssemblyRecord): readonly MarkedVersion[] {
+    const { versions } = this.#environment;
+    return ahead.flatMap(({ id, object_hash }) => versions.unjournaled(id, object_hash) ?? []);
   }
 
   /** Asks the database whether others wrote, so that the next optimistic context need not wait for the answer. */

@@ -49,9 +49,9 @@ interface Entry {
   readonly lines: ReadonlySet<string>;
   readonly chars: number;
   readonly shown: number;
-  used?: number;
+  readonly used?: number;
   /** A text that was shown later and has all of its lines. */
-  repeatedBy?: ObjectId | undefined;
+  readonly repeatedBy?: ObjectId | undefined;
 }
 
 /** A text of the session that a model was shown. */
@@ -79,9 +79,9 @@ export interface LedgerCall {
  * text and in the model's words or arguments is a use of the text. It follows from what the database holds; another process makes it again from the session's last steps.
  */
 export class UseLedger {
-  readonly #entries = new Map<ObjectId, Entry>();
+  #entries = new Map<ObjectId, Entry>();
   readonly #byLine = new Map<string, Set<ObjectId>>();
-  readonly #held = new Set<ObjectId>();
+  #held = new Set<ObjectId>();
   readonly #settings: RetentionSettings;
   /** Calls of the model: requests that were handed out, or where none is, what the model said and did. */
   #calls = 0;
@@ -92,6 +92,20 @@ export class UseLedger {
 
   constructor(settings: Partial<RetentionSettings> = {}) {
     this.#settings = { ...RETENTION, ...settings };
+  }
+
+  /** Counts what a step says while the step is recorded; where it could not be, it is taken back: a step that failed changed nothing. */
+  async during<T>(tell: (uses: this) => void, record: () => Promise<T>): Promise<T> {
+    const [entries, held, calls, spoken] = [new Map(this.#entries), new Set(this.#held), this.#calls, this.#spoken];
+    try {
+      tell(this);
+      return await record();
+    } catch (error) {
+      for (const [id, entry] of this.#entries) if (entries.get(id)?.lines !== entry.lines) this.#unlist(id, entry);
+      for (const [id, entry] of entries) if (this.#entries.get(id)?.lines !== entry.lines) this.#list(id, entry);
+      [this.#entries, this.#held, this.#calls, this.#spoken] = [entries, held, calls, spoken];
+      throw error;
+    }
   }
 
   /** A request was handed out, of so many tokens. */
@@ -226,36 +240,47 @@ export class UseLedger {
     this.#forget(id);
     const lines = linesOf(text);
     const shared = new Map<ObjectId, number>();
-    for (const line of lines) {
-      const others = this.#byLine.get(line) ?? new Set<ObjectId>();
-      for (const other of others) shared.set(other, (shared.get(other) ?? 0) + 1);
-      this.#byLine.set(line, others.add(id));
-    }
+    for (const line of lines) for (const other of this.#byLine.get(line) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
     for (const [other, count] of shared) {
       const entry = this.#entries.get(other);
-      if (entry !== undefined && entry.lines.size === count && count >= LEAST_LINES) entry.repeatedBy = id;
+      if (entry?.lines.size === count && count >= LEAST_LINES) this.#entries.set(other, { ...entry, repeatedBy: id });
     }
     const used = shown === undefined ? {} : { used: this.#calls };
-    this.#entries.set(id, { kind, lines, chars: text.length, shown: shown ?? this.#calls, ...used });
+    const entry = { kind, lines, chars: text.length, shown: shown ?? this.#calls, ...used };
+    this.#list(id, entry);
+    this.#entries.set(id, entry);
+  }
+
+  #list(id: ObjectId, { lines }: Entry): void {
+    for (const line of lines) {
+      const others = this.#byLine.get(line);
+      if (others === undefined) this.#byLine.set(line, new Set([id]));
+      else others.add(id);
+    }
+  }
+
+  #unlist(id: ObjectId, { lines }: Entry): void {
+    for (const line of lines) {
+      const others = this.#byLine.get(line);
+      others?.delete(id);
+      if (others?.size === 0) this.#byLine.delete(line);
+    }
   }
 
   #use(text: string): void {
     for (const line of linesOf(text)) {
       for (const id of this.#byLine.get(line) ?? []) {
         const entry = this.#entries.get(id);
-        if (entry !== undefined) entry.used = this.#calls;
+        if (entry !== undefined && entry.used !== this.#calls) this.#entries.set(id, { ...entry, used: this.#calls });
       }
     }
   }
 
   #forget(id: ObjectId): void {
-    for (const line of this.#entries.get(id)?.lines ?? []) {
-      const others = this.#byLine.get(line);
-      others?.delete(id);
-      if (others?.size === 0) this.#byLine.delete(line);
-    }
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) this.#unlist(id, entry);
     this.#entries.delete(id);
-    for (const entry of this.#entries.values()) if (entry.repeatedBy === id) entry.repeatedBy = undefined;
+    for (const [other, one] of this.#entries) if (one.repeatedBy === id) this.#entries.set(other, { ...one, repeatedBy: undefined });
   }
 }
 

@@ -15,6 +15,8 @@ export interface PiMessage {
   readonly isError?: boolean;
   /** Of a message of the model. */
   readonly usage?: KnownUsage;
+  /** Of a message of the model: what was out of the usual in its call. */
+  readonly diagnostics?: readonly { readonly type: string; readonly details?: Readonly<Record<string, unknown>> }[];
   readonly [key: string]: unknown;
 }
 

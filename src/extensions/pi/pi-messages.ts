@@ -23,6 +23,14 @@ const nameOf = (message: PiMessage): string => idOf(message).id ?? message.role;
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
+/** How many blocks of thinking the provider left out of the request of a message; pi has them among its diagnostics where there are some. */
+function droppedThinking({ diagnostics }: PiMessage): number | undefined {
+  const told = Array.isArray(diagnostics) ? diagnostics.filter(({ type }) => type === 'anthropic_input_transformations') : [];
+  const changes = told.flatMap(({ details }) => (Array.isArray(details?.transformations) ? details.transformations : []));
+  const dropped = changes.filter((change) => (change as { readonly type?: unknown } | null)?.type === 'thinking_dropped').length;
+  return dropped === 0 ? undefined : dropped;
+}
+
 type Reporter = (message: PiMessage) => ReportedMessage;
 
 /** What each role of pi is reported as; roles that are not listed are reported under their own name. */
@@ -31,7 +39,7 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
     role: 'assistant',
     content: textOf(message),
     ...idOf(message),
-    ...reportedUsage(message.usage ?? {}),
+    ...reportedUsage({ ...message.usage, thinkingDropped: droppedThinking(message) }),
     tool_calls: blocksOf(message).flatMap(({ type, id, name, arguments: args }) =>
       type === 'toolCall' ? [{ id: String(id), name: String(name), arguments: args as Readonly<Record<string, unknown>> }] : [],
     ),

@@ -150,5 +150,5 @@ export async function askQuery(
 /** The context of a session at a moment. */
 export async function askContext(timeline: Timeline, reference: string, text: MomentText): Promise<PastContext> {
   const { session, when } = await askedSession(timeline, reference, text);
-  return new PastContexts(timeline).at(session, when);
+  return new PastContexts(timeline, timeline.rebuilder).at(session, when);
 }

@@ -38,16 +38,8 @@ function charsOf({ document, marks }: HistoryHead): number | undefined {
 
 const hashOf = (document: StoredDocument | undefined, name: string): Sha256 | null => (document?.[name] ?? null) as Sha256 | null;
 
-/**
- * The versions of an object up to a snapshot's basis, the newest first; at most `limit` of them. Only heads are read, so that a history of thousands of
- * versions costs no more than its list.
- */
-export async function objectLog(
-  snapshot: StoreSnapshot,
-  id: ObjectId,
-  limit = Number.POSITIVE_INFINITY,
-): Promise<readonly LoggedVersion[]> {
-  const heads = await snapshot.historyOfHeads(id, limit);
+/** Some versions of an object, oldest first, as its log shows them: the newest first. */
+export async function loggedVersions(snapshot: StoreSnapshot, heads: readonly HistoryHead[]): Promise<readonly LoggedVersion[]> {
   const versions = heads.map(async (head): Promise<LoggedVersion> => {
     const { number, document, validTime, txTime, txId } = head;
     const contentHash = hashOf(document, 'content_hash');
@@ -66,4 +58,16 @@ export async function objectLog(
     };
   });
   return (await Promise.all(versions)).reverse();
+}
+
+/**
+ * The versions of an object up to a snapshot's basis, the newest first; at most `limit` of them. Only heads are read, so that a history of thousands of
+ * versions costs no more than its list.
+ */
+export async function objectLog(
+  snapshot: StoreSnapshot,
+  id: ObjectId,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<readonly LoggedVersion[]> {
+  return loggedVersions(snapshot, await snapshot.historyOfHeads(id, limit));
 }

@@ -2,10 +2,11 @@ import { quoted } from '../../objects/errors.js';
 import { chatObjectId, isInfrastructureId, type ObjectId, type SessionId, sessionId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionTimes } from '../../store/queries.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { FoundVersion, HistoryHead, StoreSnapshot } from '../../store/store-snapshot.js';
 import type { VersionText } from '../../store/texts.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
 import { HistoryError } from '../rebuild/history-error.js';
-import { formatMoment } from '../rebuild/moment.js';
+import { formatMoment, NOW } from '../rebuild/moment.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
 
 /** One object as it stood at a moment. */
@@ -52,6 +53,30 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
     point,
     text: () => point.snapshot.wholeText(found),
   };
+}
+
+/** A version of an object that is there, and all versions of that object. */
+export interface PlacedVersion {
+  readonly head: HistoryHead & { readonly document: StoredDocument };
+  readonly history: readonly HistoryHead[];
+}
+
+/** Objects at some of their versions, as `viewAt` answers at the moment and transaction of each. */
+export async function viewsOf({ present }: Timeline, placed: readonly PlacedVersion[]): Promise<readonly ObjectView[]> {
+  const found = await present.versionsIn(placed.map(({ head }) => head));
+  return placed.map(({ head: { validTime, txTime, txId }, history }, i) => {
+    const one = found[i] as FoundVersion;
+    const snapshot = present.earlier({ validTime, txId });
+    if (snapshot === undefined) throw new Error('BUG: a version that a later transaction wrote');
+    return {
+      version: one.version,
+      gone: one.marks.gone === true,
+      times: { validTime, txTime, txId },
+      number: history.filter((other) => other.validTime <= validTime && other.txId <= txId).length,
+      point: { moment: NOW, snapshot, basis: { validTime, txId, txTime }, place: undefined },
+      text: () => present.wholeText(one),
+    };
+  });
 }
 
 /**

@@ -1,9 +1,9 @@
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
-import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { causeOf, type PrefixCause } from './prefix-cause.js';
+import { type ProviderVerdicts, providerVerdicts } from './provider-verdicts.js';
 import { parseRange } from './reference.js';
 import { objectOfLine } from './request-items.js';
 import { hasOwnList, type RequestPiece } from './request-pieces.js';
@@ -43,16 +43,8 @@ export interface Answers {
   readonly left: number;
 }
 
-/** What the provider read from its cache for the second request, beside what it could have read by our account, in tokens. */
-export interface CacheVerdict {
-  readonly read: number;
-  /** The whole request before it, as the provider counted it, without what stands behind the first difference. */
-  readonly expected: number;
-  readonly verdict: 'agrees' | 'read-less' | 'read-more';
-}
-
-/** How a request begins, compared with another one. */
-export interface PrefixDiff {
+/** How a request begins, compared with another one, and what the provider said of it where that is the next one. */
+export interface PrefixDiff extends ProviderVerdicts {
   readonly session: SessionId;
   readonly from: RequestSide;
   readonly to: RequestSide;
@@ -67,8 +59,6 @@ export interface PrefixDiff {
   readonly cause: PrefixCause | undefined;
   /** Undefined where a context is all that there is of a request. */
   readonly answers: Answers | undefined;
-  /** Undefined where the provider's counts of both are not known, or where other requests lie between them. */
-  readonly cache: CacheVerdict | undefined;
 }
 
 /** Comparisons, the newest first. */
@@ -119,24 +109,6 @@ function answersOf(from: Request, to: Request, parting: Parting | undefined): An
     else counts.left += 1;
   }
   return counts;
-}
-
-/** A provider's cache has blocks of so many tokens, about, and counts by another vocabulary. */
-const CACHE_BLOCK = 1_024;
-const TOLERANCE = 0.1;
-
-const requestTokens = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number => input + cacheRead + cacheWrite;
-
-function cacheVerdict(from: Request, to: Request, behind: number): CacheVerdict | undefined {
-  const [before, after] = [from.side.usage, to.side.usage];
-  if (before === undefined || after?.cacheRead === undefined) return undefined;
-  const whole = requestTokens(before);
-  if (whole === 0) return undefined;
-  const { cacheRead: read } = after;
-  const expected = Math.max(0, whole - behind);
-  const off = read - expected;
-  const verdict = Math.abs(off) <= CACHE_BLOCK + TOLERANCE * whole ? 'agrees' : off < 0 ? 'read-less' : 'read-more';
-  return { read, expected, verdict };
 }
 
 /** Tokens of the lines of a text that another one has too. */
@@ -214,6 +186,9 @@ export async function comparePrefixes(timeline: Timeline, reader: RequestReader,
   const [restFrom, restTo] = [rest(from), rest(to)];
   const behind = sizeOf(restFrom).tokens;
   const isNext = reader.records.indexOf(b) === reader.records.indexOf(a) + 1;
+  const { difference, cause } = await differenceOf(timeline, reader, { from, to, parting, before });
+  const answers = answersOf(from, to, parting);
+  const told = { before: from.side.usage, after: isNext ? to.side.usage : undefined };
   return {
     session: reader.session,
     from: from.side,
@@ -222,9 +197,10 @@ export async function comparePrefixes(timeline: Timeline, reader: RequestReader,
     shared: before,
     written: sizeOf(restTo).tokens,
     again: parting === undefined ? 0 : repeatedTokens(restTo.join('\n'), restFrom.join('\n')),
-    ...(await differenceOf(timeline, reader, { from, to, parting, before })),
-    answers: answersOf(from, to, parting),
-    cache: isNext ? cacheVerdict(from, to, parting === undefined ? 0 : behind) : undefined,
+    difference,
+    cause,
+    answers,
+    ...providerVerdicts({ ...told, behind: parting === undefined ? 0 : behind, differs: difference?.section, lost: answers?.lost }),
   };
 }
 

@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assembly-proof.js';
-import type { SessionId, Sha256 } from '../../objects/ids.js';
+import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
+import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import { isOfEpoch } from '../rebuild/epoch-chain.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import type { Moment } from '../rebuild/moment.js';
-import { AssemblyRebuilder, type RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { AssemblyRebuilder, RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { type CallTexts, callTexts, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
 import { countTokens } from './token-count.js';
@@ -52,8 +53,22 @@ export const sizeOf = (texts: readonly string[]): RequestSize => ({
 /** The texts of some pieces. */
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
 
+/** What the provider said of the answer that came before the next request of a session, for each of its requests. */
+export function usagesOf({ records, steps }: Pick<SessionRequests, 'records' | 'steps'>): ReadonlyMap<AssemblyProof, ModelUsage> {
+  const answers = steps.filter(({ message }) => message?.role === 'assistant');
+  const found = new Map<AssemblyProof, ModelUsage>();
+  let at = 0;
+  for (const [i, proof] of records.entries()) {
+    while ((answers[at]?.seq ?? Number.POSITIVE_INFINITY) <= proof.step) at += 1;
+    const answer = answers[at];
+    const isBeforeNext = answer !== undefined && answer.seq <= (records[i + 1]?.step ?? Number.POSITIVE_INFINITY);
+    if (isBeforeNext && answer.usage !== undefined) found.set(proof, answer.usage);
+  }
+  return found;
+}
+
 /** What the provider said of the answer that came before the next request of a session. */
-export function usageOf(proof: AssemblyProof, { records, steps }: Pick<SessionRequests, 'records' | 'steps'>): ModelUsage | undefined {
+function usageOf(proof: AssemblyProof, { records, steps }: Pick<SessionRequests, 'records' | 'steps'>): ModelUsage | undefined {
   const next = records[records.indexOf(proof) + 1]?.step ?? Number.POSITIVE_INFINITY;
   return steps.find(({ seq, message }) => seq > proof.step && seq <= next && message?.role === 'assistant')?.usage;
 }
@@ -65,6 +80,9 @@ export interface SessionRequests {
   readonly steps: readonly Step[];
 }
 
+/** UTF-16 units of outputs that one reader takes in for many questions. */
+const MOST_UNITS = 16 * 1_048_576;
+
 /** Makes the requests of one session again. What never changes is read once. */
 export class RequestReader {
   readonly #timeline: Timeline;
@@ -72,14 +90,16 @@ export class RequestReader {
   readonly records: readonly AssemblyProof[];
   readonly steps: readonly Step[];
   readonly #rebuilder: AssemblyRebuilder;
+  readonly #versions = new Map<ObjectId, Promise<readonly VersionTimes[]>>();
   #calls: CallTexts = new Map();
+  #units = 0;
 
   constructor(timeline: Timeline, { session, records, steps }: SessionRequests) {
     this.#timeline = timeline;
     this.session = session;
     this.records = records;
     this.steps = steps;
-    this.#rebuilder = new AssemblyRebuilder(timeline.store, timeline.present);
+    this.#rebuilder = timeline.rebuilder;
     // Those that a fork shares are its parent's.
     if (steps[0]?.session === session) this.#rebuilder.know(steps);
   }
@@ -105,9 +125,22 @@ export class RequestReader {
     return { rebuilt, pieces, side };
   }
 
+  /** Whether so much was taken in that another one should go on. */
+  get isFull(): boolean {
+    return this.#units > MOST_UNITS;
+  }
+
   /** The arguments and outputs of the calls that were taken in so far. */
   get calls(): CallTexts {
     return this.#calls;
+  }
+
+  /** When each version of an object was written, as known now. */
+  versions(id: ObjectId): Promise<readonly VersionTimes[]> {
+    const known = this.#versions.get(id) ?? this.#timeline.present.versions(id);
+    this.#versions.set(id, known);
+    known.catch(() => this.#versions.delete(id));
+    return known;
   }
 
   #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
@@ -117,7 +150,10 @@ export class RequestReader {
   /** Takes in the texts of the calls of some steps. */
   async read(steps: readonly Step[]): Promise<void> {
     const fresh = steps.filter(({ call }) => call !== undefined && !this.#calls.has(call.id));
-    if (fresh.length > 0) this.#calls = new Map([...this.#calls, ...(await callTexts(this.#timeline.present, fresh))]);
+    if (fresh.length === 0) return;
+    const texts = await callTexts(this.#timeline.present, fresh);
+    this.#calls = new Map([...this.#calls, ...texts]);
+    for (const { output } of texts.values()) this.#units += output.length;
   }
 }
 
@@ -141,9 +177,16 @@ export async function recordAt(
   throw new HistoryError('beyond-end', `no context of session ${session} was handed out up to that moment: ${has}`);
 }
 
-/** Opens the requests of a session for reading. */
+const readers = new WeakMap<Timeline, Map<SessionId, RequestReader>>();
+
+/** Opens the requests of a session for reading; what one question of a timeline has read the next one need not read again. */
 export async function openRequests(timeline: Timeline, name: string): Promise<RequestReader> {
   const session = await requireSession(timeline.present, name);
-  const [records, steps] = await Promise.all([timeline.present.assemblies(session), timeline.steps(session)]);
-  return new RequestReader(timeline, { session, records, steps });
+  const [records, steps] = await Promise.all([timeline.records(session), timeline.steps(session)]);
+  const known = readers.get(timeline) ?? new Map<SessionId, RequestReader>();
+  readers.set(timeline, known);
+  const before = known.get(session);
+  const reader = before === undefined || before.isFull ? new RequestReader(timeline, { session, records, steps }) : before;
+  known.set(session, reader);
+  return reader;
 }

@@ -49,13 +49,13 @@ const AT_ONCE = 8;
 
 /** The versions of some files that a basis shows. */
 async function versionsAt(
-  { present }: Timeline,
+  reader: RequestReader,
   files: readonly ObjectId[],
   { validTime, txId }: RebuiltAssembly['basis'],
 ): Promise<ReadonlyMap<ObjectId, ShownVersion>> {
   const isKnown = (version: VersionTimes): boolean => version.txId <= txId && version.validTime <= validTime;
   const found = await pLimit(AT_ONCE).map(files, async (id) => {
-    const versions = (await present.versions(id)).filter(isKnown);
+    const versions = (await reader.versions(id)).filter(isKnown);
     const last = versions.at(-1);
     return last === undefined ? [] : [[id, { number: versions.length, validTime: last.validTime, txId: last.txId }] as const];
   });
@@ -70,11 +70,11 @@ export async function askRequest(timeline: Timeline, reference: string, text: Mo
   const { name, moment } = parseReference(reference);
   const reader = await openRequests(timeline, name);
   const proof = await recordAt(timeline, askedMoment(text, moment).moment ?? NOW, reader);
-  return requestView(timeline, reader, await reader.request(proof));
+  return requestView(reader, await reader.request(proof));
 }
 
 /** A request that was made again, part by part. */
-export async function requestView(timeline: Timeline, reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RequestView> {
+export async function requestView(reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RequestView> {
   const { session, records } = reader;
   const { proof } = rebuilt;
   const { pool } = rebuilt.input;
@@ -82,7 +82,7 @@ export async function requestView(timeline: Timeline, reader: RequestReader, { r
   const items = requestItems(pieces, pool);
   const shown = new Set(items.flatMap(({ object, form }) => (object !== undefined && form !== 'line' ? [object] : [])));
   const files = [...shown].filter((id) => metadata.get(id)?.type === 'file');
-  const versions = await versionsAt(timeline, files, rebuilt.basis);
+  const versions = await versionsAt(reader, files, rebuilt.basis);
   const steps = new Map(reader.steps.map((step) => [step.seq, step]));
   const nameOf = ({ object, step, section }: RequestItem): string => {
     const known = object === undefined ? undefined : metadata.get(object);

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
 import { fileRefsOf, touches } from './session-log.js';
@@ -38,21 +39,75 @@ function heldAt(versions: readonly VersionTimes[], at: number, txId: number): Ve
 }
 
 /** A step after which the object was active. */
-interface HeldStep {
-  readonly seq: number;
-  readonly at: number;
-  readonly turn: number;
+type HeldStep = Pick<Step, 'seq' | 'at' | 'turn'>;
+
+/** What of sessions is read once, however many of their objects are asked about: their turns, the files of their calls, when their steps were written. */
+export class SightedSessions {
+  readonly #timeline: Timeline;
+  readonly #turns = new Map<SessionId, Promise<readonly TurnSpan[]>>();
+  readonly #refs = new Map<ObjectId, readonly ObjectId[]>();
+  readonly #written = new Map<SessionId, Map<number, number>>();
+  readonly #read = new Set<SessionId>();
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  /** Whether all of a session was read, and nothing of it need be asked for any more. */
+  hasRead(session: SessionId): boolean {
+    return this.#read.has(session);
+  }
+
+  /** The files of the calls that were read so far. */
+  get files(): ReadonlyMap<ObjectId, readonly ObjectId[]> {
+    return this.#refs;
+  }
+
+  /** Reads what every object of a session is asked of, at once. */
+  async read(session: SessionId): Promise<void> {
+    const steps = (await this.turns(session)).flatMap((span) => span.steps);
+    await Promise.all([
+      this.filesOf(steps),
+      this.transactions(
+        session,
+        steps.map(({ seq }) => seq),
+      ),
+    ]);
+    this.#read.add(session);
+  }
+
+  turns(session: SessionId): Promise<readonly TurnSpan[]> {
+    const known = this.#turns.get(session) ?? this.#timeline.turns(session);
+    this.#turns.set(session, known);
+    return known;
+  }
+
+  /** Reads the files of the calls of some steps. */
+  async filesOf(steps: readonly Step[]): Promise<void> {
+    const fresh = steps.flatMap(({ call }) => (call === undefined || this.#refs.has(call.id) ? [] : [call.id]));
+    const heads = await this.#timeline.present.heads(fresh);
+    for (const [id, { document }] of heads) this.#refs.set(id as ObjectId, fileRefsOf(document));
+  }
+
+  /** The transactions that wrote some steps of a session, and those of others; those that are not written are absent. */
+  async transactions(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const known = this.#written.get(session) ?? new Map<number, number>();
+    this.#written.set(session, known);
+    const fresh = seqs.filter((seq) => !known.has(seq));
+    if (fresh.length > 0) for (const [seq, { txId }] of await this.#timeline.present.stepTimes(session, fresh)) known.set(seq, txId);
+    return known;
+  }
 }
 
 /** The object that is asked about, and its versions. */
 interface Asked {
-  readonly timeline: Timeline;
+  readonly sessions: SightedSessions;
   readonly object: ObjectId;
   readonly versions: readonly VersionTimes[];
 }
 
 /** What a session's turns did with an object; `held` are the steps after which it was active. `fileRefs`: the files of each call. */
-function activityOf(turns: readonly TurnSpan[], object: ObjectId, fileRefs: ReadonlyMap<string, readonly ObjectId[]>) {
+function activityOf(turns: readonly TurnSpan[], object: ObjectId, fileRefs: ReadonlyMap<ObjectId, readonly ObjectId[]>) {
   let [active, pinned] = [false, false];
   let known: Sighting['known'] | undefined;
   const [touchedIn, activeIn, held]: [number[], number[], HeldStep[]] = [[], [], []];
@@ -67,7 +122,7 @@ function activityOf(turns: readonly TurnSpan[], object: ObjectId, fileRefs: Read
       if (changes.pin?.includes(object)) pinned = true;
       touched ||= touches(step, object, call === undefined ? [] : fileRefs.get(call.id));
       inContext ||= active;
-      if (active) held.push({ seq, at, turn });
+      if (active) held.push(step);
     }
     if (touched) touchedIn.push(span.turn);
     if (inContext) activeIn.push(span.turn);
@@ -80,19 +135,19 @@ function activityOf(turns: readonly TurnSpan[], object: ObjectId, fileRefs: Read
  * where the first and the last of some steps know the same versions, nothing between them is looked up.
  */
 async function decidingTransactions(
-  { timeline, versions }: Asked,
+  { sessions, versions }: Asked,
   session: SessionId,
   seqs: readonly number[],
 ): Promise<readonly (number | undefined)[]> {
   const written = versions.map(({ txId }) => txId).sort((a, b) => a - b);
   const known = new Map<number, number>();
   const readTimes = async (places: readonly number[]): Promise<void> => {
-    const times = await timeline.present.stepTimes(
+    const transactions = await sessions.transactions(
       session,
       places.map((place) => seqs[place] ?? 0),
     );
     for (const place of places) {
-      const txId = times.get(seqs[place] ?? 0)?.txId;
+      const txId = transactions.get(seqs[place] ?? 0);
       if (txId !== undefined) known.set(place, txId);
     }
   };
@@ -139,48 +194,38 @@ async function versionsHeld(asked: Asked, session: SessionId, held: readonly Hel
   return [...seen].map(([{ txId, validTime }, { turns, steps }]) => ({ txId, validTime, turns: [...turns], steps }));
 }
 
-/** The files of the calls from the step on at which an object became known: no call before names it. */
-async function refsOfCalls(
-  timeline: Timeline,
-  turns: readonly TurnSpan[],
-  object: ObjectId,
-): Promise<ReadonlyMap<string, readonly ObjectId[]>> {
+/** Reads the files of the calls from the step on at which an object became known: no call before names it. */
+async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]): Promise<void> {
   const steps = turns.flatMap((span) => span.steps);
   const first = steps.findIndex(({ changes }) => changes.index?.includes(object));
-  if (first < 0) return new Map();
-  const heads = await timeline.present.heads(steps.slice(first).flatMap(({ call }) => call?.id ?? []));
-  return new Map([...heads].map(([id, { document }]) => [id, fileRefsOf(document)]));
+  if (first >= 0) await sessions.filesOf(steps.slice(first));
 }
 
 async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | undefined> {
-  const { timeline, object } = asked;
-  const turns = await timeline.turns(session);
-  const { held, known, ...activity } = activityOf(turns, object, await refsOfCalls(timeline, turns, object));
+  const turns = await asked.sessions.turns(session);
+  if (!asked.sessions.hasRead(session)) await readCalls(asked, turns);
+  const { held, known, ...activity } = activityOf(turns, asked.object, asked.sessions.files);
   return known === undefined ? undefined : { session, known, ...activity, versions: await versionsHeld(asked, session, held) };
 }
 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();
 
-/** Which of some sessions have an object in their index, as `seenBy` says it. */
-export async function seenIn(timeline: Timeline, object: ObjectId, sessions: readonly SessionId[]): Promise<readonly Sighting[]> {
-  const versions = await timeline.present.versions(object);
-  const found = await pLimit(AT_ONCE).map(sessions, (id) => sightingIn({ timeline, object, versions }, id));
+/** Which of some sessions have an object of these versions in their index, as `seenBy` says it. */
+export async function seenIn(
+  sessions: SightedSessions,
+  { object, versions }: Pick<Asked, 'object' | 'versions'>,
+  some: readonly SessionId[],
+): Promise<readonly Sighting[]> {
+  const found = await pLimit(AT_ONCE).map(some, (id) => sightingIn({ sessions, object, versions }, id));
   return found.filter((sighting) => sighting !== undefined).sort(byFirst);
 }
 
 /** Which sessions have an object in their index, since when, and in which turns they had it in context; the one that had it first comes first. */
 export async function seenBy(timeline: Timeline, object: ObjectId): Promise<readonly Sighting[]> {
   const { present } = timeline;
-  const limit = pLimit(AT_ONCE);
   const versions = await present.versions(object);
-  const sessions = await present.sessions();
-  const found = await Promise.all(
-    sessions.map(({ id }) =>
-      limit(async () => {
-        const { sets } = await present.sets(id);
-        return sets.index.includes(object) ? sightingIn({ timeline, object, versions }, id) : undefined;
-      }),
-    ),
+  const known = await pLimit(AT_ONCE).map(await present.sessions(), async ({ id }) =>
+    (await present.sets(id)).sets.index.includes(object) ? [id] : [],
   );
-  return found.filter((sighting) => sighting !== undefined).sort(byFirst);
+  return seenIn(new SightedSessions(timeline), { object, versions }, known.flat());
 }

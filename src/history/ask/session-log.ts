@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
-import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { ModelUsage, Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
@@ -143,9 +143,9 @@ interface TurnFacts {
 async function epochsOf({ present }: Timeline, session: SessionId, spans: readonly TurnSpan[]): Promise<readonly LoggedEpoch[]> {
   const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
   if (spans.length === 0) return [];
-  const records = await present.assemblies(session, { first, last, onDamaged: () => undefined });
+  const records = await present.assemblies(session, { first, last, onDamaged: () => undefined, beginEpochs: true });
   return records.flatMap(({ step, at, epoch }) =>
-    epoch === undefined || epoch.previous !== undefined
+    epoch === undefined
       ? []
       : [{ seq: step, at: new Date(at), number: epoch.number, reason: epoch.reason, ...defined({ price: epoch.price }) }],
   );
@@ -270,11 +270,10 @@ async function newestTurns(
   session: SessionId,
   { count, until }: { readonly count: number; readonly until: number },
 ): Promise<readonly TurnSpan[]> {
-  const id = sessionObjectId(session);
-  const [heads, lineage] = await Promise.all([present.heads([id]), present.lineage(session)]);
-  if (lineage === undefined) return [];
+  const [head, lineage] = await Promise.all([present.sessionHead(session), present.lineage(session)]);
+  if (head === undefined || lineage === undefined) return [];
   let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
-  const upto = heads.get(id)?.marks.upto ?? 0;
+  const upto = head.marks.upto ?? 0;
   let first = Math.max(1, upto - size + 1);
   let steps = await present.stepsFrom(lineage, { first, upto });
   for (;;) {

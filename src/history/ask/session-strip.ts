@@ -10,7 +10,7 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { type Point, type Timeline, turnSpans } from '../rebuild/timeline.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
-import { usageOf } from './request-reader.js';
+import { usagesOf } from './request-reader.js';
 
 /** A column of a strip: a context that was handed out; where a session has none, the end of a turn. */
 export interface StripCall {
@@ -208,7 +208,8 @@ export async function sessionStrip(timeline: Timeline, reference: string, text: 
   const [point, all, records] = await Promise.all([
     timeline.find(askedMoment(text, moment), session),
     timeline.steps(session),
-    timeline.present.assemblies(session, { onDamaged: () => undefined }),
+    // One that is damaged is told where it is asked for; the others are shown.
+    timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
   ]);
   const lastStep = await lastOf(point, session, all);
   const steps = all.filter(({ seq }) => seq <= lastStep);
@@ -225,6 +226,7 @@ export async function sessionStrip(timeline: Timeline, reference: string, text: 
     steps,
   );
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
-  const calls = handed.length === 0 ? endsOfTurns(steps) : handed.map((proof) => callOf(proof, usageOf(proof, { records, steps: all })));
+  const usages = usagesOf({ records, steps: all });
+  const calls = handed.length === 0 ? endsOfTurns(steps) : handed.map((proof) => callOf(proof, usages.get(proof)));
   return { session, basis: point.basis, calls, bands, marks, lastStep };
 }

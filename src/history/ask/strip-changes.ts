@@ -1,12 +1,12 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { turnSpans } from '../rebuild/timeline.js';
-import { usageOf } from './request-reader.js';
+import { usagesOf } from './request-reader.js';
 import {
   type BandState,
   bandsOf,
@@ -130,9 +130,9 @@ export async function stripChange(
   { present, paths }: { readonly present: StoreSnapshot; readonly paths: DisplayPaths },
 ): Promise<{ readonly change?: StripChange; readonly place: StripPlace }> {
   const { session, step: known, turnFrom, handedAt, states, files } = place;
-  const [lineage, heads] = await Promise.all([present.lineage(session), present.heads([sessionObjectId(session)])]);
+  const [lineage, head] = await Promise.all([present.lineage(session), present.sessionHead(session)]);
   if (lineage === undefined) return { place: { ...place, txId: txOf(present) } };
-  const upto = heads.get(sessionObjectId(session))?.marks.upto ?? 0;
+  const upto = head?.marks.upto ?? 0;
   // What the provider said of the last context comes with a later step.
   const again = handedAt !== undefined && known - handedAt < MOST_REREAD;
   const first = Math.min(known + 1, handedAt === undefined ? turnFrom : again ? handedAt + 1 : known + 1);
@@ -161,7 +161,8 @@ export async function stripChange(
   for (const { object } of versions) if (!ways.has(object)) ways.set(object, []);
   const described = await describe({ present, paths }, [...new Set([...ways.keys(), ...steps.flatMap(({ call }) => call?.id ?? [])])]);
   const shown = again ? records : handed;
-  const calls = records.length === 0 ? endsOfTurns(all) : shown.map((record) => callOf(record, usageOf(record, { records, steps: all })));
+  const usages = usagesOf({ records, steps: all });
+  const calls = records.length === 0 ? endsOfTurns(all) : shown.map((record) => callOf(record, usages.get(record)));
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions.map((mark) => ({ ...mark, step }))];
   const change: StripChange = {
     session,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
-import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
@@ -135,9 +135,9 @@ class KnownSession {
   async stepsAt(timeline: Timeline, point: Point): Promise<readonly Step[]> {
     const { place, snapshot } = point;
     if (place !== undefined) return this.#learnt(await timeline.steps(this.#session), timeline.present).slice(0, place.seq);
-    const [head, lineage] = await Promise.all([snapshot.heads([sessionObjectId(this.#session)]), snapshot.lineage(this.#session)]);
-    const upto = head.get(sessionObjectId(this.#session))?.marks.upto;
-    if (lineage === undefined || head.size === 0) throw notYet(this.#session, point);
+    const [head, lineage] = await Promise.all([snapshot.sessionHead(this.#session), snapshot.lineage(this.#session)]);
+    const upto = head?.marks.upto;
+    if (lineage === undefined || head === undefined) throw notYet(this.#session, point);
     if (this.#steps.length === 0 && snapshot === timeline.present) return this.#learnt(await timeline.steps(this.#session), snapshot);
     const isNow = snapshot === timeline.present && (snapshot.basis.txId ?? 0) >= this.#txId;
     if (!isNow) return this.#learnt(await snapshot.steps(this.#session), snapshot);

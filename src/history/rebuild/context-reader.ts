@@ -1,7 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { ObjectVersion } from '../../objects/seal.js';
 import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
@@ -10,7 +12,28 @@ import { applySteps, emptySession, type SessionState } from '../../session/sessi
 import { StoreError } from '../../store/errors.js';
 import { contentPartHash, toStored } from '../../store/head.js';
 import type { Lineage } from '../../store/lineage.js';
+import type { PagedRange } from '../../store/read-steps.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+
+/** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */
+export interface ContextSnapshot
+  extends Pick<
+    StoreSnapshot,
+    | 'basis'
+    | 'heads'
+    | 'versionsOf'
+    | 'steps'
+    | 'lineage'
+    | 'existingSteps'
+    | 'knownCall'
+    | 'historyOfHeads'
+    | 'assemblies'
+    | 'times'
+    | 'stepTimes'
+  > {
+  earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
+  stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;
+}
 
 /** A session's state and everything that its context is made of, at a basis. */
 export interface ReadContext {
@@ -31,9 +54,9 @@ export interface WantedContext {
 /** What a context was made of that no transaction was waited for (decision 0010). */
 export interface AheadOf {
   /** The newest of everything at its basis; undefined where nothing was read. */
-  readonly basis: StoreSnapshot | undefined;
+  readonly basis: ContextSnapshot | undefined;
   /** A later moment, which has everything that was on its way. */
-  readonly present: StoreSnapshot;
+  readonly present: ContextSnapshot;
   readonly shown: readonly ShownAhead[];
   /** Whose prompt it was: not its own where its steps were put into a fork. */
   readonly prompt: ObjectId;
@@ -42,6 +65,8 @@ export interface AheadOf {
 /** What a context is rendered from, before its texts are read. */
 interface FoundHeads extends Pick<SessionSets, 'index' | 'active'> {
   readonly heads: ReadonlyMap<string, Head>;
+  /** Calls whose heads were not read, since they were read before. */
+  readonly kept: ReadonlyMap<ObjectId, ObjectVersion>;
   readonly prompt: ObjectId;
   readonly paths: DisplayPaths;
 }
@@ -59,9 +84,17 @@ const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
 /** Steps between two states that are kept. */
 const KEEP_EVERY = 256;
 
-/** What never changes of one session: its steps, states along the way, the metadata of its calls. */
+/** UTF-16 units of the outputs of calls that are kept of a session. */
+const KEPT_UNITS = 4 * 1_048_576;
+
+/** What never changes of one session: its steps, states along the way, its calls. */
 class SessionCache {
   readonly calls = new Map<ObjectId, ObjectMetadata>();
+  /** Calls that stood in a context in full: one mostly stands in the next one too. */
+  readonly versions = new LRUCache<ObjectId, ObjectVersion>({
+    maxSize: KEPT_UNITS,
+    sizeCalculation: ({ content }) => (content?.length ?? 0) + 256,
+  });
   readonly #steps: Step[] = [];
   readonly #kept: SessionState[];
   #last: SessionState;
@@ -75,12 +108,22 @@ class SessionCache {
   }
 
   /** Takes in the metadata of those calls of some objects that pages of steps held: whoever has the step that names a call has the call. */
-  learnCalls(snapshot: StoreSnapshot, ids: readonly ObjectId[]): void {
+  learnCalls(snapshot: ContextSnapshot, ids: readonly ObjectId[]): void {
     for (const id of ids) {
       const call = this.calls.has(id) ? undefined : snapshot.knownCall(id);
       const metadata = call === undefined ? undefined : metadataOf(call.document, call.marks, CALL_PATHS);
       if (metadata !== undefined) this.calls.set(id, metadata);
     }
+  }
+
+  /** Those of some objects that are calls which were read. */
+  keptOf(ids: readonly ObjectId[]): ReadonlyMap<ObjectId, ObjectVersion> {
+    const kept = new Map<ObjectId, ObjectVersion>();
+    for (const id of ids) {
+      const version = this.versions.get(id);
+      if (version !== undefined) kept.set(id, version);
+    }
+    return kept;
   }
 
   /** Takes in steps from the first on; nothing where some were read or are being read. */
@@ -90,7 +133,7 @@ class SessionCache {
   }
 
   /** The session after a step, or after the last one of a snapshot; undefined where the snapshot does not hold so many. */
-  async stateAt(snapshot: StoreSnapshot, seq: number | undefined, later?: StoreSnapshot): Promise<SessionState | undefined> {
+  async stateAt(snapshot: ContextSnapshot, seq: number | undefined, later?: ContextSnapshot): Promise<SessionState | undefined> {
     this.#isFresh = false;
     const reading = this.#reading.then(() => (seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq, later)));
     this.#reading = reading.catch(() => undefined);
@@ -107,7 +150,7 @@ class SessionCache {
   }
 
   /** Whose steps the session's are; undefined where a snapshot does not hold it. */
-  async lineage(snapshot: StoreSnapshot): Promise<Lineage | undefined> {
+  async lineage(snapshot: ContextSnapshot): Promise<Lineage | undefined> {
     this.#lineage ??= snapshot.lineage(this.#last.id);
     const found = await this.#lineage.catch(() => undefined);
     if (found !== undefined) return found;
@@ -116,14 +159,14 @@ class SessionCache {
     return snapshot.lineage(this.#last.id);
   }
 
-  async #readUpTo(snapshot: StoreSnapshot, seq: number, later: StoreSnapshot | undefined): Promise<number> {
+  async #readUpTo(snapshot: ContextSnapshot, seq: number, later: ContextSnapshot | undefined): Promise<number> {
     const first = this.#steps.length + 1;
     const lineage = first > seq ? undefined : await this.lineage(snapshot);
     if (lineage !== undefined) for (const step of await snapshot.stepsAlong(lineage, { first, last: seq }, later)) this.#steps.push(step);
     return seq;
   }
 
-  async #readAll(snapshot: StoreSnapshot): Promise<number> {
+  async #readAll(snapshot: ContextSnapshot): Promise<number> {
     const steps = await snapshot.steps(this.#last.id);
     for (const step of steps.slice(this.#steps.length)) this.#steps.push(step);
     return steps.length;
@@ -149,7 +192,7 @@ export class ContextReader {
   }
 
   /** Which of some steps of a session a snapshot holds. */
-  async existingSteps(snapshot: StoreSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+  async existingSteps(snapshot: ContextSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const lineage = await this.#known(session).lineage(snapshot);
     return lineage === undefined ? new Set() : snapshot.existingSteps(lineage, seqs);
   }
@@ -159,9 +202,9 @@ export class ContextReader {
    * that the basis has the step: what was put into pages since then is read from there.
    */
   async read(
-    snapshot: StoreSnapshot,
+    snapshot: ContextSnapshot,
     { session, step, paths, objects = setsOf }: WantedContext,
-    later?: StoreSnapshot,
+    later?: ContextSnapshot,
   ): Promise<ReadContext | undefined> {
     const known = this.#known(session);
     const state = await known.stateAt(snapshot, step, later);
@@ -171,9 +214,10 @@ export class ContextReader {
     const own = [sessionObjectId(session), prompt];
     known.learnCalls(snapshot, index);
     const fresh = index.filter((id) => !known.calls.has(id));
-    const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active])]);
+    const kept = known.keptOf(active);
+    const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active.filter((id) => !kept.has(id))])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
-    return this.#contextOf(snapshot, state, { heads, prompt, paths, index, active });
+    return this.#contextOf(snapshot, state, { heads, kept, prompt, paths, index, active });
   }
 
   /**
@@ -189,21 +233,23 @@ export class ContextReader {
     known.learnCalls(present, index);
     const isAsked = objects === setsOf ? () => true : isOneOf([prompt, ...index, ...active]);
     const named = new Map(await Promise.all(shown.filter(isAsked).map(async (one) => [one.id, await findShown(present, one)] as const)));
-    const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter((id) => !named.has(id));
+    const kept = known.keptOf(active.filter((id) => !named.has(id)));
+    const isUnread = (id: ObjectId): boolean => !named.has(id) && !kept.has(id);
+    const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter(isUnread);
     const heads = new Map<string, Head>(await basis?.heads(asked));
     // A call is written once, with the step that names it: whatever the basis has.
     const calls = asked.filter((id) => !heads.has(id));
     for (const [id, head] of await present.heads(calls)) if (head.document.type === 'toolcall') heads.set(id, head);
     for (const [id, head] of named) heads.set(id, head);
-    return this.#contextOf(present, state, { heads, prompt, paths, index, active });
+    return this.#contextOf(present, state, { heads, kept, prompt, paths, index, active });
   }
 
   async #contextOf(
-    snapshot: StoreSnapshot,
+    snapshot: ContextSnapshot,
     state: SessionState,
-    { heads, prompt, paths, index, active }: FoundHeads,
+    { heads, kept, prompt, paths, index, active }: FoundHeads,
   ): Promise<ReadContext> {
-    const { calls } = this.#known(state.id);
+    const { calls, versions: keeping } = this.#known(state.id);
     const found = new Map<ObjectId, ObjectMetadata>();
     for (const [id, { document, marks }] of heads) {
       const metadata = metadataOf(document, marks, paths);
@@ -217,17 +263,18 @@ export class ContextReader {
       const hash = contentPartHash(document);
       if (hash !== undefined) this.texts.set(hash, document['xt/id'] as ObjectId);
     }
-    const versions = await snapshot.versionsOf(wanted);
+    const fresh = await snapshot.versionsOf(wanted);
+    for (const [id, { version }] of fresh) if (version.type === 'toolcall') keeping.set(id, version);
+    const version = (id: ObjectId): ObjectVersion | undefined => fresh.get(id)?.version ?? kept.get(id);
     return {
       state,
       input: {
-        systemPrompt: versions.get(prompt)?.version.content ?? null,
+        systemPrompt: version(prompt)?.content ?? null,
         pool: index.flatMap((id) => metadata(id) ?? []),
         turns: state.turns,
         active: active.flatMap((id) => {
-          const described = metadata(id);
-          const version = versions.get(id)?.version;
-          return described === undefined || version === undefined ? [] : [{ metadata: described, content: version.content }];
+          const [described, read] = [metadata(id), version(id)];
+          return described === undefined || read === undefined ? [] : [{ metadata: described, content: read.content }];
         }),
       },
     };
@@ -245,7 +292,7 @@ export class ContextReader {
  * already was never written; it follows from the object's source.
  * @throws {StoreError} `missing-part` where there is none
  */
-async function findShown(snapshot: StoreSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
+async function findShown(snapshot: ContextSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
   const isShown = ({ document, marks }: Pick<Head, 'document' | 'marks'>): boolean =>
     document.object_hash === object_hash && marks.gone === gone;
   const now = (await snapshot.heads([id])).get(id);

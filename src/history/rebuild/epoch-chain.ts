@@ -5,7 +5,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SessionSets } from '../../objects/sets.js';
 import type { SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { ContextSnapshot } from './context-reader.js';
 
 /** A record of a request of an epoch. */
 export interface EpochRecord extends AssemblyProof {
@@ -53,7 +53,7 @@ export class EpochChains {
    * What an epoch had shown before a request: a state that is known, undefined for none, and the records after it that added something, oldest first.
    * @throws {StoreError} `missing-part` where a record of the chain is not there
    */
-  async before(proof: EpochRecord, present: () => Promise<StoreSnapshot>) {
+  async before(proof: EpochRecord, present: () => Promise<ContextSnapshot>) {
     const links: EpochRecord[] = [];
     for (let one = proof; one.epoch.previous !== undefined; ) {
       const known = this.#states.get(`${proof.session} ${keyOf(one.epoch.previous)}`);
@@ -65,7 +65,7 @@ export class EpochChains {
     return { known: undefined, links };
   }
 
-  async #record({ session, epoch }: EpochRecord, wanted: Pick<AssemblyProof, 'step' | 'sha256'>, present: () => Promise<StoreSnapshot>) {
+  async #record({ session, epoch }: EpochRecord, wanted: Pick<AssemblyProof, 'step' | 'sha256'>, present: () => Promise<ContextSnapshot>) {
     const known = this.#records.get(session)?.get(keyOf(wanted));
     if (known !== undefined) return known;
     const all = await (await present()).assemblies(session, { onDamaged: () => undefined });

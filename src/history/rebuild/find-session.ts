@@ -11,9 +11,8 @@ const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
 /** The session of exactly this id; undefined when there is none. One look-up, however many sessions there are. */
 export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
-  const id = `session:${name}`;
-  const [heads, isArriving] = await Promise.all([snapshot.heads([id]), snapshot.documents.isArriving(name)]);
-  return heads.get(id)?.document.type === 'session' && !isArriving ? (name as SessionId) : undefined;
+  const [head, isArriving] = await Promise.all([snapshot.sessionHead(name as SessionId), snapshot.documents.isArriving(name)]);
+  return head?.document.type === 'session' && !isArriving ? (name as SessionId) : undefined;
 }
 
 /** The session of exactly this id, or of an infrastructure object of this id. */

@@ -1,7 +1,7 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
 import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
-import { type SessionId, type Sha256, sessionObjectId } from '../../objects/ids.js';
+import type { SessionId, Sha256 } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
@@ -24,6 +24,8 @@ export interface PastContext {
   readonly sha256: Sha256;
   /** Whether it is byte for byte what the record says; undefined without a record. */
   readonly matches: boolean | undefined;
+  /** Present where something in it was masked before it came into this database: the record is of what was left. */
+  readonly redacted?: true;
   /** One text, or canonical JSON where it was handed out as messages. */
   readonly text: string;
   /** What it is made of. */
@@ -32,10 +34,10 @@ export interface PastContext {
 
 /** The context of a record that was made again. */
 export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltAssembly): PastContext {
-  const { session, turn, step, delivered, options } = proof;
+  const { session, turn, step, delivered, options, redacted } = proof;
   const { record, whole } = rendered;
   const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
-  return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how };
+  return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how, ...defined({ redacted }) };
 }
 
 /** Why a session cannot be read at a point: it did not exist, or what is asked for was not known then. */
@@ -46,8 +48,7 @@ async function notYet(
 ): Promise<HistoryError> {
   const at = formatMoment(moment);
   if (place === undefined) return new HistoryError('not-yet', `session ${session} did not exist at ${at}`);
-  const id = sessionObjectId(place.owner);
-  const upto = (await snapshot.heads([id])).get(id)?.marks.upto ?? 0;
+  const upto = (await snapshot.sessionHead(place.owner))?.marks.upto ?? 0;
   const known = upto === 0 ? 'no step of the session was' : `its steps up to ${upto} were`;
   return new HistoryError('not-yet', `${at} of session ${session} was not known after transaction ${basis.txId ?? 'none'}: ${known}`);
 }
@@ -62,8 +63,12 @@ export class PastContexts {
   readonly #rebuilder: AssemblyRebuilder;
   readonly #reader = new ContextReader();
 
-  constructor(readonly timeline: Timeline) {
-    this.#rebuilder = new AssemblyRebuilder(timeline.store, timeline.present);
+  /** With a `rebuilder` that others use too, what either reads is kept for both. */
+  constructor(
+    readonly timeline: Timeline,
+    rebuilder = new AssemblyRebuilder(timeline.store, timeline.present),
+  ) {
+    this.#rebuilder = rebuilder;
   }
 
   /**

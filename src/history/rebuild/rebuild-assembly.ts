@@ -14,7 +14,7 @@ import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
-import { ContextReader, type ReadContext, type WantedContext } from './context-reader.js';
+import { ContextReader, type ContextSnapshot, type ReadContext, type WantedContext } from './context-reader.js';
 import { EpochChains, isOfEpoch, notedCalls, noteObjects, stateAfter } from './epoch-chain.js';
 import { HistoryError } from './history-error.js';
 
@@ -92,12 +92,23 @@ const shownIndex = (state: SessionState, rename: Rename): Pick<EpochInput, 'inde
   chatSince: (step) => state.marksAfter(step).map(({ call, ...mark }) => (call === undefined ? mark : { ...mark, call: rename(call) })),
 });
 
+/** What a context is made of, without what it could not show (decision 0010). */
+function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: T, { absent }: AssemblyProof): T {
+  if (absent === undefined) return input;
+  const [lines, texts] = [new Set(absent.lines), new Set([...absent.lines, ...absent.texts])];
+  return {
+    ...input,
+    pool: input.pool.filter(({ id }) => !lines.has(id)),
+    active: input.active.filter(({ metadata: { id } }) => !texts.has(id)),
+  };
+}
+
 function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;
   const rename = shownName(session, proof);
   const shown = proof.rescuedFrom === undefined ? context.input : renamedInput(context.input, rename);
-  const input = { ...shown, options };
+  const input = { ...withoutAbsent(shown, proof), options };
   const epoch = isOfEpoch(proof)
     ? { proof: proof.epoch, state: stateAfter(proof, before, { ...input, ...shownIndex(context.state, rename) }) }
     : undefined;
@@ -132,18 +143,24 @@ function wantedContext({ proof, whole }: WantedRebuild): WantedContext {
   };
 }
 
+/** Where contexts are made from: a store, or one as it would be with something hidden. */
+export interface ContextStore {
+  latest(): Promise<ContextSnapshot>;
+  asOf(basis: PinnedBasis): Promise<ContextSnapshot>;
+}
+
 /**
  * Makes contexts that were handed out again, from the database alone (decision E7): what each was read at is read again, both clocks fixed. Keeps what
  * never changes, so that many contexts of a session cost little more than what differs between them.
  */
 export class AssemblyRebuilder {
-  readonly #store: ObjectStore;
+  readonly #store: ContextStore;
   readonly #reader = new ContextReader();
   readonly #chains = new EpochChains();
-  #latest: Promise<StoreSnapshot> | undefined;
+  #latest: Promise<ContextSnapshot> | undefined;
 
   /** `present` holds the newest of everything, where it was read already. */
-  constructor(store: ObjectStore, present?: StoreSnapshot) {
+  constructor(store: ContextStore, present?: ContextSnapshot) {
     this.#store = store;
     if (present !== undefined) this.#latest = Promise.resolve(present);
   }
@@ -255,7 +272,7 @@ export class AssemblyRebuilder {
   }
 
   /** The newest versions of everything, read once and kept. */
-  #newest(): Promise<StoreSnapshot> {
+  #newest(): Promise<ContextSnapshot> {
     this.#latest ??= this.#store.latest();
     return this.#latest.catch((error: unknown) => {
       this.#latest = undefined;
@@ -264,7 +281,7 @@ export class AssemblyRebuilder {
   }
 
   /** The objects at a basis: once the present is known, everything before it is read without asking for a basis first. */
-  async #snapshot(basis: PinnedBasis): Promise<StoreSnapshot> {
+  async #snapshot(basis: PinnedBasis): Promise<ContextSnapshot> {
     const latest = await this.#newest();
     const known = latest.earlier(basis);
     if (known !== undefined) return known;
@@ -276,10 +293,14 @@ export class AssemblyRebuilder {
   /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */
   async #basesOfStep(proof: AssemblyProof): Promise<readonly PinnedBasis[]> {
     const { session, step } = proof;
-    const present = await this.#store.latest();
     const id = assemblyId(proof);
-    const [records, steps] = await Promise.all([present.times([id]), present.stepTimes(session, [step])]);
-    const ends = [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
+    const endsAt = async (present: ContextSnapshot): Promise<readonly number[]> => {
+      const [records, steps] = await Promise.all([present.times([id]), present.stepTimes(session, [step])]);
+      return [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
+    };
+    const known = await endsAt(await this.#newest());
+    // What is kept may be from before it was written.
+    const ends = known.length > 0 ? known : await endsAt(await this.#store.latest());
     // What its process knew was the newest, whatever clock had dated it.
     return [...new Set(ends)].map((txId) => ({ validTime: END_OF_TIME, txId }));
   }

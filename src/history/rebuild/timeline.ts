@@ -1,4 +1,5 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
@@ -9,6 +10,7 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
+import { AssemblyRebuilder } from './rebuild-assembly.js';
 
 /** The steps of one turn. */
 export interface TurnSpan {
@@ -95,12 +97,24 @@ function stepOf(session: SessionId, turns: readonly TurnSpan[], moment: Moment &
 /** Shows each file by its canonical path. */
 const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
+/** What a map keeps of a key, read if need be; what could not be read is not kept. */
+function kept<K, V>(known: Map<K, Promise<V>>, key: K, read: () => Promise<V>): Promise<V> {
+  const there = known.get(key);
+  if (there !== undefined) return there;
+  const reading = read();
+  known.set(key, reading);
+  reading.catch(() => known.delete(key));
+  return reading;
+}
+
 /**
  * What questions about the past are asked of: a store whose present is pinned once, and the way paths are shown in answers. Every moment is resolved
  * against that present, so the same question asked twice of one timeline has the same answer.
  */
 export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
+  readonly #records = new Map<SessionId, Promise<readonly AssemblyProof[]>>();
+  #rebuilder: AssemblyRebuilder | undefined;
 
   private constructor(
     readonly store: ObjectStore,
@@ -127,9 +141,23 @@ export class Timeline {
 
   /** The steps of a session as they are known now; they never change. None for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
-    const known = this.#steps.get(session) ?? this.present.steps(session);
-    this.#steps.set(session, known);
-    return known;
+    return kept(this.#steps, session, () => this.present.steps(session));
+  }
+
+  /** The records of the contexts that were handed out of a session, oldest first. @throws {StoreError} `corrupt-part` */
+  records(session: SessionId): Promise<readonly AssemblyProof[]> {
+    return kept(this.#records, session, () => this.present.assemblies(session));
+  }
+
+  /** Makes contexts again for every question that is asked of this timeline; what it reads is kept. */
+  get rebuilder(): AssemblyRebuilder {
+    this.#rebuilder ??= new AssemblyRebuilder(this.store, this.present);
+    return this.#rebuilder;
+  }
+
+  /** How many sessions something is kept of. */
+  get sessionsKept(): number {
+    return new Set([...this.#steps.keys(), ...this.#records.keys()]).size;
   }
 
   async turns(session: SessionId): Promise<readonly TurnSpan[]> {
@@ -203,5 +231,34 @@ export class Timeline {
       const { txTime: _later, ...rest } = whole;
       return this.store.asOf(txId === undefined ? rest : { ...rest, txId });
     }
+  }
+}
+
+/** How long a timeline is kept after a question, milliseconds: a reviewer looks at what was answered, and asks on. */
+const KEPT_MS = 60_000;
+/** Of more sessions than these nothing is kept. */
+const MOST_SESSIONS = 8;
+
+/**
+ * The present of a store for many questions, one after the other. As long as nothing was written, they are asked of one timeline, which has read a session's steps and records already: what
+ * a database value says never changes.
+ */
+export class PresentTimeline {
+  #kept: Timeline | undefined;
+  #forgetting: NodeJS.Timeout | undefined;
+
+  /** A timeline of the newest transaction. Throws as `Timeline.open`. */
+  async open(store: ObjectStore, paths: DisplayPaths): Promise<Timeline> {
+    const opened = await Timeline.open(store, paths);
+    const { txId } = opened.present.basis;
+    const before = this.#kept;
+    const isSame = txId !== undefined && before?.present.basis.txId === txId && before.store === store && before.paths === paths;
+    const timeline = isSame && before.sessionsKept <= MOST_SESSIONS ? before : opened;
+    this.#kept = timeline;
+    clearTimeout(this.#forgetting);
+    this.#forgetting = setTimeout(() => {
+      this.#kept = undefined;
+    }, KEPT_MS).unref();
+    return timeline;
   }
 }

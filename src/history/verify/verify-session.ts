@@ -28,6 +28,8 @@ export interface ContextsReport {
   readonly total: number;
   /** Made again, byte for byte the same. */
   readonly equal: number;
+  /** Of all of them, those in which something was masked before they came into this database: they are compared with what was left. */
+  readonly redacted: number;
   /** Of all of them, those of sessions that this one was forked from. */
   readonly inherited: number;
   readonly byDelivery: Readonly<Partial<Record<Delivery, number>>>;
@@ -67,6 +69,7 @@ async function verifyContexts(
   return {
     total: proofs.length,
     equal: proofs.length - unequal.length,
+    redacted: proofs.filter((proof) => proof.redacted === true).length,
     inherited: proofs.filter((proof) => proof.session !== session).length,
     byDelivery: countByDelivery(proofs),
     handedLists: proofs.filter(({ handed }) => handed !== undefined).length,

@@ -8,13 +8,14 @@ import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Projection } from '../../projection/project-session.js';
 import { assemblyId } from '../../store/assemblies.js';
+import { MASK } from '../masking.js';
 import { type BundleSource, makeBundle } from './bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { checkBundle } from './check-bundle.js';
 import type { DeliveredContext } from './delivered-assemblies.js';
 import { textsOf } from './item-table.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
-import { REDACTION, Redactor, redactedWhole } from './redaction.js';
+import { REDACTION, Redactor, redactedWhole, ruleTexts } from './redaction.js';
 import { writeBundle } from './write-bundle.js';
 
 /** What belongs to one turn alone; the rest holds on. */
@@ -41,9 +42,9 @@ async function redactedTexts(
   if (names.length === 0) return () => [];
   const { present } = timeline;
   const newest = await readProjection(timeline, projection.session);
-  const files = new Set<string>([...newest.files, ...projection.files].map(({ metadata }) => metadata.id));
   const texts = new Map<string, readonly string[]>();
-  for (const name of names.filter((one) => files.has(one))) {
+  // Files are called by hashes of where they lie.
+  for (const name of names.filter((one) => /^[0-9a-f]{64}$/.test(one))) {
     const versions: string[] = [];
     for (const { document, marks, validTime } of await present.historyOfHeads(name)) {
       if (document === undefined) continue;
@@ -56,13 +57,48 @@ async function redactedTexts(
   return (name) => [...held(name), ...(texts.get(name) ?? [])];
 }
 
-/** The texts that the rules of a session hide; none for a session without rules. */
-export async function hiddenTexts(timeline: Timeline, session: SessionId): Promise<readonly string[]> {
+/** What the rules of a session hide. */
+export interface HiddenTexts {
+  /** How many rules there are. */
+  readonly rules: number;
+  /** How many of them hide something that was not masked before it came into this database; one that nothing is found for is among them. */
+  readonly inForce: number;
+  /** How many of them name something that is not found. */
+  readonly unresolved: number;
+  /** Hidden wherever they stand. */
+  readonly texts: readonly string[];
+  /** Hidden where they stand by themselves. */
+  readonly words: readonly string[];
+  /** The ids of calls and files that are hidden as a whole. */
+  readonly objects: ReadonlySet<string>;
+}
+
+/** The calls whose results some names stand for. */
+function callsNamed({ entries }: Projection, names: ReadonlySet<string>): readonly string[] {
+  return entries.flatMap((entry) =>
+    entry.kind === 'result' && [entry.id, entry.call, entry.native].some((name) => name !== undefined && names.has(name))
+      ? [entry.call]
+      : [],
+  );
+}
+
+/** What the rules of a session hide; nothing for a session without rules. */
+export async function hiddenTexts(timeline: Timeline, session: SessionId): Promise<HiddenTexts> {
   const lineage = await timeline.present.lineage(session);
   const events = lineage === undefined ? [] : await timeline.present.records(lineage, { kinds: ['event'] });
   const rules = events.filter(({ body }) => body.type === REDACTION);
-  if (rules.length === 0) return [];
-  return new Redactor(rules, await redactedTexts(timeline, await readProjection(timeline, session), rules)).hidden;
+  if (rules.length === 0) return { rules: 0, inForce: 0, unresolved: 0, texts: [], words: [], objects: new Set() };
+  const projection = await readProjection(timeline, session);
+  const textOf = await redactedTexts(timeline, projection, rules);
+  const { hidden, hiddenWords } = new Redactor(rules, textOf);
+  const known = ruleTexts(rules, textOf);
+  const whole = new Set([...known].flatMap(([name, { isWhole }]) => (isWhole ? [name] : [])));
+  const { index } = (await timeline.present.sets(session)).sets;
+  const objects = new Set<string>([...callsNamed(projection, whole), ...index.filter((id) => whole.has(id))]);
+  const isMasked = (texts: readonly string[]): boolean => texts.length > 0 && texts.every((text) => text === MASK);
+  const inForce = [...known.values()].filter(({ texts }) => !isMasked(texts)).length;
+  const unresolved = [...known].filter(([name, { texts }]) => texts.length === 0 && !objects.has(name)).length;
+  return { rules: known.size, inForce, unresolved, texts: hidden, words: hiddenWords, objects };
 }
 
 /** What is wanted of a session. */

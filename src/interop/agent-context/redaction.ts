@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
-import type { SessionId } from '../../objects/ids.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { MASK, mapTexts } from '../masking.js';
 import { redactions } from './shapes.js';
 
@@ -47,11 +45,15 @@ function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string,
   return rules;
 }
 
-/** How many things of a session its own rules say something of. */
-export async function redactionRules(present: StoreSnapshot, session: SessionId): Promise<number> {
-  const lineage = await present.lineage(session);
-  const events = lineage === undefined ? [] : await present.records(lineage, { kinds: ['event'] });
-  return rulesOf(events).size;
+/** What each rule of some event records hides, by what it is about; nothing where that is not found. `isWhole`: all of it, not only some texts. */
+export function ruleTexts(
+  events: readonly ContextRecord<'event'>[],
+  textOf: (name: string) => readonly string[],
+): ReadonlyMap<string, { readonly texts: readonly string[]; readonly isWhole: boolean }> {
+  const rules = [...rulesOf(events)];
+  return new Map(
+    rules.map(([name, { exact }]) => [name, exact.length > 0 ? { texts: exact, isWhole: false } : { texts: textOf(name), isWhole: true }]),
+  );
 }
 
 /** What was redacted as a whole: of these the texts must be known to keep them out of everything else. */
@@ -94,7 +96,12 @@ export class Redactor {
 
   /** The texts that are masked wherever they stand. */
   get hidden(): readonly string[] {
-    return this.#hidden.filter((text) => this.#exact.has(text) || text.length >= LEAST_INSIDE);
+    return this.#hidden.filter((text) => this.#isHiddenInside(text));
+  }
+
+  /** Those of whole items that are masked where they stand by themselves alone: they are too short for anything else. */
+  get hiddenWords(): readonly string[] {
+    return this.#hidden.filter((text) => !this.#isHiddenInside(text));
   }
 
   /** The rule about an item, by any of its names. */
@@ -117,12 +124,16 @@ export class Redactor {
     return this.#hidden.length === 0 ? value : (mapTexts(value as Json, (text) => this.#masked(text)) as Value);
   }
 
+  #isHiddenInside(text: string): boolean {
+    return this.#exact.has(text) || text.length >= LEAST_INSIDE;
+  }
+
   #masked(text: string): string {
     // What stands between the masks: a mask is no text to look into.
     let between: readonly string[] = [text];
     for (const hidden of this.#hidden) {
       if (text === hidden) return MASK;
-      if (this.#exact.has(hidden) || hidden.length >= LEAST_INSIDE) between = between.flatMap((part) => part.split(hidden));
+      if (this.#isHiddenInside(hidden)) between = between.flatMap((part) => part.split(hidden));
     }
     return between.join(MASK);
   }

@@ -28,6 +28,8 @@ const usage = z.strictObject({
   output: count.optional(),
   cacheRead: count.optional(),
   cacheWrite: count.optional(),
+  cacheMiss: z.strictObject({ reason: z.string(), tokens: count.optional() }).optional(),
+  thinkingDropped: count.optional(),
 });
 const event = z.strictObject({
   kind: z.enum(['compacted', 'shortened', 'diverged', 'forked', 'paused', 'resumed', 'lost']),

@@ -1,5 +1,6 @@
 import type { CallReport } from '../../client/session/call-report.js';
 import type { ContextSession } from '../../client/session/context-session.js';
+import { isSilent } from '../../objects/chat-log.js';
 import { quoted } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -15,6 +16,8 @@ export interface OpenRecordedCall {
   readonly entry: EntryOf<'call'>;
   /** When it was made, milliseconds since 1970. */
   readonly at: number;
+  /** The step of the message that made it, where the recording has one. */
+  readonly by: number | undefined;
 }
 
 /** A session of the database, and the steps that it holds already. */
@@ -38,6 +41,8 @@ export class RecordedSession {
   readonly contexts: ContextMeasure[] = [];
   /** Whether the model is speaking: its context was assembled when it began. */
   answering = false;
+  /** The step of what it said last since then. */
+  said: number | undefined;
   /** The session as the model had it before it when it began to speak. */
   seen: SessionState;
   /** Files that were put into the context without a call. */
@@ -47,6 +52,8 @@ export class RecordedSession {
   readonly #meter: ContextMeter;
   readonly #countTokens: CountTokens | undefined;
   #passed: SessionState;
+  /** Whether an earlier version began the replay of this session, without the answers that say nothing: so it stays. */
+  #leavesOut = false;
   /** The last steps before and after the entries, by the recording's ids of them. */
   readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
   /** The last step before each prompt of the person. */
@@ -81,10 +88,17 @@ export class RecordedSession {
     return this.#passed.seq < this.#known.length;
   }
 
-  async message(message: Message, native: string | undefined): Promise<void> {
+  /** Records a message; returns its step, undefined for a message without text of a session whose replay left those out. */
+  async message(message: Message, native: string | undefined): Promise<number | undefined> {
     const text = message.text.toWellFormed();
-    if (this.#passes('message', ({ message: known }) => known?.role === message.role && known.text === text)) return;
-    await this.#session.reportMessage(message, native);
+    const isSame = ({ message: known }: Step): boolean => known?.role === message.role && known.text === text;
+    const next = this.#known[this.#passed.seq];
+    if (isSilent(message) && (next === undefined ? this.#leavesOut : !isSame(next))) {
+      this.#leavesOut = true;
+      return undefined;
+    }
+    if (!this.#passes('message', isSame)) await this.#session.reportMessage(message, native);
+    return this.state.seq;
   }
 
   /** Records a call; its id is unique in the database, so that it is the same in every replay. */
@@ -136,6 +150,7 @@ export class RecordedSession {
   /** The branch that goes on behind the steps that both share. */
   branch(opened: Required<OpenedSession>): RecordedSession {
     const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#countTokens);
+    branch.#leavesOut = this.#leavesOut;
     for (const [id, around] of this.#places) if (around.after <= opened.shared) branch.#places.set(id, around);
     branch.#prompts.push(...this.#prompts.filter((before) => before < opened.shared));
     return branch;

@@ -141,6 +141,7 @@ export class ReplayEngine {
   async #answering(session: RecordedSession): Promise<void> {
     if (session.answering) return;
     session.answering = true;
+    session.said = undefined;
     session.seen = session.state;
     const { log } = this.#options;
     const fresh = await session.context();
@@ -163,17 +164,16 @@ export class ReplayEngine {
     if (answer) await this.#answering(session);
     else session.answering = false;
     if (entry.role === 'user' && entry.origin === 'person') await this.#unanswered(session);
-    // An answer that only calls tools says nothing: its calls join the chat when they are recorded.
-    if (answer && entry.text === '') return;
     if (answer) this.evidence.said(session.seen, entry.text);
     const { role, text, name } = entry;
-    await session.message({ role, text, ...defined({ name }) }, entry.native_id);
+    const step = await session.message({ role, text, ...defined({ name }) }, entry.native_id);
+    if (answer) session.said = step;
   }
 
   async #call(entry: EntryOf<'call'>): Promise<void> {
     const session = this.#of(entry);
     await this.#answering(session);
-    session.open.set(entry.call_id, { entry, at: this.#options.clock.now });
+    session.open.set(entry.call_id, { entry, at: this.#options.clock.now, by: session.said });
   }
 
   async #result(entry: EntryOf<'result'>): Promise<void> {
@@ -185,7 +185,7 @@ export class ReplayEngine {
     await this.#record(session, open, entry);
   }
 
-  async #record(session: RecordedSession, { entry: call, at: startedAt }: OpenRecordedCall, result: EntryOf<'result'>): Promise<void> {
+  async #record(session: RecordedSession, { entry: call, at: startedAt, by }: OpenRecordedCall, result: EntryOf<'result'>): Promise<void> {
     const { clock, identity, config } = this.#options;
     const context = {
       tree: this.tree,
@@ -212,6 +212,7 @@ export class ReplayEngine {
       readings: effects.readings,
       mentions: effects.mentions,
       answer: () => result.text.toWellFormed(),
+      ...defined({ by }),
     });
     for (const { path, how } of effects.seen) {
       if (how === 'whole' || how === 'part')
@@ -277,6 +278,6 @@ export class ReplayEngine {
     const call: EntryOf<'call'> = { kind: 'call', ...of, tool: 'read', args: { paths: files.map(({ path }) => path) } };
     const text = entry.text ?? files.map((file) => file.text ?? '').join('\n');
     const result: EntryOf<'result'> = { kind: 'result', ...of, text, is_error: false, files };
-    await this.#record(session, { entry: call, at: this.#options.clock.now }, result);
+    await this.#record(session, { entry: call, at: this.#options.clock.now, by: undefined }, result);
   }
 }

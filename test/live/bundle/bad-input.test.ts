@@ -11,7 +11,7 @@ import { partId } from '../../../src/store/part-id.js';
 import { chunkId } from '../../../src/store/texts.js';
 import { askHere } from '../../support/ask-here.js';
 import { effort } from '../../support/effort.js';
-import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 /** JSON whose form a test knows. */
@@ -150,8 +150,8 @@ describe('a bundle that is not what it says', () => {
     ['another JSON', () => packed([{ bundle: { format: 'x', version: 1 } }]), /not-a-bundle/],
     [
       'a newer version',
-      () => packed([{ bundle: { ...lines[0]?.bundle, version: 2, more: 1 } }, ...lines.slice(1)]),
-      /newer-version.*version 2/,
+      () => packed([{ bundle: { ...lines[0]?.bundle, version: 3, more: 1 } }, ...lines.slice(1)]),
+      /newer-version.*version 3/,
     ],
     ['a line behind its last', () => packed([...lines, { text: {} }]), /malformed.*behind the last line/],
     [
@@ -347,13 +347,49 @@ describe('a bundle that is not what it says', () => {
   test('no file, a folder, or a session that somebody has open', async () => {
     await mkdir(path('folder'), { recursive: true });
     for (const file of ['missing', 'folder']) expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is no file/);
-    const lock = await acquireSessionLock(suiteData(), `${name}-first` as SessionId, { what: 'a test' });
+    const lock = await acquireSessionLock(suiteClientFolder(), `${name}-first` as SessionId, { what: 'a test' });
     try {
       const { code, stderr } = await run('import', path('good.bundle'));
       expect([code, stderr]).toEqual([1, expect.stringContaining('a test')]);
     } finally {
       lock.release();
     }
+  });
+
+  test.each<[string, readonly string[], number, RegExp]>([
+    ['neither a file nor a session', [], 64, /say what is imported: a file, or --finish SESSION/],
+    ['both', ['x.bundle', '--finish', 's'], 64, /leave out "x.bundle"/],
+    ['with what is of a file', ['--finish', 's', '--map', '/a=/b'], 64, /leave out --map/],
+    ['no session id', ['--finish', 'a b'], 1, /no session id/],
+    ['of one that never came', ['--finish', 'never-came'], 1, /no import of session never-came has come so far/],
+    ['of one that is all there', ['--finish', `${name}-first`], 1, /has come so far|is all there/],
+  ])('an import is not finished: %s', async (_, args, exit, told) => {
+    const { code, stderr } = await run('import', ...args);
+    expect([code, stderr]).toEqual([exit, expect.stringMatching(told)]);
+  });
+
+  test('a session that is being written goes out as far as the database has it, and checks out', async () => {
+    const session = await made.client.openSession({ id: `${name}-open` });
+    await session.reportMessage({ role: 'user', text: 'Begin' });
+    const call = async (i: number) => {
+      const report = { tool: 'bash', args: { i }, status: 'ok', content: `out ${i}`, answer: () => `out ${i}` } as const;
+      await (await session.recordCall(report)).applied;
+    };
+    await call(0);
+    const writing = Promise.all(Array.from({ length: 20 }, (_, i) => call(i + 1)));
+    const steps: number[] = [];
+    for (const file of ['open-1.bundle', 'open-2.bundle']) {
+      const { code, stderr } = await run('export', session.id, path(file));
+      expect([code, stderr]).toEqual([0, '']);
+      steps.push((await checkBundle(path(file))).header.step);
+    }
+    await writing;
+    await made.client.closeSession(session);
+    await made.client.delivered();
+    expect(steps[0]).toBeGreaterThanOrEqual(2);
+    expect(steps[1]).toBeGreaterThanOrEqual(steps[0] ?? 0);
+    expect((await run('export', session.id, path('closed.bundle'))).code).toBe(0);
+    expect((await checkBundle(path('closed.bundle'))).header.step).toBe(22);
   });
 
   test('places that are named when it is imported again hold from then on, for forks too', async () => {

@@ -3,6 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { checkBundle } from '../../../src/bundle/check-bundle.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { Packed, PageManifest } from '../../../src/http/page-format.js';
 import type { Json } from '../../../src/objects/canonical-json.js';
@@ -11,26 +12,11 @@ import { unpackedValue } from '../../../web/unpacked-value.js';
 import { askHere } from '../../support/ask-here.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { saidIn } from '../../support/said-in-json.js';
 
 const SECRET = 'Blue "Heron" costs twelve\tper kilo';
 
-/** Everything that stands in some values, in every text with what it says in base64. */
-function said(value: unknown): string {
-  const texts: string[] = [];
-  const visit = (one: unknown): void => {
-    if (typeof one === 'string') texts.push(one);
-    else if (typeof one === 'object' && one !== null)
-      for (const [name, inner] of Object.entries(one)) {
-        texts.push(name);
-        visit(inner);
-      }
-  };
-  visit(value);
-  const decoded = texts.flatMap((text) =>
-    (text.match(/[\w+/-]{16,}/g) ?? []).flatMap((run) => [0, 1, 2, 3].map((from) => Buffer.from(run.slice(from), 'base64').toString())),
-  );
-  return [...texts, ...decoded].join('\n');
-}
+const HIDDEN = ['Heron', 'costs twelve', 'filler filler', 'correct-horse', '47110815', 'dXNlcjpwYXNz', 'PIN4711', 'of the large item'];
 
 describe('a session without what is to be hidden', () => {
   const name = `red${randomUUID().slice(0, 8)}`;
@@ -64,15 +50,37 @@ describe('a session without what is to be hidden', () => {
     await call({ command: `echo '${SECRET}'` }, keep(`{"said": ${JSON.stringify(`x ${SECRET}`)}}`));
     await call({ command: 'base64 it' }, keep(Buffer.from(`ab${SECRET}`).toString('base64')));
     await call({ password: 'correct-horse', pin: 47_110_815, headers: { Authorization: 'Basic dXNlcjpwYXNz' } }, 'ok');
+    // Hidden as a whole, and larger than what is held of it beside all of it.
+    const large = Array.from({ length: 12 }, (_, i) => `${i} of the large item `.repeat(5_000)).join('\n');
+    const report = { tool: 'dump', args: {}, status: 'ok', content: keep(large), answer: () => 'much' } as const;
+    const dump = await opened.recordCall(report);
+    await dump.applied;
+    // Hidden as a whole by a rule that names the call.
+    const pin = await opened.recordCall({
+      tool: 'get_pin',
+      args: { of: 7 },
+      status: 'ok',
+      content: keep('PIN4711'),
+      answer: () => 'PIN4711',
+    });
+    await pin.applied;
     // Two contexts of one step: the page has the later one's text alone.
     await opened.assemble({ deliver: 'library' });
     await opened.assemble({ deliver: 'library', shortIds: true });
-    await opened.reportMessage({ role: 'assistant', text: `It says ${JSON.stringify(SECRET)}` });
+    await opened.reportMessage({ role: 'assistant', text: `It says ${JSON.stringify(SECRET)}` }, undefined, {
+      cacheMiss: { reason: SECRET },
+    });
     await opened.assemble({ deliver: 'library' });
     await client.closeSession(opened);
     const store = await client.delivered();
     const body = { type: 'context.redaction.applied', subject: 'price', data: { redaction_state: 'masked', exact: [SECRET] } };
-    await store.putRecords([{ kind: 'event', owner: { session }, turn: 1, seq: 1, at: Date.now(), basis: null, body }]);
+    const whole = { type: body.type, subject: pin.callId, data: { redaction_state: 'redacted' } };
+    const event = { kind: 'event', owner: { session }, turn: 1, seq: 1, at: Date.now(), basis: null } as const;
+    await store.putRecords([
+      { ...event, body },
+      { ...event, body: whole },
+      { ...event, body: { ...whole, subject: dump.callId } },
+    ]);
     for (const proof of await (await store.latest()).assemblies(session as SessionId)) if (proof.step > 2) hashes.push(proof.sha256);
     await writeFile(path('rules'), '# what else is to be hidden\nfiller filler\n47110815\n');
   });
@@ -83,11 +91,42 @@ describe('a session without what is to be hidden', () => {
 
   test('is refused unless that is said, and a rule that cannot be used changes nothing', async () => {
     const refused = await run('export', name, '--html', path('no.html'));
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/has redaction rules \(1\).*--redact/)]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/has redaction rules \(3\).*--redact/)]);
+    // Of an item that nothing is found of, nothing can be hidden.
+    const store = await client.delivered();
+    const lost = { type: 'context.redaction.applied', subject: 'nobody', data: { redaction_state: 'redacted' } };
+    const other = await client.openSession({ id: `${name}-lost` });
+    await other.reportMessage({ role: 'user', text: 'Hello' });
+    await client.closeSession(other);
+    await client.delivered();
+    await store.putRecords([{ kind: 'event', owner: { session: other.id }, turn: 1, seq: 1, at: Date.now(), basis: null, body: lost }]);
+    for (const [flags, told] of [
+      [[], /has redaction rules \(1\).*--redact/],
+      [['--redact'], /1 of the rules .* not found.*--with-redacted/],
+    ] as const)
+      expect((await run('export', other.id, path('lost.bundle'), ...flags)).stderr).toMatch(told);
+    expect((await run('export', other.id, path('lost.bundle'), '--redact', '--with-redacted')).code).toBe(0);
     await writeFile(path('bad-rules'), '/[/');
     const bad = await run('export', name, '--html', path('no.html'), '--redact', path('bad-rules'));
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('line 1 of the rules')]);
     await expect(stat(path('no.html'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('as a bundle: it stands there in no form, nor does a hash of it, and it is one that checks out', async () => {
+    const written = await run('export', name, path('red.bundle'), '--redact', path('rules'), '--json');
+    expect([written.code, written.stderr]).toEqual([0, '']);
+    const raw = gunzipSync(await readFile(path('red.bundle'))).toString();
+    const lines = raw
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { readonly text?: { readonly text?: string } });
+    const whole = [raw, saidIn(lines), lines.map(({ text }) => text?.text ?? '').join('')].join('\n');
+    for (const form of HIDDEN.concat(hashes)) expect([form, whole.includes(form)]).toEqual([form, false]);
+    const { header, manifest } = await checkBundle(path('red.bundle'));
+    expect([header.version, manifest.redacted]).toEqual([
+      2,
+      { rules: { session: 3, texts: 2, patterns: 0 }, versions: 7, steps: 6, contexts: 3, records: 1, names: 0 },
+    ]);
   });
 
   test('as a page: it stands there in no form, nor does a hash of it; what is whole is whole', async () => {
@@ -101,9 +140,8 @@ describe('a session without what is to be hidden', () => {
     const nodes = raw.flatMap((json) => JSON.parse(json) as Packed[]);
     const index = nodes[manifest.answers] as Readonly<Record<string, Packed>>;
     const answers = Object.fromEntries(Object.entries(index).map(([key, value]) => [key, unpackedValue(value, (node) => nodes[node])]));
-    const whole = [html, ...raw, said(answers)].join('\n');
-    for (const form of ['Heron', 'costs twelve', 'filler filler', 'correct-horse', '47110815', 'dXNlcjpwYXNz', ...hashes])
-      expect([form, whole.includes(form)]).toEqual([form, false]);
+    const whole = [html, ...raw, saidIn(answers)].join('\n');
+    for (const form of HIDDEN.concat(hashes)) expect([form, whole.includes(form)]).toEqual([form, false]);
     const contexts = Object.entries(answers).filter(([key]) => key.startsWith('/v1/context'));
     const states = contexts.map(([, one]) => {
       const { text, sha256, redacted = false } = one as { readonly text: string; readonly sha256: string; readonly redacted?: boolean };

@@ -29,7 +29,7 @@ describe('a context that no transaction is waited for', () => {
 
   const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
     const client = await ContextClient.create({
-      address: { kind: 'unix', socketPath: road.socketPath },
+      address: road.address,
       roots: [root],
       cwd: root,
       filesystemId: filesystem,

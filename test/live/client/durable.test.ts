@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { clientFolder } from '../../../src/process/data-folder.js';
+import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { runCli } from '../../support/run-cli.js';
@@ -19,7 +21,7 @@ describe('a client with a journal', () => {
 
   const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
     const client = await ContextClient.create({
-      address: { kind: 'unix', socketPath: road.socketPath },
+      address: road.address,
       roots: [root],
       cwd: root,
       filesystemId: filesystem,
@@ -64,6 +66,29 @@ describe('a client with a journal', () => {
     expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual(Array.from({ length: 21 }, (_, i) => i + 1));
   });
 
+  test('a call that is refused is no use of anything: the sets follow as if it had never been asked for', async () => {
+    const uses = { shown: 4, used: 4, request: 1_000, mostStretch: 1 };
+    const client = await open({ queue: { maxPending: 8 }, policy: { ...DEFAULT_POLICY, retention: 'use', uses }, track: false });
+    await road.open();
+    const [one, other] = [await client.openSession(), await client.openSession()];
+    const take = (session: ContextSession, at: number) => session.recordCall(call({ tool: 'bash', content: `output ${at} `.repeat(100) }));
+    for (let at = 0; at < 3; at++) for (const session of [one, other]) await take(session, at);
+    await client.backpressure(0, 240_000);
+    await road.close();
+    for (let full = false; !full; )
+      full = await client.openSession().then(
+        () => false,
+        (error) => error.code === 'full',
+      );
+    for (let at = 0; at < 20; at++) await expect(take(one, at)).rejects.toMatchObject({ code: 'full' });
+    await road.open();
+    await client.backpressure(0, 240_000);
+    for (const session of [one, other]) await take(session, 3);
+    const places = ({ state }: ContextSession) => state.sets.active.map((id) => state.sets.index.indexOf(id));
+    expect(places(one)).toEqual(places(other));
+    expect(places(one).length).toBeGreaterThan(1);
+  });
+
   test('leaves what it could not deliver to the next client of the data folder, which delivers it once [decision F6]', async () => {
     const first = await open();
     const session = await first.openSession();
@@ -88,7 +113,7 @@ describe('a client with a journal', () => {
     for (let i = 0; i < 3; i++) await session.recordCall(call({ content: `held ${i}` }));
     await first.closeSession(session);
     await second.open();
-    const other = await open({ address: { kind: 'unix', socketPath: second.socketPath } });
+    const other = await open({ address: second.address });
     const opening = other.openSession({ id: session.id });
     await road.open();
     expect((await opening).state.seq).toBe(3);

@@ -44,7 +44,7 @@ describe('a full disk under the journal', () => {
       mountSmall(dataDir, '1m');
       try {
         await writeFile(join(folder, 'a.ts'), 'const a = 1;');
-        const client = await openClient(folder, { address: { kind: 'unix', socketPath: road.socketPath }, dataDir, durability });
+        const client = await openClient(folder, { address: road.address, dataDir, durability });
         clients.push(client);
         const session = await client.openSession();
         const before = await session.recordCall(callReport({ tool: 'bash', content: 'b'.repeat(PAGE) }));

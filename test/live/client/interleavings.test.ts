@@ -99,7 +99,7 @@ class World {
   async #connect(): Promise<void> {
     this.#recorded.clear();
     this.#client = await ContextClient.create({
-      address: { kind: 'unix', socketPath: this.#road.socketPath },
+      address: this.#road.address,
       roots: [this.#root],
       cwd: this.#root,
       filesystemId: this.#filesystem,

@@ -81,7 +81,7 @@ describe('journals of a host that is gone', () => {
   });
 
   test('are shown first, then delivered in order and once, also twice and while their process lives, which goes on', async () => {
-    const owner = await open(join(root, 'there'), { kind: 'unix', socketPath: road.socketPath });
+    const owner = await open(join(root, 'there'), road.address);
     const known = await owner.openSession();
     await say(known, ['one', 'two']);
     await owner.delivered();
@@ -119,7 +119,7 @@ describe('journals of a host that is gone', () => {
   });
 
   test('of a session that somebody else went on with become the one fork that their own process would make, too', async () => {
-    const owner = await open(join(root, 'there'), { kind: 'unix', socketPath: road.socketPath });
+    const owner = await open(join(root, 'there'), road.address);
     const session = await owner.openSession();
     await say(session, ['one']);
     await owner.delivered();
@@ -157,7 +157,7 @@ describe('journals of a host that is gone', () => {
 
   test('are refused, with nothing changed, where their process lives here, nothing is there, or they are of another database', async () => {
     await road.close();
-    const owner = await open(join(root, 'there'), { kind: 'unix', socketPath: road.socketPath });
+    const owner = await open(join(root, 'there'), road.address);
     const session = await owner.openSession();
     await say(session, ['one', 'two']);
     const refused = (folder: string) =>
@@ -171,6 +171,19 @@ describe('journals of a host that is gone', () => {
     await mkdir(join(left, 'golden'));
     expect(await refused(left)).toBe('other-database');
     await rm(join(left, 'golden'), { recursive: true });
+    // Its session begins with what cannot be read any more.
+    const damaged = await copyOf(join(root, 'there'), 'damaged');
+    for (const file of (await readdir(join(damaged, 'journal'))).filter((one) => !one.endsWith('.lock'))) {
+      const path = join(damaged, 'journal', file);
+      const bytes = await readFile(path);
+      const at = bytes.indexOf('"session"');
+      bytes.fill(0x21, at, at + 4);
+      await writeFile(path, bytes);
+    }
+    await expect(adoptJournals(damaged, here(), options)).rejects.toMatchObject({
+      code: 'damaged',
+      message: expect.stringMatching(/is damaged.*journal salvage --data COPY/),
+    });
 
     // As where the database has been exchanged: the beginning of the session was delivered to the one before.
     const stray = join(root, 'stray');

@@ -6,7 +6,8 @@ import { ContextClient, type ContextClientOptions } from '../../../src/client/se
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress, wholeRead } from '../../support/context.js';
-import { GateProxy, moment } from '../../support/gate-proxy.js';
+import { GateProxy } from '../../support/gate-proxy.js';
+import { moment } from '../../support/moment.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
 describe('sessions and files that two clients write', () => {
@@ -29,7 +30,7 @@ describe('sessions and files that two clients write', () => {
   beforeAll(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-overtaken-')));
     proxy = await new GateProxy(root).open();
-    elsewhere = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
+    elsewhere = await another();
   });
   afterEach(async () => {
     proxy.onSubmit = () => 'pass';
@@ -41,6 +42,9 @@ describe('sessions and files that two clients write', () => {
     await proxy.close();
     await rm(root, { recursive: true, force: true });
   });
+
+  const another = (): Promise<ContextClient> =>
+    ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
 
   /** Acknowledges calls without waiting for the database, whose refusals are looked at elsewhere. */
   async function acknowledge(session: ContextSession, ...contents: readonly string[]): Promise<readonly Promise<unknown>[]> {
@@ -68,8 +72,13 @@ describe('sessions and files that two clients write', () => {
     return { folder, first, session, applied };
   }
 
-  const forksOf = async (id: string): Promise<readonly { readonly id: string; readonly steps: number }[]> =>
-    (await elsewhere.listSessions()).filter(({ parent }) => parent?.session === id).map(({ id, steps }) => ({ id, steps }));
+  /** As a client finds them that begins now. */
+  const forksOf = async (id: string): Promise<readonly { readonly id: string; readonly steps: number }[]> => {
+    const reader = await another();
+    const found = await reader.listSessions();
+    await reader.close();
+    return found.filter(({ parent }) => parent?.session === id).map(({ id, steps }) => ({ id, steps }));
+  };
   const textOf = async (id: string): Promise<string> => (await (await elsewhere.openSession({ id })).assemble()).text;
 
   /** A session's context as it is made now, which is the one at its basis. */
@@ -133,6 +142,22 @@ describe('sessions and files that two clients write', () => {
     });
     for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
     expect([refused, (await forksOf(session.id)).map(({ steps }) => steps), await first.close()]).toEqual([2, [3], { unflushed: 0 }]);
+  });
+
+  test('whoever opens a session has the prompt that was set between its reading and its taking over', async () => {
+    const first = await open({ address: testAddress() });
+    const session = await first.openSession();
+    await session.setSystemPrompt('the first prompt');
+    await first.delivered();
+    proxy.submits = 0;
+    proxy.onSubmit = async (_body, nth) => {
+      if (nth > 0) return;
+      // Passed on when the other one has set its prompt: what was read before is not the newest any more.
+      await session.setSystemPrompt('the second prompt');
+      await first.delivered();
+    };
+    const { text } = await (await (await open()).openSession({ id: session.id })).assemble();
+    expect(text).toContain('the second prompt');
   });
 
   test('an outage that ends with a refusal is over', async () => {

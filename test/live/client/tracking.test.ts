@@ -331,7 +331,7 @@ describe('tracked sources', () => {
     beforeEach(async () => {
       road = new Road(folder);
       await road.open();
-      client = await open({ address: { kind: 'unix', socketPath: road.socketPath } });
+      client = await open({ address: road.address });
       session = await client.openSession();
       await writeFile(file('a.ts'), 'one');
       [id] = await read(client, session, 'a.ts');

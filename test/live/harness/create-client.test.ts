@@ -9,7 +9,7 @@ import { createContextClient } from '../../../src/index.js';
 import { sessionLockOwners } from '../../../src/lease/session-lock.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { testAddress } from '../../support/context.js';
-import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { until } from '../../support/until.js';
 
 let root: string;
@@ -104,7 +104,7 @@ describe('sessions that harnesses have open over HTTP', () => {
     // More than the server keeps in memory.
     for (let i = 0; i < 40; i++) await sessions.open({});
     await until(
-      () => sessionLockOwners(suiteData(), id),
+      () => sessionLockOwners(suiteClientFolder(), id),
       (owners) => owners.length === 0,
     );
     const [first, second] = await Promise.all([0, 1].map(() => sessions.use(id, async (session) => session)));

@@ -10,8 +10,9 @@ import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress } from '../../support/context.js';
-import { GateProxy, moment } from '../../support/gate-proxy.js';
+import { GateProxy } from '../../support/gate-proxy.js';
 import { callModel, isPrefix, call as modelCall, reply, user } from '../../support/loop-messages.js';
+import { moment } from '../../support/moment.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
 describe('a loop whose records, forks and closings are interrupted', () => {

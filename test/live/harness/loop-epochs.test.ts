@@ -14,6 +14,9 @@ import { LateAnswers } from '../../support/late-answers.js';
 import { call, callModel, isPrefix, reply, requestOf, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
+/** How long another process waits at most until the database has what this one wrote: the two share no data folder. */
+const DELIVERED_MS = 240_000;
+
 describe('a session in a harness’s loop with the layout epoch (divergence E9)', () => {
   let root: string;
   let client: ContextClient;
@@ -134,6 +137,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     await request(before, messages.slice(0, 1));
     const last = await request(before, messages);
     await before.close();
+    await client.backpressure(0, DELIVERED_MS);
     const other = await openClient(root, { clock: () => now });
     try {
       messages.push(...(await readOf('c2')));
@@ -158,6 +162,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(lost?.inserts).toHaveLength(2);
     await before.close();
     loops.splice(0);
+    await client.backpressure(0, DELIVERED_MS);
     const other = await openClient(root, { clock: () => now });
     try {
       const after = loop({}, other);
@@ -185,14 +190,14 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       const both = clients.map((from, i) => loop({ id: `${name}-${i}` }, from));
       const begun = both.map((_, i) => [user(`begin ${name} ${i}`)]);
       for (const [i, one] of both.entries()) await request(one, begun[i] ?? []);
-      await Promise.all(clients.map((from) => from.backpressure(0, 240_000)));
+      await Promise.all(clients.map((from) => from.backpressure(0, DELIVERED_MS)));
       // Both take one id before the database has it from either.
       const release = proxy.holdWrites();
       for (const messages of begun) messages.push(...call(`both_${name}`, 'bash', { command: 'run' }, `output of ${messages.length}`));
       await Promise.all(both.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
       release();
       await Promise.all(both.map((one) => one.handed({ sha256: hashText('a'), chars: 1, messages: 1 })));
-      await Promise.all(clients.map((from) => from.backpressure(0, 240_000)));
+      await Promise.all(clients.map((from) => from.backpressure(0, DELIVERED_MS)));
       const reasons: (string | undefined)[] = [];
       for (const [i, one] of both.entries()) {
         begun[i]?.push(...call(`next_${name}_${i}`, 'bash', { command: 'run' }, `more of ${i}`));
@@ -200,6 +205,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       }
       expect(reasons.toSorted()).toEqual(['first', 'history']);
       for (const one of loops.splice(0)) await one.close();
+      await Promise.all(clients.map((from) => from.backpressure(0, DELIVERED_MS)));
       const store = await client.delivered();
       const sessions = (await clients[0]?.listSessions())?.filter(({ id }) => id.startsWith(name)) ?? [];
       expect(sessions.length).toBe(3);
@@ -266,6 +272,29 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(18);
   });
 
+  test('a call that was stopped keeps only the next message of the user from beginning an epoch; a result that comes late stands behind its call', async () => {
+    const session = loop();
+    const stopped: ReportedMessage = {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'c2', name: 'bash', arguments: { command: 'sleep' } }],
+    };
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    await request(session, messages);
+    session.tidy();
+    messages.push(stopped, user('no, otherwise'));
+    expect((await request(session, messages)).context).toMatchObject({ from: 0, epoch: { number: 1, begins: false } });
+    messages.push(reply('as you like'), user('and now?'));
+    const { context: third } = await request(session, messages);
+    expect(third).toMatchObject({ from: 4, epoch: { number: 2, begins: true, reason: 'asked' } });
+    messages.push(...(await readOf('c3')));
+    expect((await request(session, messages)).context).toMatchObject({ from: 4, epoch: { number: 2, begins: false } });
+    messages.push({ role: 'toolResult', tool_call_id: 'c2', content: 'late' });
+    const { context: last } = await request(session, messages);
+    expect(last).toMatchObject({ from: messages.length, epoch: { number: 3, begins: true, reason: 'history' } });
+    expect(await verified()).toBe(5);
+  });
+
   test('a file that is read again is a line, or its changed lines; read once more it is all there; another process and the review have the same', async () => {
     const path = join(root, `${name}.txt`);
     const text = (more = '') => `${Array.from({ length: 40 }, (_, i) => `line ${i} of the file of ${name}`).join('\n')}${more}\n`;
@@ -290,6 +319,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     // Two calls of a file that nobody has seen so yet.
     await before.close();
     loops.splice(0);
+    await client.backpressure(0, DELIVERED_MS);
     const other = await openClient(root, { clock: () => now });
     try {
       const after = loop({}, other);

@@ -120,6 +120,8 @@ describe('a session in a harness’s loop', () => {
     const before = loop(name);
     await before.follow({ messages: history });
     await before.close();
+    // The other process shares no data folder with this one: it sees what the database has.
+    await client.backpressure(0, 240_000);
     const other = await openClient(root);
     const after = loop(name, undefined, other);
     await after.follow({ messages: [...history, user('go on', 'u3'), reply('yes', 'a3')] });

@@ -5,9 +5,10 @@ import { describe, expect, test } from '@jest/globals';
 import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/operations.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/http/review-schemas.js';
 import { openClient } from '../../support/context.js';
-import { suiteData } from '../../support/mcp-clients.js';
+import { suiteClientFolder, suiteData } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 import { servedFolders } from '../../support/served-folders.js';
+import { until } from '../../support/until.js';
 
 const LONG = 'a line that is long enough to cost something\n'.repeat(40);
 const served = servedFolders({ folders: [{ 'a.txt': LONG, 'b.txt': 'beta\n', 'c.txt': 'gamma\n' }] });
@@ -115,7 +116,7 @@ describe('a person in a session', () => {
     const held = await runCli(flags);
     expect([held.code, held.stderr]).toEqual([1, expect.stringMatching(/is open in process \d+/)]);
     await api.call('closeSession', id);
-    const other = await openClient(served.root, { dataDir: suiteData(), journal: false, track: false, what: 'another agent' });
+    const other = await openClient(served.root, { dataDir: suiteClientFolder(), journal: false, track: false, what: 'another agent' });
     const session = await other.openSession({ id });
     const refused = await api.refused(`/v1/sessions/${id}/sets`, { body: { verb: 'unpin', ids: [file] } });
     expect(refused).toMatchObject({ status: 409, code: 'lease-held' });
@@ -129,6 +130,18 @@ describe('a person in a session', () => {
       0,
       { session: id, undoes: step, step: (step ?? 0) + 1, changes: { unpin: [file] } },
     ]);
+  });
+
+  test('a fork that its agent opens while it is made stays open', async () => {
+    const { id } = await worked('forked');
+    const fork = `${id}-fork`;
+    const forking = api.call('forkSession', id, { id: fork });
+    await until(
+      () => api.send('/v1/sessions', { body: { id: fork, must_exist: true } }),
+      ({ status }) => status < 300,
+    );
+    await forking;
+    await api.call('reportMessages', fork, { messages: [{ role: 'user', content: 'go on' }] });
   });
 
   test('forks, compares files with what the agent had, and writes them into a new folder inside the served ones', async () => {

@@ -172,6 +172,41 @@ describe('where the requests of a session part, and why', () => {
     expect((await ask('log', name)).stdout).toContain('epoch 1 began (first)');
   });
 
+  test('why a cache missed and what thinking was left out stand beside what differs here', async () => {
+    const { request } = begin('ssot');
+    const answer = (id: string, usage: object): readonly ReportedMessage[] => {
+      const [said, result] = call(id, 'bash', { command: 'run' }, `output ${id} ${'of many words '.repeat(20)}`);
+      return [{ ...said, usage } as ReportedMessage, result as ReportedMessage];
+    };
+    await request({}, user(`begin ${name}`));
+    await request({}, ...answer('c1', { input: 3 }));
+    await request({}, ...answer('c2', { input: 3, cache_miss: { reason: 'messages_changed', tokens: 900 }, thinking_dropped: 1 }));
+    await request({}, ...answer('c3', { input: 3, cache_miss: { reason: 'tools_changed' }, thinking_dropped: 1 }));
+    await request({ system: 'be better' }, ...answer('c4', { input: 3, cache_miss: { reason: 'unavailable' }, thinking_dropped: 4 }));
+    await request({ system: 'be better' }, ...answer('c5', { input: 3, cache_miss: { reason: 'system_changed' } }));
+    const found = await compared();
+    expect(found.map(({ miss }) => miss)).toEqual([
+      { reason: 'messages_changed', tokens: 900, expected: 'messages_changed', verdict: 'agrees' },
+      { reason: 'tools_changed', expected: 'messages_changed', verdict: 'differs' },
+      { reason: 'unavailable', expected: 'messages_changed', verdict: 'unknown' },
+      { reason: 'system_changed', expected: 'system_changed', verdict: 'agrees' },
+      undefined,
+    ]);
+    expect(found.map(({ thinking, answers }) => [thinking?.dropped, thinking?.lost === answers?.lost, thinking?.verdict])).toEqual([
+      [1, true, 'dropped-more'],
+      [0, true, 'dropped-none'],
+      [3, true, 'agrees'],
+      [undefined, false, undefined],
+      [undefined, false, undefined],
+    ]);
+    const ask = async (...args: string[]) => askHere([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+    const { stdout } = await ask('diff', name, '--prefix');
+    expect(stdout).toContain('provider says messages_changed (900 tokens), messages_changed expected: as expected');
+    expect(stdout).toContain('provider says tools_changed, messages_changed expected: NOT what differs here');
+    expect(stdout).toMatch(/provider left out 3 blocks of thinking, of \d+ answers expected: as expected/);
+    expect((await ask('log', name)).stdout).toContain('cache missed: tools_changed; blocks of thinking left out: 1');
+  });
+
   test('the byte is that of UTF-8, also inside a character', async () => {
     const { request } = begin('epoch');
     await request({ system: 'gründlich' }, user(`begin ${name}`));

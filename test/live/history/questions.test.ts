@@ -173,6 +173,11 @@ describe('questions about the past', () => {
     );
     expect(turns.map(({ known }) => known)).toEqual(lookedUp);
     expect(turns).toHaveLength(40);
+    // The session's head, which says whose steps they are, is read once, and of the records none but those that begin an epoch.
+    const logged = await countRequests(async () => askTurns(await Timeline.open(store), { session: session.id }));
+    expect(logged.result.turns).toEqual(turns);
+    expect(logged.requests['/_xtdb/entity']).toBe(1);
+    expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
   });
 
   test('a session whose turn never ended is listed with all of its steps, and when the last one was made', async () => {

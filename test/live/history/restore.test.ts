@@ -10,7 +10,7 @@ import { acquireSessionLock } from '../../../src/lease/session-lock.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, sessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';
-import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 describe('working from a moment again', () => {
@@ -115,7 +115,7 @@ describe('working from a moment again', () => {
       expect.objectContaining({ id: undo, session: `${name}-first`, isUndone: false }),
     );
     // Another session of the same folder is open: its agent keeps its files.
-    const lock = await acquireSessionLock(suiteData(), sessionId(`${name}-second`), { what: 'a test' });
+    const lock = await acquireSessionLock(suiteClientFolder(), sessionId(`${name}-second`), { what: 'a test' });
     try {
       await writeFile(file, 'three\nshared\n');
       const told = /second is open in process \d+ \(a test\) and works on .*a\.ts/;

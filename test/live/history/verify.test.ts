@@ -32,7 +32,7 @@ describe('what was handed out to a model', () => {
   /** Another process with nothing but the database: other files, another filesystem, no mounts. */
   const reviewer = (): Promise<ContextClient> => open({ filesystemId: filesystemId(`fs-${randomUUID()}`), roots: [tmpdir()], cwd: '/' });
 
-  const byRoad = () => ({ address: { kind: 'unix', socketPath: road.socketPath } as const, dataDir: join(root, 'data'), track: false });
+  const byRoad = () => ({ address: road.address, dataDir: join(root, 'data'), track: false });
 
   const read = async (client: ContextClient, session: ContextSession, name: string, content: string) => {
     await writeFile(join(root, name), content);
@@ -120,6 +120,7 @@ describe('what was handed out to a model', () => {
     // Assembled with the database, handed out without it; what is left is the journal.
     await session.deliver(record, { delivered: 'library' });
     expect((await session.assemble({ deliver: 'library' })).record).toMatchObject({ sha256: hashText(text), basis: undefined });
+    await session.assemble({ deliver: 'library', renderer: 'messages' });
     const copy = join(root, 'copy');
     cpSync(join(root, 'data', 'journal'), join(copy, 'journal'), { recursive: true });
     for (const name of await readdir(join(copy, 'journal'))) if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sessionLockOwners } from '../../../src/lease/session-lock.js';
 import { sessionId } from '../../../src/objects/ids.js';
-import { type Agent, stdioAgent, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { type Agent, stdioAgent, suiteClientFolder, temporaryRoot } from '../../support/mcp-clients.js';
 import { until } from '../../support/until.js';
 
 /** More sessions than one connection keeps open while they rest. */
@@ -24,7 +24,7 @@ describe('sessions of one connection that rest', () => {
 
   test('are put away with their locks, and go on with the same sets when they are named again', async () => {
     const session = sessionId(`resting-${process.pid}`);
-    const locks = () => sessionLockOwners(suiteData(), session);
+    const locks = () => sessionLockOwners(suiteClientFolder(), session);
     const called = async (name: string, args: Readonly<Record<string, unknown>>, of: string = session): Promise<string> => {
       const { isError, text } = await agent.call(name, { ...args, session: of });
       expect({ isError, text }).toMatchObject({ isError: false });

@@ -80,7 +80,7 @@ test('any number of calls in one turn is replayed', async () => {
   for (let i = 0; i < count; i++) lines.calls(`c${i}`, 'TodoWrite', { n: i });
   for (let i = 0; i < count; i++) lines.answers(`c${i}`, `ok ${i}`);
   const report = await run(lines.says('done').text);
-  expect(report).toMatchObject({ turns: 1, steps: count + 2, recorded: { calls: count, results: count }, contexts: { count: 2 } });
+  expect(report).toMatchObject({ turns: 1, steps: 2 * count + 2, recorded: { calls: count, results: count }, contexts: { count: 2 } });
   expect(report.objects.toolcalls.created).toBe(count);
 });
 

@@ -26,8 +26,8 @@ test('a conversation that went back goes on in a fork, without what was undone',
   const [first, second] = report.sessions;
   expect(report.sessions).toHaveLength(2);
   expect(second).toMatchObject({ relation: 'branch', parent: first?.session, native_id: first?.native_id, contexts: 1 });
-  // Two turns of eight steps are shared; the prompt, the read and the answer are not. The fork itself is a step.
-  expect([first?.steps, second?.steps]).toEqual([11, 11]);
+  // Two turns of twelve steps are shared; the prompt, the read with its message and the answer are not. The fork itself is a step.
+  expect([first?.steps, second?.steps]).toEqual([12 + 4, 12 + 1 + 2]);
   expect(Math.max(...chatOf(report, first?.session))).toBeGreaterThan(6_000);
   expect(Math.max(...chatOf(report, second?.session))).toBeLessThan(6_000);
   // What it had read before it went back it has still; what it read afterwards is not of this conversation.

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/lab/report/replay-file.js';
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
+import { PAGE_STEPS } from '../../../src/store/step-page.js';
 import { countRequests } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
 import { config, longRecording, RecordingLines, replay, reviewedRecordings, suiteDatabase } from '../../support/replays.js';
@@ -50,7 +51,64 @@ describe('a replayed session', () => {
       { type: 'toolcall', tool: 'read', args: { path: '/p/a.ts' }, status: 'ok', content: 'one\ntwo\n' },
     ]);
     expect(sets.active).toEqual(sets.index);
-    expect(report.contexts.each.map(({ step }) => step)).toEqual([1, 2]);
+    expect(report.contexts.each.map(({ step }) => step)).toEqual([1, 3]);
+  });
+
+  test('keeps each answer that says nothing and only calls as a message of its own, with its own calls', async () => {
+    const lines = new RecordingLines().user('look').says('I shall.');
+    for (const n of [1, 2, 3]) lines.reads(`t${n}`, `/p/${n}.ts`, `${n}\n`);
+    // The answer to a call comes when the model has gone on.
+    lines.calls('late', 'Bash', { command: 'sleep 9' }).calls('soon', 'Bash', { command: 'true' });
+    const report = await run(lines.answers('soon', 'done').answers('late', 'woken').says('seen'));
+    const id = session(report);
+    const snapshot = await reviewer.snapshot();
+    const silent = (...calls: string[]) => ({ role: 'assistant', text: '', toolcall_refs: calls.map((call) => `${call}@${id}`) });
+    expect((await snapshot.get(`chat:${id}`))?.version).toMatchObject({
+      turns: [
+        {
+          turn: 1,
+          messages: [
+            { role: 'user', text: 'look' },
+            { role: 'assistant', text: 'I shall.' },
+            silent('t1'),
+            silent('t2'),
+            silent('t3'),
+            silent('late'),
+            silent('soon'),
+            { role: 'assistant', text: 'seen' },
+          ],
+        },
+      ],
+    });
+  });
+
+  test('goes over a session in which an earlier version left out the answers that say nothing', async () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 0, 5, 9, 0, second)).toISOString();
+    const line = (second: number, type: string, payload: object) => `${JSON.stringify({ timestamp: at(second), type, payload })}\n`;
+    const item = (second: number, payload: object) => line(second, 'response_item', payload);
+    const text = (type: string, said: string) => ({ content: [{ type, text: said }] });
+    // The model's thoughts before its call: a message without text.
+    const thought = (second: number) => item(second, { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] });
+    const [before, after] = [
+      [
+        line(1, 'session_meta', { id: 's-1', timestamp: at(1), cwd: '/p', originator: 'codex_cli_rs', cli_version: '0.50.0' }),
+        item(2, { type: 'message', role: 'user', ...text('input_text', 'look') }),
+      ].join(''),
+      [
+        item(4, { type: 'function_call', name: 'shell', arguments: '{"command":["true"]}', call_id: 'c1' }),
+        item(5, { type: 'function_call_output', call_id: 'c1', output: 'done' }),
+        item(6, { type: 'message', role: 'assistant', ...text('output_text', 'seen') }),
+      ].join(''),
+    ];
+    const dataDir = await mkdtemp(join(recordings.folder, 'data-'));
+    const into = `left-out-${process.pid}-${Date.now()}`;
+    const replayed = async (recorded: string) =>
+      replayFile(await recordings.write('a.jsonl', recorded), { ...suiteDatabase(), dataDir }, { config: config(), into });
+    const old = await replayed(before + after);
+    // Another one ends it, behind everything that was replayed.
+    const again = await replayed(before + thought(3) + after + thought(7));
+    expect(again.recorded.messages).toMatchObject({ assistant: 3 });
+    expect(again.digest).toBe(old.digest);
   });
 
   test('shows a file that was read whole once in its contexts, and as it was recorded twice', async () => {
@@ -86,7 +144,9 @@ describe('a replayed session', () => {
   test('asks the database for a file once, however often it comes', async () => {
     const [short, long] = [await countRequests(() => run(longRecording(6, 3))), await countRequests(() => run(longRecording(24, 3)))];
     expect(long.result.recorded.calls).toBeGreaterThan(3 * short.result.recorded.calls);
-    expect(long.requests['/_xtdb/db']).toBe(short.requests['/_xtdb/db']);
+    // Each page of steps is put together on a basis of its own.
+    const pages = ({ result }: typeof long) => Math.floor(result.steps / PAGE_STEPS);
+    expect((long.requests['/_xtdb/db'] ?? 0) - pages(long)).toBe((short.requests['/_xtdb/db'] ?? 0) - pages(short));
   });
 
   test('keeps the window of its configuration', async () => {
@@ -131,7 +191,7 @@ describe('a replayed session', () => {
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', `${line}\n`).says(`There is this:\n${line}`);
     const { uses } = await run(lines);
     expect(uses.quoted).toEqual({ active: 1, shown: 0, 'one-step': 0, absent: 0 });
-    expect(uses.each).toMatchObject([{ use: 'quoted', path: '/p/a.ts', standing: 'active', step: 2 }]);
+    expect(uses.each).toMatchObject([{ use: 'quoted', path: '/p/a.ts', standing: 'active', step: 3 }]);
   });
 
   test('records calls that failed or were never answered as failed ones that touch no file', async () => {

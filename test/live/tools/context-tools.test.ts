@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { openClient } from '../../support/context.js';
 import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
 import { historyOf } from '../../support/object-history.js';
+import { until } from '../../support/until.js';
 
 let root: string;
 let remove: () => Promise<void>;
@@ -38,11 +39,15 @@ async function listed(title: 'active' | 'known'): Promise<readonly string[]> {
 
 const idIn = ({ text }: Answer): string => /id=(\S+?)[ \]]/.exec(text)?.[1] ?? '';
 
-/** The transactions that wrote the versions of an object, oldest first. */
+/** The transactions that wrote the versions of an object that is in the database or on its way there, oldest first. */
 async function transactionsOf(id: string): Promise<readonly number[]> {
   const client = await openClient(root);
   try {
-    return (await historyOf(await client.store.now(), id)).map(({ txId }) => txId);
+    const history = await until(
+      async () => historyOf(await client.store.latest(), id),
+      (found) => found.length > 0,
+    );
+    return history.map(({ txId }) => txId);
   } finally {
     await client.close();
   }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { BundleError } from '../../../src/bundle/bundle-error.js';
@@ -18,6 +18,8 @@ import { openTestClient } from '../../support/xtdb.js';
 
 /** A folder of recordings, as for `npm run replay:corpus`; without one the small recordings of this repository are taken. */
 const corpus = process.env.PALIMPSEST_CORPUS ?? '';
+/** A file that gets a line of figures for each session. */
+const figures = process.env.PALIMPSEST_CORPUS_FIGURES;
 
 async function recordings(): Promise<readonly (readonly [name: string, paths: readonly string[]])[]> {
   if (corpus !== '') return (await findCorpus(corpus)).files.map(({ name, path }) => [name, [path]] as const);
@@ -85,8 +87,8 @@ test.each(cases)('%s: every replayed session verifies in the database that it go
     for (const { session } of report.sessions) {
       const write = async (store: ObjectStore, name: string) => {
         const file = join(files.root, `${format.replaceAll(/[^\w.-]/g, '_')}-${session.replaceAll(/[^\w.-]/g, '_')}-${name}`);
-        await exportBundle(await Timeline.open(store), { session: session as SessionId, file });
-        return { file, bytes: await readFile(file) };
+        const { manifest } = await exportBundle(await Timeline.open(store), { session: session as SessionId, file });
+        return { file, bytes: await readFile(file), manifest };
       };
       const origin = await verifySession(here, session);
       expect([session, origin.ok, origin.contexts.unequal]).toEqual([session, true, []]);
@@ -103,6 +105,20 @@ test.each(cases)('%s: every replayed session verifies in the database that it go
       expect(verified.contexts.total).toBe(origin.contexts.total);
       contexts += verified.contexts.equal;
       expect((await write(there, 'back')).bytes.equals(bundle.bytes)).toBe(true);
+      const { documents, texts, transactions, objects, parts, bytes } = bundle.manifest;
+      const row = {
+        format,
+        contexts: verified.contexts.equal,
+        steps: parts.step,
+        files: objects.file,
+        documents,
+        texts,
+        transactions,
+        bytes,
+        packed: bundle.bytes.length,
+      };
+      if (figures !== undefined)
+        await appendFile(figures, `${JSON.stringify({ ...row, database: targets.findIndex(({ store }) => store === there) })}\n`);
     }
   }
   if (corpus === '') expect(contexts).toBeGreaterThan(0);

@@ -38,7 +38,7 @@ describe('a replay', () => {
       // An agent would have been refused by now.
       await Promise.race([replayed, delay(11_000)]);
       await road.open();
-      expect((await replayed).sessions).toMatchObject([{ session: into, steps: 12 }]);
+      expect((await replayed).sessions).toMatchObject([{ session: into, steps: 18 }]);
     } finally {
       await road.close();
     }

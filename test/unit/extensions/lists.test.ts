@@ -270,6 +270,29 @@ describe('what a provider reported of a call', () => {
     expect(piList('s', list, {}).list.messages.map(({ usage }) => usage)).toEqual([reported, undefined, undefined]);
   });
 
+  test('blocks of thinking that were left out are counted where pi tells of them', () => {
+    const dropped = (...transformations: readonly unknown[]) => ({ type: 'anthropic_input_transformations', details: { transformations } });
+    const gone = { type: 'thinking_dropped', path: 'messages.1.content.0', reason: 'prefix_binding_mismatch' };
+    const said = (...diagnostics: NonNullable<PiMessage['diagnostics']>): PiMessage => ({
+      role: 'assistant',
+      content: [],
+      usage: { input: 3 },
+      diagnostics,
+    });
+    const list = [
+      said(dropped(gone, { type: 'other' }, gone, null)),
+      said({ type: 'retry' }),
+      said({ type: 'anthropic_input_transformations' }),
+      said(),
+    ];
+    expect(piList('s', list, {}).list.messages.map(({ usage }) => usage)).toEqual([
+      { input: 3, thinking_dropped: 2 },
+      { input: 3 },
+      { input: 3 },
+      { input: 3 },
+    ]);
+  });
+
   test('goes with the message of OpenCode that the call gave', () => {
     const tokens = { input: 3, output: 40, reasoning: 0, cache: { read: 1_200, write: 300 } };
     const info = { id: 'm', sessionID: 's', role: 'assistant', tokens } as const;

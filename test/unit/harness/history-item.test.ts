@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { argsOf, historyOf } from '../../../src/harness/history-item.js';
+import { argsOf, historyOf, tailStart } from '../../../src/harness/history-item.js';
 import { messageSchema } from '../../../src/harness/message-schema.js';
 
 const CALL = { kind: 'call', tool: 'read', args: { path: 'a.ts' }, status: 'ok', files: [] };
@@ -102,6 +102,10 @@ describe('a history taken apart', () => {
     const itemOf = (usage: unknown) => historyOf([messageSchema.parse({ role: 'assistant', content: 'said', usage })]).items[0];
     const bare = { kind: 'message', index: 0, role: 'assistant', text: 'said' };
     expect(itemOf({ input: 3, cache_read: 70 })).toEqual({ ...bare, usage: { input: 3, cacheRead: 70 } });
+    const missed = { input: 3, cache_miss: { reason: 'tools_changed', tokens: 9 }, thinking_dropped: 2 };
+    expect(itemOf(missed)).toEqual({ ...bare, usage: { input: 3, cacheMiss: { reason: 'tools_changed', tokens: 9 }, thinkingDropped: 2 } });
+    expect(itemOf({ cache_miss: null })).toEqual(bare);
+    expect(() => itemOf({ cache_miss: { type: 'tools_changed' } })).toThrow(/reason/);
     expect(itemOf({ input: 3, total: 99 })).toEqual({ ...bare, usage: { input: 3 } });
     for (const other of [{ input_tokens: 5, output_tokens: 2 }, {}, null]) expect(itemOf(other)).toEqual(bare);
     expect(() => itemOf({ input: -1 })).toThrow(/usage/);
@@ -133,6 +137,47 @@ describe('a history taken apart', () => {
     ];
     for (const message of kept) expect(messageSchema.safeParse(message).error).toBeUndefined();
     expect([...historyOf(kept.map((message) => messageSchema.parse(message))).items]).toHaveLength(4);
+  });
+
+  describe('where the running turn begins', () => {
+    const says = (content: string) => ({ role: 'user', content });
+    const answers = (content: string) => ({ role: 'assistant', content });
+    const asks = (...ids: readonly string[]) => ({ role: 'assistant', content: null, tool_calls: ids.map((id) => ({ id, name: 'ls' })) });
+    const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'x' });
+    const STOPPED = [says('look'), asks('c1', 'c2'), result('c1'), says('no, otherwise')];
+
+    test.each<[string, number | undefined, readonly object[]]>([
+      ['at the last message of the user', 3, [says('look'), asks('c1'), result('c1'), says('and now?')]],
+      ['before a call whose result may still come', 0, STOPPED],
+      ['there also once the model spoke behind what was said meanwhile', 0, [...STOPPED, answers('so'), asks('c3'), result('c3')]],
+      ['at the next message behind a call that was stopped', 6, [...STOPPED, asks('c3'), result('c3'), says('and now?')]],
+      ['before a call whose result comes late', 0, [...STOPPED, answers('so'), says('and now?'), result('c2')]],
+      ['at a message behind such a result', 7, [...STOPPED, answers('so'), says('and now?'), result('c2'), says('more')]],
+      ['at a message between two calls that have one id', 5, [...STOPPED, answers('so'), says('and now?'), asks('c2'), result('c2')]],
+      [
+        'before calls without ids',
+        0,
+        [says('look'), { role: 'assistant', tool_calls: [{ name: 'ls' }] }, says('wait'), { role: 'tool', content: 'x' }],
+      ],
+      [
+        'before a call whose result a message of the user brings',
+        0,
+        [
+          says('look'),
+          asks('c1', 'c2'),
+          {
+            role: 'user',
+            content: [
+              { type: 'tool_result', tool_use_id: 'c1', content: 'x' },
+              { type: 'text', text: 'and?' },
+            ],
+          },
+        ],
+      ],
+      ['nowhere without a message of the user', undefined, [answers('so')]],
+    ])('%s', (_, from, messages) => {
+      expect(tailStart(messages.map((message) => messageSchema.parse(message)))).toBe(from);
+    });
   });
 
   test('arguments are a map, whatever the model wrote', () => {

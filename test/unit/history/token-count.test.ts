@@ -1,7 +1,36 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { countTokens } from '../../../src/history/ask/token-count.js';
+import { hashText } from '../../../src/objects/hashes.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
+
+/** Pieces of the texts that are counted in earnest, and of what is hard for a vocabulary. */
+const PIECES = [
+  'const ',
+  'return',
+  '\n\t',
+  '\n',
+  ');\n',
+  '    ',
+  '0123',
+  '{}();',
+  "don't",
+  'WORDwordWord',
+  'é',
+  'e\u0301',
+  'ß',
+  '漢字',
+  'かな',
+  'עב',
+  '👩‍👩‍👧',
+  '\u0000',
+  '\r\n',
+  '/',
+  '…',
+  '\u00a0',
+  '\ufeff',
+];
 
 describe('token counts', () => {
   test.each(['', 'hello world', 'const x = 1;\n\treturn x;', '日本語のテキスト', '👩‍👩‍👧‍👦 family', 'a  b\r\n\r\n c'])(
@@ -16,6 +45,27 @@ describe('token counts', () => {
     const exact = encode(text).length;
     expect(countTokens(text)).toBe(exact);
     expect(countTokens(text)).toBe(exact);
+  });
+
+  test('any text counts as the vocabulary does', () => {
+    const texts = fc.array(
+      fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ maxLength: 12 })),
+    );
+    fc.assert(
+      fc.property(
+        texts.map((pieces) => pieces.join('')),
+        (text) => {
+          expect(countTokens(text)).toBe(encode(text, { disallowedSpecial: new Set() }).length);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('the hash of a text that was counted is a text of its own', () => {
+    const text = 'what a command says\n'.repeat(40);
+    expect(countTokens(text)).toBe(encode(text).length);
+    expect(countTokens(hashText(text))).toBe(encode(hashText(text)).length);
   });
 
   test('names of special tokens are text', () => {

@@ -32,6 +32,7 @@ describe('findings', () => {
     users: 1,
     answers: true,
     ingesterFailed: false,
+    ingesterError: null,
     storeFailed: false,
     sharedLog: 'postgresql://db.example/palimpsest',
     log: { name: 'l', reachable: true, submitted: 5_000, completed: 5_000 },
@@ -47,6 +48,11 @@ describe('findings', () => {
     expect(await codesOf({})).toEqual([]);
     expect(await codesOf({ ingesterFailed: true })).toEqual(['ingester-failed']);
     expect(await codesOf({ ingesterFailed: true }, { lacksDocuments: true })).toEqual(['documents-missing']);
+    expect(await codesOf({ ingesterFailed: true, ingesterError: 'documents-missing: 3' })).toEqual(['documents-missing']);
+    expect(await codesOf({ ingesterFailed: true, ingesterError: 'store: IO error' })).toEqual(['store-failed']);
+    const ended = { code: 0, signal: null, at: '2026-11-22T00:00:00.000Z', reason: 'documents-missing: 3' };
+    expect(await codesOf({ phase: 'restarting', answers: false, frontExit: ended })).toEqual(['documents-missing']);
+    expect(await codesOf({ frontExit: ended })).toEqual([]);
     expect(await codesOf({ storeFailed: true, isDiskFull: true })).toEqual(['disk-full', 'store-failed']);
     expect(await codesOf({ log: { ...running.log, reachable: false } })).toEqual(['log-unreachable']);
     expect(await codesOf({ log: { ...running.log, completed: 3_999 } })).toEqual(['log-behind']);
@@ -65,6 +71,17 @@ describe('findings', () => {
       expect(found).toMatchObject([{ code, detail: failure.message, weight: 'repair', next: FINDINGS[code].next }]);
     },
   );
+
+  test('a start of the own node that failed counts only where that node is the one in use', async () => {
+    const failure = { code: 'no-java', message: 'there is none' };
+    const looked = {
+      ...(await inspectDataFolder(dataDir)),
+      node: { dataDir, running: false, isDiskFull: true, leastRoom: 0, failure },
+    } as const;
+    expect(findingsOf(looked, 0).map(({ code }) => code)).toEqual(['disk-full', 'no-java']);
+    const address = { kind: 'url', origin: 'http://node.example' } as const;
+    expect(findingsOf(looked, 0, [{ address, health: 'ready', why: 'ready', status: undefined }])).toEqual([]);
+  });
 
   test('a failure that this version does not know is a start that failed', async () => {
     const self = await identifySelf();

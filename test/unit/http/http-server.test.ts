@@ -95,6 +95,22 @@ describe('requests to the HTTP server (decision H6)', () => {
     expect(refusal({ headers: { ...good, origin: 'http://localhost:6274' } }, TOKEN)).toBeUndefined();
   });
 
+  test.each([
+    ['POST', undefined, 403],
+    ['POST', 'text/plain', 403],
+    ['POST', 'application/x-www-form-urlencoded; charset=utf-8', 403],
+    ['POST', 'application/json', undefined],
+    ['GET', undefined, undefined],
+  ])("may be no %s of another server's page that its browser does not ask about first: %s", (method, type, status) => {
+    const from = (origin: string | undefined) => {
+      const headers = { ...good, ...(origin === undefined ? {} : { origin }), ...(type === undefined ? {} : { 'content-type': type }) };
+      return refusal({ method, headers }, undefined)?.status;
+    };
+    expect(from('http://localhost:3000')).toBe(status);
+    expect(from(`http://${good.host}`)).toBeUndefined();
+    expect(from(undefined)).toBeUndefined();
+  });
+
   test.each([[undefined], ['Bearer wrong'], [`Basic ${TOKEN}`], [TOKEN], [`Bearer ${TOKEN}x`], ['Bearer ']])(
     'need the token: %s',
     (authorization) => {

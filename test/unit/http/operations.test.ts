@@ -43,7 +43,7 @@ describe('the OpenAPI document', () => {
     const open = objects.filter(([, { additionalProperties }]) => additionalProperties !== false);
     expect(objects.length - open.length).toBeGreaterThan(10);
     const places = open.map(([place]) => place.replace(/\/(properties|items|anyOf)(?=\/|$)/g, '').replace(/\/\d+/g, ''));
-    const message = ['', '/content', '/tool_calls', '/tool_calls/function', '/usage'];
+    const message = ['', '/content', '/tool_calls', '/tool_calls/function', '/usage', '/usage/cache_miss'];
     const wires = ['Messages', 'Context'].flatMap((name) => message.map((member) => `${name}/messages${member}`));
     const amplifier = ['AmplifierList', 'AmplifierMessages'].flatMap((name) =>
       message.slice(0, 4).map((member) => `${name}/messages/message${member}`),

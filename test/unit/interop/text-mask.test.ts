@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MASK } from '../../../src/interop/masking.js';
@@ -61,6 +62,26 @@ describe('what is to be hidden', () => {
     expect(JSON.stringify(made)).not.toMatch(/horse|4711|dXNl/);
     expect(new TextMask({ texts: ['"a":"b","c"'], patterns: [] }).maskedValue({ a: 'b', c: 1 })).toEqual({ [MASK]: MASK });
     expect(mask.masked('Basic knowledge of sk-learn')).toBe('Basic knowledge of sk-learn');
+  });
+
+  test('an item that is hidden as a whole is hidden where its text stands by itself, however short, with its hashes and its base64', () => {
+    const short = new TextMask({ texts: ['PIN4711'], words: ['k9-7', 'no'], patterns: [] });
+    expect(short.masked('no')).toBe(MASK);
+    expect(short.masked(' no\n')).toBe(MASK);
+    expect(short.masked('say no to xk9-7, k9-77 and k9-7.')).toBe(`say no to xk9-7, k9-77 and ${MASK}.`);
+    const basic = Buffer.from('PIN4711').toString('base64');
+    expect(short.masked(`x ${basic} ${Buffer.from('k9-7').toString('base64')} y`)).toBe(`x ${MASK}== ${MASK} y`);
+    for (const text of ['PIN4711', 'no', 'k9-7\n']) expect(short.masked(`it is ${hash('sha256', text)}`)).toBe(`it is ${MASK}`);
+  });
+
+  test('of what was cut off half is enough, also of passwords in addresses', () => {
+    const short = new TextMask({ texts: ['PIN4711'], patterns: [] });
+    expect(short.masked('PIN4…')).toBe(MASK);
+    expect(short.masked('omitted ...]\n4711 and so on')).toBe(`omitted ...]\n${MASK} and so on`);
+    expect(short.masked('a PIN\n')).toBe('a PIN\n');
+    expect(short.masked('clone https://me:hunter-se…')).toBe(`clone https://me:${MASK}…`);
+    expect(short.masked('clone https://me:hunter-se')).toBe(`clone https://me:${MASK}`);
+    for (const text of ['http://localhost:8080', 'http://localhost:8080/x', 'see http://a.b/c:d']) expect(short.masked(text)).toBe(text);
   });
 
   test('nothing else changes, and what is masked stays as it is', () => {

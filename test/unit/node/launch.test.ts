@@ -1,5 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { frontArguments, type LaunchPlan, parseLaunchPlan, parseReadyLine, parseStartingLine } from '../../../src/node/launch.js';
+import {
+  frontArguments,
+  type LaunchPlan,
+  parseFailedLine,
+  parseLaunchPlan,
+  parseReadyLine,
+  parseStartingLine,
+} from '../../../src/node/launch.js';
 import { parseStatus } from '../../../src/node/node-status.js';
 
 const plan: LaunchPlan = {
@@ -73,13 +80,19 @@ describe('what the node says', () => {
     expect(parseStartingLine('{"starting":true,"indexed":5,"of":10}')).toEqual({ indexed: 5, of: 10 });
     expect(parseStartingLine('{"starting":true,"indexed":-1,"of":10}')).toBeUndefined();
     expect(parseStartingLine(line)).toBeUndefined();
+    expect(parseFailedLine('{"failed":true,"reason":"store: no room"}')).toBe('store: no room');
+    expect(parseFailedLine(line)).toBeUndefined();
   });
 
   test('a dead indexer is seen in the status, and HTML is no status', () => {
     expect(parseStatus('{"version":"1.24.3","ingesterFailed?":true}')).toEqual({
       version: '1.24.3',
       ingesterFailed: true,
+      ingesterError: null,
       storeFailed: false,
+    });
+    expect(parseStatus('{"ingesterFailed?":true,"ingesterError":"log-ended: it ends"}')).toMatchObject({
+      ingesterError: 'log-ended: it ends',
     });
     const stored = { ingesterFailed: false, storeFailed: true };
     expect(parseStatus('{"version":"1.24.3","ingesterFailed?":false,"storeFailed?":true}')).toMatchObject(stored);

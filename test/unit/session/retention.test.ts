@@ -16,16 +16,16 @@ const candidate = (id: string, more: Partial<RetentionCandidate> = {}): Retentio
 const ids = (candidates: readonly RetentionCandidate[], request = 60_000): readonly string[] => retained(candidates, request);
 
 describe('retention by use', () => {
-  test('a text stays for 24 calls after it was shown, for twelve after it was used; searches and edits for less', () => {
-    expect(ids([candidate('a', { shown: 24 }), candidate('b', { shown: 25 })])).toEqual(['a']);
-    expect(ids([candidate('a', { shown: 90, used: 12 }), candidate('b', { shown: 90, used: 13 })])).toEqual(['a']);
-    expect(ids([candidate('a', { kind: 'search', shown: 9 }), candidate('b', { kind: 'edit', shown: 10 })])).toEqual(['a']);
+  test('a text stays for 22 calls after it was shown, for eleven after it was used; searches and edits for less', () => {
+    expect(ids([candidate('a', { shown: 22 }), candidate('b', { shown: 23 })])).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 90, used: 11 }), candidate('b', { shown: 90, used: 12 })])).toEqual(['a']);
+    expect(ids([candidate('a', { kind: 'search', shown: 8 }), candidate('b', { kind: 'edit', shown: 9 })])).toEqual(['a']);
   });
 
   test('for longer in a small request and for less in a large one; large texts longer than small ones', () => {
-    expect(ids([candidate('a', { shown: 72 }), candidate('b', { shown: 73 })], 1_000)).toEqual(['a']);
-    expect(ids([candidate('a', { shown: 12 }), candidate('b', { shown: 13 })], 120_000)).toEqual(['a']);
-    expect(ids([candidate('a', { shown: 33, chars: 10_000 }), candidate('b', { shown: 33 })])).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 66 }), candidate('b', { shown: 67 })], 1_000)).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 11 }), candidate('b', { shown: 12 })], 120_000)).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 31, chars: 10_000 }), candidate('b', { shown: 31 })])).toEqual(['a']);
   });
 
   test('what a later text shows again goes; what is held stays, whatever it costs', () => {

@@ -117,6 +117,8 @@ describe('statuses and error maps become codes', () => {
     [500, '{:type "exception", :class "java.lang.AssertionError"}', 'server-error'],
     [500, errorMap('x', 'ingester-error', 'Ingester failed'), 'ingester-failed'],
     [502, '<html>bad gateway</html>', 'server-error'],
+    [500, '{:type "exception", :class "java.sql.SQLTransientConnectionException"}', 'unreachable'],
+    [500, '{:type "exception", :class "org.postgresql.util.PSQLException"}', 'unreachable'],
     [302, '', 'bad-response'],
     [404, '', 'bad-response'],
   ])('%d %s', async (status, body, code) => {
@@ -216,6 +218,20 @@ describe('connections', () => {
     expect(await http.send(GET)).toEqual(kwMap({ a: 1 }));
     expect(requests).toBe(2);
   });
+
+  test.each(['Content-Length: 100\r\n\r\n{:a 1}', 'Transfer-Encoding: chunked\r\n\r\n6\r\n{:a 1}\r\n'])(
+    'an answer whose connection ends in its middle is asked for once more: %j',
+    async (rest) => {
+      let requests = 0;
+      const { http } = await serve((request, response) => {
+        requests += 1;
+        if (requests === 1) cutOff(`HTTP/1.1 200 OK\r\nContent-Type: application/edn\r\n${rest}`)(request, response);
+        else answer(200, '{:a 1}')(request, response as never);
+      });
+      expect(await http.send(GET)).toEqual(kwMap({ a: 1 }));
+      expect(requests).toBe(2);
+    },
+  );
 
   test('a node without room is asked again, for a read within its limit', async () => {
     let requests = 0;
@@ -330,6 +346,12 @@ describe('a submission is sent once and its failures tell what is known', () => 
     ['the connection broke', (request: IncomingMessage) => void request.socket.destroy(), 'unreachable', true],
     ['no answer in time', () => undefined, 'timeout', true],
     ['a receipt that is cut off', answer(202, '{:xtdb.api/tx-id 1'), 'bad-response', true],
+    [
+      'a database of the node that is away',
+      answer(500, '{:type "exception", :class "org.postgresql.util.PSQLException"}'),
+      'unreachable',
+      true,
+    ],
     ['a server error', answer(500, '{:type "exception", :class "java.io.IOException"}'), 'server-error', true],
     ['a bad operation', answer(400, '{:xtdb.error/error-type :illegal-argument}'), 'bad-request', false],
     ['a read-only node', answer(403, 'forbidden: read-only HTTP node'), 'forbidden', false],

@@ -107,8 +107,9 @@
   "Says once that the indexer or the store takes no more writes: whoever supervises this process starts it again when there is room. With `end?` the process
   ends."
   [{:keys [node store-failed]} end? stop]
-  (watch! "front-writes" #(when (or (realized? store-failed) (starting/ingester-failed? (xt/status node)))
-                            (ready/say-failed!)
+  (watch! "front-writes" #(when-let [reason (or (starting/ingester-error node (xt/status node))
+                                                (when (realized? store-failed) "store: a write was refused"))]
+                            (ready/say-failed! reason)
                             (when end? (deliver stop :failed))
                             true)))
 

@@ -36,7 +36,7 @@
   (flush))
 
 (defn say-failed!
-  "Prints that the node takes no more writes."
-  []
-  (println (json-text (array-map :failed true)))
+  "Prints that the node takes no more writes, and why."
+  [reason]
+  (println (json-text (array-map :failed true, :reason reason)))
   (flush))

@@ -4,7 +4,8 @@ import type { SessionWrite } from '../../../../src/client/delivery/session-write
 import { decodeWrite, encodeWrite } from '../../../../src/client/delivery/write-record.js';
 import { decodePayload, encodePayload } from '../../../../src/journal/payload.js';
 import type { Json } from '../../../../src/objects/canonical-json.js';
-import { sessionId } from '../../../../src/objects/ids.js';
+import { hashText } from '../../../../src/objects/hashes.js';
+import { canonicalPath, filesystemId, sessionId } from '../../../../src/objects/ids.js';
 import { EMPTY_SETS } from '../../../../src/objects/sets.js';
 import { chatVersion, sessionVersion, systemPromptVersion } from '../../../../src/objects/versions.js';
 import { planMessage } from '../../../../src/session/plan-step.js';
@@ -26,6 +27,20 @@ type Record1 = { heads: { head: Record<string, unknown>; texts?: { text?: string
 describe('the record of a write', () => {
   test('gives an equal write back, a prompt of several chunks included', () => {
     expect(decodeWrite(decodePayload(bytesOf(encodeWrite(write))))).toEqual(write);
+  });
+
+  test('gives back what a context showed of files, large ones in their chunks', () => {
+    const source = { type: 'filesystem', filesystemId: filesystemId('fs'), path: canonicalPath('/a') } as const;
+    const large = { kind: 'large-text', fileHash: hashText('ab'), size: 2, mtimeMs: 1, content: 'ab', length: 2 } as const;
+    const shown = [
+      { file: { kind: 'read', source, reading: { kind: 'missing' } }, at: 3 },
+      { file: { kind: 'read', source, reading: { ...large, chunks: () => ['a', 'b'] } }, at: 4 },
+    ] as const;
+    const [gone, whole] = decodeWrite(decodePayload(bytesOf(encodeWrite({ ...write, shown })))).shown ?? [];
+    expect(gone).toEqual(shown[0]);
+    expect(whole).toMatchObject({ at: 4, file: { reading: large } });
+    const read = whole?.file as (typeof shown)[1]['file'];
+    expect([...read.reading.chunks()]).toEqual(['a', 'b']);
   });
 
   test('holds nothing of the chat that its steps hold', () => {

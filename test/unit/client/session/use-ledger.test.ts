@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { type LedgerCall, UseLedger } from '../../../../src/client/session/use-ledger.js';
 import { type ObjectId, objectId, sessionId } from '../../../../src/objects/ids.js';
 import { applyStep, emptySession, type SessionState } from '../../../../src/session/session-state.js';
@@ -119,5 +120,46 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(['file', 'edit']);
     session.rest(1);
     expect(session.active()).toEqual([]);
+  });
+
+  test('what could not be recorded leaves no trace, whatever it said and showed', async () => {
+    const texts = fc.constantFrom('one', 'two', 'three', 'four').map(text);
+    const made = fc.record({
+      content: texts,
+      says: fc.option(texts, { nil: undefined }),
+      args: fc.option(texts, { nil: {} }),
+      file: fc.option(fc.constantFrom('f', 'g'), { nil: undefined }),
+      whole: fc.boolean(),
+      tool: fc.constantFrom('bash', 'read', 'write'),
+      dismissed: fc.boolean(),
+      isRefused: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(made, { minLength: 5, maxLength: 40 }), async (calls) => {
+        const [session, other] = [new Session(), new Session()];
+        for (const [at, { says = '', file, whole, dismissed, isRefused, ...one }] of calls.entries()) {
+          const files = file === undefined ? [] : [{ id: objectId(file), text: one.content, whole }];
+          const known = session.state.sets.index.slice(-1);
+          const report = call(`call_${at}`, one.content, { ...one, files, ...(dismissed ? { dismissed: known } : { held: [] }) });
+          if (isRefused) {
+            const refused = session.uses.during(
+              (uses) => {
+                uses.spoke(says);
+                uses.called(report);
+              },
+              async () => {
+                session.uses.turnover(session.state);
+                throw new Error('full');
+              },
+            );
+            await expect(refused).rejects.toThrow('full');
+            continue;
+          }
+          session.take(report, says);
+          other.take(report, says);
+          expect(session.state.sets).toEqual(other.state.sets);
+        }
+      }),
+    );
   });
 });

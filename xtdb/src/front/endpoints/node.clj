@@ -15,7 +15,7 @@
   [{:keys [node store-failed]}]
   (let [status (xt/status node)]
     (cond-> status
-      (starting/ingester-failed? status) (assoc :ingester-failed? true)
+      (starting/ingester-failed? status) (assoc :ingester-failed? true, :front/ingester-error (starting/ingester-error node status))
       (:front/log status) (assoc-in [:front/log :completed] (::xt/tx-id (xt/latest-completed-tx node)))
       (realized? store-failed) (assoc :front/store-failed? true))))
 

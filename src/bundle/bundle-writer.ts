@@ -1,0 +1,72 @@
+import type { SessionId } from '../objects/ids.js';
+import { toTransactionPart } from '../store/import-parts.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { TxOp } from '../xtdb/transactions.js';
+import { BundleError } from './bundle-error.js';
+import type { HeldVersions } from './find-conflicts.js';
+import type { StagedBlock } from './staged-import.js';
+
+/** What is known of an import holds from the beginning of time. */
+const ALWAYS = new Date(0);
+
+/** Writes the transactions of one bundle, each as one of this database, in their order. */
+export class BundleWriter {
+  readonly #store: ObjectStore;
+  readonly #session: SessionId;
+  readonly #held: HeldVersions;
+  /** This database's transaction of each of the bundle's. */
+  readonly #here: number[];
+  /** What this import has put: nobody else may have put it meanwhile, except versions of files, which are everybody's. */
+  readonly #put = new Set<string>();
+
+  constructor(store: ObjectStore, session: SessionId, { held, here }: { readonly held: HeldVersions; readonly here: readonly number[] }) {
+    this.#store = store;
+    this.#session = session;
+    this.#held = held;
+    this.#here = [...here];
+  }
+
+  async write({ transaction, documents }: StagedBlock): Promise<void> {
+    const { number, tx, time, puts } = transaction;
+    if (number <= this.#here.length) return;
+    const placed = documents.flatMap((document, i): readonly TxOp[] => {
+      const put = puts[i];
+      if (put === undefined || this.#held.isThere(put)) return [];
+      const isFree = put.type === 'file' || this.#held.isKnown(put.id) || this.#put.has(put.id);
+      this.#put.add(put.id);
+      const guard = isFree ? [] : [this.#store.guardOp(put.id, null)];
+      return [...guard, { op: 'put', doc: this.#based(document), validTime: new Date(put.validTime) }];
+    });
+    const origin = { tx, time: Date.parse(time), puts: puts.map(({ id, validTime }) => [id, validTime] as [string, number]) };
+    const said = toTransactionPart(this.#session, number, origin);
+    this.#here.push(await this.#commit(said, [...placed, { op: 'put', doc: said, validTime: ALWAYS }]));
+  }
+
+  /** Commits what a part says has been written; a commit whose answer was lost is looked up. */
+  async #commit(said: StoredDocument, ops: readonly TxOp[]): Promise<number> {
+    const id = said['xt/id'];
+    const guard = this.#store.guardOp(id, null);
+    const { txId } = await this.#store.writes.write('.import', async (attempt) => {
+      const there = attempt > 1 ? (await (await this.#store.latest()).documents.newest([id])).get(id) : undefined;
+      const isWritten = there !== undefined && there.text === said.text;
+      if (there !== undefined && !isWritten)
+        throw new BundleError('conflict', `somebody else imports session ${this.#session} at the same time, from another bundle`);
+      return { ops: isWritten ? [] : [guard, ...ops], result: undefined };
+    });
+    if (txId !== undefined) return txId;
+    const [place] = await (await this.#store.latest()).documents.places([id]);
+    return place?.txId ?? 0;
+  }
+
+  /** A context's basis as this database has it. */
+  #based(document: StoredDocument): StoredDocument {
+    if (document.type !== 'assembly') return document;
+    const body = document.body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };
+    if (body.basis === null) return document;
+    const { txId: number } = body.basis;
+    const txId = number === 0 ? Math.max(0, (this.#here[0] ?? 1) - 1) : this.#here[number - 1];
+    if (txId === undefined) throw new Error('BUG: a basis that is not written yet');
+    return { ...document, body: { ...body, basis: { ...body.basis, txId } } };
+  }
+}

@@ -1,0 +1,112 @@
+import type { Json } from '../objects/canonical-json.js';
+import { type ContextRecord, contextRecord, type RecordKind } from '../objects/context-record.js';
+import { hashText } from '../objects/hashes.js';
+import { toRecordPart } from '../store/context-records.js';
+import { defined } from '../values/defined.js';
+import { messageOf } from '../values/thrown.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { BundleError } from './bundle-error.js';
+import type { MaskedDocument, MaskedDocuments, MaskedText } from './masked-documents.js';
+import type { MaskedNames } from './masked-names.js';
+
+/** Members of each kind that hold one of our own words. */
+const OWN_WORDS: Readonly<Partial<Record<RecordKind, readonly string[]>>> = {
+  missing: ['severity', 'status'],
+  memory: ['item', 'sensitivity'],
+  tombstone: ['by'],
+  note: ['note'],
+  approval: ['state'],
+  review: ['verdict'],
+};
+
+/** Members that hold what anybody likes. */
+const FREE: ReadonlySet<string> = new Set(['extra', 'data', 'content', 'provenance', 'state', 'body', 'args']);
+
+/** Members that say how long or large something is. */
+const SIZE = /(?:chars|bytes|tokens|length|size|actual)$|^(?:before|after)$/i;
+/** Sizes are told in steps of this many: the exact one would tell how long what is hidden is. */
+const SIZE_STEP = 100;
+
+const DIGEST = /^[0-9a-f]{64}$/;
+
+/** Hides texts in what was recorded beside a session. Texts that records name, and the objects and contexts that they are about, are those that are written. */
+export class MaskedRecords {
+  readonly #names: MaskedNames;
+  readonly #documents: MaskedDocuments;
+
+  constructor(names: MaskedNames, documents: MaskedDocuments) {
+    this.#names = names;
+    this.#documents = documents;
+  }
+
+  /**
+   * A record as it is written; undefined for a piece of what another program wrote, which has to be that, byte for byte, or nothing.
+   * @throws {BundleError} `redacted` – it would not be a record any more
+   */
+  async masked(part: StoredDocument): Promise<MaskedDocument | undefined> {
+    const record = contextRecord(JSON.parse(String(part.text)));
+    if (record.kind === 'import') return undefined;
+    const texts: MaskedText[] = [];
+    for (const hash of record.texts ?? []) {
+      const text = await this.#documents.text(hash);
+      if (text === undefined) throw new BundleError('malformed', `a text of ${JSON.stringify(part['xt/id'])} is not in the database`);
+      const left = this.#names.text(text);
+      texts.push({ hash: hashText(left), isMessage: false, text: left });
+      this.#documents.tell(hash, hashText(left));
+    }
+    const { sources } = record;
+    const made = {
+      ...record,
+      ...defined({
+        texts: record.texts && texts.map(({ hash }) => hash),
+        sources: sources?.map(({ id, objectHash }) => ({
+          id: this.#named(id) ?? this.#names.text(id),
+          objectHash: this.#documents.hash(objectHash),
+        })),
+      }),
+      body: this.#body(record),
+    };
+    try {
+      return { document: toRecordPart(contextRecord(made)), texts };
+    } catch (cause) {
+      throw new BundleError('redacted', `a record of kind ${record.kind} at step ${record.seq} cannot be redacted: ${messageOf(cause)}`, {
+        cause,
+      });
+    }
+  }
+
+  #body({ kind, body }: ContextRecord): Json {
+    const own = OWN_WORDS[kind] ?? [];
+    return Object.fromEntries(
+      Object.entries(body as { readonly [name: string]: Json }).map(([name, value]) => [
+        name,
+        own.includes(name) ? value : this.#member(name, value),
+      ]),
+    );
+  }
+
+  /** What a member holds: one of ours as it is made, what is anybody's with its names and numbers masked, too. */
+  #member(name: string, value: Json): Json {
+    if (FREE.has(name)) return this.#names.value(this.#free(name, value));
+    if (typeof value === 'string') return this.#named(value) ?? this.#names.text(value);
+    return this.#below(name, value, (key, one) => this.#member(key, one));
+  }
+
+  /** Without hashes of what the bundle does not hold. */
+  #free(name: string, value: Json): Json {
+    return typeof value === 'string' ? (this.#named(value) ?? value) : this.#below(name, value, (key, one) => this.#free(key, one));
+  }
+
+  #below(name: string, value: Json, of: (name: string, value: Json) => Json): Json {
+    if (typeof value === 'number' && SIZE.test(name)) return Math.ceil(value / SIZE_STEP) * SIZE_STEP;
+    if (Array.isArray(value)) return value.map((one) => of(name, one));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, of(key, one)]));
+  }
+
+  /** What stands for the name of an object or context, or for a hash; undefined for every other text. */
+  #named(text: string): string | undefined {
+    const told = this.#documents.told(text) ?? (this.#names.has(text) ? this.#names.id(text) : undefined);
+    return told ?? (DIGEST.test(text) ? this.#documents.hash(text) : undefined);
+  }
+}

@@ -1,0 +1,76 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SharedLog } from '../../src/node/shared-log.js';
+import { type CuttableRelay, cuttableRelay } from './cuttable-relay.js';
+import { type KafkaBroker, kafkaBroker } from './kafka-broker.js';
+import { type PostgresServer, postgresServer } from './postgres-server.js';
+import { sharedLogOn } from './shared-node.js';
+
+/** A server that can die. */
+type Mortal = Pick<PostgresServer, 'kill' | 'start' | 'remove'>;
+
+/** The servers of a layout, each behind a relay of its own, so that they can be killed and cut off. */
+export class ChaosServers {
+  readonly log: SharedLog;
+  /** Resolves once those that were killed listen again; never rejects. */
+  back: Promise<void> = Promise.resolve();
+  readonly #servers: Readonly<Record<string, Mortal>>;
+  readonly #relays: readonly CuttableRelay[];
+
+  private constructor(log: SharedLog, servers: Readonly<Record<string, Mortal>>, relays: readonly CuttableRelay[]) {
+    this.log = log;
+    this.#servers = servers;
+    this.#relays = relays;
+  }
+
+  /** Starts the servers of a layout; the password of the database goes into a file of this folder. */
+  static async start(layout: SharedLog['profile'], folder: string): Promise<ChaosServers> {
+    const postgres = await postgresServer(['log']);
+    const passwordFile = join(folder, 'password');
+    await writeFile(passwordFile, postgres.password);
+    const relay = await cuttableRelay(postgres.port);
+    const place = { postgres: { port: relay.port, user: postgres.user }, passwordFile };
+    if (layout === 'postgres') return new ChaosServers(sharedLogOn(place), { database: postgres }, [relay]);
+    const relays = [relay];
+    const broker: KafkaBroker = await kafkaBroker(async (port) => {
+      const toBroker = await cuttableRelay(port);
+      relays.push(toBroker);
+      return toBroker.port;
+    });
+    const log = sharedLogOn({ ...place, kafka: { port: relays[1]?.port ?? broker.port } });
+    return new ChaosServers(log, { database: postgres, broker }, relays);
+  }
+
+  /** What can be killed of them. */
+  get names(): readonly string[] {
+    return Object.keys(this.#servers);
+  }
+
+  /** Whether nodes cannot reach them. */
+  get isCut(): boolean {
+    return this.#relays.some((relay) => relay.isCut);
+  }
+
+  /** Kills one; it is started again after so many milliseconds, which nobody waits for here. */
+  async kill(name: string, { pauseMs }: { readonly pauseMs: number }): Promise<void> {
+    await this.back;
+    const server = this.#servers[name];
+    await server?.kill();
+    this.back = new Promise((resolve) => setTimeout(resolve, pauseMs)).then(() => server?.start());
+  }
+
+  cut(): void {
+    for (const relay of this.#relays) relay.cut();
+  }
+
+  mend(): void {
+    for (const relay of this.#relays) relay.mend();
+  }
+
+  async remove(): Promise<void> {
+    this.mend();
+    await this.back.catch(() => undefined);
+    for (const relay of this.#relays) relay.close();
+    await Promise.all(Object.values(this.#servers).map((server) => server.remove()));
+  }
+}

@@ -1,0 +1,263 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { verifySession } from '../../src/history/verify/verify-session.js';
+import { NodeError } from '../../src/node/errors.js';
+import type { SharedLog } from '../../src/node/shared-log.js';
+import { stopNode } from '../../src/node/stop-node.js';
+import { ObjectStore } from '../../src/store/object-store.js';
+import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { type CheckCounts, checkEverything } from '../chaos/check-everything.js';
+import { killNow, nodeState } from '../chaos/kill.js';
+import { Random } from '../chaos/random.js';
+import { type Caught, ChaosClient } from './chaos-client.js';
+import { ChaosServers } from './chaos-servers.js';
+import { startSharedNode } from './shared-node.js';
+
+const NODES = ['a', 'b'] as const;
+
+/** Who dies, or is cut off, how often. */
+const BLOWS = { client: 44, jvm: 14, node: 10, 'both nodes': 6, server: 14, 'servers cut off': 6, 'client cut off': 6 } as const;
+type Blow = keyof typeof BLOWS;
+const CUTS: readonly Blow[] = ['servers cut off', 'client cut off'];
+
+/** At which moment: whenever, or while a request of a client is on its way, kept before the node gets it or before the answer is there. */
+const MOMENTS = { whenever: 40, 'before a submit': 10, 'in mid-submit': 25, 'in mid-await': 25 } as const;
+type Moment = keyof typeof MOMENTS;
+const REQUESTS: Readonly<Record<Exclude<Moment, 'whenever'>, readonly [first: RegExp, what: 'request' | 'answer']>> = {
+  'before a submit': [/^POST \/_xtdb\/submit-tx/, 'request'],
+  'in mid-submit': [/^POST \/_xtdb\/submit-tx/, 'answer'],
+  'in mid-await': [/^GET \/_xtdb\/\S*await-tx-id=/, 'answer'],
+};
+/** How long a client may take to send a request of a kind until the blow falls anyway, milliseconds: one that is away sends none. */
+const AIM_MS = 10_000;
+const BACK_MS = 180_000;
+
+/** How a run is made. */
+export interface ChaosPlan {
+  readonly layout: SharedLog['profile'];
+  /** A folder of its own. */
+  readonly folder: string;
+  /** The built workload. */
+  readonly script: string;
+  readonly seed: number;
+  /** How long the network stays cut, milliseconds. */
+  readonly cutMs: number;
+}
+
+/** What a run did and found. */
+export interface ChaosReport {
+  readonly problems: readonly string[];
+  readonly blows: Readonly<Partial<Record<Blow, number>>>;
+  readonly moments: Readonly<Partial<Record<Moment, number>>>;
+  readonly counts: Readonly<Record<keyof CheckCounts, number>>;
+  /** Contexts that `verify` made again, and those of them that came out alike. */
+  readonly verified: { readonly contexts: number; readonly equal: number };
+}
+
+/** Two nodes over one log, clients of several hosts, and what befalls all of them. */
+export class ClusterChaos {
+  readonly #plan: ChaosPlan;
+  readonly #random: Random;
+  readonly #servers: ChaosServers;
+  readonly #clients: readonly ChaosClient[];
+  readonly #problems: string[] = [];
+  readonly #blows: Partial<Record<Blow, number>> = {};
+  readonly #moments: Partial<Record<Moment, number>> = {};
+  /** Nodes that are being started. */
+  readonly #starting = new Map<string, Promise<void>>();
+  #mended: Promise<void> = Promise.resolve();
+  #sockets: readonly string[] = [];
+
+  private constructor(plan: ChaosPlan, servers: ChaosServers) {
+    this.#plan = plan;
+    this.#servers = servers;
+    this.#random = new Random(plan.seed);
+    this.#clients = ['one', 'two'].map((name) => new ChaosClient(name, plan));
+  }
+
+  /** Starts servers, nodes and clients. */
+  static async start(plan: ChaosPlan): Promise<ClusterChaos> {
+    const chaos = new ClusterChaos(plan, await ChaosServers.start(plan.layout, plan.folder));
+    try {
+      const sockets: string[] = [];
+      for (const name of NODES) sockets.push(await startSharedNode(chaos.#data(name), chaos.#servers.log));
+      chaos.#sockets = sockets;
+      for (const [i, client] of chaos.#clients.entries()) {
+        await mkdir(client.root, { recursive: true });
+        // Each begins with another node.
+        await client.reach(i === 0 ? sockets : sockets.toReversed());
+        client.start();
+      }
+      await Promise.all(chaos.#clients.map((client) => client.opened()));
+      return chaos;
+    } catch (error) {
+      await chaos.close();
+      throw error;
+    }
+  }
+
+  #data = (name: string): string => join(this.#plan.folder, name);
+
+  /** Starts a node again once what it needs can be reached; nobody waits for it here. */
+  #startNode(name: string): void {
+    const start = async (): Promise<void> => {
+      const until = Date.now() + BACK_MS;
+      for (;;) {
+        await Promise.all([this.#mended, this.#servers.back]);
+        try {
+          await startSharedNode(this.#data(name), this.#servers.log);
+          return;
+        } catch (error) {
+          // The server may have been killed meanwhile.
+          if (!(error instanceof NodeError) || Date.now() > until) throw error;
+          await delay(200);
+        }
+      }
+    };
+    const started = start().catch((error: unknown) => void this.#problems.push(`node ${name} did not start again: ${String(error)}`));
+    this.#starting.set(name, started);
+  }
+
+  async #killNode(name: string, kind: 'jvm' | 'supervisor+jvm'): Promise<void> {
+    await this.#starting.get(name);
+    await killNow(this.#data(name), () => false, kind);
+    if (kind === 'supervisor+jvm') this.#startNode(name);
+  }
+
+  /** Waits for a request at the chosen moment; undefined where none came, or the blow falls whenever. */
+  async #aim(moment: Moment): Promise<Caught | undefined> {
+    if (moment === 'whenever') return undefined;
+    // None of them asks anything before one is open.
+    await Promise.race(this.#clients.map((client) => client.opened()));
+    const [first, what] = REQUESTS[moment];
+    const over = new AbortController();
+    const limit = setTimeout(() => over.abort(), AIM_MS);
+    const holds = this.#clients.map((client) => client.hold(first, what, over.signal));
+    const caught = await new Promise<Caught | undefined>((resolve) => {
+      for (const hold of holds) void hold.then((one) => one !== undefined && resolve(one));
+      over.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    clearTimeout(limit);
+    over.abort();
+    // Of two that were caught at once one is let go.
+    for (const other of await Promise.all(holds)) if (other !== undefined && other !== caught) other.release();
+    return caught;
+  }
+
+  async #strike(blow: Blow, aimed: Caught | undefined): Promise<void> {
+    const random = this.#random;
+    const client = aimed?.client ?? random.pick(this.#clients);
+    const at = aimed?.node ?? random.between(0, NODES.length - 1);
+    // A client's list is the other's, turned round.
+    const name = NODES[client === this.#clients[0] || aimed === undefined ? at : NODES.length - 1 - at] ?? 'a';
+    if (blow === 'client') {
+      client.kill();
+      this.#problems.push(...(await client.end('killed')));
+      client.start();
+    } else if (blow === 'jvm') await this.#killNode(name, 'jvm');
+    else if (blow === 'node') await this.#killNode(name, 'supervisor+jvm');
+    else if (blow === 'both nodes') await Promise.all(NODES.map((one) => this.#killNode(one, 'supervisor+jvm')));
+    else if (blow === 'server') await this.#servers.kill(random.pick(this.#servers.names), { pauseMs: random.between(0, 2_000) });
+    else {
+      const cut = blow === 'servers cut off' ? this.#servers : client;
+      cut.cut();
+      this.#mended = delay(this.#plan.cutMs).then(() => cut.mend());
+    }
+  }
+
+  get #isCut(): boolean {
+    return this.#servers.isCut || this.#clients.some((client) => client.isCut);
+  }
+
+  async #nodesAreBack(): Promise<void> {
+    await Promise.all([this.#mended, this.#servers.back, ...this.#starting.values()]);
+    const until = Date.now() + BACK_MS;
+    for (const name of NODES) while ((await nodeState(this.#data(name)))?.phase !== 'ready' && Date.now() < until) await delay(50);
+  }
+
+  /** One blow after the other: some wait until everything is back from the one before, others fall while it is down, or during a cut. */
+  async run(kills: number, onProgress: (line: string) => void): Promise<void> {
+    const random = this.#random;
+    for (let i = 0; i < kills && this.#problems.length === 0; i++) {
+      const drawn = random.weighted(BLOWS);
+      // The network is cut once at a time, and for its whole length.
+      const blow = CUTS.includes(drawn) && this.#isCut ? 'client' : drawn;
+      const moment = this.#servers.isCut ? 'whenever' : random.weighted(MOMENTS);
+      const aimed = await this.#aim(moment);
+      const hit = aimed === undefined ? 'whenever' : moment;
+      this.#blows[blow] = (this.#blows[blow] ?? 0) + 1;
+      this.#moments[hit] = (this.#moments[hit] ?? 0) + 1;
+      onProgress(`${i + 1} of ${kills}: ${blow}, ${hit}`);
+      await this.#strike(blow, aimed);
+      aimed?.release();
+      await delay(random.between(5, 400));
+      if (this.#isCut && random.chance(0.8)) continue;
+      if (random.chance(0.35)) await this.#nodesAreBack();
+      if (random.chance(0.6)) await Promise.all(this.#clients.map((client) => client.opened()));
+    }
+    await this.#nodesAreBack();
+    for (const client of this.#clients) {
+      client.kill();
+      this.#problems.push(...(await client.end('killed')));
+      client.start(true);
+      this.#problems.push(...(await client.end('finished')));
+    }
+  }
+
+  /** Waits until each node has what any has. */
+  async #nodesAreEven(): Promise<void> {
+    const nodes = this.#sockets.map((socketPath) => new XtdbClient({ kind: 'unix', socketPath }));
+    try {
+      const newest = Math.max(...(await Promise.all(nodes.map(async (node) => (await node.latestCompletedTx())?.txId ?? -1))));
+      await Promise.all(nodes.map((node) => node.awaitOutcome(newest)));
+    } finally {
+      await Promise.all(nodes.map((node) => node.close()));
+    }
+  }
+
+  /** Everything that each client was told, as the node has it that the client did not begin with: every context, also by `verify`. */
+  async check(): Promise<ChaosReport> {
+    await this.#nodesAreEven();
+    const problems = [...this.#problems];
+    const all: CheckCounts[] = [];
+    const verified = { contexts: 0, equal: 0 };
+    for (const [i, client] of this.#clients.entries()) {
+      const socketPath = this.#sockets[this.#sockets.length - 1 - i] ?? '';
+      const others = this.#clients.filter((one) => one !== client).flatMap(({ sessions }) => sessions);
+      const { sessions, said } = client;
+      const run = { sessions, resumed: sessions, others, said, contexts: said.length + 1 };
+      const found = await checkEverything(client.place(`unix:${socketPath}`), run);
+      problems.push(...found.problems);
+      all.push(found.counts);
+      const xtdb = new XtdbClient({ kind: 'unix', socketPath });
+      try {
+        for (const session of sessions) {
+          const { ok, contexts, answers, parts } = await verifySession(new ObjectStore(xtdb), session);
+          const handed = new Set(
+            said.flatMap((line) => (line.kind === 'handed' && line.session === session ? [`${line.step} ${line.text}`] : [])),
+          );
+          if (contexts.total < handed.size)
+            problems.push(`${session}: of ${handed.size} contexts that were handed out ${contexts.total} have a record`);
+          verified.contexts += contexts.total;
+          verified.equal += contexts.equal;
+          if (!ok) problems.push(`${session} does not verify: ${JSON.stringify({ contexts, answers, parts }).slice(0, 2_000)}`);
+        }
+      } finally {
+        await xtdb.close();
+      }
+    }
+    const sum = (key: keyof CheckCounts): number => all.reduce((total, counts) => total + counts[key], 0);
+    const keys: readonly (keyof CheckCounts)[] = ['sessions', 'steps', 'calls', 'untold', 'files', 'unmet', 'versions', 'contexts'];
+    const counts = Object.fromEntries(keys.map((key) => [key, sum(key)])) as Record<keyof CheckCounts, number>;
+    return { problems, blows: this.#blows, moments: this.#moments, counts, verified };
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    this.#servers.mend();
+    await Promise.all([this.#servers.back.catch(() => undefined), ...this.#starting.values()]);
+    await Promise.all(NODES.map((name) => stopNode(this.#data(name))));
+    await this.#servers.remove();
+  }
+}

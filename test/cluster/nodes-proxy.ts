@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request, Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A proxy over several nodes that sends each request to the one that it is told. */
+export interface NodesProxy {
+  readonly url: string;
+  /** How many requests each node got. */
+  readonly counts: readonly number[];
+  close(): void;
+}
+
+/** How a proxy chooses. */
+interface ProxyOptions {
+  /** Which node gets the next request, from zero. */
+  readonly choose: () => number;
+  /** A socket where it listens beside its port of the loopback address. */
+  readonly socketPath?: string;
+}
+
+/** Starts a proxy over the nodes that listen on these sockets. */
+export async function nodesProxy(sockets: readonly string[], { choose, socketPath }: ProxyOptions): Promise<NodesProxy> {
+  const counts = sockets.map(() => 0);
+  const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const at = choose();
+    counts[at] = (counts[at] ?? 0) + 1;
+    const headers = { ...incoming.headers, host: 'localhost' };
+    const passed = request({ socketPath: sockets[at], method: incoming.method, path: incoming.url, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.on('error', () => outgoing.destroy()).pipe(outgoing);
+    });
+    passed.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => passed.destroy());
+    incoming.pipe(passed);
+  };
+  const [server, other] = [new Server(pass), new Server(pass)];
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  if (socketPath !== undefined) await once(other.listen(socketPath), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    counts,
+    close: () => {
+      for (const one of [server, other]) {
+        one.close();
+        one.closeAllConnections();
+      }
+    },
+  };
+}
+
+/** Takes any of so many nodes, each time anew. */
+export const anyOf = (count: number) => (): number => Math.floor(Math.random() * count);
+
+/** Takes one of so many nodes after the other. */
+export function inTurn(count: number): () => number {
+  let turn = 0;
+  return () => {
+    turn = (turn + 1) % count;
+    return turn;
+  };
+}

@@ -1,0 +1,5 @@
+/** Copies the jars that a `pom.xml` names into a folder of their own, and gives their paths. */
+export function copyJars(
+  pom: string,
+  options: { readonly name: string; readonly properties?: readonly string[] },
+): Promise<{ readonly dir: string; readonly paths: readonly string[] }>;

@@ -1,0 +1,1 @@
+export { stopSeveral as default } from './start-several.mjs';

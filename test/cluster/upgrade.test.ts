@@ -1,0 +1,219 @@
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { nodeStatus } from '../../src/node/node-status.js';
+import { type Agent, cliPath, stdioAgent } from '../support/mcp-clients.js';
+import { type CliResult, runCli } from '../support/run-cli.js';
+import { buildOfCommit, buildOfFormat, hasCommit, type OtherBuild } from './other-build.js';
+import { type PostgresServer, postgresServer } from './postgres-server.js';
+
+/** The first with a client of several nodes over one log: of the same format as this version, and without its checkpoints and most of its checks. */
+const FORMER = '8f860e3';
+const hasFormer = await hasCommit(FORMER);
+
+let folder: string;
+let postgres: PostgresServer;
+const data = (name: string): string => join(folder, name);
+/** The program that a node was last started with, which also stops it. */
+const nodes = new Map<string, string>();
+
+function start(name: string, program: string, database = 'log'): Promise<CliResult> {
+  nodes.set(name, program);
+  const log = `postgresql://${postgres.user}@127.0.0.1:${postgres.port}/${database}`;
+  const flags = ['--profile', 'postgres', '--log', log, '--password-file', join(folder, 'password')];
+  return runCli(['node', 'start', '--data', data(name), ...flags], {}, program);
+}
+
+async function urlOf(name: string): Promise<string> {
+  const status = await nodeStatus(data(name));
+  if (!status.running || status.address?.kind !== 'unix') throw new Error(`node ${name} does not run on a socket`);
+  return `unix:${status.address.socketPath}`;
+}
+
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-upgrade-')));
+  postgres = await postgresServer(['log', 'newer']);
+  await writeFile(join(folder, 'password'), postgres.password);
+  await mkdir(join(folder, 'project'));
+});
+
+afterAll(async () => {
+  for (const [name, program] of nodes) await runCli(['node', 'stop', '--data', data(name)], {}, program);
+  await postgres?.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** An agent that has a session, with the program of one version; what it was told it has written. */
+class Worker {
+  readonly session: string;
+  readonly #agent: Agent;
+  #calls = 0;
+
+  private constructor(session: string, agent: Agent) {
+    this.session = session;
+    this.#agent = agent;
+  }
+
+  static async open(session: string, program: string, urls: readonly string[]): Promise<Worker> {
+    const args = ['--data', data(`client-${session}`), '--session', session];
+    return new Worker(session, await stdioAgent(join(folder, 'project'), args, { XTDB_URL: urls.join(',') }, { program }));
+  }
+
+  /** Writes and reads one more file and asks for its context. */
+  async work(): Promise<void> {
+    const path = `${this.session}-${this.#calls++}-${Math.random().toString(36).slice(2)}.txt`;
+    const content = `text of ${path}\n`;
+    expect(await this.#agent.call('write', { path, content })).toMatchObject({ isError: false });
+    expect(await this.#agent.call('read', { path })).toMatchObject({ isError: false, text: expect.stringContaining(content.trim()) });
+    expect(await this.#agent.call('context')).toMatchObject({ isError: false });
+  }
+
+  close(): Promise<void> {
+    return this.#agent.close();
+  }
+}
+
+(hasFormer ? describe : describe.skip)('nodes and clients of two versions over one log', () => {
+  let former: OtherBuild;
+  const said = new Map<string, number>();
+  const urls = (): Promise<readonly string[]> => Promise.all(['a', 'b'].map(urlOf));
+
+  beforeAll(async () => {
+    former = await buildOfCommit(FORMER);
+    expect(await start('a', former.program)).toMatchObject({ code: 0 });
+    expect(await start('b', cliPath)).toMatchObject({ code: 0 });
+  });
+
+  afterAll(async () => {
+    // They are stopped by their own program, which is about to go.
+    for (const name of ['a', 'b']) await runCli(['node', 'stop', '--data', data(name)], {}, nodes.get(name));
+    for (const name of ['a', 'b']) nodes.delete(name);
+    await former?.remove();
+  });
+
+  /** A session is worked on by one version for some rounds; three calls each are acknowledged. */
+  const worked = async (session: string, program: string, rounds: number): Promise<void> => {
+    const worker = await Worker.open(session, program, session.endsWith('0') ? await urls() : (await urls()).toReversed());
+    try {
+      for (let round = 0; round < rounds; round++) await worker.work();
+    } finally {
+      await worker.close();
+      said.set(session, (said.get(session) ?? 0) + 3 * rounds);
+    }
+  };
+
+  const verified = async (): Promise<void> => {
+    for (const [session, calls] of said) {
+      for (const [program, name] of [
+        [former.program, 'a'],
+        [cliPath, 'a'],
+        [former.program, 'b'],
+        [cliPath, 'b'],
+      ] as const) {
+        const { code, stdout } = await runCli(
+          ['verify', session, '--data', data(`client-${session}`)],
+          { XTDB_URL: await urlOf(name) },
+          program,
+        );
+        expect({ session, program, name, code, stdout }).toMatchObject({
+          code: 0,
+          stdout: expect.stringMatching(new RegExp(`answers {3}\\d+ of ${calls} made again`)),
+        });
+      }
+    }
+  };
+
+  test('each version goes on with what the other has written, and each verifies all of it through either node', async () => {
+    await Promise.all([
+      worked('former-0', former.program, 3),
+      worked('former-1', former.program, 3),
+      worked('new-0', cliPath, 3),
+      worked('new-1', cliPath, 3),
+    ]);
+    await Promise.all([
+      worked('former-0', cliPath, 2),
+      worked('former-1', cliPath, 2),
+      worked('new-0', former.program, 2),
+      worked('new-1', former.program, 2),
+    ]);
+    await verified();
+  });
+});
+
+describe('nodes and clients of another format', () => {
+  let newer: OtherBuild;
+  const marker = (name: string): Promise<string> => readFile(join(data(name), 'palimpsest.json'), 'utf8');
+
+  beforeAll(async () => {
+    newer = await buildOfFormat(3);
+    expect(await start('own', cliPath)).toMatchObject({ code: 0 });
+    expect(await start('newer', newer.program, 'newer')).toMatchObject({ code: 0 });
+  });
+
+  afterAll(async () => {
+    await runCli(['node', 'stop', '--data', data('newer')], {}, newer?.program);
+    nodes.delete('newer');
+    await newer?.remove();
+  });
+
+  test('a newer node refuses a log of this format, and leaves the data folder to this version', async () => {
+    expect(await start('fresh', newer.program)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/The log has format 2; this version writes format 3/),
+    });
+    expect(await readdir(data('fresh'))).not.toContain('shared-log.json');
+    expect(await runCli(['node', 'stop', '--data', data('own')])).toMatchObject({ code: 0 });
+    expect(await start('own', newer.program)).toMatchObject({ code: 1, stderr: expect.stringMatching(/The log has format 2/) });
+    expect(await marker('own')).toBe('{"format":2}\n');
+    expect(await start('own', cliPath)).toMatchObject({ code: 0 });
+  });
+
+  test('a newer client refuses nodes of this format, its own and those of a URL; this one those of the newer, and writes nothing there', async () => {
+    const [own, other] = [await urlOf('own'), await urlOf('newer')];
+    const asked = (program: string, flags: readonly string[], url?: string) => runCli(['sessions', ...flags], { XTDB_URL: url }, program);
+    expect(await asked(newer.program, ['--data', data('own')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has format 2; this version reads and writes format 3/),
+    });
+    expect(await marker('own')).toBe('{"format":2}\n');
+    expect(await asked(newer.program, ['--data', data('remote-newer')], own)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has format 2/),
+    });
+    expect(await asked(cliPath, ['--data', data('newer')])).toMatchObject({ code: 1, stderr: expect.stringMatching(/says format 3/) });
+    for (const url of [other, `unix:${join(folder, 'gone.sock')},${other}`])
+      expect(await asked(cliPath, ['--data', data('remote')], url)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/has format 3; this version reads and writes format 2/),
+      });
+    const before = (await asked(newer.program, ['--data', data('newer'), '--json'])).stdout;
+    const agent = await stdioAgent(join(folder, 'project'), ['--data', data('remote'), '--session', 'refused'], { XTDB_URL: other });
+    try {
+      await expect(agent.call('write', { path: 'refused.txt', content: 'x' })).resolves.toMatchObject({
+        isError: true,
+        text: expect.stringMatching(/format 3/),
+      });
+    } finally {
+      await agent.close();
+    }
+    expect((await asked(newer.program, ['--data', data('newer'), '--json'])).stdout).toBe(before);
+    // And each goes on with its own.
+    expect(await asked(cliPath, ['--data', data('own')])).toMatchObject({ code: 0 });
+    expect(await asked(newer.program, ['--data', data('newer')])).toMatchObject({ code: 0 });
+  });
+
+  test('this version refuses a log of the newer format, and status says of each node which it has', async () => {
+    expect(await start('late', cliPath, 'newer')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/The log has format 3; this version knows formats up to 2/),
+    });
+    expect(await readdir(data('late'))).not.toContain('shared-log.json');
+    const all = await runCli(['node', 'status', '--all', '--data', data('own')], {
+      XTDB_URL: `${await urlOf('own')},${await urlOf('newer')}`,
+    });
+    expect(all.code).toBe(3);
+    expect(all.stdout).toMatch(/of format 2/);
+    expect(all.stdout).toMatch(/of format 3/);
+  });
+});

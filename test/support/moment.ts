@@ -1,0 +1,8 @@
+/** A promise, and what resolves it. */
+export function moment(): readonly [Promise<void>, () => void] {
+  let come = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  return [promise, come];
+}
