@@ -19,7 +19,6 @@ export default async function startNode() {
   const profile = process.env.PALIMPSEST_TEST_PROFILE ?? 'memory';
   const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-test-'));
   const args = [join(root, 'dist', 'cli.js'), 'node', 'start', '--data', dataDir, '--profile', profile, '--idle-exit', '600', '--json'];
-  if (process.env.PALIMPSEST_TEST_HEAP !== undefined) args.push('--heap', process.env.PALIMPSEST_TEST_HEAP);
   const started = await run(process.execPath, args).catch((error) => {
     throw new Error(`the test node did not start: ${error.stdout || error.stderr || error.message}`);
   });
