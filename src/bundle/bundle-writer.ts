@@ -1,6 +1,6 @@
 import type { SessionId } from '../objects/ids.js';
 import { toTransactionPart } from '../store/import-parts.js';
-import type { ObjectStore } from '../store/object-store.js';
+import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { BundleError } from './bundle-error.js';
@@ -8,7 +8,6 @@ import type { HeldVersions } from './find-conflicts.js';
 import type { StagedBlock } from './staged-import.js';
 
 /** What is known of an import holds from the beginning of time. */
-const ALWAYS = new Date(0);
 
 /** Writes the transactions of one bundle, each as one of this database, in their order. */
 export class BundleWriter {

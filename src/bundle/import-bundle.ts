@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { acquireSessionLock, type SessionLock } from '../lease/session-lock.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import { type ImportedTransaction, type ImportState, importId, toImportPart } from '../store/import-parts.js';
-import type { ObjectStore } from '../store/object-store.js';
+import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { BundleError } from './bundle-error.js';
@@ -42,7 +42,6 @@ export interface ImportedBundle {
 }
 
 /** What is known of an import holds from the beginning of time. */
-const ALWAYS = new Date(0);
 
 /** Takes some sessions; the function that is returned gives them back. */
 async function lockSessions(clientDir: string, sessions: readonly string[]): Promise<() => void> {

@@ -1,6 +1,7 @@
 import type { Json } from '../objects/canonical-json.js';
 import { hashText, sourcedIdentityHash } from '../objects/hashes.js';
 import { canonicalPath, filesystemId, type ObjectId, type SessionId } from '../objects/ids.js';
+import { mapTexts } from '../objects/map-texts.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 
 /** What hides texts, and values with their names. The same text is always hidden alike. */
@@ -110,12 +111,12 @@ export class MaskedNames {
 
   /** A value, likewise. */
   value(value: Json): Json {
-    return this.#mapped(this.#mask.maskedValue(value), (text) => this.#renamed(text));
+    return mapTexts(this.#mask.maskedValue(value), (text) => this.#renamed(text));
   }
 
   /** A value of our own in which nothing but ids of objects is called otherwise. */
   ids<Value>(value: Value): Value {
-    return this.#mapped(value as Json, (text) => this.id(text)) as Value;
+    return mapTexts(value as Json, (text) => this.id(text)) as Value;
   }
 
   #name(name: string): string {
@@ -138,12 +139,5 @@ export class MaskedNames {
       const id = this.#byPrefix.get(digits.slice(0, LEAST_PREFIX))?.find((one) => one.startsWith(digits));
       return id === undefined ? digits : this.id(id as ObjectId).slice(0, digits.length);
     });
-  }
-
-  #mapped(value: Json, map: (text: string) => string): Json {
-    if (typeof value === 'string') return map(value);
-    if (Array.isArray(value)) return value.map((one) => this.#mapped(one, map));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [map(name), this.#mapped(one, map)]));
   }
 }

@@ -3,7 +3,7 @@ import { gunzip, gzip } from 'node:zlib';
 import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import { StoreError } from '../store/errors.js';
-import type { ObjectStore } from '../store/object-store.js';
+import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import { textParts } from '../store/texts.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
@@ -20,7 +20,6 @@ export interface StagedBlock {
 }
 
 /** Parts of texts never change and hold from the beginning of time. */
-const ALWAYS = new Date(0);
 /** Characters of texts that one transaction takes. */
 const TEXTS_AT_ONCE = 4 * 1_048_576;
 /** Characters of lines that are put away together. */

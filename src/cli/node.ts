@@ -26,11 +26,14 @@ interface NodeFlags extends SharedLogFlags {
   readonly keep?: number;
 }
 
-async function settingsOf(flags: NodeFlags) {
+/** What the flags and the environment say. */
+async function wholeSettings(flags: NodeFlags) {
   const { readSettings } = await import('../host/settings.js');
-  const { node } = readSettings(process.env, flags);
-  return { ...node, environment: node.environment ?? process.env };
+  const settings = readSettings(process.env, flags);
+  return { ...settings, node: { ...settings.node, environment: settings.node.environment ?? process.env } };
 }
+
+const settingsOf = async (flags: NodeFlags) => (await wholeSettings(flags)).node;
 
 /** An address for people. */
 function addressText(address: ShownAddress | null): string {
@@ -101,9 +104,8 @@ function remoteLines({ address, health, why, version, behind, log, trouble }: Re
 }
 
 async function showAll(flags: NodeFlags): Promise<void> {
-  const [{ readSettings }, { inspectNodes }] = await Promise.all([import('../host/settings.js'), import('../host/inspect-nodes.js')]);
-  const settings = readSettings(process.env, flags);
-  const nodes = await inspectNodes({ ...settings, node: { ...settings.node, environment: settings.node.environment ?? process.env } });
+  const { inspectNodes } = await import('../host/inspect-nodes.js');
+  const nodes = await inspectNodes(await wholeSettings(flags));
   const { status, format, formatTrouble } = nodes.own;
   if (flags.json) console.log(escapedJson(nodes));
   else {

@@ -1,5 +1,6 @@
 import type { Json } from '../objects/canonical-json.js';
-import { MASK, mapTexts } from './masking.js';
+import { mapTexts } from '../objects/map-texts.js';
+import { MASK } from './masking.js';
 
 /** Words of a name whose value is a secret, whatever it looks like. */
 const SECRET_WORD =

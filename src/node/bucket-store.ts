@@ -14,7 +14,7 @@ import {
   MANIFEST,
 } from './checkpoint.js';
 import { filesBelow, writeHashed } from './folder-store.js';
-import { ATTEMPTS, type S3Answer, type S3Body, type S3Requests } from './s3-requests.js';
+import { ATTEMPTS, type S3Answer, type S3Body, type S3Requests, valuesOf } from './s3-requests.js';
 
 interface Listed {
   /** Without the prefix that was asked for. */
@@ -33,9 +33,7 @@ async function fileBody(path: string): Promise<S3Body> {
   return { size: (await stat(path)).size, sha256: hash.digest('hex'), open: () => createReadStream(path) };
 }
 
-/** Every value of an element, of an answer whose names are encoded as those of a URL. */
-const valuesOf = (text: string, element: string): readonly string[] =>
-  [...text.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, 'g'))].map(([, value = '']) => value);
+/** The name of an object in a list that was asked for with names encoded as in a URL. */
 const decodedKey = (key: string): string => decodeURIComponent(key.replaceAll('+', ' '));
 
 /**

@@ -39,7 +39,9 @@ const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 /** Names with these in them are taken apart by proxies and certificates: such a bucket stands in the path. */
 const DOTTED = /\./;
 
-const inText = (text: string, element: string): string | undefined => new RegExp(`<${element}>([^<]*)</${element}>`).exec(text)?.[1];
+/** Every value of an element in a store's answer, as it stands there. */
+export const valuesOf = (text: string, element: string): readonly string[] =>
+  [...text.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, 'g'))].map(([, value = '']) => value);
 
 /** One bucket of a store like S3, reached with the variables that AWS's own tools take: endpoint, region, key, secret and token. */
 export class S3Requests {
@@ -112,9 +114,9 @@ export class S3Requests {
 }
 
 function refusal(what: string, { status, header }: S3Answer, text: string): CheckpointError {
-  const code = inText(text, 'Code') ?? '';
-  const region = header('x-amz-bucket-region') ?? inText(text, 'Region');
-  const why = [String(status), code, inText(text, 'Message') ?? ''].filter((part) => part !== '').join(' ');
+  const code = valuesOf(text, 'Code')[0] ?? '';
+  const region = header('x-amz-bucket-region') ?? valuesOf(text, 'Region')[0];
+  const why = [String(status), code, valuesOf(text, 'Message')[0] ?? ''].filter((part) => part !== '').join(' ');
   const next =
     status === 301 || code === 'AuthorizationHeaderMalformed'
       ? ` Set AWS_REGION to the region of the bucket${region === undefined ? '' : `, ${region}`}.`

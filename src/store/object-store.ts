@@ -47,7 +47,7 @@ export function storedPut({ version, marks, validTime, expect }: Put): StoredPut
 }
 
 /** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
-const ALWAYS = new Date(0);
+export const ALWAYS = new Date(0);
 /** Later than every version, so that what is current then is the newest one, also where clocks differ by a little. */
 export const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
 /** XTDB's own end of time lies on the same day. */

@@ -3,6 +3,7 @@ import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assemb
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
+import { askOnce } from '../../values/ask-once.js';
 import { defined } from '../../values/defined.js';
 import { isOfEpoch } from '../rebuild/epoch-chain.js';
 import { requireSession } from '../rebuild/find-session.js';
@@ -67,12 +68,6 @@ export function usagesOf({ records, steps }: Pick<SessionRequests, 'records' | '
   return found;
 }
 
-/** What the provider said of the answer that came before the next request of a session. */
-function usageOf(proof: AssemblyProof, { records, steps }: Pick<SessionRequests, 'records' | 'steps'>): ModelUsage | undefined {
-  const next = records[records.indexOf(proof) + 1]?.step ?? Number.POSITIVE_INFINITY;
-  return steps.find(({ seq, message }) => seq > proof.step && seq <= next && message?.role === 'assistant')?.usage;
-}
-
 /** The records of a session's requests and its steps, oldest first. */
 export interface SessionRequests {
   readonly session: SessionId;
@@ -91,6 +86,7 @@ export class RequestReader {
   readonly steps: readonly Step[];
   readonly #rebuilder: AssemblyRebuilder;
   readonly #versions = new Map<ObjectId, Promise<readonly VersionTimes[]>>();
+  readonly #usages: ReadonlyMap<AssemblyProof, ModelUsage>;
   #calls: CallTexts = new Map();
   #units = 0;
 
@@ -100,6 +96,7 @@ export class RequestReader {
     this.records = records;
     this.steps = steps;
     this.#rebuilder = timeline.rebuilder;
+    this.#usages = usagesOf({ records, steps });
     // Those that a fork shares are its parent's.
     if (steps[0]?.session === session) this.#rebuilder.know(steps);
   }
@@ -120,7 +117,10 @@ export class RequestReader {
       sha256,
       matches: rebuilt.equal,
       size: sizeOf(textsOf(pieces)),
-      ...defined({ epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason }, usage: usageOf(proof, this) }),
+      ...defined({
+        epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason },
+        usage: this.#usages.get(proof),
+      }),
     };
     return { rebuilt, pieces, side };
   }
@@ -137,10 +137,7 @@ export class RequestReader {
 
   /** When each version of an object was written, as known now. */
   versions(id: ObjectId): Promise<readonly VersionTimes[]> {
-    const known = this.#versions.get(id) ?? this.#timeline.present.versions(id);
-    this.#versions.set(id, known);
-    known.catch(() => this.#versions.delete(id));
-    return known;
+    return askOnce(this.#versions, id, () => this.#timeline.present.versions(id));
   }
 
   #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
+import { askOnce } from '../../values/ask-once.js';
 import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
 import { fileRefsOf, touches } from './session-log.js';
 
@@ -77,9 +78,7 @@ export class SightedSessions {
   }
 
   turns(session: SessionId): Promise<readonly TurnSpan[]> {
-    const known = this.#turns.get(session) ?? this.#timeline.turns(session);
-    this.#turns.set(session, known);
-    return known;
+    return askOnce(this.#turns, session, () => this.#timeline.turns(session));
   }
 
   /** Reads the files of the calls of some steps. */

@@ -5,6 +5,7 @@ import type { Step } from '../../objects/step.js';
 import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { VersionTimes } from '../../store/queries.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { askOnce } from '../../values/ask-once.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
@@ -97,16 +98,6 @@ function stepOf(session: SessionId, turns: readonly TurnSpan[], moment: Moment &
 /** Shows each file by its canonical path. */
 const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
-/** What a map keeps of a key, read if need be; what could not be read is not kept. */
-function kept<K, V>(known: Map<K, Promise<V>>, key: K, read: () => Promise<V>): Promise<V> {
-  const there = known.get(key);
-  if (there !== undefined) return there;
-  const reading = read();
-  known.set(key, reading);
-  reading.catch(() => known.delete(key));
-  return reading;
-}
-
 /**
  * What questions about the past are asked of: a store whose present is pinned once, and the way paths are shown in answers. Every moment is resolved
  * against that present, so the same question asked twice of one timeline has the same answer.
@@ -141,12 +132,12 @@ export class Timeline {
 
   /** The steps of a session as they are known now; they never change. None for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
-    return kept(this.#steps, session, () => this.present.steps(session));
+    return askOnce(this.#steps, session, () => this.present.steps(session));
   }
 
   /** The records of the contexts that were handed out of a session, oldest first. @throws {StoreError} `corrupt-part` */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
-    return kept(this.#records, session, () => this.present.assemblies(session));
+    return askOnce(this.#records, session, () => this.present.assemblies(session));
   }
 
   /** Makes contexts again for every question that is asked of this timeline; what it reads is kept. */

@@ -32,28 +32,28 @@ async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pi
   }
 }
 
-/** The texts of what was redacted as a whole, by its name: as the session has it now, and of a file every version, whatever the sets hold at any moment. */
+/** The texts of what was redacted as a whole, by its name: as the session has it now (`newest`), and of a file every version, whatever the sets hold at any moment. */
 async function redactedTexts(
   timeline: Timeline,
-  projection: Projection,
+  newest: () => Promise<Projection>,
   redactions: readonly ContextRecord<'event'>[],
 ): Promise<BundleSource['redactedTexts']> {
   const names = redactedWhole(redactions);
   if (names.length === 0) return () => [];
   const { present } = timeline;
-  const newest = await readProjection(timeline, projection.session);
   const texts = new Map<string, readonly string[]>();
   // Files are called by hashes of where they lie.
   for (const name of names.filter((one) => /^[0-9a-f]{64}$/.test(one))) {
-    const versions: string[] = [];
-    for (const { document, marks, validTime } of await present.historyOfHeads(name)) {
-      if (document === undefined) continue;
-      for (const { version } of (await present.versionsOf([{ document, marks, validTime }])).values())
-        if (typeof version.content === 'string') versions.push(version.content);
-    }
-    texts.set(name, versions);
+    const heads = (await present.historyOfHeads(name)).flatMap(({ document, marks }) =>
+      document === undefined ? [] : [{ document, marks }],
+    );
+    const versions = await present.versionsIn(heads);
+    texts.set(
+      name,
+      versions.flatMap(({ version }) => (typeof version.content === 'string' ? [version.content] : [])),
+    );
   }
-  const held = textsOf(newest);
+  const held = textsOf(await newest());
   return (name) => [...held(name), ...(texts.get(name) ?? [])];
 }
 
@@ -89,7 +89,7 @@ export async function hiddenTexts(timeline: Timeline, session: SessionId): Promi
   const rules = events.filter(({ body }) => body.type === REDACTION);
   if (rules.length === 0) return { rules: 0, inForce: 0, unresolved: 0, texts: [], words: [], objects: new Set() };
   const projection = await readProjection(timeline, session);
-  const textOf = await redactedTexts(timeline, projection, rules);
+  const textOf = await redactedTexts(timeline, async () => projection, rules);
   const { hidden, hiddenWords } = new Redactor(rules, textOf);
   const known = ruleTexts(rules, textOf);
   const whole = new Set([...known].flatMap(([name, { isWhole }]) => (isWhole ? [name] : [])));
@@ -141,7 +141,7 @@ async function readBundleSource(timeline: Timeline, session: SessionId, { when, 
     records: [...(all as readonly ContextRecord<FactRecord['kind']>[] as readonly FactRecord[]), ...memory].filter(isOfScope),
     delivered,
     redactions,
-    redactedTexts: await redactedTexts(timeline, projection, redactions),
+    redactedTexts: await redactedTexts(timeline, () => readProjection(timeline, session), redactions),
   };
 }
 

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
-import { MASK, mapTexts } from '../masking.js';
+import { mapTexts } from '../../objects/map-texts.js';
+import { MASK } from '../masking.js';
 import { redactions } from './shapes.js';
 
 /** The type of the event records that say what may not be shown. */
