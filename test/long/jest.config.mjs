@@ -13,7 +13,7 @@ const scaled = readdirSync(tests, { recursive: true, encoding: 'utf8' })
 
 process.env.PALIMPSEST_TEST_LONG = '1';
 // On disk, as users run it, with its heap: all of these suites together write more than a node should keep in memory.
-process.env.PALIMPSEST_TEST_PROFILE ??= 'durable';
+process.env.PALIMPSEST_TEST_PROFILE ??= 'rocksdb';
 
 /** What takes too long for `npm test`: the suites of this folder, and the others with their second figure of effort. */
 export default {
