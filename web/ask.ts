@@ -19,7 +19,23 @@ export interface AnswerSource {
   ask(path: string, parameters: Parameters): Promise<unknown>;
 }
 
-const kept = new Map<string, Promise<unknown>>();
+/** What is kept of a question: its answer, and what it said once it is there. */
+interface KeptAnswer {
+  readonly answer: Promise<unknown>;
+  there?: { readonly value: unknown };
+}
+
+const kept = new Map<string, KeptAnswer>();
+
+/** Keeps an answer as the one that was asked for last, and lets go of the oldest. */
+function keep(address: string, one: KeptAnswer): void {
+  kept.delete(address);
+  kept.set(address, one);
+  for (const [oldest] of kept) {
+    if (kept.size <= MOST_KEPT) break;
+    kept.delete(oldest);
+  }
+}
 
 function addressOf(path: string, parameters: Parameters): string {
   const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]));
@@ -58,15 +74,26 @@ export const offeredViews = (): readonly ViewName[] =>
 export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   const address = addressOf(path, parameters);
   const known = kept.get(address);
-  const answer = known ?? source.ask(path, parameters);
-  kept.delete(address);
-  kept.set(address, answer);
-  if (known === undefined) answer.catch(() => kept.delete(address));
-  for (const [oldest] of kept) {
-    if (kept.size <= MOST_KEPT) break;
-    kept.delete(oldest);
+  if (known !== undefined) {
+    keep(address, known);
+    return known.answer as Promise<T>;
   }
-  return answer as Promise<T>;
+  const one: KeptAnswer = { answer: source.ask(path, parameters) };
+  keep(address, one);
+  one.answer.then(
+    (value) => {
+      one.there = { value };
+    },
+    () => {
+      if (kept.get(address) === one) kept.delete(address);
+    },
+  );
+  return one.answer as Promise<T>;
+}
+
+/** Says that an answer is that to another question too: of a moment that it names itself. */
+export function answers(path: string, parameters: Parameters, value: unknown): void {
+  keep(addressOf(path, parameters), { answer: Promise.resolve(value), there: { value } });
 }
 
 /** The answer as it is now: it is neither kept nor taken from what was asked before. Throws Refused. */
@@ -118,6 +145,9 @@ export function useAnswer<T>(
       isWanted = false;
     };
   }, [address]);
+  const there = address === undefined ? undefined : kept.get(address)?.there;
+  // What is there already needs no moment of waiting, in which the view would be taken down.
+  if (there !== undefined) return { state: 'there', value: there.value as T };
   const isKept = keeps !== undefined && answered?.keeps === keeps && answered.answer.state === 'there';
   return answered !== undefined && (answered.address === address || isKept) ? answered.answer : { state: 'waiting' };
 }

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { type Answered, useAnswer } from './ask.js';
+import { type Answered, answers, useAnswer } from './ask.js';
 import { followed } from './follow.js';
 import { place, refine } from './place.js';
 import { neighbour } from './strip-layout.js';
@@ -35,10 +35,14 @@ export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean
 /** As `useSessionStrip`. What it was read at stands in the address from then on, so that whoever is sent it sees the same, unless the session is followed. */
 export function useStrip(): Answered<Strip> {
   const answer = useSessionStrip();
-  const { tx, live } = place.value.of;
-  const known = answer.state === 'there' && tx === undefined && live === undefined ? answer.value.basis.tx_id : undefined;
+  const { session, tx, live } = place.value.of;
+  const strip = answer.state === 'there' && tx === undefined && live === undefined ? answer.value : undefined;
+  const known = strip?.basis.tx_id;
   useEffect(() => {
-    if (known !== undefined && known !== null) refine({ tx: known });
+    if (known === undefined || known === null) return;
+    // The strip at its own transaction is this one: it need not be asked for again.
+    answers('/v1/strip', { session, tx: String(known) }, strip);
+    refine({ tx: known });
   }, [known]);
   return answer;
 }

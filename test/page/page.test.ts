@@ -74,6 +74,30 @@ describe('the review page', () => {
     await watched.page.close();
   });
 
+  test('a strip is asked for once, and not again where its transaction stands in the address, nor by other views and back', async () => {
+    const watched = await watchedPage(context, origin);
+    const { page } = watched;
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/v1/strip')) asked.push(request.url());
+    });
+    await page.goto(`${origin}/review/strip?session=${made.session}#token=${serve.token}`);
+    await page.waitForURL(/tx=\d+/);
+    await page.waitForLoadState('networkidle');
+    await page.locator('nav[aria-label=Views] a[href*="/review/request"]').click();
+    await page.waitForLoadState('networkidle');
+    await page.locator('nav[aria-label=Views] a[href*="/review/strip"]').click();
+    await watched.settled();
+    expect(asked).toHaveLength(1);
+    // Whoever is sent the address asks at that transaction.
+    await page.reload();
+    await watched.settled();
+    expect(asked).toHaveLength(2);
+    expect(asked[1]).toMatch(/tx=\d+/);
+    expectQuiet(watched);
+    await page.close();
+  });
+
   test('every call has a request and changes, with hostile texts in them', async () => {
     const watched = await open(`strip?session=${made.session}`);
     const { page } = watched;

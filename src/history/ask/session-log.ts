@@ -140,10 +140,13 @@ interface TurnFacts {
 }
 
 /** The epochs that began at some steps of a session, oldest first. */
-async function epochsOf({ present }: Timeline, session: SessionId, spans: readonly TurnSpan[]): Promise<readonly LoggedEpoch[]> {
+async function epochsOf(timeline: Timeline, session: SessionId, spans: readonly TurnSpan[]): Promise<readonly LoggedEpoch[]> {
   const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
   if (spans.length === 0) return [];
-  const records = await present.assemblies(session, { first, last, onDamaged: () => undefined, beginEpochs: true });
+  const known = await timeline.read(session).records?.catch(() => undefined);
+  const records =
+    known?.filter(({ step, epoch }) => step >= first && step <= last && epoch?.previous === undefined) ??
+    (await timeline.present.assemblies(session, { first, last, onDamaged: () => undefined, beginEpochs: true }));
   return records.flatMap(({ step, at, epoch }) =>
     epoch === undefined
       ? []
@@ -203,7 +206,8 @@ async function detailed(
 /** The turns that are wanted, whatever they touched, oldest first; of the last one no step that is later than what is asked for. */
 async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
   const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
-  const readsFew = object === undefined && limit < MANY_TURNS && upto === Number.POSITIVE_INFINITY;
+  const readsFew =
+    object === undefined && limit < MANY_TURNS && upto === Number.POSITIVE_INFINITY && timeline.read(session).steps === undefined;
   const turns = readsFew ? await newestTurns(timeline, session, { count: limit, until }) : await timeline.turns(session);
   const isWanted = ({ seq, at }: Step): boolean => seq <= upto && at <= until;
   const wanted = turns.every(({ steps }) => steps.every(isWanted))

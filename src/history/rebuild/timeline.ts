@@ -130,6 +130,14 @@ export class Timeline {
     return present === undefined ? undefined : new Timeline(this.store, this.paths, present);
   }
 
+  /** What a question before has read of a session; undefined where none has. A question that needs a few of these need not ask for them. */
+  read(session: SessionId): {
+    readonly steps: Promise<readonly Step[]> | undefined;
+    readonly records: Promise<readonly AssemblyProof[]> | undefined;
+  } {
+    return { steps: this.#steps.get(session), records: this.#records.get(session) };
+  }
+
   /** The steps of a session as they are known now; they never change. None for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
     return askOnce(this.#steps, session, () => this.present.steps(session));

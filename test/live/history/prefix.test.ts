@@ -10,7 +10,7 @@ import { askPrefixes, type PrefixDiff } from '../../../src/history/ask/prefix-di
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { prefixAnswer } from '../../../src/http/review-answers.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
-import type { SessionId } from '../../../src/objects/ids.js';
+import { type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';
 import { openClient } from '../../support/context.js';
 import { call, callModel, isPrefix, user } from '../../support/loop-messages.js';
@@ -101,6 +101,12 @@ describe('where the requests of a session part, and why', () => {
     expect(messages).toHaveLength(19);
     const { turns } = await askTurns(await Timeline.open(await client.delivered()), { session: name });
     expect(turns.map(({ epochs }) => epochs.map(({ number, reason }) => [number, reason]))).toEqual([[[2, 'asked']], [[1, 'first']]]);
+    // A question before has read steps and records: those are not asked for again, and the answer is the same.
+    const asked = await Timeline.open(await client.delivered());
+    const fewer = await askTurns(asked, { session: name, limit: 1 });
+    await Promise.all([asked.steps(sessionId(name)), asked.records(sessionId(name))]);
+    expect((await askTurns(asked, { session: name, limit: 1 })).turns).toEqual(fewer.turns);
+    expect((await askTurns(asked, { session: name })).turns).toEqual(turns);
   });
 
   test('layout ssot: calls, a changed file, another prompt and other settings are told apart', async () => {
