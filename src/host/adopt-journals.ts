@@ -12,6 +12,7 @@ import { ranHere } from '../process/process-identity.js';
 import { unlessMissing } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
 import { type DeliveryOptions, deliverJournals } from './deliver-journals.js';
+import { refusedText } from './findings.js';
 import { openStore } from './open-store.js';
 import { isDurable, type Settings } from './settings.js';
 
@@ -191,6 +192,12 @@ async function drained(
     const here = (await inspectJournals(to)).filter(({ owner }) => owners.includes(owner));
     const left = here.reduce((sum, { pending }) => sum + pending, 0);
     if (left === 0) return;
+    const refused = here.flatMap((one) => one.refused);
+    if (refused.reduce((sum, { records }) => sum + records, 0) >= left)
+      throw new AdoptionError(
+        'incomplete',
+        `the database refuses ${left} records of ${folder} for good; palimpsest doctor says what to do: ${refused.map(refusedText).join('; ')}`,
+      );
     if (left < last) since = performance.now();
     last = left;
     if (performance.now() - since > stuckMs)

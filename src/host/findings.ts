@@ -1,4 +1,5 @@
 import type { JournalState } from '../journal/journals.js';
+import type { RefusedRecords } from '../journal/refused-note.js';
 import type { NodeErrorCode } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { describeAddress } from '../xtdb/address.js';
@@ -18,6 +19,7 @@ type OwnFindingCode =
   | 'journal-damaged'
   | 'journal-newer'
   | 'journal-unreadable'
+  | 'delivery-refused'
   | 'delivery-late'
   | 'watches-exhausted'
   | 'loop-bypassed';
@@ -162,6 +164,11 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     next: 'run the later version once on this data folder',
   },
   'journal-unreadable': { weight: 'repair', means: 'a journal cannot be read', next: 'check its owner and its disk; it is delivered then' },
+  'delivery-refused': {
+    weight: 'repair',
+    means: 'the database refuses acknowledged calls for good: they stay in a journal, in order, and nothing of them is lost',
+    next: 'mend what the reason names; then open the session again, or end the process that has the journal: both try it again. Keep the data folder until then: palimpsest journal adopt delivers a copy of it through another node',
+  },
   'delivery-late': {
     weight: 'look',
     means: 'acknowledged calls have waited for the database for more than a minute',
@@ -245,6 +252,12 @@ function ofRemote({ address, health, why, status }: ProbedNode): readonly Found[
   return code === undefined ? [] : [[code, `${describeAddress(address)}: ${why}`]];
 }
 
+/** What of a session was refused for good, and why. */
+export function refusedText({ session, steps, records, reason, at }: RefusedRecords): string {
+  const what = steps === null ? '' : `, steps ${steps[0]} to ${steps[1]}`;
+  return `session ${session}: ${records} records${what}; tried last at ${at}: ${reason}`;
+}
+
 function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): readonly Found[] {
   return [
     ...journals.flatMap(({ state, owner, reason }): readonly Found[] => {
@@ -252,6 +265,7 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
       return code === undefined ? [] : [[code, reason ?? owner]];
     }),
     ...aside.map(({ path }): Found => ['journal-damaged', path]),
+    ...journals.flatMap(({ owner, refused }) => refused.map((one): Found => ['delivery-refused', `${owner}: ${refusedText(one)}`])),
     ...journals.flatMap(({ owner, pending, oldestAt = now }): readonly Found[] =>
       now - oldestAt > LATE_MS
         ? [['delivery-late', `${owner}: ${pending} steps, the oldest for ${Math.round((now - oldestAt) / 1_000)} s`]]

@@ -6,7 +6,7 @@ import { HarnessSession, type HarnessSettings } from '../harness/harness-session
 import type { Backend, SessionLoan } from '../host/backend.js';
 import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
 import { withinLimit } from '../process/within-limit.js';
-import { SessionError } from '../session/errors.js';
+import { isLoss } from '../session/errors.js';
 import { defined } from '../values/defined.js';
 import type { RequestBody } from './api-schemas.js';
 import { ApiError } from './problem.js';
@@ -92,7 +92,7 @@ export class ApiSessions {
     try {
       return await work(open.harness);
     } catch (error) {
-      if (error instanceof SessionError && error.code === 'taken-over') this.#lost.add(id);
+      if (isLoss(error)) this.#lost.add(id);
       throw error;
     } finally {
       open.running -= 1;

@@ -72,6 +72,7 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   'nothing-to-undo': 409,
   'changed-since': 409,
   'taken-over': 409,
+  'not-kept': 409,
   'node-unavailable': 503,
 };
 

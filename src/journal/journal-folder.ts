@@ -8,6 +8,7 @@ import { namesIn, type OwnedFile, parseJson, textOf } from '../process/owned-fil
 import { identifySelf, processIdentitySchema } from '../process/process-identity.js';
 import { systemCode } from '../process/system-error.js';
 import { journalFailure } from './errors.js';
+import { noteFile } from './refused-note.js';
 
 /** The folder of the journals in a data folder. */
 export const journalFolder = (dataDir: string): string => join(dataDir, 'journal');
@@ -157,12 +158,13 @@ export async function lockJournal(folder: string, owner: string, what: string): 
   }
 }
 
-/** Removes the locks of dead processes whose journals have no files any more. */
+/** Removes the locks of dead processes whose journals have no files any more, and the notes beside those. */
 export async function sweepLocks(folder: string): Promise<void> {
   const listing = await listJournalFolder(folder);
   const needed = new Set(listing.segments.map(({ owner }) => owner));
   for (const owner of new Set(listing.locks.map(({ name }) => name))) {
     if (needed.has(owner) || (await livingWriter(owner, listing)) !== undefined) continue;
+    await rm(noteFile(folder, owner), { force: true });
     for (const { name, path } of listing.locks) if (name === owner) await rm(path, { force: true });
   }
 }

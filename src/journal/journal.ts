@@ -4,6 +4,7 @@ import { encodeFrameHeader, FRAME_HEADER_BYTES } from './frame.js';
 import { syncFolder } from './journal-folder.js';
 import { type JournalRecord, type JournalScan, readRecords } from './read-journal.js';
 import { type DoneRecords, type PendingLimits, PendingRecords, type WaitingRecord } from './record-progress.js';
+import { RefusedNote, type RefusedRecords } from './refused-note.js';
 import { SegmentChain, type SegmentFile } from './segment-chain.js';
 
 /** What an acknowledged record survives: the death of every process, or the loss of power as well. */
@@ -68,6 +69,7 @@ export class Journal {
   readonly #chain: SegmentChain;
   readonly #pending: PendingRecords;
   readonly #done: DoneRecords;
+  readonly #note: RefusedNote;
   #last: number;
   /** Newest number that was acknowledged. */
   #acknowledged: number;
@@ -93,6 +95,7 @@ export class Journal {
     this.#pending = new PendingRecords(options);
     for (const record of found.waiting) this.#pending.add(record);
     this.#done = found.done;
+    this.#note = new RefusedNote(folder, owner);
     this.#last = found.lastSequence;
     this.#acknowledged = found.lastSequence;
     this.#trim();
@@ -138,6 +141,11 @@ export class Journal {
     this.#markTimer ??= setTimeout(() => this.#writeMark(), this.#markDelayMs).unref();
   }
 
+  /** Says beside the journal which of its waiting records the database refused for good. */
+  noteRefused(refused: readonly RefusedRecords[]): void {
+    if (this.#closing === undefined) this.#note.set(refused);
+  }
+
   /** The records that wait at this moment, in order; one that is marked done in the meantime is left out. */
   recover(): AsyncGenerator<JournalRecord> {
     return readRecords(this.#chain, this.#pending.all(), (sequence) => this.#pending.has(sequence));
@@ -155,6 +163,8 @@ export class Journal {
     if (this.#pending.count > 0) this.#writeMark();
     this.#chain.retire();
     this.#trim();
+    if (this.#chain.isEmpty) this.#note.set([]);
+    await this.#note.written();
     if (this.#chain.isEmpty) this.#lock.remove();
     else this.#lock.vacate();
   }

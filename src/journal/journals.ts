@@ -19,6 +19,7 @@ import {
   syncFolder,
 } from './journal-folder.js';
 import { type JournalRecord, type JournalScan, judgeJournal, readJournal, readRecords } from './read-journal.js';
+import { type RefusedRecords, readRefused } from './refused-note.js';
 import { scanSegment } from './segment-format.js';
 
 const WHAT = 'palimpsest';
@@ -189,6 +190,8 @@ export interface InspectedJournal {
   readonly oldestAt: number | undefined;
   readonly damage: readonly JournalDamage[];
   readonly loss: JournalLoss;
+  /** What of it the database refused for good, by session. */
+  readonly refused: readonly RefusedRecords[];
   /** Why the journal cannot be read, with `newer-format` and `unreadable`. */
   readonly reason: string | undefined;
 }
@@ -218,12 +221,20 @@ export async function inspectJournals(
         oldestAt: waiting[0]?.at,
         damage: isTorn ? [...torn, ...corrupt] : corrupt,
         loss,
+        refused: waiting.length === 0 ? [] : await readRefused(folder, owner),
         reason: undefined,
       });
     } catch (error) {
       if (!(error instanceof JournalError)) throw error;
       const state = error.code === 'newer-format' ? 'newer-format' : 'unreadable';
-      const nothing = { pending: 0, pendingBytes: 0, oldestAt: undefined, damage: [], loss: { records: [], isUncounted: false } };
+      const nothing = {
+        pending: 0,
+        pendingBytes: 0,
+        oldestAt: undefined,
+        damage: [],
+        loss: { records: [], isUncounted: false },
+        refused: [],
+      };
       journals.push({ owner, holder, state, ...nothing, reason: error.message });
     }
   }

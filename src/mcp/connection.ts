@@ -5,7 +5,7 @@ import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
 import { withinLimit } from '../process/within-limit.js';
-import { SessionError } from '../session/errors.js';
+import { isLoss } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
 import { codeOf, messageOf } from '../values/thrown.js';
@@ -98,7 +98,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       ...(typeof recorded === 'string' ? { 'gen_ai.tool.call.id': recorded } : {}),
       ...(answer.isError ? { 'error.type': answer.failure ?? 'failed' } : {}),
     });
-    if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await used.lost();
+    if (isLoss(answer.unrecorded)) await used.lost();
     return {
       content: [{ type: 'text', text: answer.text }],
       ...(answer.isError ? { isError: true } : {}),

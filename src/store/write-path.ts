@@ -102,6 +102,12 @@ const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
   'bad-request': false,
 };
 
+/** Whether an error says that the database will not take a write as it is, rather than that its client was closed or met an outage. */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof XtdbError) return !PASSES[error.code] && error.code !== 'closed' && error.code !== 'aborted';
+  return !(error instanceof StoreError) || error.code !== 'closed';
+}
+
 const closedError = (): StoreError => new StoreError('closed', 'the client is closed; nothing more can be written through it');
 
 /**

@@ -73,6 +73,9 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
   if (error instanceof SessionError && error.code === 'taken-over') {
     return { message: 'another process has taken this session over.', next: 'Call again to take it back and go on from where it stands.' };
   }
+  if (error instanceof SessionError && error.code === 'not-kept') {
+    return { message: `${error.message}.`, next: 'Tell the user, then call again to go on from where the session stands.' };
+  }
   if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };
   const message = messageOf(error);
   return { message: /[.!?]$/.test(message) ? message : `${message}.` };

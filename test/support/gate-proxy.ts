@@ -8,10 +8,10 @@ import { atSocket } from './xtdb.js';
 
 /**
  * A proxy before the suite's node that decides for each submission what becomes of it: `pass`; a promise to wait for before it is passed on; `drop`: it is passed on, and the
- * answer is lost; `refuse`: the node never gets it. `LateAnswers` holds answers instead.
+ * answer is lost; `refuse`: the node never gets it; `spoil`: it gets half of it, which it refuses for good. `LateAnswers` holds answers instead.
  */
 export class GateProxy {
-  onSubmit: (body: string, nth: number) => 'pass' | 'drop' | 'refuse' | Promise<void> = () => 'pass';
+  onSubmit: (body: string, nth: number) => 'pass' | 'drop' | 'refuse' | 'spoil' | Promise<void> = () => 'pass';
   /** Called before a query is passed on. */
   onQuery: (body: string) => Promise<void> | undefined = () => undefined;
   submits = 0;
@@ -42,17 +42,19 @@ export class GateProxy {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
-    let drop = false;
+    let [drop, sent] = [false, body];
     if (url.pathname === '/_xtdb/submit-tx') {
       const what = this.onSubmit(body.toString('utf8'), this.submits++);
       if (what === 'refuse') return void outgoing.destroy();
       if (what === 'drop') drop = true;
+      else if (what === 'spoil') sent = body.subarray(0, body.length / 2);
       else if (what !== 'pass') await what;
     } else if (url.pathname === '/_xtdb/query') await this.onQuery(body.toString('utf8'));
     const { method, url: path, headers } = incoming;
     const passed = request({ socketPath: target.socketPath, method, path, headers });
     const answered = once(passed, 'response') as Promise<[IncomingMessage]>;
-    passed.end(body);
+    if (sent !== body) passed.setHeader('content-length', sent.length);
+    passed.end(sent);
     const [answer] = await answered;
     if (drop) {
       answer.resume();

@@ -1,13 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JournalDamage } from '../../journal/errors.js';
 import type { Durability, Journal } from '../../journal/journal.js';
-import { adoptableJournals, adoptJournal, damagedFiles, inspectJournals, openJournal, waitingRecords } from '../../journal/journals.js';
+import {
+  adoptableJournals,
+  adoptJournal,
+  damagedFiles,
+  type InspectedJournal,
+  inspectJournals,
+  openJournal,
+  waitingRecords,
+} from '../../journal/journals.js';
 import { encodePayload } from '../../journal/payload.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
 import type { SessionId } from '../../objects/ids.js';
 import { messageOf } from '../../values/thrown.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { type DamagedJournal, lossText, readDamaged, readWrite } from './damaged-journal.js';
+import { JournalRefusals } from './journal-refusals.js';
+import type { NotKeptError } from './not-kept.js';
 import type { SessionWrite } from './session-write.js';
 import { encodeWrite } from './write-record.js';
 
@@ -30,12 +40,17 @@ function cutNotice(owner: string, { file, offset, length }: JournalDamage): stri
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
 }
 
-/** Whether records of a session wait in a journal; also where its process trimmed it meanwhile, so that it has to be looked at again. */
-async function holdsSession(dataDir: string, owner: string, session: SessionId): Promise<boolean> {
+/** Whether more records of a session wait in a journal than were refused there; also where its process trimmed it meanwhile, so that it has to be looked at again. */
+async function holdsSession(
+  dataDir: string,
+  { owner, refused }: Pick<InspectedJournal, 'owner' | 'refused'>,
+  session: SessionId,
+): Promise<boolean> {
+  let left = refused.find((one) => one.session === session)?.records ?? 0;
   try {
     for await (const { payload } of waitingRecords(dataDir, owner)) {
       const write = readWrite(payload);
-      if (!(write instanceof Error) && write.session === session) return true;
+      if (!(write instanceof Error) && write.session === session && left-- === 0) return true;
     }
     return false;
   } catch {
@@ -50,11 +65,18 @@ interface UnreadJournal {
   upto: number;
 }
 
+/** What a journal is told of one of its records. */
+export interface Receipt {
+  /** The database has it. */
+  readonly done: () => void;
+  /** The database refused it for good: it stays, and whoever looks at the data folder is told why. */
+  readonly refused: (why: NotKeptError) => void;
+}
+
 /** What is called with a write of a dead process. */
 interface AdoptedWrite {
   readonly write: SessionWrite;
-  /** To be called once the database has it. */
-  readonly done: () => void;
+  readonly receipt: Receipt;
   /** All that can be read of its journal, and what is lost of that; undefined for a journal without damage. */
   readonly damaged: DamagedJournal | undefined;
 }
@@ -68,6 +90,7 @@ export class ClientJournal {
   readonly #own: Journal;
   readonly #adopted = new Set<Journal>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #refusals: JournalRefusals;
   /** What a failure to read has left, for the next one who asks. */
   readonly #unread = new Set<UnreadJournal>();
   /** When everybody who adopts has handed over what was found. */
@@ -76,6 +99,7 @@ export class ClientJournal {
   private constructor(settings: ClientJournalSettings, own: Journal) {
     this.#settings = settings;
     this.#own = own;
+    this.#refusals = new JournalRefusals(settings.onNotice);
   }
 
   /** Opens a journal of this process in the data folder. @throws {JournalError} `unwritable`, `io`, `no-space` – the folder cannot be used */
@@ -104,14 +128,9 @@ export class ClientJournal {
     };
   }
 
-  /** Makes a write durable and gives its number; rejects, with nothing written, when it cannot. */
-  append(write: SessionWrite): Promise<number> {
-    return this.#own.append(encodePayload(encodeWrite(write)));
-  }
-
-  /** Says that a write is in the database. */
-  markDone(sequence: number): void {
-    this.#own.markDone(sequence);
+  /** Makes a write durable; rejects, with nothing written, when it cannot. */
+  async append(write: SessionWrite): Promise<Receipt> {
+    return this.#receiptOf(this.#own, write, await this.#own.append(encodePayload(encodeWrite(write))));
   }
 
   /** How many damaged files are kept in the data folder. */
@@ -160,16 +179,20 @@ export class ClientJournal {
       const write = readWrite(payload);
       if (write instanceof Error)
         onNotice(`the journal ${journal.owner}: record ${sequence} stays there and is not delivered: ${write.message}`);
-      else adopt({ write, damaged, done: () => this.#done(journal, sequence) });
+      else adopt({ write, damaged, receipt: this.#receiptOf(journal, write, sequence) });
       unread.upto = sequence;
     }
     this.#unread.delete(unread);
     this.#closeDrained(journal);
   }
 
-  #done(journal: Journal, sequence: number): void {
-    journal.markDone(sequence);
-    this.#closeDrained(journal);
+  #receiptOf(journal: Journal, write: SessionWrite, sequence: number): Receipt {
+    const done = (): void => {
+      journal.markDone(sequence);
+      this.#refusals.arrived(journal, sequence);
+      this.#closeDrained(journal);
+    };
+    return { done, refused: (why) => this.#refusals.add(journal, { write, sequence, why }) };
   }
 
   /** Closes an adopted journal without waiting records: it takes no new ones, so nobody needs its files and its lock. */
@@ -198,9 +221,11 @@ export class ClientJournal {
   async #othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
     const { dataDir } = this.#settings;
     const except = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
-    for (const { owner, oldestAt } of await inspectJournals(dataDir, { except })) {
-      if (oldestAt === undefined) continue;
-      if (session === undefined ? oldestAt <= until : await holdsSession(dataDir, owner, session)) return true;
+    for (const journal of await inspectJournals(dataDir, { except })) {
+      const { pending, oldestAt, refused } = journal;
+      // What was refused for good is not on its way.
+      if (oldestAt === undefined || refused.reduce((sum, { records }) => sum + records, 0) >= pending) continue;
+      if (session === undefined ? oldestAt <= until : await holdsSession(dataDir, journal, session)) return true;
     }
     return false;
   }

@@ -4,8 +4,8 @@ import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { readWrite } from './damaged-journal.js';
-import { forkFrom } from './lost-sessions.js';
 import { alreadyApplied, isAssemblyStored } from './plan-write.js';
+import { earlierFork, freeFork } from './rescue-fork.js';
 import type { SessionWrite } from './session-write.js';
 
 /**
@@ -26,6 +26,12 @@ export interface LeftSession {
   readonly steps: readonly [first: number, last: number] | undefined;
   /** The fork that keeps what the session cannot take, and its first step. */
   readonly fork: { readonly id: SessionId; readonly first: number } | undefined;
+}
+
+/** The fork that an earlier process has begun for what its session refused before a step, else the one that a delivery begins with it. */
+async function forkOf(snapshot: StoreSnapshot, write: SessionWrite, seq: number): Promise<NonNullable<LeftSession['fork']>> {
+  const { fork: id, first } = (await earlierFork(snapshot, write, seq)) ?? { fork: await freeFork(snapshot, write, seq), first: seq };
+  return { id, first };
 }
 
 /** Follows the records of one session in their order, as a delivery would. */
@@ -91,21 +97,11 @@ class SessionJudge {
     return this.#inFork(snapshot, write);
   }
 
-  /** The fork that an earlier process has begun for what the session refused before this step, else the one that a delivery begins with it. */
-  async #forkAt(snapshot: StoreSnapshot, lease: SessionWrite['lease'], seq: number): Promise<NonNullable<LeftSession['fork']>> {
-    const id = forkFrom(this.#session, lease, seq);
-    const name = id.slice(0, -String(seq).length);
-    const begun = (await snapshot.sessions()).flatMap(({ id: fork, parent }) =>
-      parent?.session === this.#session && fork.startsWith(name) && parent.seq < seq ? [{ id: fork, first: parent.seq + 1 }] : [],
-    );
-    return begun.toSorted((a, b) => b.first - a.first)[0] ?? { id, first: seq };
-  }
-
   /** Whether a write that its session refuses is in the fork: a change of heads without a step is not needed there. */
   async #inFork(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
-    const { step, lease } = write;
+    const { step } = write;
     if (step === undefined) return true;
-    this.#fork ??= await this.#forkAt(snapshot, lease, step.seq);
+    this.#fork ??= await forkOf(snapshot, write, step.seq);
     const isThere = (await snapshot.step(this.#fork.id, step.seq)) !== undefined;
     if (!isThere) this.#fate = 'forks';
     return isThere;

@@ -1,24 +1,24 @@
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import { callSuffix, chatObjectId, type ObjectId, objectId, type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
+import { callSuffix, chatObjectId, type ObjectId, objectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import { toolcallVersion } from '../../objects/versions.js';
 import { endsWithin } from '../../process/within-limit.js';
 import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
-import type { Planned } from '../../store/write-path.js';
+import { isRefusal, type Planned, type WriteOptions } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
+import type { XtdbError } from '../../xtdb/errors.js';
+import { NotKeptError } from './not-kept.js';
 import { planAssembly, planWrite } from './plan-write.js';
+import { earlierFork, freeFork, type RescuePlace } from './rescue-fork.js';
 import { forkHeads } from './session-heads.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
-/** The fork that keeps what a session's former writer had acknowledged. */
-interface Rescue {
-  readonly fork: SessionId;
+/** A fork that is written to. */
+interface Rescue extends RescuePlace {
   readonly lease: StoredDocument;
-  /** The first step that it does not share with the session. */
-  readonly first: number;
   /** The ids that calls have in the fork. */
   readonly renames: Map<ObjectId, ObjectId>;
   /** Where the rest is put since somebody has opened the fork. */
@@ -28,16 +28,7 @@ interface Rescue {
 /** Called with a write that was put into a fork, what came of it, and its transaction; without one where it was there already. */
 type RescuedListener = (write: SessionWrite, result: WriteResult, txId: number | undefined) => void;
 
-type RescuePlace = Pick<Rescue, 'fork' | 'first'>;
 type Rename = (id: ObjectId) => ObjectId;
-
-/** The beginning of a fork's id: it shows the session and the epoch that it was cut from. */
-const forkName = (session: SessionId, lease: StoredDocument | null | undefined): string =>
-  `${session.slice(0, 150)}.fork-${Number(lease?.epoch ?? 1)}-`;
-
-/** The fork that keeps a step of a session that another writer took over, and those after it. */
-export const forkFrom = (session: SessionId, lease: SessionWrite['lease'] | undefined, seq: number): SessionId =>
-  sessionId(`${forkName(session, lease)}${seq}`);
 
 function renamed(changes: SetChanges, rename: Rename): SetChanges {
   return Object.fromEntries(Object.entries(changes).map(([what, ids]) => [what, (ids as readonly ObjectId[]).map(rename)]));
@@ -82,6 +73,14 @@ const placeOf = (rescue: Rescue, seq: number): Rescue =>
 
 const isTakenOver = (error: unknown): error is SessionError => error instanceof SessionError && error.code === 'taken-over';
 
+interface LostSessionsOptions {
+  /** Whether a journal holds what is refused. */
+  readonly isDurable: boolean;
+  readonly onRescued: RescuedListener;
+  /** Called with why the database does not take a fork just now. */
+  readonly onOutage: (error: XtdbError) => void;
+}
+
 /**
  * The sessions of a client that nothing can be written to any more. What was acknowledged for a session that another writer took over is put into a fork
  * of it, in order, so that nothing acknowledged is dropped (decision F6).
@@ -89,14 +88,18 @@ const isTakenOver = (error: unknown): error is SessionError => error instanceof 
 export class LostSessions {
   readonly #store: ObjectStore;
   readonly #onRescued: RescuedListener;
+  readonly #isDurable: boolean;
+  readonly #writing: WriteOptions;
   readonly #failures = new Map<SessionId, Error>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
   /** Ends when every write that was refused so far is where it is kept. */
   readonly #settling = new Map<SessionId, Promise<unknown>>();
 
-  constructor(store: ObjectStore, onRescued: RescuedListener) {
+  constructor(store: ObjectStore, { isDurable, onRescued, onOutage }: LostSessionsOptions) {
     this.#store = store;
     this.#onRescued = onRescued;
+    this.#isDurable = isDurable;
+    this.#writing = { persistent: true, onOutage };
   }
 
   /** Why nothing of a session can be written any more; undefined while it can. */
@@ -117,8 +120,9 @@ export class LostSessions {
   }
 
   /**
-   * Keeps a write that failed because another writer took its session over, and answers the error to report. Rethrows any other failure; the record of
-   * that write then stays in the journal. `settled` resolves when the write has its end.
+   * Keeps a write that failed because another writer took its session over, and answers the error to report. Throws where it is refused for good, by its session or by
+   * the fork; the record of that write then stays in the journal. `settled` resolves when the write has its end.
+   * @throws {NotKeptError}
    */
   async keep(write: SessionWrite, error: unknown, settled: Promise<void>): Promise<Error> {
     const { session } = write;
@@ -126,8 +130,36 @@ export class LostSessions {
       session,
       Promise.all([this.#settling.get(session), settled]).then(() => undefined),
     );
-    if (!isTakenOver(error)) throw error;
+    if (!isRefusal(error)) throw error;
+    if (!isTakenOver(error)) throw this.#notKept(write, 'the database refuses it', error);
     this.fail(session, error);
+    try {
+      return await this.#rescued(write, error);
+    } catch (failure) {
+      if (!isRefusal(failure)) throw failure;
+      const refused = this.#notKept(
+        write,
+        `another writer went on with session ${session}, and the database does not take it elsewhere`,
+        failure,
+      );
+      // Whoever comes back to the session is to hear of this, and not only that it was taken over.
+      if (!this.#isNotKept(session)) this.#failures.set(session, refused);
+      throw refused;
+    }
+  }
+
+  #isNotKept(session: SessionId): boolean {
+    return this.#failures.get(session) instanceof NotKeptError;
+  }
+
+  /** The error for a write that was refused for good; that of the write before it where it failed for that. `refusal` says who refused it. */
+  #notKept(write: SessionWrite, refusal: string, cause: unknown): NotKeptError {
+    if (cause instanceof NotKeptError) return cause;
+    return new NotKeptError(write, { refusal, cause, isDurable: this.#isDurable });
+  }
+
+  async #rescued(write: SessionWrite, error: SessionError): Promise<Error> {
+    const { session } = write;
     if (write.assembly !== undefined) {
       await this.#keepAssembly(write, write.assembly);
       return this.#failures.get(session) ?? error;
@@ -141,7 +173,7 @@ export class LostSessions {
     const reported = new SessionError('taken-over', `${error.message}; what was acknowledged here is kept in session ${fork}`, {
       cause: error,
     });
-    this.#failures.set(session, reported);
+    if (!this.#isNotKept(session)) this.#failures.set(session, reported);
     return reported;
   }
 
@@ -165,10 +197,16 @@ export class LostSessions {
     if (rescue.onward !== undefined) return this.#put(moved, rescue.onward);
     const { plan } = planWrite(this.#store, moved, { seen: true });
     try {
-      const { result, txId } = await this.#store.writes.write(rescue.fork, plan, { persistent: true });
+      const { result, txId } = await this.#store.writes.write(rescue.fork, plan, this.#writing);
       this.#onRescued(moved, result, txId);
     } catch (error) {
-      if (!isTakenOver(error)) throw error;
+      if (!isRefusal(error)) throw error;
+      if (!isTakenOver(error))
+        throw this.#notKept(
+          write,
+          `another writer went on with its session, and session ${rescue.fork}, which is to keep it, refuses it`,
+          error,
+        );
       rescue.onward = await this.#begin(moved);
       learnCalls(rescue, rescue.onward.renames.keys());
       await this.#put(rescuedWrite(write, rescue), rescue.onward);
@@ -177,19 +215,25 @@ export class LostSessions {
 
   /** Finds the fork that an earlier process has put the steps before this one into, or makes one at the step before it. Persistent like what is put there. */
   async #begin(write: SessionWrite): Promise<Rescue> {
-    const { session, lease, step } = write;
+    const { session, step } = write;
     if (step === undefined) throw new Error('BUG: only a step is rescued');
     const store = this.#store;
     const plan = async (): Promise<Planned<Rescue>> => {
-      const earlier = await this.#earlierRescue(write);
+      const snapshot = await store.latest();
+      const earlier = await earlierFork(snapshot, write, step.seq);
       if (earlier !== undefined) return { ops: [], result: await this.#rescueIn(earlier, step.seq) };
-      const fork = forkFrom(session, lease, step.seq);
+      const fork = await freeFork(snapshot, write, step.seq);
       const { puts } = await forkHeads({ store, clock: Date.now }, session, { id: fork, at: step.seq - 1 });
       const head = puts.find((put) => put.head['xt/id'] === sessionObjectId(fork))?.head;
       if (head === undefined) throw new Error('BUG: a fork without the head of its session');
       return { ops: puts.flatMap((put) => store.storedOps(put)), result: { fork, lease: head, first: step.seq, renames: new Map() } };
     };
-    return (await store.writes.write(`.rescue:${session}`, plan, { persistent: true })).result;
+    try {
+      return (await store.writes.write(`.rescue:${session}`, plan, this.#writing)).result;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      throw this.#notKept(write, `another writer went on with session ${session}, and no fork of it can be made`, error);
+    }
   }
 
   /** A fork as an earlier process has left it, for a step that follows there. */
@@ -219,23 +263,20 @@ export class LostSessions {
    */
   async #keepAssembly(write: SessionWrite, proof: AssemblyProof): Promise<void> {
     const rescue = await this.#rescues.get(write.session);
-    const place = rescue === undefined ? await this.#earlierRescue(write) : placeOf(rescue, proof.step);
+    const store = this.#store;
+    const find = async (): Promise<Planned<RescuePlace | undefined>> => ({
+      ops: [],
+      result: await earlierFork(await store.latest(), write),
+    });
+    const place =
+      rescue === undefined
+        ? (await store.writes.write(`.rescue:${write.session}`, find, this.#writing)).result
+        : placeOf(rescue, proof.step);
     const moved = place !== undefined && proof.step >= place.first;
     const kept: AssemblyProof = moved ? { ...proof, session: place.fork, rescuedFrom: proof.session } : proof;
-    const store = this.#store;
     const keeping = { ...write, session: kept.session, assembly: kept };
     const plan = planAssembly(store, keeping, { seen: false, isLost: true });
-    const { result, txId } = await store.writes.write(kept.session, plan, { persistent: true });
+    const { result, txId } = await store.writes.write(kept.session, plan, this.#writing);
     this.#onRescued(keeping, result, txId);
-  }
-
-  /** The fork that an earlier process put the steps of a write's session into, up to that of the write where it has one. */
-  async #earlierRescue({ session, lease, step }: SessionWrite): Promise<RescuePlace | undefined> {
-    const name = forkName(session, lease);
-    const forks = (await (await this.#store.latest()).sessions()).filter(
-      ({ id, parent }) => parent?.session === session && id.startsWith(name) && parent.seq < (step?.seq ?? Number.POSITIVE_INFINITY),
-    );
-    const [latest] = forks.toSorted((a, b) => (b.parent?.seq ?? 0) - (a.parent?.seq ?? 0));
-    return latest?.parent === undefined ? undefined : { fork: latest.id, first: latest.parent.seq + 1 };
   }
 }

@@ -12,10 +12,11 @@ import { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { ClientJournal } from './client-journal.js';
+import type { ClientJournal, Receipt } from './client-journal.js';
 import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
+import { NotKeptError, RefusedWrites } from './not-kept.js';
 import { laneOf, mayShare, planAssembly, planWrite, standsAlone } from './plan-write.js';
 import { localVersions, type SessionWrite, type WriteResult, writeFacts } from './session-write.js';
 import { StepBridge } from './step-bridge.js';
@@ -69,6 +70,12 @@ interface Delivery {
   readonly bridge?: StepBridge | undefined;
 }
 
+/** How a write is delivered whose record lies in a journal. */
+interface JournaledDelivery extends Omit<Delivery, 'persistent'> {
+  /** Undefined where no journal holds it. */
+  readonly receipt?: Receipt;
+}
+
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
 
@@ -98,6 +105,7 @@ const MOST_AHEAD = 500;
 export class Outbox {
   readonly #parts: OutboxParts;
   readonly #lost: LostSessions;
+  readonly #refused = new RefusedWrites<JournaledDelivery>();
   readonly #listeners = new Set<AppliedListener>();
   readonly #backpressure = new Backpressure();
   /** Acknowledged writes that are neither in the database nor where they are kept instead, with their lanes. */
@@ -107,10 +115,16 @@ export class Outbox {
   readonly gate = new DeliveryGate();
   #outage: XtdbError | undefined;
   #pace: Promise<void> | undefined;
+  /** How many writes were accepted or adopted. */
+  #accepted = 0;
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
-    this.#lost = new LostSessions(parts.store, (write, result, txId) => this.#take({ result, txId, together: [{ write, result }] }));
+    this.#lost = new LostSessions(parts.store, {
+      isDurable: parts.journal !== undefined,
+      onRescued: (write, result, txId) => this.#take({ result, txId, together: [{ write, result }] }),
+      onOutage: (error) => this.#awayFor(error),
+    });
   }
 
   get status(): OutboxStatus {
@@ -132,14 +146,16 @@ export class Outbox {
     return this.#lost.failure(session);
   }
 
+  /** Refuses a session that nothing can be written to any more; with `tells` its user counts as told why. @throws what `failure` gives */
+  requireWritable(session: SessionId, tells: boolean): void {
+    const failure = this.#lost.failure(session);
+    if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
+    if (failure !== undefined) throw failure;
+  }
+
   /** How many damaged journal files are kept in the data folder: each may have held steps of any session (decision 0011). */
   async losses(): Promise<number> {
     return (await this.#parts.journal?.losses()) ?? 0;
-  }
-
-  /** Lets a session that is opened anew be written again, once what was lost of it is where it is kept; false when that takes longer than the limit. */
-  forgetFailure(session: SessionId, limitMs: number): Promise<boolean> {
-    return this.#lost.forget(session, limitMs);
   }
 
   /** Calls a listener for each transaction that the database has from now on; the function that it returns ends that. */
@@ -173,8 +189,7 @@ export class Outbox {
     const { journal, writer } = this.#parts;
     if (journal !== undefined) {
       await this.#keepPace();
-      const sequence = await journal.append(write);
-      return this.#adopt(write, { seen: false, journaled: true }, () => journal.markDone(sequence));
+      return this.#adopt(write, { seen: false, journaled: true, receipt: await journal.append(write) });
     }
     if (writer.acknowledgesAtOnce) return this.#adopt(write, { seen: false, journaled: false });
     return { applied: Promise.resolve(await this.#deliverNow(write, false)) };
@@ -199,10 +214,10 @@ export class Outbox {
 
   /** Takes over what dead processes of the data folder left (decision F6). Resolves when all is handed over, not when it is delivered. */
   async adoptLeft(): Promise<void> {
-    await this.#parts.journal?.adoptAll(({ write, damaged, done }) => {
+    await this.#parts.journal?.adoptAll(({ write, damaged, receipt }) => {
       if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
       const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
-      this.#adopt(write, { seen: true, journaled: false, bridge }, done);
+      this.#adopt(write, { seen: true, journaled: false, bridge, receipt });
     });
   }
 
@@ -214,6 +229,22 @@ export class Outbox {
     await this.adoptLeft();
     const others = (await this.#parts.journal?.othersDelivered(TIME_LIMITS.delivery, session)) ?? true;
     return (others || takeOver) && this.drained(session, TIME_LIMITS.delivery);
+  }
+
+  /**
+   * Makes a session writable that is about to be opened: waits for what `hasDelivered` waits for, and tries again what was refused of it before. False when that takes longer than
+   * ten seconds each.
+   * @throws {NotKeptError} something that this client acknowledged was refused for good, and nobody was told yet; the next time the session is opened over the gap
+   */
+  async readies(session: SessionId, takeOver: boolean): Promise<boolean> {
+    const refused = this.#refused.of(session);
+    if (!(await this.hasDelivered(session, takeOver)) || !(await this.#lost.forget(session, TIME_LIMITS.delivery))) return false;
+    this.#refused.take(refused);
+    for (const { write, how } of refused) this.#adopt(write, { ...how, seen: true });
+    if (refused.length > 0 && !(await this.drained(session, TIME_LIMITS.delivery))) return false;
+    const untold = this.#refused.tell(session);
+    if (untold !== undefined && this.#refused.of(session).length > 0) throw untold;
+    return this.#lost.forget(session, TIME_LIMITS.delivery);
   }
 
   /** Waits until the database has what was read of files on behalf of no session so far; false when that takes longer than the limit. */
@@ -250,13 +281,18 @@ export class Outbox {
   }
 
   /** Delivers a write that is acknowledged already. */
-  #adopt(write: SessionWrite, how: Omit<Delivery, 'persistent'>, done: () => void = () => undefined): AcceptedWrite {
+  #adopt(write: SessionWrite, how: JournaledDelivery): AcceptedWrite {
     this.#backpressure.enter();
+    const nth = this.#accepted++;
     const applied: Promise<AppliedWrite> = this.#deliver(write, { ...how, persistent: true })
       .catch((error: unknown) => this.#lost.keep(write, error, settled))
+      .catch((error: unknown) => {
+        if (error instanceof NotKeptError) this.#refuse({ write, how, nth }, error);
+        throw error;
+      })
       .finally(() => this.#backpressure.leave())
       .then((result) => {
-        done();
+        how.receipt?.done();
         if (result instanceof Error) throw result;
         return result;
       });
@@ -270,6 +306,15 @@ export class Outbox {
     this.#unsettled.add(one);
     void settled.then(() => this.#unsettled.delete(one));
     return { applied };
+  }
+
+  /** Keeps what was refused for good where a journal has it. Whoever uses the session of this client is to be told once. */
+  #refuse(refused: { readonly write: SessionWrite; readonly how: JournaledDelivery; readonly nth: number }, error: NotKeptError): void {
+    const { write, how } = refused;
+    if (how.receipt === undefined) return;
+    this.#refused.add(refused);
+    how.receipt.refused(error);
+    if (how.journaled && !how.seen) this.#refused.owe(write.session, error);
   }
 
   #deliver(write: SessionWrite, how: Delivery): Promise<AppliedWrite> {
@@ -286,10 +331,8 @@ export class Outbox {
       if (onItsWay) versions.settle(own, how.journaled);
       onItsWay = false;
     };
-    const onOutage = (error: XtdbError): void => {
-      this.#outage = error;
-    };
     try {
+      const onOutage = (error: XtdbError): void => this.#awayFor(error);
       const delivered = await writer.write(this.#planned(write, how), { persistent: how.persistent, onOutage });
       const { result, txId, together } = delivered;
       const writes = together.length === 0 ? undefined : together.length;
@@ -305,6 +348,10 @@ export class Outbox {
     } finally {
       settle();
     }
+  }
+
+  #awayFor(error: XtdbError): void {
+    this.#outage = error;
   }
 
   /** Takes in what the database has of a write, or of those of its transaction. */

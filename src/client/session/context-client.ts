@@ -361,11 +361,11 @@ export class ContextClient {
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
       // What others acknowledged for this session, dead or alive, has to be in the database before it is read.
-      const isThere = isNew || ((await outbox.hasDelivered(id, takeOver)) && (await outbox.forgetFailure(id, TIME_LIMITS.delivery)));
+      const isThere = isNew || (await outbox.readies(id, takeOver));
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',
-          `session ${id} has steps that the database does not have yet; open it once the node is back`,
+          `session ${id} has steps that the database does not have yet; palimpsest doctor says why, open it once they are there`,
         );
       }
       const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await outbox.losses() };

@@ -7,7 +7,7 @@ import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { ChatPlaces } from '../../session/chat-places.js';
-import { SessionError } from '../../session/errors.js';
+import { isLoss, SessionError } from '../../session/errors.js';
 import type { Resolution } from '../../session/object-reference.js';
 import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
@@ -286,10 +286,10 @@ export class ContextSession {
       if (state.seq <= position.upto && !tellsEnd) return;
       const closing = headsAt(state, { before: position, at: state.lastAt, epoch: position.epoch, hashes: this.#hashes });
       await this.#heads(closing.puts, closing.position);
-    })
+    }, false)
       .catch((error: unknown) => {
-        // A session that another writer took over is not ours to close.
-        if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
+        // A session that is lost is not ours to close; what of it was not kept is in the journal.
+        if (!isLoss(error)) throw error;
       })
       .finally(() => {
         this.#contexts.close();
@@ -305,9 +305,8 @@ export class ContextSession {
   }
 
   /** A session that another process moved to itself must not acknowledge anything more here (decision F5). */
-  #requireLease(): void {
-    const failure = this.#environment.outbox.failure(this.id);
-    if (failure !== undefined) throw failure;
+  #requireLease(tells = true): void {
+    this.#environment.outbox.requireWritable(this.id, tells);
     if (this.#lock?.isStillOurs() === false) {
       throw new SessionError(
         'taken-over',
@@ -316,12 +315,12 @@ export class ContextSession {
     }
   }
 
-  /** Runs work after everything asked for before; a failure concerns its own caller only. */
-  #serial<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs work after everything asked for before; a failure concerns its own caller only. `tells` is false where nobody reads why the session is lost. */
+  #serial<T>(work: () => Promise<T>, tells = true): Promise<T> {
     if (this.#closing !== undefined)
       return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
     const done = this.#queue.then(async () => {
-      this.#requireLease();
+      this.#requireLease(tells);
       if (this.#uncertain) {
         this.#loaded = await reloadSession(this.#environment, this.#loaded);
         this.#uses = undefined;

@@ -1,0 +1,63 @@
+import type { Journal } from '../../journal/journal.js';
+import type { RefusedRecords } from '../../journal/refused-note.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { NotKeptError } from './not-kept.js';
+import type { SessionWrite } from './session-write.js';
+
+/** A record that the database refused for good. */
+interface Refusal {
+  readonly write: SessionWrite;
+  readonly sequence: number;
+  readonly why: NotKeptError;
+}
+
+/** What is kept of one: not the write, whose texts may be long. */
+interface KeptRefusal {
+  readonly session: SessionId;
+  readonly step: number | undefined;
+  readonly reason: string;
+  readonly at: string;
+}
+
+/** The longest reason that is kept: it may quote what the node answered. */
+const LONGEST_REASON = 2_000;
+
+function bySession(refusals: ReadonlyMap<number, KeptRefusal>): readonly RefusedRecords[] {
+  const found = new Map<SessionId, RefusedRecords>();
+  for (const [, { session, step, reason, at }] of [...refusals].toSorted(([a], [b]) => a - b)) {
+    const before = found.get(session);
+    const steps = step === undefined ? (before?.steps ?? null) : ([before?.steps?.[0] ?? step, step] as [number, number]);
+    found.set(session, { session, steps, records: (before?.records ?? 0) + 1, reason: before?.reason ?? reason, at });
+  }
+  return [...found.values()];
+}
+
+/** What the database refused for good of the journals that this process has, and the notes beside these. */
+export class JournalRefusals {
+  readonly #onNotice: (line: string) => void;
+  readonly #refusals = new Map<Journal, Map<number, KeptRefusal>>();
+  readonly #told = new Set<string>();
+
+  /** `onNotice` is called with a line about each session of each journal. */
+  constructor(onNotice: (line: string) => void) {
+    this.#onNotice = onNotice;
+  }
+
+  /** Keeps a refusal; one of the same record before it is replaced. */
+  add(journal: Journal, { write: { session, step }, sequence, why }: Refusal): void {
+    const refusals = this.#refusals.get(journal) ?? new Map<number, KeptRefusal>();
+    this.#refusals.set(journal, refusals);
+    const reason = why.what.slice(0, LONGEST_REASON);
+    refusals.set(sequence, { session, step: step?.seq, reason, at: new Date().toISOString() });
+    journal.noteRefused(bySession(refusals));
+    const key = `${journal.owner}\0${session}`;
+    if (!this.#told.has(key)) this.#onNotice(`the journal ${journal.owner}: ${why.message}`);
+    this.#told.add(key);
+  }
+
+  /** Says that a record is in the database after all. */
+  arrived(journal: Journal, sequence: number): void {
+    const refusals = this.#refusals.get(journal);
+    if (refusals?.delete(sequence) === true) journal.noteRefused(bySession(refusals));
+  }
+}

@@ -1,0 +1,44 @@
+import { type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { SessionWrite } from './session-write.js';
+
+/** A fork that keeps what a session's former writer had acknowledged. */
+export interface RescuePlace {
+  readonly fork: SessionId;
+  /** The first step that it does not share with the session. */
+  readonly first: number;
+}
+
+/** What names the fork of a write. */
+type Refused = Pick<SessionWrite, 'session' | 'lease'>;
+
+/** The id of the fork that begins with a step: it shows the session and the epoch that it was cut from. */
+const forkName = ({ session, lease }: Refused, first: number): string =>
+  `${session.slice(0, 150)}.fork-${Number(lease?.epoch ?? 1)}-${first}`;
+
+/** Whether an id is the name of a fork, or what stands for it where others had taken that. */
+const isNamed = (id: SessionId, name: string): boolean => id.startsWith(name) && /^(?:-\d+)?$/.test(id.slice(name.length));
+
+/** The fork that an earlier process has put the steps of a session into, up to the given step where there is one: the one that was begun last. */
+export async function earlierFork(
+  snapshot: StoreSnapshot,
+  refused: Refused,
+  seq = Number.POSITIVE_INFINITY,
+): Promise<RescuePlace | undefined> {
+  const forks = (await snapshot.sessions()).flatMap(({ id, parent }): readonly RescuePlace[] => {
+    if (parent?.session !== refused.session || parent.seq >= seq) return [];
+    const first = parent.seq + 1;
+    return isNamed(id, forkName(refused, first)) ? [{ fork: id, first }] : [];
+  });
+  return forks.toSorted((a, b) => b.first - a.first)[0];
+}
+
+/** The id of a fork that is to begin with a step: its name, or with a number behind it where others have a session of that name. */
+export async function freeFork(snapshot: StoreSnapshot, refused: Refused, first: number): Promise<SessionId> {
+  const name = forkName(refused, first);
+  for (let n = 1; ; n++) {
+    const id = sessionId(n === 1 ? name : `${name}-${n}`);
+    const key = sessionObjectId(id);
+    if (!(await snapshot.heads([key])).has(key)) return id;
+  }
+}

@@ -1,0 +1,222 @@
+import { cp, mkdir, mkdtemp, readdir, realpath, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { leftSessions } from '../../../src/client/delivery/left-sessions.js';
+import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { findingsOf } from '../../../src/host/findings.js';
+import { inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
+import { filesystemId, sessionId } from '../../../src/objects/ids.js';
+import { describeFailure } from '../../../src/tools/describe-failure.js';
+import type { ToolContext } from '../../../src/tools/tool.js';
+import { testAddress } from '../../support/context.js';
+import { canMount, mountSmall, unmount } from '../../support/disk-tricks.js';
+import { GateProxy } from '../../support/gate-proxy.js';
+import { moment } from '../../support/moment.js';
+import { callReport as call } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
+
+describe('what a session had acknowledged that another process took over, where its fork meets trouble', () => {
+  let root: string;
+  let proxy: GateProxy;
+  /** Writes straight to the node. */
+  let elsewhere: ContextClient;
+  const clients: ContextClient[] = [];
+  const notices: string[] = [];
+  const filesystem = filesystemId(`fs-refused-${process.pid}-${Date.now()}`);
+  let folders = 0;
+  const newFolder = (): string => join(root, `data-${folders++}`);
+
+  const open = async (options: Partial<ContextClientOptions>): Promise<ContextClient> => {
+    const settings = { address: proxy.address, roots: [root], cwd: root, filesystemId: filesystem, track: false };
+    const client = await ContextClient.create({ ...settings, onNotice: (line) => void notices.push(line), ...options });
+    clients.push(client);
+    return client;
+  };
+
+  beforeAll(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-refused-')));
+    proxy = await new GateProxy(root).open();
+    elsewhere = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
+  });
+  afterEach(async () => {
+    proxy.onSubmit = () => 'pass';
+    notices.length = 0;
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+  });
+  afterAll(async () => {
+    await elsewhere.close();
+    await proxy.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** A session of three steps of which only the first is in the database, in a client that learns of its loss when it is released. */
+  async function overtaken(dataDir = newFolder()) {
+    const client = await open({ dataDir });
+    const session = await client.openSession();
+    await (await session.recordCall(call({ content: 'one' }))).applied;
+    const [released, release] = moment();
+    proxy.submits = 0;
+    proxy.onSubmit = (_body, nth) => (nth === 0 ? released : 'pass');
+    const applied: Promise<unknown>[] = [];
+    for (const content of ['two', 'three']) {
+      const recorded = await session.recordCall(call({ content }));
+      recorded.applied.catch(() => undefined);
+      applied.push(recorded.applied);
+    }
+    await elsewhere.openSession({ id: session.id });
+    return { client, session, applied, release, dataDir };
+  }
+
+  const stepsOf = async (id: string) => {
+    const snapshot = await elsewhere.store.latest();
+    const steps = await snapshot.steps(sessionId(id));
+    const calls = steps.flatMap(({ call }) => (call === undefined ? [] : [call.id]));
+    const versions = await snapshot.getMany(calls);
+    return calls.map((id) => versions.get(id)?.version.content);
+  };
+  const forksOf = async (id: string): Promise<readonly string[]> =>
+    (await (await elsewhere.store.latest()).sessions()).filter(({ parent }) => parent?.session === id).map((one) => one.id);
+  const found = async (dataDir: string) =>
+    findingsOf(await inspectDataFolder(dataDir), Date.now()).map(({ code, detail }) => ({ code, detail }));
+  /** A fork of the session gets nothing. */
+  const intoFork = (session: ContextSession) => (body: string) => (body.includes(`${session.id}.fork-`) ? 'spoil' : 'pass');
+
+  test('goes into a fork of another name where others have a session of the name that it would have', async () => {
+    const { client, session, applied, release, dataDir } = await overtaken();
+    const name = `${session.id}.fork-1-2`;
+    const taken = await elsewhere.openSession({ id: name });
+    await (await taken.recordCall(call({ content: 'somebody else' }))).applied;
+    const copy = newFolder();
+    await cp(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
+    for (const file of await readdir(join(copy, 'journal'))) if (file.endsWith('.lock')) await truncate(join(copy, 'journal', file));
+    expect(await leftSessions(elsewhere.store, copy)).toMatchObject([{ fate: 'forks', fork: { id: `${name}-2`, first: 2 } }]);
+    release();
+    for (const one of applied)
+      await expect(one).rejects.toMatchObject({ code: 'taken-over', message: expect.stringContaining(`${name}-2`) });
+    expect([await stepsOf(`${name}-2`), await stepsOf(name), await forksOf(session.id)]).toEqual([
+      ['one', 'two', 'three'],
+      ['somebody else'],
+      [`${name}-2`],
+    ]);
+    expect(await client.close()).toEqual({ unflushed: 0 });
+    // Whoever comes later finds it by that name.
+    const next = await open({ address: testAddress(), dataDir: copy });
+    await next.delivered();
+    expect(await next.close()).toEqual({ unflushed: 0 });
+    expect(await forksOf(session.id)).toEqual([`${name}-2`]);
+  });
+
+  test('is not put into a fork that a user made and named so, wherever that begins', async () => {
+    const { session, applied, release } = await overtaken();
+    const theirs = await elsewhere.forkSession(session.id, { id: `${session.id}.fork-1-9`, at: 0 });
+    release();
+    for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining(`${session.id}.fork-1-2`) });
+    expect([await stepsOf(`${session.id}.fork-1-2`), await stepsOf(theirs.id)]).toEqual([['one', 'two', 'three'], []]);
+  });
+
+  test('stays in the journal where the database refuses it for good; the next call says so, doctor names it, and opening the session tries it again', async () => {
+    const { client, session, applied, release, dataDir } = await overtaken();
+    const gate = proxy.onSubmit;
+    proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : intoFork(session)(body));
+    release();
+    const refusal = {
+      code: 'not-kept',
+      message: expect.stringMatching(
+        new RegExp(`^step 2 of session ${session.id} was acknowledged and is not in the database: .*palimpsest doctor.*journal adopt`),
+      ),
+    };
+    for (const one of applied) await expect(one).rejects.toMatchObject(refusal);
+    const told = await session.recordCall(call({ content: 'four' })).catch((error: unknown) => error);
+    expect(told).toMatchObject(refusal);
+    // What a model reads of it.
+    expect(await describeFailure(told, { client, session } as ToolContext)).toEqual({
+      message: expect.stringMatching(/^step 2 of session .* palimpsest doctor/),
+      next: expect.stringContaining('call again to go on'),
+    });
+    expect(notices).toEqual([expect.stringContaining(`step 2 of session ${session.id}`)]);
+    const named = { code: 'delivery-refused', detail: expect.stringContaining(`session ${session.id}: 2 records, steps 2 to 3;`) };
+    await until(
+      () => found(dataDir),
+      (codes) => codes.some(({ code, detail }) => code === 'delivery-refused' && detail?.includes('2 records') === true),
+    );
+    expect(await found(dataDir)).toEqual([named]);
+
+    // It has been told; the session goes on over what is not there.
+    const again = await client.openSession({ id: session.id });
+    expect(await stepsOf(session.id)).toEqual(['one']);
+    await (await again.recordCall(call({ content: 'another two' }))).applied;
+    expect(await found(dataDir)).toEqual([named]);
+    await client.closeSession(again);
+
+    proxy.onSubmit = () => 'pass';
+    await client.openSession({ id: session.id });
+    const fork = `${session.id}.fork-1-2`;
+    expect([await stepsOf(fork), await stepsOf(session.id)]).toEqual([
+      ['one', 'two', 'three'],
+      ['one', 'another two'],
+    ]);
+    expect(await client.close()).toEqual({ unflushed: 0 });
+    expect(await found(dataDir)).toEqual([]);
+  });
+
+  test('is told to whoever opens the session again where no call has said so, once', async () => {
+    const { client, session, applied, release } = await overtaken();
+    const gate = proxy.onSubmit;
+    proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : intoFork(session)(body));
+    release();
+    await Promise.allSettled(applied);
+    await expect(client.openSession({ id: session.id })).rejects.toMatchObject({ code: 'not-kept' });
+    expect((await client.openSession({ id: session.id })).state.seq).toBe(1);
+    expect(await client.close()).toEqual({ unflushed: 2 });
+  });
+
+  test('is tried again by the next process, which leaves it there for the one after it', async () => {
+    const { client, session, applied, release, dataDir } = await overtaken();
+    const gate = proxy.onSubmit;
+    // The fork and its first step arrive.
+    proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : body.includes('three') ? 'spoil' : 'pass');
+    release();
+    await expect(applied[1]).rejects.toMatchObject({ code: 'not-kept', message: expect.stringContaining(`${session.id}.fork-1-2`) });
+    expect(await client.close()).toEqual({ unflushed: 1 });
+    const named = [{ code: 'delivery-refused', detail: expect.stringContaining('1 records, steps 3 to 3;') }];
+    expect(await found(dataDir)).toEqual(named);
+
+    proxy.onSubmit = (body) => (body.includes('three') ? 'spoil' : 'pass');
+    const next = await open({ dataDir });
+    await next.delivered();
+    expect(notices).toEqual(Array.from({ length: 2 }, () => expect.stringContaining(`step 3 of session ${session.id}`)));
+    // What another process left is no trouble of a session that is opened here.
+    await next.openSession({ id: session.id });
+    expect(await next.close()).toEqual({ unflushed: 1 });
+    expect(await found(dataDir)).toEqual(named);
+
+    proxy.onSubmit = () => 'pass';
+    const last = await open({ dataDir });
+    await last.delivered();
+    expect(await last.close()).toEqual({ unflushed: 0 });
+    expect([await stepsOf(`${session.id}.fork-1-2`), await found(dataDir), await readdir(join(dataDir, 'journal'))]).toEqual([
+      ['one', 'two', 'three'],
+      [],
+      [],
+    ]);
+  });
+
+  (canMount() ? test : test.skip)('arrives although the disk of the data folder is full', async () => {
+    const dataDir = newFolder();
+    await mkdir(dataDir);
+    mountSmall(dataDir, '1m');
+    try {
+      const { client, session, applied, release } = await overtaken(dataDir);
+      await writeFile(join(dataDir, 'filler'), Buffer.alloc(1_000_000)).catch(() => undefined);
+      release();
+      for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
+      expect(await client.close()).toEqual({ unflushed: 0 });
+      expect(await stepsOf(`${session.id}.fork-1-2`)).toEqual(['one', 'two', 'three']);
+    } finally {
+      await Promise.all(clients.splice(0).map((client) => client.close()));
+      unmount(dataDir);
+    }
+  });
+});
