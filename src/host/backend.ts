@@ -3,8 +3,11 @@ import type { ContextSession } from '../client/session/context-session.js';
 import type { BorrowedSession } from '../client/session/session-registry.js';
 import { withinLimit } from '../process/within-limit.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
+import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
+import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
+import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { Logger } from './log.js';
 import type { OpenClient } from './open-client.js';
 import { isDurable, type ServerSettings } from './settings.js';
@@ -17,6 +20,20 @@ const START_WAIT_MS = { starting: 200, doubtful: 1_500 } as const;
 /** How often the progress of a resume is reported; one that ends earlier is not reported at all. */
 const REPORT_EVERY_MS = 500;
 const RETRY = 'the database could not be started; the next call tries again';
+const AWAY = 'no node answers; new sessions are kept in the journal until one does, and each call looks again';
+/** Failures that say nothing against a node but that it does not answer now. */
+const AWAY_CODES: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
+
+/** Whether a start failed because no node answers; one that may not be used, such as one with another format, is none of these. */
+const isAway = (error: unknown): error is XtdbError =>
+  error instanceof XtdbError && AWAY_CODES.has(error.code) && !(error.cause instanceof CodedError);
+
+/** The failure with the addresses that were asked, and what to do. */
+function whereNobodyAnswers(error: XtdbError, nodeUrl: string): XtdbError {
+  const addresses = parseNodeUrls(nodeUrl).map(describeAddress).join(', ');
+  const next = `XTDB_URL names ${addresses}: start a node there, or correct the address; palimpsest doctor says how each is. Until one answers, a new session without a name works from the journal, and one with a name waits, since its past has to be read`;
+  return new XtdbError(error.code, `${error.message} ${next}.`, { cause: error.cause });
+}
 
 /** A session in use by one connection; whoever takes it gives it back. */
 export type SessionLoan = BorrowedSession<ContextSession>;
@@ -56,6 +73,8 @@ export class Backend {
   #closing: Promise<void> | undefined;
   #isUp = false;
   #hasFailed = false;
+  /** Whether no node answered when it was looked last. */
+  #isAway = false;
   /** The failure that was logged last. */
   #told: unknown;
   #startedAt = 0;
@@ -101,16 +120,22 @@ export class Backend {
   }
 
   /**
-   * The client, without waiting for a slow start of the database where there is a journal: calls are acknowledged there and delivered later. Rejects when
-   * the start fails at once, as without Java.
+   * The client, without waiting for a slow start of the database, or for nodes that others run and that are away, where there is a journal: calls are acknowledged there and
+   * delivered later. Rejects when the start fails at once, as without Java.
    */
   async usable(onProgress?: (message: string) => void): Promise<ContextClient> {
     const ready = this.ready(onProgress);
     if (!isDurable(this.#settings)) return ready;
     ready.catch((error: unknown) => this.#failed(error, 'warn'));
+    const usable = ready.catch(async (error: unknown) => {
+      const opened = isAway(error) ? await this.#opening : undefined;
+      if (opened === undefined) throw error;
+      return opened.client;
+    });
     const isDoubtful = this.#hasFailed || this.#settings.nodeUrl !== undefined;
     const waitMs = START_WAIT_MS[isDoubtful ? 'doubtful' : 'starting'] - (performance.now() - this.#startedAt);
-    return withinLimit(ready, Math.max(0, waitMs), async () => (await this.#opening)?.client ?? ready);
+    // Where no node answered before, nobody waits for another look.
+    return withinLimit(usable, this.#isAway ? 0 : Math.max(0, waitMs), async () => (await this.#opening)?.client ?? usable);
   }
 
   /**
@@ -147,7 +172,7 @@ export class Backend {
   #failed(error: unknown, level: 'error' | 'warn'): void {
     if (this.#closing !== undefined || error === this.#told) return;
     this.#told = error;
-    this.#log[level]({ reason: messageOf(error) }, RETRY);
+    this.#log[level]({ reason: messageOf(error) }, isAway(error) ? AWAY : RETRY);
   }
 
   #report(message: string): void {
@@ -162,8 +187,13 @@ export class Backend {
       this.#opening = undefined;
       throw error;
     });
-    await client.ready();
+    await client.ready().catch((error: unknown) => {
+      if (this.#settings.nodeUrl === undefined || !isAway(error)) throw error;
+      this.#isAway = true;
+      throw whereNobodyAnswers(error, this.#settings.nodeUrl);
+    });
     this.#isUp = true;
+    this.#isAway = false;
     this.#report('the database is ready');
     return client;
   }

@@ -6,11 +6,12 @@ import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';
-import { type StoredPut, storedPut } from '../../store/object-store.js';
+import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoredSession, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
+import { XtdbError } from '../../xtdb/errors.js';
 import { type HeadPosition, headsAt } from '../delivery/session-heads.js';
 import type { KnownObjects } from '../optimistic/metadata-cache.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -196,6 +197,17 @@ async function requireClosedElsewhere(
   );
 }
 
+/** The newest of everything, to open a session with. @throws {XtdbError} says why that needs the database, and what does not */
+async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapshot> {
+  try {
+    return await store.latest();
+  } catch (error) {
+    if (!(error instanceof XtdbError)) throw error;
+    const why = `session ${id} cannot be opened before the database says what is in it: ${error.message} Look at palimpsest doctor; a session without an id of its own begins without the database.`;
+    throw new XtdbError(error.code, why, { cause: error, ...defined({ status: error.status }) });
+  }
+}
+
 /** After so many attempts, a session is taken over in the middle of its writer's steps and read again: a writer that is quick enough would come first for ever. */
 const MOST_WHOLE = 3;
 
@@ -212,7 +224,7 @@ export async function openSession(
   { onLearned, asPerson = false }: { readonly onLearned?: MetadataListener; readonly asPerson?: boolean } = {},
 ): Promise<LoadedSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
-    const snapshot = await environment.store.latest();
+    const snapshot = await newestFor(environment.store, id);
     await requireRoots(environment, snapshot, id);
     const existing = await loadSession(snapshot, id);
     if (await snapshot.documents.isArriving(id))

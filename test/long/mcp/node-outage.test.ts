@@ -38,8 +38,8 @@ async function untilAnswered(agent: Agent, name: string, args: Readonly<Record<s
 }
 
 describe('without a database', () => {
-  test('a node that someone else runs and that does not answer: each call says so, nothing hangs, nothing is done', async () => {
-    const agent = await stdioAgent(root, QUIET, { XTDB_URL: 'http://127.0.0.1:9' });
+  test('a node that someone else runs and that does not answer: each call of a named session says so, nothing hangs, nothing is done', async () => {
+    const agent = await stdioAgent(root, [...QUIET, '--session', 'named'], { XTDB_URL: 'http://127.0.0.1:9' });
     try {
       expect((await agent.client.listTools()).tools).toHaveLength(12);
       for (const content of ['one', 'two']) {
