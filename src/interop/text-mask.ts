@@ -201,19 +201,26 @@ export class TextMask {
       const least = Math.min(LEAST_PART, Math.max(LEAST_TEXT, Math.ceil(form.length / 2)));
       if (form.length <= least) continue;
       const head = form.slice(0, least);
-      for (let at = shown.indexOf(head); at !== -1; at = shown.indexOf(head, at + 1)) {
+      for (let [at, next] = [shown.indexOf(head), 0]; at !== -1; at = shown.indexOf(head, next)) {
+        next = at + 1;
         let end = at + least;
         while (end < shown.length && shown[end] === form[end - at]) end += 1;
         const isCut = end - at < LEAST_PART ? SURELY_CUT : CUT_HERE;
-        if (isCut.test(shown.slice(end, end + 80))) shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
+        if (!isCut.test(shown.slice(end, end + 80))) continue;
+        shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
+        // A form may begin as the mask goes on: looked for in there, it would be masked for ever.
+        next = at + MASK.length;
       }
       const tail = form.slice(-least);
-      for (let at = shown.indexOf(tail); at !== -1; at = shown.indexOf(tail, at + 1)) {
+      for (let [at, next] = [shown.indexOf(tail), 0]; at !== -1; at = shown.indexOf(tail, next)) {
+        next = at + 1;
         const end = at + least;
         let from = at;
         while (from > 0 && shown[from - 1] === form[form.length - (end - from) - 1]) from -= 1;
         const isLeft = end - from < LEAST_PART ? SURELY_LEFT : LEFT_BEFORE;
-        if (isLeft.test(shown.slice(Math.max(0, from - 80), from))) shown = `${shown.slice(0, from)}${MASK}${shown.slice(end)}`;
+        if (!isLeft.test(shown.slice(Math.max(0, from - 80), from))) continue;
+        shown = `${shown.slice(0, from)}${MASK}${shown.slice(end)}`;
+        next = from + MASK.length;
       }
     }
     return shown;

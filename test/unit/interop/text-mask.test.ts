@@ -84,6 +84,11 @@ describe('what is to be hidden', () => {
     for (const text of ['http://localhost:8080', 'http://localhost:8080/x', 'see http://a.b/c:d']) expect(short.masked(text)).toBe(text);
   });
 
+  test('a hidden text that begins or ends as the mask does is masked once, and no mask is looked into for ever', () => {
+    expect(new TextMask({ texts: ['redacted]a'], patterns: [] }).masked('redac……')).toBe(`${MASK}……`);
+    expect(new TextMask({ texts: ['a[redacted'], patterns: [] }).masked('……acted')).toBe(`……${MASK}`);
+  });
+
   test('nothing else changes, and what is masked stays as it is', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
