@@ -9,7 +9,24 @@ const tests = join(import.meta.dirname, '..');
  * last time, and in a fresh clone only how large a file is.
  */
 const LONGEST = {
-  short: ['live/client/tracking', 'live/harness/tyrum-context', 'live/client/durable', 'live/harness/loop-epochs', 'live/client/ahead'],
+  short: [
+    'live/bundle/page-answers',
+    'live/client/fork',
+    'live/bundle/redacted',
+    'live/history/questions',
+    'live/history/cli',
+    'live/harness/loop-epochs',
+    'live/bundle/bad-input',
+    'live/client/tracking',
+    'live/client/ahead',
+    'live/interop/cortexfs-import',
+    'live/harness/tyrum-context',
+    'live/replay/bad-input',
+    'live/client/interleavings',
+    'live/tools/context-tools',
+    'live/client/durable',
+    'live/history/query-documents',
+  ],
   long: [
     'long/chaos/chaos',
     'live/client/interleavings',
