@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
 
 const base = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/one-realm-environment.mjs',
+  runtime: '<rootDir>/test/support/one-realm-runtime.cjs',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
