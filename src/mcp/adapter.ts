@@ -180,6 +180,10 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   };
   const running = new Running();
   server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));
-  server.setRequestHandler(CallToolRequestSchema, (request, extra) => running.track(call(request, extra)));
+  // With a handler of its own the SDK would check the request twice, and the result that was just made here.
+  server.fallbackRequestHandler = async (request, extra) => {
+    if (request.method !== 'tools/call') throw new RequestFailure(ErrorCode.MethodNotFound, 'Method not found');
+    return running.track(call(CallToolRequestSchema.parse(request), extra));
+  };
   return { server, idle: () => running.idle() };
 }

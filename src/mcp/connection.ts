@@ -100,9 +100,9 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     });
     if (isLoss(answer.unrecorded)) await used.lost();
     return {
+      _meta: { palimpsest: { session: session.id, ...answer.meta } },
       content: [{ type: 'text', text: answer.text }],
       ...(answer.isError ? { isError: true } : {}),
-      _meta: { palimpsest: { session: session.id, ...answer.meta } },
     };
   };
 

@@ -110,23 +110,30 @@ export class StdioTransport implements Transport {
   #read(chunk: Buffer): void {
     let from = 0;
     for (let end = chunk.indexOf(LINE_END); end !== -1; end = chunk.indexOf(LINE_END, from)) {
-      this.#line.add(chunk.subarray(from, end));
+      const start = from;
       from = end + 1;
-      const line = this.#line;
-      this.#line = new Line(this.#longest);
-      this.#receive(line);
+      // Most lines come whole.
+      if (this.#line.bytes === 0 && end - start <= this.#longest) this.#receiveText(chunk.toString('utf8', start, end));
+      else this.#receive(chunk.subarray(start, end));
     }
     if (from < chunk.length) this.#line.add(chunk.subarray(from));
   }
 
-  #receive(line: Line): void {
+  /** Receives the line that ends with a piece. */
+  #receive(piece: Buffer): void {
+    const line = this.#line;
+    this.#line = new Line(this.#longest);
+    line.add(piece);
     const { ends } = line;
     if (ends !== undefined) {
       const message = `A line of ${line.bytes} bytes is over the limit of ${this.#longest}; nothing was done. Send less at once.`;
       this.#refuse(idIn(ends.head, ends.tail), ErrorCode.InvalidRequest, message);
       return;
     }
-    const text = line.text();
+    this.#receiveText(line.text());
+  }
+
+  #receiveText(text: string): void {
     if (text.trim() === '') return;
     try {
       this.#parsed(JSON.parse(text));

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
+import * as z from 'zod';
 import { createLog } from '../../../src/host/log.js';
 import { createProtocolServer, type Exchange, type ServedTool } from '../../../src/mcp/adapter.js';
 
@@ -48,6 +49,21 @@ describe('the protocol adapter', () => {
         message: expect.stringContaining('Unknown tool: nope. Known tools: broken'),
       });
       expect(await client.callTool({ name: 'broken' })).toEqual({ ...said('Error: broken failed inside: out of luck'), isError: true });
+    });
+  });
+
+  test('a method that is not offered and a call without its parts are protocol errors, by the codes of the SDK', async () => {
+    await withClient([tool('any', () => said('x'))], async (client) => {
+      const ask = (method: string, params: Record<string, unknown>) => client.request({ method, params }, z.any());
+      await expect(ask('resources/list', {})).rejects.toMatchObject({
+        code: -32_601,
+        message: expect.stringContaining('Method not found'),
+      });
+      await expect(ask('tools/call', { arguments: {} })).rejects.toMatchObject({
+        code: -32_603,
+        message: expect.stringContaining('"name"'),
+      });
+      await expect(ask('tools/call', { name: 'any', arguments: ['x'] })).rejects.toMatchObject({ code: -32_603 });
     });
   });
 
