@@ -20,15 +20,18 @@ function lifted(value: Json, numbers: Map<string, number>): Json {
     return `${SIGN}${number}`;
   }
   if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) {
-    const members = value.map((member: Json) => lifted(member, numbers));
-    return members.every((member, i) => member === value[i]) ? value : members;
+  let copy: Record<string, Json> | undefined;
+  const list = Array.isArray(value);
+  const members = value as { readonly [key: string]: Json };
+  for (const key of Object.keys(value)) {
+    const member = members[key] as Json;
+    const kept = lifted(member, numbers);
+    if (kept === member) continue;
+    // fromEntries defines what plain assignment would not: a key `__proto__`, which it can change then.
+    copy ??= list ? ([...value] as unknown as Record<string, Json>) : Object.fromEntries(Object.entries(value));
+    copy[key] = kept;
   }
-  const entries = Object.entries(value);
-  const members = entries.map(([, member]) => lifted(member, numbers));
-  if (members.every((member, i) => member === entries[i]?.[1])) return value;
-  // fromEntries defines what plain assignment would not: a key `__proto__`.
-  return Object.fromEntries(entries.map(([key], i) => [key, members[i] as Json]));
+  return (copy as Json | undefined) ?? value;
 }
 
 /**

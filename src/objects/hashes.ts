@@ -96,5 +96,6 @@ export function objectHash(parts: {
   readonly metadata_hash: Sha256;
 }): Sha256 {
   const { file_hash, content_hash, metadata_hash } = parts;
-  return hashText(canonicalJson({ file_hash, content_hash, metadata_hash }));
+  // The bytes of canonical JSON: in the order of their names, hex digits and nulls.
+  return hashText(JSON.stringify({ content_hash, file_hash, metadata_hash }));
 }
