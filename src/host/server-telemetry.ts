@@ -123,7 +123,7 @@ export class ServerTelemetry implements Telemetry {
     const code = facts['error.type'];
     if (code !== undefined) this.add('palimpsest.failures', 1, { 'error.type': code });
     const logged = LOGGED[activity];
-    if (logged !== undefined)
+    if (logged !== undefined && this.#log.isLevelEnabled(logged.level))
       this.#log[logged.level]({ ...lineOf(facts), ms: Math.round(ms) }, code === undefined ? logged.says : `${logged.says}: failed`);
   }
 }

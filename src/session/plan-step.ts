@@ -104,8 +104,10 @@ function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
   };
   const after = state.after(draft);
   const turnover = policy.turnover?.(after) ?? { leave: collapse(after, policy.window), back: [] };
-  const isSame = turnover.leave.length + turnover.back.length === 0;
-  return isSame ? draft : { ...draft, changes: withoutEmpty(withTurnover(state, changes, turnover)) };
+  if (turnover.leave.length + turnover.back.length === 0) return draft;
+  const step = { ...draft, changes: withoutEmpty(withTurnover(state, changes, turnover)) };
+  state.afterTurnover(draft, step);
+  return step;
 }
 
 /**

@@ -152,6 +152,16 @@ export class SessionState {
     return this.#next.state;
   }
 
+  /**
+   * The session after a step that was planned from another one: it differs from that in what becomes active and inactive, nothing else. The same as `after(step)`, which is kept for it.
+   */
+  afterTurnover(draft: Step, step: Step): SessionState {
+    const { folded } = this.after(draft);
+    const sets = setsAfter(this.folded.sets, step);
+    this.#next = { step, state: new SessionState({ ...folded, sets }) };
+    return this.#next.state;
+  }
+
   /** The session after many more steps; see `applySteps`. */
   afterAll(steps: readonly Step[]): SessionState {
     const before = this.folded;

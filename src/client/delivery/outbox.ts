@@ -324,7 +324,7 @@ export class Outbox {
 
   async #bring(write: SessionWrite, how: Delivery, tell: Tell): Promise<AppliedWrite> {
     const { metadata, versions, writer } = this.#parts;
-    const own = how.persistent ? localVersions(write, metadata) : [];
+    const own = how.persistent ? localVersions(write, { metadata, newest: (id) => versions.newest(id) }) : [];
     versions.acknowledge(own, how.journaled);
     let onItsWay = true;
     const settle = (): void => {

@@ -96,10 +96,24 @@ export function callMarks({ version, wholeText }: StoredCall): HeadMarks {
   return { size: version.content?.length ?? 0, ...(wholeText === undefined ? {} : { whole: wholeText.hash }) };
 }
 
+/** What a client knows of objects without asking the database. */
+export interface KnownLocally {
+  readonly metadata: MetadataCache;
+  /** The newest version of an object that is known here. */
+  readonly newest: (id: ObjectId) => MarkedVersion | undefined;
+}
+
 /** A file that is known stands in some version; which one, only the database can tell. */
 const SOME_VERSION = { fileHash: null, gone: false, validTime: new Date(0) };
 
-function localFile(file: FileObservation, { at }: SessionWrite, metadata: MetadataCache): readonly MarkedVersion[] {
+/** Whether a version of a file is what a reading of it would make. */
+const isOf = ({ reading }: Extract<FileObservation, { kind: 'read' }>, version: ObjectVersion): boolean =>
+  reading.kind === 'text' && version.file_hash === reading.fileHash && version.content === reading.content;
+
+function localFile(file: FileObservation, { at }: SessionWrite, { metadata, newest }: KnownLocally): readonly MarkedVersion[] {
+  const known = file.kind === 'read' ? newest(fileObjectId(file.source))?.version : undefined;
+  // Sealing it again would give the same.
+  if (known !== undefined && file.kind === 'read' && isOf(file, known)) return [{ version: known, marks: {}, observed: { file, at } }];
   const current = metadata.get(fileObjectId(file.source)) === undefined ? undefined : SOME_VERSION;
   const { write } = decideFile(file, current, at);
   if (write === undefined) return [];
@@ -112,8 +126,8 @@ function localFile(file: FileObservation, { at }: SessionWrite, metadata: Metada
  * What a write's objects are as far as this client can tell before the database has decided (decision F4): its own reads see what it acknowledged. A
  * mention may turn out to be a file that others read already; the database's answer corrects it.
  */
-export function localVersions(write: SessionWrite, metadata: MetadataCache): readonly MarkedVersion[] {
-  const files = write.files.flatMap((file) => localFile(file, write, metadata));
+export function localVersions(write: SessionWrite, known: KnownLocally): readonly MarkedVersion[] {
+  const files = write.files.flatMap((file) => localFile(file, write, known));
   if (write.call === undefined) return files;
   const { version, wholeText } = write.call;
   return [...files, { version, marks: callMarks(write.call), ...(wholeText === undefined ? {} : { wholeText: () => wholeText.text }) }];

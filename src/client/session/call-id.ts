@@ -33,11 +33,18 @@ interface ExpectedId {
 /** For how many steps the database is asked at once whether somebody has the ids of their calls. */
 const STEPS_ASKED = 256;
 
+/** The ids of so many steps from one on, and which of them somebody has, once that is known. */
+interface AskedSteps {
+  readonly from: number;
+  readonly taken: Promise<ReadonlySet<string>>;
+  known?: ReadonlySet<string>;
+}
+
 /** Ids of calls that are under way or still to come: the database is asked for them before they are needed. */
 class ExpectedIds {
   readonly #environment: SessionEnvironment;
   readonly #ids = new Map<ObjectId, Promise<ExpectedId | undefined>>();
-  #steps: { readonly from: number; readonly taken: Promise<ReadonlySet<string>> } | undefined;
+  #steps: AskedSteps | undefined;
 
   constructor(environment: SessionEnvironment) {
     this.#environment = environment;
@@ -56,18 +63,24 @@ class ExpectedIds {
    * Whether somebody has the id that a session gives the call of its next step. Once the session is there nobody can take it any more, so that one question
    * covers many steps.
    */
-  async isStepTaken({ id: session, seq }: SessionState, id: ObjectId, losses: number): Promise<boolean> {
+  isStepTaken({ id: session, seq }: SessionState, id: ObjectId, losses: number): boolean | Promise<boolean> {
     const next = seq + 1;
     if (this.#steps === undefined || next < this.#steps.from || next >= this.#steps.from + STEPS_ASKED) {
       const asked = Array.from({ length: STEPS_ASKED }, (_, i) => stepCallId(session, next + i, losses));
       const taken = existing(this.#environment, asked).then(({ found }) => found);
-      const steps = { from: next, taken };
+      const steps: AskedSteps = { from: next, taken };
       this.#steps = steps;
-      taken.catch(() => {
-        if (this.#steps === steps) this.#steps = undefined;
-      });
+      taken.then(
+        (known) => {
+          steps.known = known;
+        },
+        () => {
+          if (this.#steps === steps) this.#steps = undefined;
+        },
+      );
     }
-    return (await this.#steps.taken).has(id);
+    const { known, taken } = this.#steps;
+    return known?.has(id) ?? taken.then((found) => found.has(id));
   }
 
   /** What was said of an id, if it still holds: nobody else has written since, as far as the database has got. */
@@ -133,7 +146,7 @@ async function isTaken(
         .take(id, latest)
         .catch(() => undefined)
         .then(async (known) => known ?? (await lookUp(environment, id, state.id)).taken);
-  if (!outbox.isDurable) return asked;
+  if (typeof asked === 'boolean' || !outbox.isDurable) return asked;
   return withinLimit(
     asked.catch(() => true),
     TIME_LIMITS.callId,
