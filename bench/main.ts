@@ -5,6 +5,7 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureAssembling } from './cases/assembling.js';
+import { measureCalls } from './cases/calls.js';
 import { measureCluster } from './cases/cluster.js';
 import { measureHistory } from './cases/history.js';
 import { measureLeftBehind } from './cases/left-behind.js';
@@ -28,7 +29,7 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, memory, turns, assemble, resume, watch, replay, page, which needs Chromium,
+  --only CASES       of: read, ls, start, left, storage, history, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
                      cluster, which starts PostgreSQL and Kafka, and writes CLUSTER_TRANSACTIONS (100,000) of them
                      (comma between them); all but the last two unless told
   --report FILE      writes the figures into a report, between its marks if it has them
@@ -39,6 +40,7 @@ const CASES = [
   'ls',
   'start',
   'left',
+  'calls',
   'turns',
   'assemble',
   'storage',
@@ -89,6 +91,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     ls: () => measureListing(workshop, readers),
     start: () => measureStarting(workshop, dataDir),
     left: () => measureLeftBehind(workshop),
+    calls: () => measureCalls(workshop, readers, dataDir),
     turns: () => measureTurns(workshop, readers, dataDir),
     assemble: () => measureAssembling(workshop, readers, dataDir),
     storage: () => measureStoring(workshop),

@@ -8,6 +8,9 @@ export interface Sizes {
   /** How often an agent is killed while its node starts. */
   readonly left: number;
   readonly sessionCalls: number;
+  /** Calls in one turn, and those of a stretch of them. */
+  readonly calls: number;
+  readonly callStretch: number;
   /** The turns that are compared, each the last of a stretch; rising. */
   readonly turns: readonly [number, number, number];
   /** Turns of a stretch. */
@@ -47,6 +50,8 @@ export const FULL: Sizes = {
   coldStarts: 3,
   left: 8,
   sessionCalls: 500,
+  calls: 10_000,
+  callStretch: 1_000,
   turns: [20, 110, 1_000],
   stretch: 20,
   assemblies: 40,
@@ -68,6 +73,8 @@ export const QUICK: Sizes = {
   coldStarts: 1,
   left: 2,
   sessionCalls: 50,
+  calls: 200,
+  callStretch: 100,
   turns: [10, 20, 60],
   stretch: 10,
   assemblies: 8,
