@@ -97,7 +97,7 @@ export function callMarks({ version, wholeText }: StoredCall): HeadMarks {
 }
 
 /** What a client knows of objects without asking the database. */
-export interface KnownLocally {
+interface KnownLocally {
   readonly metadata: MetadataCache;
   /** The newest version of an object that is known here. */
   readonly newest: (id: ObjectId) => MarkedVersion | undefined;
