@@ -5,8 +5,7 @@ import { posix } from 'node:path';
 import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
-import { mountsAreLocal } from './local-mounts.js';
-import { isWithin } from './mounts.js';
+import { isWithin, mountsAreLocal } from './mounts.js';
 
 /** A path that was found to lie inside the allowed roots. */
 export interface ResolvedPath {
