@@ -189,7 +189,7 @@ function scrolled([selector, ms]: readonly [string, number]): Promise<readonly n
 }
 
 /**
- * The review page in Chromium, on the sizes that issue 18 names: the first view of a session of a thousand turns with its contexts, the views after it, scrolling ten
+ * The review page in Chromium, on the sizes that people have: a long session, a large recording, many calls: the first view of a session of a thousand turns with its contexts, the views after it, scrolling ten
  * thousand calls, and a recording of 100 MB; and what the same session takes as one file. The node and the server run already; each first view is that of a browser that has nothing of the page.
  */
 export async function measurePage(workshop: Workshop): Promise<CaseResult> {
