@@ -188,9 +188,10 @@ export class Backend {
       throw error;
     });
     await client.ready().catch((error: unknown) => {
-      if (this.#settings.nodeUrl === undefined || !isAway(error)) throw error;
-      this.#isAway = true;
-      throw whereNobodyAnswers(error, this.#settings.nodeUrl);
+      const { nodeUrl } = this.#settings;
+      // A node that came back and may not be used is no longer away: new sessions are not to begin without it.
+      this.#isAway = nodeUrl !== undefined && isAway(error);
+      throw nodeUrl !== undefined && isAway(error) ? whereNobodyAnswers(error, nodeUrl) : error;
     });
     this.#isUp = true;
     this.#isAway = false;

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -101,6 +103,29 @@ describe('a process that starts while its nodes are down', () => {
     } finally {
       await api.close();
       await serve.close();
+    }
+  });
+
+  test('over HTTP, where what answers there later may not be used: a new session is refused then', async () => {
+    const serve = await startServe(['--data', data, '--log-level', 'silent'], root, { XTDB_URL: road.url });
+    const api = new HarnessApi(serve);
+    // Slower than the shortest look, so that whoever does not wait for its answer is seen.
+    const closed = createServer((_request, response) => void setTimeout(() => response.writeHead(401).end(), 100));
+    try {
+      await api.call('openSession', undefined, {});
+      closed.listen(Number(new URL(road.url).port), '127.0.0.1');
+      await once(closed, 'listening');
+      // The look that is under way then may still have found nobody.
+      await until(
+        () => api.send('/v1/sessions', {}),
+        ({ status }) => status !== 201 && status !== 200,
+      );
+      expect((await api.refused('/v1/sessions')).problem.detail).toContain('401');
+    } finally {
+      await api.close();
+      await serve.close();
+      closed.closeAllConnections();
+      closed.close();
     }
   });
 
