@@ -141,8 +141,8 @@ export class Journal {
     this.#markTimer ??= setTimeout(() => this.#writeMark(), this.#markDelayMs).unref();
   }
 
-  /** Says beside the journal which of its waiting records the database refused for good. */
-  noteRefused(refused: readonly RefusedRecords[]): void {
+  /** Says beside the journal which of its waiting records the database refused for good; `refused` is asked when that is written. */
+  noteRefused(refused: () => readonly RefusedRecords[]): void {
     if (this.#closing === undefined) this.#note.set(refused);
   }
 
@@ -163,7 +163,7 @@ export class Journal {
     if (this.#pending.count > 0) this.#writeMark();
     this.#chain.retire();
     this.#trim();
-    if (this.#chain.isEmpty) this.#note.set([]);
+    if (this.#chain.isEmpty) this.#note.set(() => []);
     await this.#note.written();
     if (this.#chain.isEmpty) this.#lock.remove();
     else this.#lock.vacate();

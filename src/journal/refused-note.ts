@@ -33,15 +33,15 @@ export async function readRefused(folder: string, owner: string): Promise<readon
  */
 export class RefusedNote {
   readonly #path: string;
-  #next: readonly RefusedRecords[] | undefined;
+  #next: (() => readonly RefusedRecords[]) | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(folder: string, owner: string) {
     this.#path = noteFile(folder, owner);
   }
 
-  /** Has the note say this from now on; what was to be written and is not yet is left out. */
-  set(refused: readonly RefusedRecords[]): void {
+  /** Has the note say this from now on; what was to be written and is not yet is left out, and not even put together: thousands may be refused one after the other. */
+  set(refused: () => readonly RefusedRecords[]): void {
     const isIdle = this.#next === undefined;
     this.#next = refused;
     if (isIdle) this.#writing = this.#writing.then(() => this.#write());
@@ -53,7 +53,7 @@ export class RefusedNote {
   }
 
   async #write(): Promise<void> {
-    const refused = this.#next ?? [];
+    const refused = this.#next?.() ?? [];
     this.#next = undefined;
     const written = refused.length === 0 ? rm(this.#path, { force: true }) : replaceFile(this.#path, JSON.stringify(refused));
     await written.catch(() => undefined);

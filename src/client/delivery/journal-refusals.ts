@@ -35,7 +35,7 @@ function bySession(refusals: ReadonlyMap<number, KeptRefusal>): readonly Refused
 /** What the database refused for good of the journals that this process has, and the notes beside these. */
 export class JournalRefusals {
   readonly #onNotice: (line: string) => void;
-  readonly #refusals = new Map<Journal, Map<number, KeptRefusal>>();
+  readonly #refusals = new WeakMap<Journal, Map<number, KeptRefusal>>();
   readonly #told = new Set<string>();
 
   /** `onNotice` is called with a line about each session of each journal. */
@@ -49,15 +49,17 @@ export class JournalRefusals {
     this.#refusals.set(journal, refusals);
     const reason = why.what.slice(0, LONGEST_REASON);
     refusals.set(sequence, { session, step: step?.seq, reason, at: new Date().toISOString() });
-    journal.noteRefused(bySession(refusals));
+    journal.noteRefused(() => bySession(refusals));
     const key = `${journal.owner}\0${session}`;
     if (!this.#told.has(key)) this.#onNotice(`the journal ${journal.owner}: ${why.message}`);
     this.#told.add(key);
   }
 
-  /** Says that a record is in the database after all. */
+  /** Says that a record is in the database after all. With the first one of a journal, what its process before noted holds no longer: all of that is tried again. */
   arrived(journal: Journal, sequence: number): void {
-    const refusals = this.#refusals.get(journal);
-    if (refusals?.delete(sequence) === true) journal.noteRefused(bySession(refusals));
+    const known = this.#refusals.get(journal);
+    const refusals = known ?? new Map<number, KeptRefusal>();
+    this.#refusals.set(journal, refusals);
+    if (refusals.delete(sequence) || known === undefined) journal.noteRefused(() => bySession(refusals));
   }
 }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ClientJournal } from '../../../../src/client/delivery/client-journal.js';
 import { encodeWrite } from '../../../../src/client/delivery/write-record.js';
-import { openJournal } from '../../../../src/journal/journals.js';
+import { inspectJournals, openJournal } from '../../../../src/journal/journals.js';
 import { encodePayload } from '../../../../src/journal/payload.js';
+import { RefusedNote } from '../../../../src/journal/refused-note.js';
 import { sessionId } from '../../../../src/objects/ids.js';
 
 const ALL = ['s0', 's1', 's2', 's3'].map(sessionId);
@@ -58,4 +59,35 @@ test('whoever adopts while another one does waits until all is handed over', asy
   await journal.adoptAll(() => undefined);
   expect(seen).toEqual(ALL);
   await first;
+});
+
+test('what a note says of a dead process that was refused holds no longer once the database takes something of its journal', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'palimpsest-adopt-'));
+  try {
+    const dead = await openJournal(folder);
+    for (const session of ALL) await dead.append(encodePayload(encodeWrite({ session, files: [], heads: [], at: 1 })));
+    const note = { session: 's0', steps: null, records: 1, reason: 'read only', at: new Date().toISOString() };
+    dead.noteRefused(() => [note]);
+    await dead.close();
+    const next = await ClientJournal.open({ dataDir: folder, durability: 'process', what: 'test', onNotice: () => undefined });
+    await next.adoptAll(({ write, receipt }) => {
+      if (write.session === 's0') receipt.done();
+    });
+    await next.close();
+    expect(await inspectJournals(folder)).toMatchObject([{ pending: 3, refused: [] }]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('a note of thousands of refusals is put together when it is written, not for each of them', async () => {
+  const note = new RefusedNote(dataDir, 'any');
+  let asked = 0;
+  for (let i = 0; i < 10_000; i++)
+    note.set(() => {
+      asked++;
+      return [];
+    });
+  await note.written();
+  expect(asked).toBe(1);
 });
