@@ -167,7 +167,7 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'delivery-refused': {
     weight: 'repair',
     means: 'the database refuses acknowledged calls for good: they stay in a journal, in order, and nothing of them is lost',
-    next: 'mend what the reason names; then open the session again, or end the process that has the journal: both try it again. Keep the data folder until then: palimpsest journal adopt delivers a copy of it through another node',
+    next: 'mend what the reason names; then open the session again, or end the process that has the journal: both try it again. Keep the data folder until then. Where nodes share a log, palimpsest journal adopt delivers a copy of it through another one',
   },
   'delivery-late': {
     weight: 'look',

@@ -4,7 +4,7 @@ import { messageOf } from '../../values/thrown.js';
 import type { SessionWrite } from './session-write.js';
 
 const STAYS =
-  'It and what follows it stay in the journal, and are tried again whenever the session is opened: look at palimpsest doctor, which names them and says what to do; palimpsest journal adopt delivers a copy of the data folder through another node';
+  'It and what follows it stay in the journal, and are tried again whenever the session is opened: look at palimpsest doctor, which names them and says what to do; where nodes share a log, palimpsest journal adopt delivers a copy of the data folder through another one';
 
 /** What a write is, for whoever is told that it has not arrived. */
 function whatIs({ session, step, assembly }: SessionWrite): string {

@@ -124,7 +124,9 @@ describe('what a session had acknowledged that another process took over, where 
     const refusal = {
       code: 'not-kept',
       message: expect.stringMatching(
-        new RegExp(`^step 2 of session ${session.id} was acknowledged and is not in the database: .*palimpsest doctor.*journal adopt`),
+        new RegExp(
+          `^step 2 of session ${session.id} was acknowledged and is not in the database: .*palimpsest doctor.*where nodes share a log, palimpsest journal adopt`,
+        ),
       ),
     };
     for (const one of applied) await expect(one).rejects.toMatchObject(refusal);
