@@ -7,7 +7,7 @@ import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
-import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
+import { isOutage, XtdbError } from '../xtdb/errors.js';
 import type { Logger } from './log.js';
 import type { OpenClient } from './open-client.js';
 import { isDurable, type ServerSettings } from './settings.js';
@@ -21,12 +21,9 @@ const START_WAIT_MS = { starting: 200, doubtful: 1_500 } as const;
 const REPORT_EVERY_MS = 500;
 const RETRY = 'the database could not be started; the next call tries again';
 const AWAY = 'no node answers; new sessions are kept in the journal until one does, and each call looks again';
-/** Failures that say nothing against a node but that it does not answer now. */
-const AWAY_CODES: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
 
 /** Whether a start failed because no node answers; one that may not be used, such as one with another format, is none of these. */
-const isAway = (error: unknown): error is XtdbError =>
-  error instanceof XtdbError && AWAY_CODES.has(error.code) && !(error.cause instanceof CodedError);
+const isAway = (error: unknown): error is XtdbError => isOutage(error) && !(error.cause instanceof CodedError);
 
 /** The failure with the addresses that were asked, and what to do. */
 function whereNobodyAnswers(error: XtdbError, nodeUrl: string): XtdbError {

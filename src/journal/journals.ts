@@ -19,7 +19,7 @@ import {
   syncFolder,
 } from './journal-folder.js';
 import { type JournalRecord, type JournalScan, judgeJournal, readJournal, readRecords } from './read-journal.js';
-import { type RefusedRecords, readRefused } from './refused-note.js';
+import { noteFile, type RefusedRecords, readRefused } from './refused-note.js';
 import { scanSegment } from './segment-format.js';
 
 const WHAT = 'palimpsest';
@@ -99,6 +99,7 @@ export async function adoptJournal(dataDir: string, owner: string, options: Jour
   try {
     const listing = await listJournalFolder(folder);
     if (!listing.segments.some((segment) => segment.owner === owner)) {
+      await rm(noteFile(folder, owner), { force: true });
       lock.remove();
       return undefined;
     }

@@ -76,3 +76,9 @@ export class XtdbError extends CodedError<XtdbErrorCode> {
     });
   }
 }
+
+/** Codes of a database that is away for now. */
+const OUTAGE: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
+
+/** Whether a failure says nothing against a database but that it does not answer now: what can be done without it goes on. */
+export const isOutage = (error: unknown): error is XtdbError => error instanceof XtdbError && OUTAGE.has(error.code);

@@ -223,8 +223,9 @@ export class ClientJournal {
     const except = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
     for (const journal of await inspectJournals(dataDir, { except })) {
       const { pending, oldestAt, refused } = journal;
-      // What was refused for good is not on its way.
-      if (oldestAt === undefined || refused.reduce((sum, { records }) => sum + records, 0) >= pending) continue;
+      // What was refused for good is not on its way. The note of it is written after what it says; of one session it is compared with that session's own records.
+      const isRefused = session === undefined && refused.reduce((sum, { records }) => sum + records, 0) >= pending;
+      if (oldestAt === undefined || isRefused) continue;
       if (session === undefined ? oldestAt <= until : await holdsSession(dataDir, journal, session)) return true;
     }
     return false;

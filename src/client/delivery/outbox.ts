@@ -240,7 +240,7 @@ export class Outbox {
     const refused = this.#refused.of(session);
     if (!(await this.hasDelivered(session, takeOver)) || !(await this.#lost.forget(session, TIME_LIMITS.delivery))) return false;
     this.#refused.take(refused);
-    for (const { write, how } of refused) this.#adopt(write, { ...how, seen: true });
+    for (const { write, how, nth } of refused) this.#adopt(write, { ...how, seen: true }, nth);
     if (refused.length > 0 && !(await this.drained(session, TIME_LIMITS.delivery))) return false;
     const untold = this.#refused.tell(session);
     if (untold !== undefined && this.#refused.of(session).length > 0) throw untold;
@@ -280,10 +280,9 @@ export class Outbox {
     await withinLimit(this.#pace, TIME_LIMITS.pace, () => undefined);
   }
 
-  /** Delivers a write that is acknowledged already. */
-  #adopt(write: SessionWrite, how: JournaledDelivery): AcceptedWrite {
+  /** Delivers a write that is acknowledged already; one that is tried again keeps its place among all. */
+  #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
-    const nth = this.#accepted++;
     const applied: Promise<AppliedWrite> = this.#deliver(write, { ...how, persistent: true })
       .catch((error: unknown) => this.#lost.keep(write, error, settled))
       .catch((error: unknown) => {

@@ -15,7 +15,7 @@ import { END_OF_TIME } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { XtdbError, type XtdbErrorCode } from '../../xtdb/errors.js';
+import { isOutage } from '../../xtdb/errors.js';
 
 import { knownContext } from '../optimistic/known-context.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
@@ -256,9 +256,6 @@ export function assembleOptimistically(
   return assembleParts(environment, { state, prompt, ...found, place: { basis, ahead } }, options);
 }
 
-/** The errors of a database that is away for now. */
-const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
-
 /** Whether the content of every active object is at hand without the database. */
 const hasContents = ({ versions }: SessionEnvironment, { state }: LoadedSession): boolean =>
   state.sets.active.every((id) => versions.newest(id) !== undefined);
@@ -285,7 +282,7 @@ async function assembleFromDatabase(
     return await assembleAt(environment, snapshot, { ...loaded, metadata, options });
   } catch (error) {
     // No write was under way that would have noticed the outage.
-    if (!outbox.isDurable || !(error instanceof XtdbError) || !AWAY.has(error.code)) throw error;
+    if (!outbox.isDurable || !isOutage(error)) throw error;
     return undefined;
   }
 }

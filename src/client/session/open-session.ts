@@ -11,7 +11,7 @@ import { stepId } from '../../store/step-part.js';
 import type { StoredSession, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import { XtdbError } from '../../xtdb/errors.js';
+import { isOutage, XtdbError } from '../../xtdb/errors.js';
 import { type HeadPosition, headsAt } from '../delivery/session-heads.js';
 import type { KnownObjects } from '../optimistic/metadata-cache.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -197,12 +197,12 @@ async function requireClosedElsewhere(
   );
 }
 
-/** The newest of everything, to open a session with. @throws {XtdbError} says why that needs the database, and what does not */
+/** The newest of everything, to open a session with. @throws {XtdbError} where no node answers, it says why that needs the database, and what does not */
 async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapshot> {
   try {
     return await store.latest();
   } catch (error) {
-    if (!(error instanceof XtdbError)) throw error;
+    if (!isOutage(error)) throw error;
     const why = `session ${id} cannot be opened before the database says what is in it: ${error.message} Look at palimpsest doctor; a session without an id of its own begins without the database.`;
     throw new XtdbError(error.code, why, { cause: error, ...defined({ status: error.status }) });
   }
