@@ -23,7 +23,7 @@ export type XtdbErrorCode =
   | 'server-error'
   /** The node's indexer has stopped: it answers stale data and takes no transaction until it is restarted. */
   | 'ingester-failed'
-  /** The answer is cut off, is no EDN or transit, or is not what this request is answered with. */
+  /** The answer is no EDN or transit, ends too early, or is not what this request is answered with. */
   | 'bad-response'
   /** The client was closed. */
   | 'closed';

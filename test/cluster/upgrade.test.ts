@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,16 +93,19 @@ class Worker {
     await former?.remove();
   });
 
-  /** A session is worked on by one version for some rounds; three calls each are acknowledged. */
-  const worked = async (session: string, program: string, rounds: number): Promise<void> => {
+  /** A session is worked on by one version for as many rounds as are wanted; three calls each are acknowledged. */
+  const worked = async (session: string, program: string, wanted: (round: number) => boolean): Promise<number> => {
     const worker = await Worker.open(session, program, session.endsWith('0') ? await urls() : (await urls()).toReversed());
+    let rounds = 0;
     try {
-      for (let round = 0; round < rounds; round++) await worker.work();
+      for (; wanted(rounds); rounds++) await worker.work();
     } finally {
       await worker.close();
       said.set(session, (said.get(session) ?? 0) + 3 * rounds);
     }
+    return rounds;
   };
+  const times = (rounds: number) => (round: number) => round < rounds;
 
   const verified = async (): Promise<void> => {
     for (const [session, calls] of said) {
@@ -126,17 +130,55 @@ class Worker {
 
   test('each version goes on with what the other has written, and each verifies all of it through either node', async () => {
     await Promise.all([
-      worked('former-0', former.program, 3),
-      worked('former-1', former.program, 3),
-      worked('new-0', cliPath, 3),
-      worked('new-1', cliPath, 3),
+      worked('former-0', former.program, times(3)),
+      worked('former-1', former.program, times(3)),
+      worked('new-0', cliPath, times(3)),
+      worked('new-1', cliPath, times(3)),
     ]);
     await Promise.all([
-      worked('former-0', cliPath, 2),
-      worked('former-1', cliPath, 2),
-      worked('new-0', former.program, 2),
-      worked('new-1', former.program, 2),
+      worked('former-0', cliPath, times(2)),
+      worked('former-1', cliPath, times(2)),
+      worked('new-0', former.program, times(2)),
+      worked('new-1', former.program, times(2)),
     ]);
+    await verified();
+  });
+
+  test('each node is exchanged for one of this version while agents of both versions work, and nothing that was acknowledged is lost', async () => {
+    const exchange = async (name: string, from: string): Promise<void> => {
+      expect(await runCli(['node', 'stop', '--data', data(name)], {}, from)).toMatchObject({ code: 0 });
+      expect(await start(name, cliPath)).toMatchObject({ code: 0 });
+    };
+    expect(await runCli(['node', 'stop', '--data', data('b')])).toMatchObject({ code: 0 });
+    expect(await start('b', former.program)).toMatchObject({ code: 0 });
+    let isExchanged = false;
+    const workers = ['former-rolling-0', 'new-rolling-0', 'former-rolling-1', 'new-rolling-1'];
+    const begun = new Set<string>();
+    const progress = new EventEmitter();
+    const allBegun = once(progress, 'begun');
+    const working = workers.map((session) => {
+      const program = session.startsWith('former') ? former.program : cliPath;
+      const wanted = (round: number): boolean => {
+        if (round === 1 && begun.add(session).size === workers.length) progress.emit('begun');
+        return !isExchanged;
+      };
+      return worked(session, program, wanted).catch((error: unknown) => {
+        isExchanged = true;
+        progress.emit('error', error);
+        throw error;
+      });
+    });
+    const exchanging = (async () => {
+      try {
+        await allBegun;
+        await exchange('a', former.program);
+        await exchange('b', former.program);
+      } finally {
+        isExchanged = true;
+      }
+    })();
+    const [rounds] = await Promise.all([Promise.all(working), exchanging]);
+    expect(Math.min(...rounds)).toBeGreaterThan(0);
     await verified();
   });
 });

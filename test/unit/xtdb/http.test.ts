@@ -80,14 +80,6 @@ describe('a 200 counts only if it is complete', () => {
         void response.writeHead(200, { 'content-type': 'application/edn' }).end(Buffer.from([0x22, 0xff, 0x22])),
     ],
     ['transit that is cut off', answer(200, '["~#list",[["a"', 'application/transit+json')],
-    [
-      'a length that the body does not reach',
-      cutOff('HTTP/1.1 200 OK\r\nContent-Type: application/edn\r\nContent-Length: 100\r\n\r\n{:a 1}'),
-    ],
-    [
-      'chunks that do not end',
-      cutOff('HTTP/1.1 200 OK\r\nContent-Type: application/edn\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{:a 1}\r\n'),
-    ],
     ['no HTTP at all', cutOff('SSH-2.0-OpenSSH\r\n\r\n')],
   ])('%s is a bad response', async (_name, listener) => {
     const { http } = await serve(listener);
@@ -219,19 +211,34 @@ describe('connections', () => {
     expect(requests).toBe(2);
   });
 
-  test.each(['Content-Length: 100\r\n\r\n{:a 1}', 'Transfer-Encoding: chunked\r\n\r\n6\r\n{:a 1}\r\n'])(
-    'an answer whose connection ends in its middle is asked for once more: %j',
-    async (rest) => {
+  describe.each([
+    ['a length that the body does not reach', 'Content-Length: 100\r\n\r\n{:a 1}'],
+    ['chunks that do not end', 'Transfer-Encoding: chunked\r\n\r\n6\r\n{:a 1}\r\n'],
+  ])('an answer whose connection ends in its middle: %s', (_name, rest) => {
+    const breaks = cutOff(`HTTP/1.1 200 OK\r\nContent-Type: application/edn\r\n${rest}`);
+
+    test('is asked for once more', async () => {
       let requests = 0;
       const { http } = await serve((request, response) => {
         requests += 1;
-        if (requests === 1) cutOff(`HTTP/1.1 200 OK\r\nContent-Type: application/edn\r\n${rest}`)(request, response);
+        if (requests === 1) breaks(request, response);
         else answer(200, '{:a 1}')(request, response as never);
       });
       expect(await http.send(GET)).toEqual(kwMap({ a: 1 }));
       expect(requests).toBe(2);
-    },
-  );
+    });
+
+    test('is one of a node that is unreachable where the next one ends there too: what it has to ask for them is away', async () => {
+      let requests = 0;
+      const { http } = await serve((request, response) => {
+        requests += 1;
+        breaks(request, response);
+      });
+      const failure = await failureOf(http.send(GET));
+      expect([failure.code, failure.message]).toEqual(['unreachable', expect.stringContaining('cut off')]);
+      expect(requests).toBe(2);
+    });
+  });
 
   test('a node without room is asked again, for a read within its limit', async () => {
     let requests = 0;
@@ -344,6 +351,12 @@ describe('connections', () => {
 describe('a submission is sent once and its failures tell what is known', () => {
   test.each([
     ['the connection broke', (request: IncomingMessage) => void request.socket.destroy(), 'unreachable', true],
+    [
+      'the connection broke in the middle of the receipt',
+      cutOff('HTTP/1.1 202 OK\r\nContent-Length: 100\r\n\r\n{:xtdb'),
+      'unreachable',
+      true,
+    ],
     ['no answer in time', () => undefined, 'timeout', true],
     ['a receipt that is cut off', answer(202, '{:xtdb.api/tx-id 1'), 'bad-response', true],
     [
