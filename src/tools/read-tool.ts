@@ -1,15 +1,17 @@
 import * as z from 'zod';
 import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { LocatedFile } from '../client/file-access.js';
 import type { LoadedObject } from '../client/session/find-object.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
 import { defined } from '../values/defined.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, headerValue, lineRange, remaining, shownId } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
-import { readFile, showReading } from './read-file.js';
 import { requireObject } from './require-object.js';
+import { type Readable, requireReadable } from './require-readable.js';
 import { type Tool, ToolError } from './tool.js';
 
 function describe({ version }: LoadedObject, work: Work): { readonly kind: string; readonly fields: Readonly<Record<string, string>> } {
@@ -65,6 +67,60 @@ async function readStored(id: ObjectId, { version, start, note }: Wanted & { rea
       chars: page.totalChars,
       lines: page.totalLines,
       whole: page.whole,
+      ...defined({ next: page.next }),
+    },
+  };
+}
+
+/** Where a page of a file begins and how it is named in the answer. */
+interface Shown {
+  readonly start: PageStart;
+  /** How the agent names the file in the next call. */
+  readonly call: { readonly path?: string; readonly id?: string; readonly version?: number };
+}
+
+/** The text of a reading in pieces; head and tail only where it is kept no further (decision C6). */
+function pieces(reading: Readable): Iterable<string> {
+  if (reading.kind === 'text') return [reading.content];
+  return reading.chunks?.() ?? [reading.content];
+}
+
+const KEPT_NO_FURTHER = '[The file is over 64 MiB: only its beginning and end are kept, and shown here.]';
+
+/** Reads a file from its source, indexes it, and shows a page of it [§5.6, decisions C1, D8]. */
+async function readFile(file: LocatedFile, wanted: Shown, work: Work): Promise<Performed> {
+  return showReading({ file, reading: await work.client.files.read(file.source, work.signal) }, wanted, work);
+}
+
+/** A file and what reading it found. */
+interface FileReading {
+  readonly file: LocatedFile;
+  readonly reading: SourceReading;
+}
+
+/** Shows a page of what was read of a file, and hands the reading over to be indexed. */
+function showReading({ file, reading }: FileReading, wanted: Shown, work: Work): Performed {
+  const name = file.location.shown;
+  const readable = requireReadable(reading, file, name);
+  const abridged = readable.kind === 'large-text' && readable.chunks === undefined;
+  const fields = { id: shownId(file.id, work), path: file.display };
+  const limits = remaining(work.limits, frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0), 3);
+  const page = pageOfPieces(pieces(readable), { start: wanted.start, limits, name });
+  const whole = page.whole && !abridged;
+  const header = headerLine('file', { ...fields, lines: lineRange(page), chars: page.totalChars });
+  const body = page.totalChars === 0 ? '(empty file)' : page.text;
+  const notes = [abridged ? KEPT_NO_FURTHER : undefined, continuation(page, 'read', wanted.call)];
+  return {
+    content: page.text,
+    readings: [{ source: file.source, reading, activate: whole || work.strict }],
+    show: () => frame(header, body === '' ? '(empty line)' : body, notes),
+    meta: {
+      id: file.id,
+      path: file.display,
+      file_hash: readable.fileHash,
+      chars: page.totalChars,
+      lines: page.totalLines,
+      whole,
       ...defined({ next: page.next }),
     },
   };

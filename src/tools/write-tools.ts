@@ -6,7 +6,7 @@ import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { type ChangedSince, changedSince } from './changed-since.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { headerLine, linesIn, shownId, shownName } from './framing.js';
-import { type Readable, requireReadable } from './read-file.js';
+import { type Readable, requireReadable } from './require-readable.js';
 import { ToolError } from './tool.js';
 
 interface Written {

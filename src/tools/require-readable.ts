@@ -1,0 +1,51 @@
+import type { LocatedFile } from '../client/file-access.js';
+import { named, SourceError } from '../filesystem/access/errors.js';
+import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
+import { headerValue, shownName } from './framing.js';
+import { ToolError } from './tool.js';
+
+/** A reading that has text. */
+export type Readable = TextReading | LargeTextReading;
+
+/**
+ * The reading of a file that has text.
+ *
+ * @throws {ToolError} `not-text`, `not-found` – for any other, with what it learned
+ */
+export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
+  const shown = shownName(name);
+  const learned = { readings: [{ source: file.source, reading, activate: false }] };
+  switch (reading.kind) {
+    case 'text':
+    case 'large-text':
+      return reading;
+    case 'binary':
+      throw new ToolError('not-text', `${shown} is not UTF-8 text (binary, ${reading.size} bytes).`, {
+        next: 'Its bytes cannot be shown; it is recorded by its hash only.',
+        learned,
+      });
+    case 'missing':
+      throw new ToolError('not-found', name, {
+        learned,
+        cause: new SourceError('not-found', `${named(name)} does not exist`, { path: name }),
+      });
+    case 'not-regular':
+      if (reading.what === 'directory')
+        throw new ToolError('not-text', `${shown} is a folder, not a file.`, { next: `List it instead: ls path=${headerValue(name)}` });
+      throw new ToolError('not-text', `${shown} is a ${reading.what}, not a regular file.`, { next: 'Only regular files can be read.' });
+    case 'unreachable':
+      throw new ToolError('not-found', `${shown} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
+        next: 'Use another file. What was stored of it before, if anything, can be read by its id.',
+      });
+  }
+}
+
+const UNREACHABLE: Readonly<Record<Extract<SourceReading, { kind: 'unreachable' }>['reason'], string>> = {
+  'no-permission': 'permission denied',
+  io: 'the system reports a read error',
+  'mount-absent': 'the folder or mount that holds it is not there',
+  'foreign-filesystem': 'it lies on a filesystem that cannot be reached from here',
+  'outside-roots': 'it lies outside the allowed folders',
+  loop: 'it runs through a loop of symbolic links',
+  'invalid-path': 'no file can have this name',
+};
