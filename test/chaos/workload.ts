@@ -4,7 +4,6 @@ import { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
 import { NodeUse } from '../../src/host/open-store.js';
 import { hashText } from '../../src/objects/hashes.js';
-import type { SessionId } from '../../src/objects/ids.js';
 import { SessionError } from '../../src/session/errors.js';
 import { XtdbError } from '../../src/xtdb/errors.js';
 import type { FoundSession, Line } from './acknowledged.js';
@@ -14,6 +13,9 @@ import { FILE_NAMES, type WorkloadPlan } from './workload-plan.js';
 
 /** How long the node may take to come back while a session is opened. */
 const OPEN_LIMIT_MS = 90_000;
+
+// A failure is told with everything that led to it.
+Error.stackTraceLimit = 50;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
 const { openLimitMs = OPEN_LIMIT_MS } = plan;
@@ -28,12 +30,12 @@ const node = new NodeUse(
 const awayOnly = (error: unknown): boolean =>
   error instanceof XtdbError || (error instanceof SessionError && error.code === 'node-unavailable');
 
-/** Opens a session; while the node is away that has to be tried again, as a harness would. */
-async function open(client: ContextClient, id: SessionId): Promise<ContextSession> {
+/** Opens or reads a session; while the node is away that has to be tried again, as a harness would. */
+async function untilThere<T>(work: () => Promise<T>): Promise<T> {
   const until = Date.now() + openLimitMs;
   for (;;) {
     try {
-      return await client.openSession({ id });
+      return await work();
     } catch (error) {
       if (!awayOnly(error) || Date.now() > until) throw error;
       await delay(50);
@@ -78,8 +80,8 @@ async function main(): Promise<void> {
     what: 'chaos workload',
     onNotice: (line) => notices.push(line),
   });
-  const sessions = await Promise.all(plan.sessions.map((id) => open(client, id)));
-  const both = await Promise.all(sessions.map((session) => found(client, session)));
+  const sessions = await Promise.all(plan.sessions.map((id) => untilThere(() => client.openSession({ id }))));
+  const both = await Promise.all(sessions.map((session) => untilThere(() => found(client, session))));
   say({ kind: 'resumed', found: both, ms: Math.round(performance.now()), notices });
   process.stdout.write('open\n');
   const agents = sessions.map((session, i) => ({ client, session, root: plan.root, say, random: new Random(plan.seed * 2 + i) }));
