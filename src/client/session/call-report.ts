@@ -104,6 +104,10 @@ export interface CallReport {
   readonly answer: (callId: ObjectId) => string;
 }
 
+/** All that a call has read of files, by itself and for its verb. */
+export const readingsOf = ({ readings = [], plan }: Pick<CallReport, 'readings' | 'plan'>): readonly ReportedReading[] =>
+  plan === undefined ? readings : [...readings, ...plan.readings];
+
 /** A call that is acknowledged. */
 export interface RecordedCall {
   readonly callId: ObjectId;
@@ -140,7 +144,7 @@ export function stepFiles(report: Pick<CallReport, 'readings' | 'mentions' | 'pl
   const refs = new Set<ObjectId>();
   const activate: ObjectId[] = [];
   const observations: FileObservation[] = [];
-  for (const { source, reading, activate: whole } of [...(report.readings ?? []), ...(report.plan?.readings ?? [])]) {
+  for (const { source, reading, activate: whole } of readingsOf(report)) {
     const id = fileObjectId(source);
     if (INDEXES[reading.kind] || state.has(id)) {
       refs.add(id);

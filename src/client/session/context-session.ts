@@ -32,6 +32,7 @@ import {
   collapsedBy,
   ledgerCall,
   type RecordedCall,
+  readingsOf,
   stepFiles,
   storedCall,
   type VerbPlan,
@@ -100,7 +101,7 @@ export class ContextSession {
    * @throws {DocumentError} for text that cannot be stored exactly
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
-    return this.#serial(async () => {
+    const recorded = this.#serial(async () => {
       const { state } = this.#loaded;
       const id = await this.#callIds.next(state, report.callId);
       const answer = withNotice(report.answer(id), this.#environment.outbox);
@@ -115,9 +116,11 @@ export class ContextSession {
         (uses) => uses.called(ledgerCall(report, id)),
       );
       this.#environment.tracking?.follow(this.id, files.observations);
-      for (const reading of [...(report.readings ?? []), ...(report.plan?.readings ?? [])]) this.seen.read(reading);
+      for (const reading of readingsOf(report)) this.seen.read(reading);
       return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
     });
+    this.#environment.tracking?.recording(readingsOf(report), recorded);
+    return recorded;
   }
 
   /** Says that a call of this id has begun: the database is asked now whether another chat has the id, so that recording the call need not wait for it. */
@@ -221,8 +224,7 @@ export class ContextSession {
   async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
     const assembly = await this.#serial(() => this.#contexts.assemble(options));
     if (deliver === undefined) return assembly;
-    const handed = renderer === 'text' ? assembly : assembly.asMessages();
-    const record = await this.deliver(handed.record, { delivered: deliver });
+    const record = await this.deliver((renderer === 'text' ? assembly : assembly.asMessages()).record, { delivered: deliver });
     return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
   }
 
@@ -382,8 +384,7 @@ export class ContextSession {
     const { lease } = this.#loaded;
     const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
     await this.#certain(() => this.#environment.outbox.accept(write));
-    const moved = heads.some(({ head }) => head.type === 'session');
-    if (moved) this.#loaded = { ...this.#loaded, position, lease: leaseOf(heads, this.id) };
+    if (heads.some(({ head }) => head.type === 'session')) this.#loaded = { ...this.#loaded, position, lease: leaseOf(heads, this.id) };
   }
 
   async #certain<T>(write: () => Promise<T>): Promise<T> {

@@ -45,6 +45,8 @@ export class SourceIndexer {
   readonly #listeners: IndexListeners;
   readonly #stop = new AbortController();
   readonly #orphaned = new Map<ObjectId, OrphanedFile>();
+  /** The calls that are recording what they have read of a source. */
+  readonly #recording = new Map<ObjectId, Set<Promise<unknown>>>();
   #next: Round | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -61,6 +63,22 @@ export class SourceIndexer {
   /** Forgets a source that no session uses any more. */
   forget(id: ObjectId): void {
     this.#orphaned.delete(id);
+  }
+
+  /**
+   * Says that a call is recording what it has read of files, which may take it a while. What is read here of them before that has ended, well or badly, may be newer and would stand before it
+   * (decision F7): so it is not written, and the file is read again then. Calls of two sessions do not wait for each other: of what both have read, the one that is acknowledged last stands last.
+   */
+  recording(files: readonly Pick<KnownFile, 'source'>[], recorded: Promise<unknown>): void {
+    for (const id of new Set(files.map(({ source }) => fileObjectId(source)))) {
+      const calls = this.#recording.get(id) ?? new Set();
+      this.#recording.set(id, calls.add(recorded));
+      const ended = (): void => {
+        calls.delete(recorded);
+        if (calls.size === 0 && this.#recording.get(id) === calls) this.#recording.delete(id);
+      };
+      recorded.then(ended, ended);
+    }
   }
 
   /**
@@ -95,9 +113,10 @@ export class SourceIndexer {
       const stand = await Promise.all(batch.map(({ source }) => asked.get(fileObjectId(source))?.isStill?.() ?? true));
       for (const file of batch.filter((_file, i) => stand[i])) {
         const id = fileObjectId(file.source);
-        if (metadata.get(id) === before.get(id)) fresh.push(file);
+        const calls = this.#recording.get(id);
+        if (calls === undefined && metadata.get(id) === before.get(id)) fresh.push(file);
         // What was written of it after it was read here must not be undone, so it is read again.
-        else this.index(file.source, asked.get(id)?.isStill).catch(this.#listeners.onFailure);
+        else this.#again({ source: file.source, isStill: asked.get(id)?.isStill }, calls);
       }
       if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
     };
@@ -112,6 +131,14 @@ export class SourceIndexer {
   async close(): Promise<void> {
     this.#stop.abort(new Error('the client is closed'));
     await this.#last;
+  }
+
+  /** Reads a source again, once calls have ended; nobody waits for it. */
+  #again({ source, isStill }: Asked, calls: ReadonlySet<Promise<unknown>> = new Set()): void {
+    const again = calls.size === 0 ? this.index(source, isStill) : Promise.allSettled(calls).then(() => this.index(source, isStill));
+    again.catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) this.#listeners.onFailure(error);
+    });
   }
 
   /** Begins a round: it takes in what is asked for until the round before it has ended. */

@@ -108,6 +108,11 @@ export class SourceTracking {
     for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
 
+  /** Says that a call is recording what it has read of files: until it has ended, nothing newer of them is written. */
+  recording(files: readonly Pick<KnownFile, 'source'>[], recorded: Promise<unknown>): void {
+    this.#indexer.recording(files, recorded);
+  }
+
   /** Stops tracking what no other session has read, and a resume under way. */
   leave(session: SessionId): void {
     this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));

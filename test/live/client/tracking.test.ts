@@ -3,6 +3,7 @@ import { watch } from 'node:fs';
 import { mkdir, rename, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ClientJournal } from '../../../src/client/delivery/client-journal.js';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { writeSource } from '../../../src/filesystem/access/write-source.js';
@@ -134,6 +135,48 @@ describe('tracked sources', () => {
     await writeFile(file('a.ts'), 'two');
     expect(await versionsOf(client, id, 2)).toEqual(['one', 'three']);
     expect(first).toBe(false);
+  });
+
+  test.each([
+    ['is being recorded comes after what the call has read', undefined, ['one', 'two', 'three']],
+    ['cannot be recorded is written when that is known', new Error('the disk takes nothing'), ['one', 'three']],
+  ])('what the tracker reads of a file while a call that has read it %s (decision F7)', async (_what, failure, versions) => {
+    for (const name of ['a.ts', 'b.ts']) await writeFile(file(name), 'one');
+    const client = await open();
+    const session = await client.openSession();
+    const [id, other] = await read(client, session, 'a.ts', 'b.ts');
+    const { append } = ClientJournal.prototype;
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    ClientJournal.prototype.append = async function (write) {
+      await held;
+      if (failure !== undefined) throw failure;
+      return append.call(this, write);
+    };
+    try {
+      await writeFile(file('a.ts'), 'two');
+      const two = await wholeRead(client, 'a.ts');
+      const looked = looksOf(client);
+      const recorded = session.recordCall(callReport({ readings: [two] }));
+      await writeFile(file('a.ts'), 'three');
+      await looked(file('a.ts'));
+      // Looks go in rounds, one after another: that one has been decided when a later one is in the database.
+      await writeFile(file('b.ts'), 'two');
+      await versionsOf(client, other, 2);
+      letGo();
+      if (failure === undefined) await (await recorded).applied;
+      else await expect(recorded).rejects.toBe(failure);
+      await until(
+        () => contentsOf(client, id),
+        (all) => all.at(-1) === 'three',
+      );
+      expect(await contentsOf(client, id)).toEqual(versions);
+    } finally {
+      letGo();
+      ClientJournal.prototype.append = append;
+    }
   });
 
   test('two clients on one file make one object with one version for a change [§3.7, §5.8]', async () => {
