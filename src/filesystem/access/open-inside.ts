@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { type BigIntStats, closeSync, constants, existsSync, fstatSync, open as openDescriptor, readlinkSync } from 'node:fs';
+import {
+  type BigIntStats,
+  close,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  open as openDescriptor,
+  openSync,
+  readlinkSync,
+} from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { promisify } from 'node:util';
@@ -126,6 +136,29 @@ async function openVerified<T extends number | FileHandle>(
 export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   const [handle, stats] = await openVerified({ roots, path, shown }, open, (opened) => opened.close());
   return { handle, stats };
+}
+
+/** An open file of whatever kind that is only read; whoever opens it lets go of it. */
+export interface OpenToRead {
+  readonly fd: number;
+  /** Taken from the open file itself, not from its name. */
+  readonly stats: BigIntStats;
+  /** Whether it is read without a thread. */
+  readonly atOnce: boolean;
+}
+
+/** Opens to read like {@link openInside}; without a thread where all mounts are of this machine. */
+export async function openToRead(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenToRead> {
+  const atOnce = roots.answerAtOnce();
+  const open = atOnce ? async (name: string, flags: number) => openSync(name, flags) : openFd;
+  const [fd, stats] = await openVerified({ roots, path, shown }, open, closeSync);
+  return { fd, stats, atOnce };
+}
+
+/** Lets go of a file that was only read, without anybody waiting for it. */
+export function leaveRead({ fd, atOnce }: OpenToRead): void {
+  if (atOnce) closeSync(fd);
+  else close(fd, () => undefined);
 }
 
 /**

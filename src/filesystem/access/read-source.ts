@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { BigIntStats } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { type BigIntStats, read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { hashBytes, hashedText } from '../../objects/hashes.js';
 import { type CanonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
 import { type Abridged, abridgeEnds, chunkPieces, HEAD_UNITS, LARGE_TEXT_BYTES, TAIL_UNITS } from '../../objects/large-text.js';
@@ -9,7 +9,7 @@ import type { FilesystemSource } from '../../objects/source.js';
 import { systemCode } from '../../process/system-error.js';
 import type { FilesystemAccess } from './access.js';
 import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
-import { type IrregularKind, irregularKind, leave, type OpenInside, openInside, statsOf } from './open-inside.js';
+import { type IrregularKind, irregularKind, leaveRead, type OpenToRead, openToRead, statsOf } from './open-inside.js';
 
 /**
  * Reads bytes in pieces and keeps what can be said of them as text: whether they are UTF-8 without NUL (decision C2), their length in
@@ -55,7 +55,7 @@ class TextScan {
 const HASHED_PIECE_BYTES = 256 * 1024;
 
 /** The hash of as many bytes as the file had when it was opened; undefined when it has fewer by now, or is no regular file. */
-async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
+async function hashOpen({ fd, stats }: OpenToRead, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
   if (irregularKind(stats) !== undefined) return undefined;
   const size = Number(stats.size);
   const hash = createHash('sha256');
@@ -63,7 +63,7 @@ async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | und
   for (let done = 0; done < size; done += buffer.length) {
     signal?.throwIfAborted();
     const piece = buffer.subarray(0, size - done);
-    if ((await fill(handle, piece, done)) < piece.length) return undefined;
+    if ((await fill(fd, piece, done)) < piece.length) return undefined;
     hash.update(piece);
   }
   return sha256(hash.digest('hex'));
@@ -77,15 +77,15 @@ async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | und
 export async function hashSource(access: FilesystemAccess, source: FilesystemSource, signal?: AbortSignal): Promise<Sha256 | undefined> {
   signal?.throwIfAborted();
   if (!access.mounts.isReachable(source.path, source.filesystemId)) return undefined;
-  let opened: OpenInside | undefined;
+  let opened: OpenToRead | undefined;
   try {
-    opened = await openInside(access.roots, source.path);
+    opened = await openToRead(access.roots, source.path);
     return await hashOpen(opened, signal);
   } catch (error) {
     if (error instanceof SourceError || systemCode(error) !== undefined) return undefined;
     throw error;
   } finally {
-    await opened?.handle.close();
+    if (opened !== undefined) leaveRead(opened);
   }
 }
 
@@ -170,18 +170,18 @@ async function readOnce(
   path: CanonicalPath,
   { acceptChanged, signal }: { readonly acceptChanged: boolean; readonly signal: AbortSignal | undefined },
 ): Promise<SourceReading | undefined> {
-  const opened = await openInside(access.roots, path);
+  const opened = await openToRead(access.roots, path);
   try {
-    const { handle, stats } = opened;
+    const { stats } = opened;
     const what = irregularKind(stats);
     if (what !== undefined) return { kind: 'not-regular', what };
     const reading = stats.size <= LARGE_TEXT_BYTES ? await readSmall(opened) : await readLarge(opened, signal);
-    const after = statsOf(handle);
+    const after = statsOf(opened);
     return acceptChanged || (sameVersion(stats, after) && reading.size === Number(after.size)) ? reading : undefined;
   } catch (error) {
     throw sourceErrorFrom(error, path);
   } finally {
-    leave(opened);
+    leaveRead(opened);
   }
 }
 
@@ -191,20 +191,34 @@ function sameVersion(before: BigIntStats, after: BigIntStats): boolean {
 
 const milliseconds = (stats: BigIntStats): number => Number(stats.mtimeNs / 1_000_000n);
 
+const readThere = promisify(read);
+
 /** Reads into `target` until it is full or the file ends; gives the bytes read. */
-async function fill(handle: FileHandle, target: Buffer, position: number): Promise<number> {
+async function fill(fd: number, target: Buffer, position: number): Promise<number> {
   let filled = 0;
   while (filled < target.length) {
-    const { bytesRead } = await handle.read(target, filled, target.length - filled, position + filled);
+    const { bytesRead } = await readThere(fd, target, filled, target.length - filled, position + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
   return filled;
 }
 
-async function readSmall({ handle, stats }: OpenInside): Promise<TextReading | BinaryReading> {
+/** The same without a thread. */
+function fillAtOnce(fd: number, target: Buffer): number {
+  let filled = 0;
+  while (filled < target.length) {
+    const bytesRead = readSync(fd, target, filled, target.length - filled, filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return filled;
+}
+
+async function readSmall({ fd, stats, atOnce }: OpenToRead): Promise<TextReading | BinaryReading> {
   const buffer = Buffer.allocUnsafe(Number(stats.size));
-  return smallReading(buffer.subarray(0, await fill(handle, buffer, 0)), stats);
+  const filled = atOnce ? fillAtOnce(fd, buffer) : await fill(fd, buffer, 0);
+  return smallReading(buffer.subarray(0, filled), stats);
 }
 
 function smallReading(bytes: Buffer, stats: BigIntStats): TextReading | BinaryReading {
@@ -215,7 +229,7 @@ function smallReading(bytes: Buffer, stats: BigIntStats): TextReading | BinaryRe
 }
 
 async function readLarge(
-  { handle, stats }: OpenInside,
+  { fd, stats }: OpenToRead,
   signal: AbortSignal | undefined,
 ): Promise<LargeTextReading | TextReading | BinaryReading> {
   const size = Number(stats.size);
@@ -228,7 +242,7 @@ async function readLarge(
     signal?.throwIfAborted();
     const from = keep ? done : 0;
     const piece = buffer.subarray(from, from + Math.min(PIECE_BYTES, size - done));
-    const got = await fill(handle, piece, done);
+    const got = await fill(fd, piece, done);
     hash.update(piece.subarray(0, got));
     scan.push(piece.subarray(0, got));
     done += got;

@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer';
+import { realpathSync } from 'node:fs';
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
+import { mountsAreLocal } from './local-mounts.js';
 import { isWithin } from './mounts.js';
 
 /** A path that was found to lie inside the allowed roots. */
@@ -44,10 +46,10 @@ export const awayError = (shown: string) =>
   new SourceError('unreachable', `${named(shown)} cannot be reached: the folder or mount that holds it is away`, { path: shown });
 
 /** Resolves every link; `undefined` with the failure where that cannot be done. */
-async function tryRealpath(path: string, shown: string): Promise<{ readonly real: string } | { readonly error: unknown }> {
+async function tryRealpath(path: string, shown: string, atOnce: boolean): Promise<{ readonly real: string } | { readonly error: unknown }> {
   let bytes: Buffer;
   try {
-    bytes = await realpath(path, 'buffer');
+    bytes = atOnce ? realpathSync.native(path, 'buffer') : await realpath(path, 'buffer');
   } catch (error) {
     return { error };
   }
@@ -71,11 +73,14 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
 export class AllowedRoots {
   /** The roots, canonical. */
   readonly roots: readonly CanonicalPath[];
+  /** Whether what lies there can be asked for without a thread: see `mountsAreLocal`. */
+  readonly answerAtOnce: () => boolean;
   readonly #anchors: readonly Anchor[];
 
-  private constructor(roots: readonly CanonicalPath[], anchors: readonly Anchor[]) {
+  private constructor(roots: readonly CanonicalPath[], anchors: readonly Anchor[], answerAtOnce: () => boolean) {
     this.roots = roots;
     this.#anchors = anchors;
+    this.answerAtOnce = answerAtOnce;
   }
 
   /**
@@ -83,12 +88,12 @@ export class AllowedRoots {
    * something missing below them was deleted or is only out of reach (decision C5).
    * Throws {@link SourceError} for a root that does not exist or is no folder, and for an empty list.
    */
-  static async open(roots: readonly string[], mountPoints: readonly string[] = []): Promise<AllowedRoots> {
+  static async open(roots: readonly string[], mountPoints: readonly string[] = [], answerAtOnce = mountsAreLocal): Promise<AllowedRoots> {
     if (roots.length === 0) throw new SourceError('invalid-path', 'no allowed folder is given; name at least one', { path: '' });
     const opened: CanonicalPath[] = [];
     for (const root of roots) {
       if (root === '' || root.includes('\0')) throw new SourceError('invalid-path', `${named(root)} is no folder`, { path: root });
-      const found = await tryRealpath(posix.resolve(root), root);
+      const found = await tryRealpath(posix.resolve(root), root, false);
       if ('error' in found) throw sourceErrorFrom(found.error, root);
       if (!(await stat(found.real)).isDirectory()) {
         throw new SourceError('not-regular', `the allowed folder ${named(root)} is no folder`, { path: root });
@@ -98,7 +103,7 @@ export class AllowedRoots {
     const unique = [...new Set(opened)];
     const places = [...new Set([...unique, ...mountPoints])].sort((a, b) => b.length - a.length);
     const anchors = await Promise.all(places.map(async (path) => ({ path, device: await deviceOf(path) })));
-    return new AllowedRoots(unique, anchors);
+    return new AllowedRoots(unique, anchors, answerAtOnce);
   }
 
   /** Whether a canonical path lies inside a root, by its name alone. */
@@ -131,7 +136,7 @@ export class AllowedRoots {
   }
 
   async #follow(absolute: string, shown: string, links: number): Promise<ResolvedPath> {
-    const found = await tryRealpath(absolute, shown);
+    const found = await tryRealpath(absolute, shown, this.answerAtOnce());
     if ('error' in found) return this.#missing({ absolute, failure: found.error, links }, shown);
     if (!this.holds(found.real)) throw outside(shown);
     return { path: canonicalPath(found.real), exists: true };
@@ -148,7 +153,7 @@ export class AllowedRoots {
     while (real === undefined) {
       if (parent === '/') throw sourceErrorFrom(failure, shown);
       parent = posix.dirname(parent);
-      const found = await tryRealpath(parent, shown);
+      const found = await tryRealpath(parent, shown, this.answerAtOnce());
       if ('real' in found) real = found.real;
     }
     if (!this.holds(real)) throw (await this.#isAway(absolute)) ? awayError(shown) : outside(shown);
