@@ -17,10 +17,11 @@ export const BOUNDARIES = {
   queries: ['live/wire/query', 'long/wire/limits', 'live/wire/collisions', 'long/wire/front-memory'],
   recordings: [
     'unit/lab/recordings/damaged-recordings',
-    'unit/lab/recordings/torn-recordings',
+    'long/replay/torn-recordings',
     'unit/lab/recordings/truncated-recordings',
     'unit/lab/recordings/json-document',
     'live/replay/bad-input',
+    'long/replay/large-recordings',
   ],
   stores: ['long/node/durable', 'long/node/private'],
 };

@@ -2,14 +2,28 @@ import base from '../../jest.config.mjs';
 
 const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
 
-/** Suites of `npm test` over two nodes of one log, of which any answers each request. Not part of `npm test`. */
+/** Suites that alone are too much for `npm test`: here with their first figure of effort. */
+const LONG = [
+  'client/interleavings',
+  'client/ahead',
+  'client/tracked-burst',
+  'history/query-documents',
+  'replay/large-recordings',
+  'interop/cortexfs-import',
+  'bundle/bad-input',
+];
+
+/** Suites of `npm test`, and some of the long ones, over two nodes of one log, of which any answers each request. Not part of `npm test`. */
 export default {
   ...live,
   rootDir: '../..',
   displayName: 'several nodes',
-  testMatch: ['mcp', 'harness', 'history', 'replay', 'client', 'store', 'tools', 'interop', 'bundle'].map(
-    (room) => `<rootDir>/test/live/${room}/**/*.test.ts`,
-  ),
+  testMatch: [
+    ...['mcp', 'harness', 'history', 'replay', 'client', 'store', 'tools', 'interop', 'bundle'].map(
+      (room) => `<rootDir>/test/live/${room}/**/*.test.ts`,
+    ),
+    ...LONG.map((suite) => `<rootDir>/test/long/${suite}.test.ts`),
+  ],
   globalSetup: '<rootDir>/test/cluster/start-several.mjs',
   globalTeardown: '<rootDir>/test/cluster/stop-several.mjs',
   maxWorkers: 3,

@@ -9,8 +9,6 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { writeSource } from '../../../src/filesystem/access/write-source.js';
 import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { mentions, wholeRead } from '../../support/context.js';
-import { effort } from '../../support/effort.js';
-import { historyOf } from '../../support/object-history.js';
 import { Road } from '../../support/road.js';
 import { callReport, contentsOf, looksOf, TrackedProject, versionsOf } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
@@ -192,24 +190,6 @@ describe('tracked sources', () => {
     await settled(second, other);
     expect(await contentsOf(first, id)).toEqual(['one', 'two']);
     expect(other.state.sets.index).toHaveLength(4);
-  });
-
-  test('a burst of hundreds of changes is few transactions and misses none', async () => {
-    const count = effort(300, 1_000);
-    const names = Array.from({ length: count }, (_, i) => `f${i}.ts`);
-    await Promise.all(names.map((name) => writeFile(file(name), name)));
-    const client = await open();
-    const ids = await read(client, await client.openSession(), ...names);
-    await Promise.all(names.map((name) => writeFile(file(name), `${name} changed`)));
-    await until(
-      async () =>
-        [...(await (await client.store.now()).getMany(ids)).values()].filter(({ version }) => version.content?.endsWith(' changed')),
-      (changed) => changed.length === count,
-    );
-    const transactions = new Set(
-      (await Promise.all(ids.map(async (id) => (await historyOf(await client.store.now(), id)).map(({ txId }) => txId)))).flat(),
-    );
-    expect(transactions.size).toBeLessThan(60);
   });
 
   test('a folder that goes is not a deleted file when its root goes with it: orphaned, then attached again with what is there [§5.9, decision C5]', async () => {

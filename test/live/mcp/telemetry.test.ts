@@ -196,7 +196,12 @@ describe('what leaves a server that is watched', () => {
       expect((await fetch(url)).status).toBe(401);
       const answer = await fetch(url, { headers });
       expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-      const text = await answer.text();
+      await answer.body?.cancel();
+      // What was acknowledged is delivered behind the answers.
+      const text = await until(
+        async () => (await fetch(url, { headers })).text(),
+        (said) => said.includes('palimpsest_steps_delivered_total'),
+      );
       const families = parsePrometheus(text);
       const family = (name: string) => families.find((one) => one.name === name);
       expect(family('palimpsest_steps_acknowledged_total')).toMatchObject({ type: 'COUNTER' });
