@@ -18,6 +18,7 @@ import { measureResuming } from './cases/resuming.js';
 import { measureStarting } from './cases/starting.js';
 import { measureStoring } from './cases/storing.js';
 import { measureTurns } from './cases/turns.js';
+import { measureVerbsAlone } from './cases/verbs.js';
 import { measureWatching } from './cases/watching.js';
 import { describeMachine } from './machine.js';
 import { toMarkdown } from './markdown.js';
@@ -29,7 +30,7 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
+  --only CASES       of: read, ls, start, left, storage, history, verbs, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
                      cluster, which starts PostgreSQL and Kafka, and writes CLUSTER_TRANSACTIONS (100,000) of them
                      (comma between them); all but the last two unless told
   --report FILE      writes the figures into a report, between its marks if it has them
@@ -49,6 +50,7 @@ const CASES = [
   'watch',
   'replay',
   'history',
+  'verbs',
   'page',
   'cluster',
 ] as const;
@@ -96,6 +98,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     assemble: () => measureAssembling(workshop, readers, dataDir),
     storage: () => measureStoring(workshop),
     history: () => measureHistory(workshop),
+    verbs: () => measureVerbsAlone(workshop),
     memory: () => measureMemory(workshop),
     resume: () => measureResuming(workshop),
     watch: () => measureWatching(workshop),

@@ -80,7 +80,8 @@ const program = new Command('palimpsest')
   .addCommand(replayCommand())
   .addCommand(labCommand());
 
-for (const command of reviewCommands()) program.addCommand(command);
+const counter = fileURLToPath(new URL('../dist/review/count-tokens.js', import.meta.url));
+for (const command of reviewCommands(counter)) program.addCommand(command);
 await addCompletion(program, process.argv[2]);
 endUsageErrors(program, process.argv.slice(2));
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SessionAssemblyRecord } from '../../src/client/session/assemble-session.js';
 import { AssemblyRebuilder } from '../../src/history/rebuild/rebuild-assembly.js';
@@ -14,38 +13,12 @@ import type { CaseResult, Sample } from '../results.js';
 import type { Workshop } from '../workshop.js';
 import { EXPORTS, measureProjecting, UNCHANGED_VIEW } from './projecting.js';
 import { measureReviewing } from './reviewing.js';
+import { runTurns } from './session-turns.js';
 import { measureVerbs } from './verbs.js';
 
 const SESSION = 'bench-history';
-const FILES = 40;
-/** Turns of the session that verbs are asked about from the shell. */
-const SHORT_TURNS = 100;
 const RECORDS = 300;
 const VERSIONS_AT_ONCE = 500;
-
-/** A turn: the user asks, a tool answers, at every third turn a file is read whole, the model says something; a context goes out before each call. */
-async function runTurns(session: ContextSession, client: ContextClient, folder: string, turns: number): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await session.setSystemPrompt('You are a coding agent. '.repeat(60));
-  for (let turn = 1; turn <= turns; turn++) {
-    await session.reportMessage({ role: 'user', text: `Turn ${turn}: ${'please look into this part of it. '.repeat(6)}` });
-    await session.assemble({ deliver: 'library' });
-    const path = join(folder, `file-${turn % FILES}.ts`);
-    const isRead = turn % 3 === 0;
-    const content = `${turn}: ${'what the command or the file says, line by line\n'.repeat(60)}`;
-    if (isRead) await writeFile(path, content);
-    const { source } = await client.files.locate(path, { mustExist: false });
-    const readings = isRead ? [{ source, reading: await client.files.read(source), activate: true }] : [];
-    const tool = isRead ? 'read' : 'bash';
-    await session.recordCall({ tool, args: { turn }, status: 'ok', content, readings, answer: () => content });
-    if (turn % 20 === 0) {
-      const { sets } = session.state;
-      const plan = await session.planVerb('deactivate', sets.active.slice(0, 5));
-      await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: 'done', plan, answer: () => 'done' });
-    }
-    await session.reportMessage({ role: 'assistant', text: `Turn ${turn}: ${'this is what I found and what it means. '.repeat(12)}` });
-  }
-}
 
 async function flushedBytes(workshop: Workshop, dataDir: string): Promise<number> {
   for (let i = 0; i < 2; i++) {
@@ -146,12 +119,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
 
   const reviewed = await measureReviewing(workshop, reader, session.id);
   const projected = await measureProjecting(workshop, reader, session.id);
-  const short = await writer.openSession({ id: `${SESSION}-short` });
-  await runTurns(short, writer, join(workshop.files, 'history-short'), SHORT_TURNS);
-  await writer.store.writes.flush();
-  const [object = ''] = short.state.sets.active;
-  const asked = { dataDir, session: short.id, object, turn: SHORT_TURNS / 2 };
-  const verbs = await measureVerbs(workshop, asked);
+  const verbs = await measureVerbs(workshop, writer, dataDir);
 
   workshop.tell('what a record takes');
   await writer.close();
@@ -177,7 +145,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
       { kind: 'timed', title: `An object with ${versions} versions`, samples: versionSamples, yardsticks: [] },
       reviewed,
       projected,
-      verbs,
+      ...verbs.cases,
       {
         kind: 'counted',
         title: 'The record of a context',
@@ -211,6 +179,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
         unit: 'ms',
       })),
       { what: 'rebuild of any turn, nothing known, p95', measured: p95(samples, names.any), bar: 150, unit: 'ms' },
+      ...verbs.goals,
     ],
   };
 }

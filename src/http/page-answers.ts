@@ -11,6 +11,7 @@ import { askNotes } from '../history/ask/review-notes.js';
 import { searchedSession } from '../history/ask/search-session.js';
 import { SightedSessions, seenIn } from '../history/ask/seen-by.js';
 import { sessionStrip } from '../history/ask/session-strip.js';
+import { countHere } from '../history/ask/token-count.js';
 import { PastContexts, pastContextOf } from '../history/rebuild/past-context.js';
 import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
@@ -90,7 +91,7 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
     const parameters = { session, at: `step:${step}` };
     const at = records.findLastIndex((record) => record.step <= step);
     const [proof, last] = [records[at], records[at - 1]];
-    const request = proof === undefined ? undefined : await reader.request(proof);
+    const request = proof === undefined ? undefined : await reader.request(proof, countHere);
     const context =
       request === undefined
         ? await contexts.at(session as SessionId, { moment: { kind: 'step', seq: step } })
@@ -103,12 +104,12 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
         : await verifyAssembly(new AssemblyRebuilder(timeline.store, timeline.present), proof, timeline.present);
       yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(reader, request), unequal) };
       if (last !== undefined) {
-        const from = before?.rebuilt.proof === last ? before : await reader.request(last);
+        const from = before?.rebuilt.proof === last ? before : await reader.request(last, countHere);
         const changes = await changesTo(timeline, reader, { from, to: request });
         yield { path: '/v1/changes', parameters: { session, range: `..step:${step}` }, body: changesAnswer(changes) };
       }
     }
-    yield { path: '/v1/report/detail', parameters, body: reportDetailAnswer(await withLedger(context)) };
+    yield { path: '/v1/report/detail', parameters, body: reportDetailAnswer(await withLedger(context, countHere)) };
     before = request;
   }
 }

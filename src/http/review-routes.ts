@@ -64,9 +64,15 @@ const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'pastCo
 
 const milliseconds = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1_000);
 
+/** What reports need; a vocabulary is loaded when the first of them is asked for. */
+const counting = () => Promise.all([import('../history/ask/context-report.js'), import('../history/ask/token-count.js')]);
+
 async function tyrumReports({ timeline, access }: Asked) {
-  const { TyrumReports } = await import('../interop/tyrum/read-reports.js');
-  return new TyrumReports(timeline, {
+  const [{ TyrumReports }, { countHere }] = await Promise.all([
+    import('../interop/tyrum/read-reports.js'),
+    import('../history/ask/token-count.js'),
+  ]);
+  return new TyrumReports(timeline, countHere, {
     maySee: async (sessions) => (await access.openable(sessions.map((session) => ({ session })))).map(({ session }) => session),
     require: (session) => access.requireSession(session),
   });
@@ -109,8 +115,11 @@ const HANDLERS: Handlers = {
     return asked.kind === 'object' ? objectDiffAnswer(asked.diff, timeline.paths) : sessionDiffAnswer(asked.diff);
   },
   diffPrefix: async ({ timeline }, { session, range, limit }) => {
-    const { askPrefixes } = await import('../history/ask/prefix-diff.js');
-    return prefixAnswer(await askPrefixes(timeline, { name: session, range, limit }));
+    const [{ askPrefixes }, { countHere }] = await Promise.all([
+      import('../history/ask/prefix-diff.js'),
+      import('../history/ask/token-count.js'),
+    ]);
+    return prefixAnswer(await askPrefixes(timeline, { name: session, range, limit, count: countHere }));
   },
   pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
   strip: async ({ timeline }, { session, ...when }) => {
@@ -162,8 +171,8 @@ const HANDLERS: Handlers = {
     return verifyAnswer(await askVerify(timeline.store, session, { signal, timeoutMs: milliseconds(timeout) }));
   },
   reportList: async ({ timeline }, { session, limit }) => {
-    const { reportList } = await import('../history/ask/context-report.js');
-    return reportListAnswer(await reportList(timeline, session, limit));
+    const [{ reportList }, { countHere }] = await counting();
+    return reportListAnswer(await reportList(timeline, { reference: session, limit, count: countHere }));
   },
   lastContextReport: async (asked, { conversation_id: conversation }) => {
     const [row] = await (await tyrumReports(asked)).list({ conversation, limit: 1 });
@@ -186,8 +195,8 @@ const HANDLERS: Handlers = {
     return { status: 'ok', conversation_id: session, tools: [...offered], total_chars: total, skills, mcp_servers };
   },
   reportDetail: async ({ timeline }, { session, ...when }) => {
-    const { reportDetail } = await import('../history/ask/context-report.js');
-    return reportDetailAnswer(await reportDetail(timeline, session, moment(when)));
+    const [{ reportDetail }, { countHere }] = await counting();
+    return reportDetailAnswer(await reportDetail(timeline, { reference: session, text: moment(when), count: countHere }));
   },
 };
 

@@ -49,7 +49,7 @@ import type { CliResult } from './run-cli.js';
 export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
   for (const command of [
-    ...reviewCommands(),
+    ...reviewCommands(fileURLToPath(new URL('../../dist/review/count-tokens.js', import.meta.url))),
     exportCommand(fileURLToPath(new URL('../../dist/page', import.meta.url))),
     packCommand(),
     gcCommand(),

@@ -1,6 +1,8 @@
 import { Command, Option } from 'commander';
+import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../flags.js';
 import type { ReviewFlags } from './answer.js';
+import { CountingThread } from './counting-thread.js';
 import type { VerifyFlags } from './verify.js';
 
 const MOMENTS = `
@@ -49,7 +51,17 @@ function contextCommand(): Command {
     .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
 }
 
-function reportCommand(): Command {
+/** Runs a question whose answer has tokens: they are counted in a thread that begins before anything is asked. */
+async function counting(program: string, ask: (count: CountTexts) => Promise<void>): Promise<void> {
+  const thread = new CountingThread(program);
+  try {
+    await ask(thread.count);
+  } finally {
+    thread.end();
+  }
+}
+
+function reportCommand(counter: string): Command {
   const report = new Command('report').description("show where a context's characters and tokens go");
   report.addCommand(
     withData(new Command('list'))
@@ -57,8 +69,12 @@ function reportCommand(): Command {
       .argument('<session>', 'its id or the beginning of it')
       .addOption(limitFlag('show at most this many (default: 20)'))
       .addOption(formatFlag())
-      .action(async (session: string, flags: ReviewFlags) =>
-        flags.format === 'tyrum' ? (await tyrum()).tyrumListAction(session, flags) : (await contexts()).reportListAction(session, flags),
+      .action((session: string, flags: ReviewFlags) =>
+        counting(counter, async (count) =>
+          flags.format === 'tyrum'
+            ? (await tyrum()).tyrumListAction(session, flags, count)
+            : (await contexts()).reportListAction(session, flags, count),
+        ),
       ),
   );
   report.addCommand(
@@ -66,10 +82,12 @@ function reportCommand(): Command {
       .description('one context by section and object, the largest first, stored against shown size')
       .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
       .addOption(formatFlag())
-      .action(async (session: string, flags: ReviewFlags) =>
-        flags.format === 'tyrum'
-          ? (await tyrum()).tyrumDetailAction(session, flags)
-          : (await contexts()).reportDetailAction(session, flags),
+      .action((session: string, flags: ReviewFlags) =>
+        counting(counter, async (count) =>
+          flags.format === 'tyrum'
+            ? (await tyrum()).tyrumDetailAction(session, flags, count)
+            : (await contexts()).reportDetailAction(session, flags, count),
+        ),
       ),
   );
   report.addCommand(
@@ -92,8 +110,8 @@ function reportCommand(): Command {
 const formatFlag = (): Option =>
   new Option('--format <format>', "whose fields the report has: Palimpsest's own, or JSON as Tyrum's gateway has it").choices(['tyrum']);
 
-/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. */
-export function reviewCommands(): readonly Command[] {
+/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. `counter` is the built program of the thread that counts tokens. */
+export function reviewCommands(counter: string): readonly Command[] {
   const sessions = withMoment(new Command('sessions'))
     .description('list the sessions, most recently used first')
     .addOption(limitFlag('show at most this many'))
@@ -131,7 +149,9 @@ export function reviewCommands(): readonly Command[] {
     .addOption(limitFlag('with --prefix: at most this many, the newest (default: 20)'))
     .addHelpText('after', MOMENTS)
     .action(async (name: string, range: string | undefined, flags: ReviewFlags) =>
-      flags.prefix === true ? (await prefixes()).prefixAction(name, range, flags) : (await objects()).diffAction(name, range, flags),
+      flags.prefix === true
+        ? counting(counter, async (count) => (await prefixes()).prefixAction({ name, range }, flags, count))
+        : (await objects()).diffAction(name, range, flags),
     );
   const who = withData(new Command('who'))
     .description('show which sessions saw an object, in which turns, and which version')
@@ -148,7 +168,7 @@ export function reviewCommands(): readonly Command[] {
     .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
     .addOption(new Option('--storage', "ask the documents that the database holds, parts and all, instead of the SSOT's"))
     .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
-  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand()];
+  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand(counter)];
 }
 
 /** `palimpsest verify`: checks that what sessions handed out can be rebuilt, byte for byte. Changes nothing. */

@@ -1,5 +1,6 @@
 import { askContext } from '../../history/ask/ask.js';
-import type { ContextLedger, ObjectEntry, ReportedContext } from '../../history/ask/context-report.js';
+import { type ContextLedger, type ObjectEntry, type ReportedContext, reportDetail, reportList } from '../../history/ask/context-report.js';
+import type { CountTexts } from '../../history/ask/tokenizer.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
 import { type Colours, columns, escapedLine, escapedText, grouped } from '../output.js';
 import type { ReviewFlags } from './answer.js';
@@ -102,10 +103,9 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
 }
 
 /** `report list <session>` */
-export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
+export async function reportListAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const { reportList } = await import('../../history/ask/context-report.js');
-    const list = await reportList(timeline, reference, flags.limit);
+    const list = await reportList(timeline, { reference, limit: flags.limit, count });
     return {
       lines: (colours) => reportLines(list.reported, colours),
       holds: `tokens by ${list.tokenizer}, counted piece by piece`,
@@ -115,10 +115,9 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
 }
 
 /** `report detail <session>[@when]` */
-export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
+export async function reportDetailAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const { reportDetail } = await import('../../history/ask/context-report.js');
-    const reported = await reportDetail(timeline, reference, flags);
+    const reported = await reportDetail(timeline, { reference, text: flags, count });
     return {
       lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],
       holds: `tokens by ${reported.ledger.tokenizer}, counted piece by piece`,

@@ -1,6 +1,7 @@
-import type { PrefixDiff } from '../../history/ask/prefix-diff.js';
+import { askPrefixes, type PrefixDiff } from '../../history/ask/prefix-diff.js';
 import type { CacheVerdict, MissVerdict, ProviderVerdicts, ThinkingVerdict } from '../../history/ask/provider-verdicts.js';
 import type { RequestSide } from '../../history/ask/request-reader.js';
+import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { type Colours, escapedLine, grouped } from '../output.js';
 import { answerReview, type NameOf, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
 
@@ -87,10 +88,13 @@ export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours):
 }
 
 /** `diff <session> [A..B] --prefix` */
-export async function prefixAction(name: string, range: string | undefined, flags: ReviewFlags): Promise<void> {
+export async function prefixAction(
+  { name, range }: { readonly name: string; readonly range: string | undefined },
+  flags: ReviewFlags,
+  count: CountTexts,
+): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const { askPrefixes } = await import('../../history/ask/prefix-diff.js');
-    const found = await askPrefixes(timeline, { name, range, limit: flags.limit });
+    const found = await askPrefixes(timeline, { name, range, limit: flags.limit, count });
     const { compared, tokenizer, isCut } = found;
     const nameOf = await namesFor(
       timeline,

@@ -1,4 +1,5 @@
 import { askContext } from '../../history/ask/ask.js';
+import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { tyrumRow } from '../../http/tyrum-routes.js';
 import { TyrumReports } from '../../interop/tyrum/read-reports.js';
 import { escapedLine, escapedText } from '../output.js';
@@ -14,17 +15,17 @@ function foreignAnswer(body: object): Answer {
 }
 
 /** `report list <session> --format tyrum` */
-export async function tyrumListAction(reference: string, flags: ReviewFlags): Promise<void> {
+export async function tyrumListAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const rows = await new TyrumReports(timeline).list({ conversation: reference, limit: flags.limit ?? LISTED });
+    const rows = await new TyrumReports(timeline, count).list({ conversation: reference, limit: flags.limit ?? LISTED });
     return foreignAnswer({ status: 'ok', reports: rows.map(tyrumRow) });
   });
 }
 
 /** `report detail <session>[@when] --format tyrum` */
-export async function tyrumDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
+export async function tyrumDetailAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) =>
-    foreignAnswer(await new TyrumReports(timeline).of(await askContext(timeline, reference, flags))),
+    foreignAnswer(await new TyrumReports(timeline, count).of(await askContext(timeline, reference, flags))),
   );
 }
 

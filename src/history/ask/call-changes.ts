@@ -10,7 +10,8 @@ import { comparePrefixes, type PrefixDiff } from './prefix-diff.js';
 import { parseRange } from './reference.js';
 import { type RequestItem, requestItems } from './request-items.js';
 import { openRequests, type Request, type RequestReader, recordAt } from './request-reader.js';
-import { countTokens, TOKENIZER } from './token-count.js';
+import { countHere, countTokens } from './token-count.js';
+import { TOKENIZER } from './tokenizer.js';
 
 /**
  * What became of one thing between two requests: `came` and `left` altogether, `loaded`: a line became its text, `collapsed`: its text became a line, `changed`: it
@@ -261,8 +262,8 @@ export async function askChanges(
   const last = await recordAt(timeline, moments.to, reader);
   const first = moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
   if (first === undefined) throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
-  const from = await reader.request(first);
-  return changesTo(timeline, reader, { from, to: first === last ? from : await reader.request(last) });
+  const from = await reader.request(first, countHere);
+  return changesTo(timeline, reader, { from, to: first === last ? from : await reader.request(last, countHere) });
 }
 
 /** What became of each thing between two requests that were made again. */
@@ -271,7 +272,7 @@ export async function changesTo(
   reader: RequestReader,
   { from, to }: Pick<Between, 'from' | 'to'>,
 ): Promise<CallChanges> {
-  const prefix = await comparePrefixes(timeline, reader, { from, to });
+  const prefix = await comparePrefixes(timeline, reader, { from, to, count: countHere });
   const [low, high] = [from.side.step, to.side.step].sort((a, b) => a - b) as [number, number];
   const steps = reader.steps.filter(({ seq }) => seq > low && seq <= high);
   await reader.read(steps);

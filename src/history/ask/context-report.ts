@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { blockText } from '../../assembly/assemble.js';
 import type { SectionName } from '../../assembly/assembly-record.js';
 import { type AssemblyInput, chatLines, layoutOf } from '../../assembly/layout.js';
@@ -9,7 +8,7 @@ import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { askContext } from './ask.js';
 import { type MomentText, parseReference } from './reference.js';
-import { countTokens, TOKENIZER } from './token-count.js';
+import { type CountTexts, TOKENIZER } from './tokenizer.js';
 
 /** How large something is in a context. */
 export interface ShownSize {
@@ -47,33 +46,43 @@ export interface ContextLedger {
 
 const NOTHING: ShownSize = { chars: 0, tokens: 0 };
 
-/** A piece of a section with the line end behind it. */
-function sizeOf(piece: string): ShownSize {
-  const text = `${piece}\n`;
-  return { chars: text.length, tokens: countTokens(text) };
-}
-
 const sum = (sizes: readonly ShownSize[]): ShownSize =>
   sizes.reduce((total, { chars, tokens }) => ({ chars: total.chars + chars, tokens: total.tokens + tokens }), NOTHING);
 
-/**
- * Counts a context piece by piece: the prompt, each line of the pool, each message with the lines of its calls, each block. Counted as text whatever
- * it was handed out as; pieces are counted by themselves, with the line end behind them, and added up.
- */
-export function contextLedger(input: AssemblyInput): ContextLedger {
+/** What is counted of a context, each with the line end behind it: the prompt, each line of the pool, each message with the lines of its calls, each block. */
+interface LedgerPieces {
+  readonly system: readonly string[];
+  readonly lines: readonly string[];
+  readonly messages: readonly string[];
+  readonly blocks: ReadonlyMap<ObjectId, string>;
+}
+
+const withLineEnd = (piece: string): string => `${piece}\n`;
+
+function ledgerPieces(input: AssemblyInput): LedgerPieces {
   const { system, pool, chat, blocks } = layoutOf(input);
-  const lines = pool.map(sizeOf);
-  const texts = new Map(blocks.map((block) => [block.id, sizeOf(blockText(block))]));
-  const messages = chat.map((entry) => sizeOf(chatLines(entry).join('\n')));
+  return {
+    system: system === '' ? [] : [withLineEnd(system)],
+    lines: pool.map(withLineEnd),
+    messages: chat.map((entry) => withLineEnd(chatLines(entry).join('\n'))),
+    blocks: new Map(blocks.map((block) => [block.id, withLineEnd(blockText(block))])),
+  };
+}
+
+/** The ledger of a context whose pieces take so many tokens. */
+function ledgerOf(input: AssemblyInput, pieces: LedgerPieces, tokens: ReadonlyMap<string, number>): ContextLedger {
+  const sizeOf = (text: string): ShownSize => ({ chars: text.length, tokens: tokens.get(text) ?? 0 });
+  const lines = pieces.lines.map(sizeOf);
+  const blocks = new Map([...pieces.blocks].map(([id, text]) => [id, sizeOf(text)]));
   const sections = [
-    { name: 'system' as const, ...(system === '' ? NOTHING : sizeOf(system)) },
+    { name: 'system' as const, ...sum(pieces.system.map(sizeOf)) },
     { name: 'pool' as const, ...sum(lines) },
-    { name: 'chat' as const, ...sum(messages) },
-    { name: 'active' as const, ...sum([...texts.values()]) },
+    { name: 'chat' as const, ...sum(pieces.messages.map(sizeOf)) },
+    { name: 'active' as const, ...sum([...blocks.values()]) },
   ];
   const objects = input.pool.map((metadata, i): ObjectEntry => {
     const { id, type, charCount } = metadata;
-    const [line, block] = [lines[i] ?? NOTHING, texts.get(id)];
+    const [line, block] = [lines[i] ?? NOTHING, blocks.get(id)];
     const name = type === 'file' ? metadata.displayPath : metadata.tool;
     return { id, type, name, active: block !== undefined, rawChars: charCount, line, block, shown: sum([line, block ?? NOTHING]) };
   });
@@ -86,6 +95,17 @@ export function contextLedger(input: AssemblyInput): ContextLedger {
   };
 }
 
+/**
+ * Counts a context piece by piece, as text whatever it was handed out as; pieces are counted by themselves and added up. All of them are asked for at once, equal ones
+ * once.
+ */
+export async function contextLedger(input: AssemblyInput, count: CountTexts): Promise<ContextLedger> {
+  const pieces = ledgerPieces(input);
+  const texts = [...new Set([...pieces.system, ...pieces.lines, ...pieces.messages, ...pieces.blocks.values()])];
+  const counts = await count(texts);
+  return ledgerOf(input, pieces, new Map(texts.map((text, i) => [text, counts[i] ?? 0])));
+}
+
 /** A context of the past with its ledger. */
 export interface ReportedContext {
   readonly context: PastContext;
@@ -96,15 +116,16 @@ export interface ReportedContext {
 const LISTED = 20;
 
 /** The ledger of a context. */
-export async function withLedger(context: PastContext): Promise<ReportedContext> {
-  // Counting keeps the thread busy: other work of this process runs between two contexts.
-  await setImmediate();
-  return { context, ledger: contextLedger(context.input) };
+export async function withLedger(context: PastContext, count: CountTexts): Promise<ReportedContext> {
+  return { context, ledger: await contextLedger(context.input, count) };
 }
 
 /** The ledger of one context. */
-export async function reportDetail(timeline: Timeline, reference: string, text: MomentText): Promise<ReportedContext> {
-  return withLedger(await askContext(timeline, reference, text));
+export async function reportDetail(
+  timeline: Timeline,
+  { reference, text, count }: { readonly reference: string; readonly text: MomentText; readonly count: CountTexts },
+): Promise<ReportedContext> {
+  return withLedger(await askContext(timeline, reference, text), count);
 }
 
 /** The ledgers of a session's contexts. */
@@ -118,13 +139,19 @@ export interface ContextList {
  * The ledgers of a session's contexts, the newest first: of every one that was handed out and a record kept of, or, where there is no record, as they
  * stood at the end of each turn.
  */
-export async function reportList(timeline: Timeline, reference: string, limit = LISTED): Promise<ContextList> {
+export async function reportList(
+  timeline: Timeline,
+  { reference, limit = LISTED, count }: { readonly reference: string; readonly limit?: number | undefined; readonly count: CountTexts },
+): Promise<ContextList> {
   const session = await requireSession(timeline.present, parseReference(reference).name);
   const contexts = new PastContexts(timeline);
   const records = (await contexts.records(session)).slice(-limit);
   const turns = records.length > 0 ? [] : (await timeline.turns(session)).slice(-limit);
+  // All are read before the first is counted: meanwhile whoever counts may load its vocabulary.
+  const found: PastContext[] = [];
+  for (const proof of records) found.unshift(await contexts.ofRecord(proof));
+  for (const { turn } of turns) found.unshift(await contexts.at(session, { moment: { kind: 'turn', turn } }));
   const reported: ReportedContext[] = [];
-  for (const proof of records) reported.unshift(await withLedger(await contexts.ofRecord(proof)));
-  for (const { turn } of turns) reported.unshift(await withLedger(await contexts.at(session, { moment: { kind: 'turn', turn } })));
+  for (const context of found) reported.push(await withLedger(context, count));
   return { session, tokenizer: TOKENIZER, reported };
 }

@@ -8,16 +8,17 @@ import { parseRange } from './reference.js';
 import { objectOfLine } from './request-items.js';
 import { hasOwnList, type RequestPiece } from './request-pieces.js';
 import {
+  bytesOf,
   openRequests,
   type Request,
   type RequestReader,
   type RequestSide,
   type RequestSize,
   recordAt,
-  sizeOf,
   textsOf,
+  tokensOfEach,
 } from './request-reader.js';
-import { countTokens, TOKENIZER } from './token-count.js';
+import { type CountTexts, TOKENIZER } from './tokenizer.js';
 
 /** The first byte at which two requests differ. */
 export interface FirstDifference {
@@ -111,8 +112,8 @@ function answersOf(from: Request, to: Request, parting: Parting | undefined): An
   return counts;
 }
 
-/** Tokens of the lines of a text that another one has too. */
-function repeatedTokens(text: string, other: string): number {
+/** The lines of a text that another one has too. */
+function repeatedLines(text: string, other: string): string {
   const lines = new Map<string, number>();
   for (const line of other.split('\n')) lines.set(line, (lines.get(line) ?? 0) + 1);
   const repeated = text.split('\n').filter((line) => {
@@ -120,7 +121,7 @@ function repeatedTokens(text: string, other: string): number {
     if (left > 0) lines.set(line, left - 1);
     return left > 0 && line !== '';
   });
-  return countTokens(repeated.join('\n'));
+  return repeated.join('\n');
 }
 
 /** Two requests of one session. */
@@ -173,18 +174,26 @@ async function differenceOf(
 }
 
 /** How two requests of a session begin. */
-export async function comparePrefixes(timeline: Timeline, reader: RequestReader, { from, to }: ComparedRequests): Promise<PrefixDiff> {
+export async function comparePrefixes(
+  timeline: Timeline,
+  reader: RequestReader,
+  { from, to, count }: ComparedRequests & { readonly count: CountTexts },
+): Promise<PrefixDiff> {
   const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
   const parting = partingOf(from.pieces, to.pieces);
   const part = parting?.part ?? from.pieces.length;
-  const equal = sizeOf(textsOf(to.pieces.slice(0, part)));
-  const before = { bytes: equal.bytes + (parting?.bytes ?? 0), tokens: equal.tokens + countTokens(parting?.text ?? '') };
+  const equal = textsOf(to.pieces.slice(0, part));
   const rest = ({ pieces }: Request): readonly string[] => [
     (pieces[part]?.text ?? '').slice(parting?.text.length ?? 0),
     ...textsOf(pieces.slice(part + 1)),
   ];
   const [restFrom, restTo] = [rest(from), rest(to)];
-  const behind = sizeOf(restFrom).tokens;
+  const lines = parting === undefined ? '' : repeatedLines(restTo.join('\n'), restFrom.join('\n'));
+  const [shared = 0, behind = 0, written = 0, again = 0] = await tokensOfEach(
+    [[...equal, parting?.text ?? ''], restFrom, restTo, [lines]],
+    count,
+  );
+  const before = { bytes: bytesOf(equal) + (parting?.bytes ?? 0), tokens: shared };
   const isNext = reader.records.indexOf(b) === reader.records.indexOf(a) + 1;
   const { difference, cause } = await differenceOf(timeline, reader, { from, to, parting, before });
   const answers = answersOf(from, to, parting);
@@ -195,8 +204,8 @@ export async function comparePrefixes(timeline: Timeline, reader: RequestReader,
     to: to.side,
     isPrefix: parting === undefined,
     shared: before,
-    written: sizeOf(restTo).tokens,
-    again: parting === undefined ? 0 : repeatedTokens(restTo.join('\n'), restFrom.join('\n')),
+    written,
+    again,
     difference,
     cause,
     answers,
@@ -213,7 +222,17 @@ const LISTED = 20;
  */
 export async function askPrefixes(
   timeline: Timeline,
-  { name, range, limit = LISTED }: { readonly name: string; readonly range?: string | undefined; readonly limit?: number | undefined },
+  {
+    name,
+    range,
+    limit = LISTED,
+    count,
+  }: {
+    readonly name: string;
+    readonly range?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly count: CountTexts;
+  },
 ): Promise<PrefixDiffs> {
   const reader = await openRequests(timeline, name);
   const { session, records } = reader;
@@ -223,18 +242,16 @@ export async function askPrefixes(
     const to = await recordAt(timeline, moments.to, reader);
     const from = moments.from === undefined ? records[records.indexOf(to) - 1] : await recordAt(timeline, moments.from, reader);
     if (from === undefined) throw new HistoryError('beyond-end', `the context at step ${to.step} is the first one of session ${session}`);
-    const before = await reader.request(from);
-    return {
-      ...made,
-      compared: [await comparePrefixes(timeline, reader, { from: before, to: from === to ? before : await reader.request(to) })],
-    };
+    const before = await reader.request(from, count);
+    const after = from === to ? before : await reader.request(to, count);
+    return { ...made, compared: [await comparePrefixes(timeline, reader, { from: before, to: after, count })] };
   }
   const some = records.slice(-limit - 1);
   const compared: PrefixDiff[] = [];
   let before: Request | undefined;
   for (const proof of some) {
-    const request = await reader.request(proof);
-    if (before !== undefined) compared.unshift(await comparePrefixes(timeline, reader, { from: before, to: request }));
+    const request = await reader.request(proof, count);
+    if (before !== undefined) compared.unshift(await comparePrefixes(timeline, reader, { from: before, to: request, count }));
     before = request;
   }
   return { ...made, compared, isCut: some.length < records.length };

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
@@ -12,7 +11,7 @@ import type { Moment } from '../rebuild/moment.js';
 import type { AssemblyRebuilder, RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { type CallTexts, callTexts, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
-import { countTokens } from './token-count.js';
+import type { CountTexts } from './tokenizer.js';
 
 /** A size of a part of a request, as it is recorded. */
 export interface RequestSize {
@@ -45,11 +44,18 @@ export interface Request {
   readonly side: RequestSide;
 }
 
-/** How large some texts are together. */
-export const sizeOf = (texts: readonly string[]): RequestSize => ({
-  bytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0),
-  tokens: texts.reduce((sum, text) => sum + countTokens(text), 0),
-});
+/** Bytes of some texts together. */
+export const bytesOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
+/** Tokens of some lists of texts, of each together; all are asked for at once. */
+export async function tokensOfEach(lists: readonly (readonly string[])[], count: CountTexts): Promise<readonly number[]> {
+  const counts = await count(lists.flat());
+  let at = 0;
+  return lists.map(({ length }) => {
+    at += length;
+    return counts.slice(at - length, at).reduce((sum, tokens) => sum + tokens, 0);
+  });
+}
 
 /** The texts of some pieces. */
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
@@ -101,12 +107,12 @@ export class RequestReader {
     if (steps[0]?.session === session) this.#rebuilder.know(steps);
   }
 
-  async request(proof: AssemblyProof): Promise<Request> {
-    // Counting keeps the thread busy: other work of this process runs between two requests.
-    await setImmediate();
+  async request(proof: AssemblyProof, count: CountTexts): Promise<Request> {
     const rebuilt = await this.#rebuilder.rebuild(proof);
     await this.read(listSteps(rebuilt, this.steps));
     const pieces = requestPieces(rebuilt, { steps: this.steps, calls: this.#calls, stepOf: (count) => this.#stepOf(proof, count) });
+    const texts = textsOf(pieces);
+    const [tokens = 0] = await tokensOfEach([texts], count);
     const { turn, step, delivered, layout, sha256, epoch } = proof;
     const side: RequestSide = {
       turn,
@@ -116,7 +122,7 @@ export class RequestReader {
       layout,
       sha256,
       matches: rebuilt.equal,
-      size: sizeOf(textsOf(pieces)),
+      size: { bytes: bytesOf(texts), tokens },
       ...defined({
         epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason },
         usage: this.#usages.get(proof),

@@ -10,7 +10,8 @@ import type { Timeline } from '../rebuild/timeline.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { type RequestItem, requestItems } from './request-items.js';
 import { openRequests, type Request, type RequestReader, type RequestSide, recordAt } from './request-reader.js';
-import { countTokens, TOKENIZER } from './token-count.js';
+import { countHere, countTokens } from './token-count.js';
+import { TOKENIZER } from './tokenizer.js';
 
 /** Which version of an object a request shows. */
 export interface ShownVersion {
@@ -70,7 +71,7 @@ export async function askRequest(timeline: Timeline, reference: string, text: Mo
   const { name, moment } = parseReference(reference);
   const reader = await openRequests(timeline, name);
   const proof = await recordAt(timeline, askedMoment(text, moment).moment ?? NOW, reader);
-  return requestView(reader, await reader.request(proof));
+  return requestView(reader, await reader.request(proof, countHere));
 }
 
 /** A request that was made again, part by part. */

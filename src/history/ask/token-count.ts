@@ -1,10 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { countTokens as countExactly } from 'gpt-tokenizer/encoding/o200k_base';
 import { LRUCache } from 'lru-cache';
 import { hashText } from '../../objects/hashes.js';
 import { counted } from '../../values/counted.js';
-
-/** What tokens are counted with; recorded beside every count, since another vocabulary counts differently. */
-export const TOKENIZER = 'gpt-tokenizer/o200k_base';
+import type { CountTexts } from './tokenizer.js';
 
 /**
  * Longest run of characters between two spaces, or of spaces, that is counted in one piece. Merging takes time in the square of such a run: one of
@@ -95,3 +94,9 @@ function remembered(text: string, counting: (text: string) => number): number {
 export function countTokens(text: string): number {
   return remembered(text.isWellFormed() ? text : text.toWellFormed(), countByLines);
 }
+
+/** Counts in this thread, and keeps it busy with that: other work of the process runs before. */
+export const countHere: CountTexts = async (texts) => {
+  await setImmediate();
+  return texts.map(countTokens);
+};

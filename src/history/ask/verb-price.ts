@@ -13,7 +13,8 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { requireObject } from './find-object.js';
-import { countTokens, TOKENIZER } from './token-count.js';
+import { countTokens } from './token-count.js';
+import { TOKENIZER } from './tokenizer.js';
 
 /** What a verb would cost the requests of a session, in tokens beside what they have without it. */
 export interface VerbPrice {

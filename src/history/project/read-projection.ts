@@ -22,7 +22,8 @@ import { applySteps, emptySession, type SessionState } from '../../session/sessi
 import { StoreError } from '../../store/errors.js';
 import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
-import { countTokens, TOKENIZER } from '../ask/token-count.js';
+import { countTokens } from '../ask/token-count.js';
+import { TOKENIZER } from '../ask/tokenizer.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment } from '../rebuild/moment.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';

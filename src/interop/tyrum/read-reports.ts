@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
-import { contextLedger } from '../../history/ask/context-report.js';
+import { withLedger } from '../../history/ask/context-report.js';
 import { parseReference } from '../../history/ask/reference.js';
+import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
@@ -74,6 +74,7 @@ export class TyrumReports {
 
   constructor(
     readonly timeline: Timeline,
+    readonly count: CountTexts,
     readonly access: ReportAccess = EVERYTHING,
   ) {
     this.#contexts = new PastContexts(timeline);
@@ -111,12 +112,10 @@ export class TyrumReports {
 
   /** The report of a context of the past. */
   async of(context: PastContext): Promise<TyrumReport> {
-    // Counting keeps the thread busy: other work of this process runs between two contexts.
-    await setImmediate();
     const { session, step } = context;
     const steps = await this.timeline.steps(session);
     const tools = await this.tools(session, step);
-    return tyrumReport({ context, ledger: contextLedger(context.input) }, { at: atOf(steps, step), tools });
+    return tyrumReport(await withLedger(context, this.count), { at: atOf(steps, step), tools });
   }
 
   /** What the harness had told of a session's tools by a step; undefined where it told nothing. */

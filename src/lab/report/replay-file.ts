@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { basename } from 'node:path';
 import { ContextClient } from '../../client/session/context-client.js';
+import { TOKENIZER } from '../../history/ask/tokenizer.js';
 import { filesystemId } from '../../objects/ids.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
@@ -116,7 +117,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     const sessions = engine.sessions.map(({ id, contexts, state }) => ({ id, contexts, index: state.sets.index }));
     const digest = await replayDigest(await client.snapshot(), sessions);
     const recording = { name: basename(path), sha256, bytes: source.size };
-    return makeReport({ recording, config, variant, engine, digest, losses, clock: clock.repairs, tokenizer: counter?.TOKENIZER });
+    return makeReport({ recording, config, variant, engine, digest, losses, clock: clock.repairs, tokenizer: counter && TOKENIZER });
   } finally {
     await client.close();
     await log.close();

@@ -38,6 +38,12 @@ describe('what a verb of reviewers loads', () => {
     expect([...files].filter((file) => readFileSync(file, 'utf8').includes('node:http2'))).toEqual([]);
   });
 
+  test.each(['context', 'prefix', 'tyrum'])('%s: no vocabulary of tokens, which the thread that counts has', (verb) => {
+    const hasVocabulary = (file: string): boolean => readFileSync(file, 'utf8').includes('bytePairRankDecoder');
+    expect([...loadedWith([join(dist, 'review', `${verb}.js`)])].filter(hasVocabulary)).toEqual([]);
+    expect(hasVocabulary(join(dist, 'review', 'count-tokens.js'))).toBe(true);
+  });
+
   test('the program itself loads none of it before the verb is known', () => {
     const files = [...loadedWith([join(dist, 'cli.js')])];
     expect(files.length).toBeLessThanOrEqual(12);

@@ -5,6 +5,7 @@ import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { HarnessSession, TurnContext, TurnOptions } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
@@ -137,7 +138,7 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(past).toMatchObject({ source: 'record', matches: true, delivered: 'library', sha256: long.record.sha256 });
     const { before, notes } = JSON.parse(past.text) as { before: unknown[]; notes: { message: unknown }[] };
     expect([...before, ...notes.map(({ message }) => message)].map((one) => JSON.stringify(one))).toHaveLength(long.lines.length);
-    const { compared } = await askPrefixes(timeline, { name });
+    const { compared } = await askPrefixes(timeline, { name, count: countHere });
     expect(compared.map(({ isPrefix: is, cause, answers }) => [is, cause?.epoch?.reason, answers])).toEqual([
       [false, 'cold', undefined],
       [true, undefined, undefined],

@@ -5,6 +5,7 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import { type LoopContext, type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
@@ -337,7 +338,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       await other.close();
     }
     expect(await verified()).toBe(9);
-    const { compared } = await askPrefixes(await Timeline.open(await client.delivered()), { name });
+    const { compared } = await askPrefixes(await Timeline.open(await client.delivered()), { name, count: countHere });
     expect(compared.map(({ isPrefix: is }) => is)).toEqual([true, false, true, true, true, true, true, true]);
   });
 

@@ -3,6 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { reportDetail } from '../../../src/history/ask/context-report.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { askHere } from '../../support/ask-here.js';
 import { wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
@@ -175,6 +178,11 @@ describe('questions about the past on the command line', () => {
     expect(detail.objects.find(({ id }: { id: string }) => id === made.stub)).toMatchObject({ active: false, raw_chars: 0, block: null });
     const tokens = detail.objects.map(({ shown_tokens }: { shown_tokens: number }) => shown_tokens);
     expect(tokens).toEqual([...tokens].sort((a, b) => b - a));
+    // Counted in a thread of its own, and the same to the token where it is counted.
+    const timeline = await Timeline.open(await made.client.delivered());
+    const { ledger } = await reportDetail(timeline, { reference: `${name}-first@turn:2`, text: {}, count: countHere });
+    expect(ledger.total).toEqual(total);
+    expect(tokens).toEqual(ledger.objects.map(({ shown }) => shown.tokens));
     expect(await said('report', 'detail', `${name}-first`)).toMatch(/section +tokens +share +chars\nsystem /);
   });
 

@@ -7,6 +7,7 @@ import { type LoopContext, LoopSession } from '../../../src/harness/loop-session
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askTurns } from '../../../src/history/ask/ask.js';
 import { askPrefixes, type PrefixDiff } from '../../../src/history/ask/prefix-diff.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { prefixAnswer } from '../../../src/http/review-answers.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
@@ -60,7 +61,7 @@ describe('where the requests of a session part, and why', () => {
   const path = (file: string): string => join(root, `${name}-${file}`);
 
   async function compared(range?: string): Promise<readonly PrefixDiff[]> {
-    const found = await askPrefixes(await Timeline.open(await client.delivered()), { name, range });
+    const found = await askPrefixes(await Timeline.open(await client.delivered()), { name, range, count: countHere });
     const answer = prefixAnswer(found);
     expect(REVIEW_ANSWERS.PrefixDiff.strict().parse(answer)).toEqual(answer);
     expect(found.compared.every(({ from, to }) => from.matches && to.matches)).toBe(true);
@@ -229,7 +230,9 @@ describe('where the requests of a session part, and why', () => {
     expect(await compared()).toEqual([]);
     await expect(compared('..now')).rejects.toMatchObject({ code: 'beyond-end' });
     await expect(compared('tx:1..now')).rejects.toMatchObject({ code: 'malformed-moment' });
-    await expect(askPrefixes(await Timeline.open(await client.delivered()), { name: 'nobody' as SessionId })).rejects.toMatchObject({
+    await expect(
+      askPrefixes(await Timeline.open(await client.delivered()), { name: 'nobody' as SessionId, count: countHere }),
+    ).rejects.toMatchObject({
       code: 'unknown-session',
     });
   });

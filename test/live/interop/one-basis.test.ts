@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { HarnessSession } from '../../../src/harness/harness-session.js';
 import { askedMoment } from '../../../src/history/ask/reference.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
 import { HOUSE_COUNTER, readProjection } from '../../../src/history/project/read-projection.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { bundleAt } from '../../../src/interop/agent-context/export-bundle.js';
@@ -89,7 +90,9 @@ test.each(['turn:2', undefined])('four contracts show one session at one basis: 
   const sent = sentEntries(projection);
   expect(spoken(sent).map(({ id, sha256 }) => [id, sha256])).toEqual(identity);
   expect(sent.filter(({ kind }) => kind === 'approval').map(({ id }) => id)).toEqual(projection.running?.approvals ?? []);
-  const [report] = (await new TyrumReports(timeline).list({ conversation: session })).filter(({ turn: of }) => of === `${session}@turn:2`);
+  const [report] = (await new TyrumReports(timeline, countHere).list({ conversation: session })).filter(
+    ({ turn: of }) => of === `${session}@turn:2`,
+  );
   const called = entries.flatMap((entry) => (entry.kind === 'result' && entry.turn <= 2 ? [entry.native] : []));
   expect(new Set(report?.report.tool_calls.map(({ tool_call_id: id }) => id))).toEqual(new Set(called));
 
