@@ -95,6 +95,7 @@ const XTDB: Readonly<Record<XtdbErrorCode, number>> = {
   busy: 503,
   'server-error': 502,
   'ingester-failed': 503,
+  'cut-off': 502,
   'bad-response': 502,
   closed: 503,
 };

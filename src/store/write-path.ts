@@ -92,6 +92,7 @@ const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
   busy: true,
   'server-error': true,
   'ingester-failed': true,
+  'cut-off': true,
   'bad-response': true,
   'out-of-sync': true,
   unauthorised: true,

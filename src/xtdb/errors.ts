@@ -23,7 +23,9 @@ export type XtdbErrorCode =
   | 'server-error'
   /** The node's indexer has stopped: it answers stale data and takes no transaction until it is restarted. */
   | 'ingester-failed'
-  /** The answer is no EDN or transit, ends too early, or is not what this request is answered with. */
+  /** An answer had begun, and its connection ended before it did: the node was killed, or could not get or give the rest. */
+  | 'cut-off'
+  /** The answer is no EDN or transit, is whole but ends too early, or is not what this request is answered with. */
   | 'bad-response'
   /** The client was closed. */
   | 'closed';

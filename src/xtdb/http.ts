@@ -170,7 +170,7 @@ export class XtdbHttp {
       } catch (error) {
         if (!(error instanceof XtdbError)) throw error;
         // Also one that broke in the middle of its answer, as when the node was killed there.
-        const hasBroken = error.code === 'unreachable' && (error.status === undefined || wasCutOff(error));
+        const hasBroken = (error.code === 'unreachable' && error.status === undefined) || error.code === 'cut-off';
         const deadConnection = hasBroken && progress.sent && attempt === 0;
         const busy = error.code === 'busy' && performance.now() < deadline && this.#options.isProbe !== true;
         if (!deadConnection && !busy) throw error;
@@ -233,7 +233,7 @@ export class XtdbHttp {
       return await this.#exchange(connection, outgoing, controller.signal);
     } catch (error) {
       const failure = this.#failure(error, ending, outgoing);
-      if (failure.code === 'unreachable') this.#connection = undefined;
+      if (failure.code === 'unreachable' || failure.code === 'cut-off') this.#connection = undefined;
       // It may hang: whether it still answers is looked at before the next request.
       if (failure.code === 'timeout' && request.waits !== true) this.leave();
       throw request.writes === true && progress.sent && mayHaveBeenTaken(failure) ? failure.withUnknownOutcome() : failure;
@@ -266,8 +266,7 @@ export class XtdbHttp {
       text = await this.#readBody(response.body, what, Math.min(request.maxAnswerBytes ?? maxAnswerBytes, maxAnswerBytes));
     } catch (cause) {
       if (signal.aborted || cause instanceof XtdbError) throw cause;
-      // The node was killed, or what it has to ask for the rest of the answer went away.
-      const code = CUT_OFF.has(codeOf(cause) ?? '') ? 'unreachable' : 'bad-response';
+      const code = CUT_OFF.has(codeOf(cause) ?? '') ? 'cut-off' : 'bad-response';
       throw new XtdbError(code, `${what}: ${status}, but the answer was cut off.`, { status, cause });
     }
     return interpretAnswer({ status, contentType, text }, what);
@@ -347,9 +346,6 @@ function mayHaveBeenTaken(failure: XtdbError): boolean {
   if (failure.status !== undefined) return failure.status < 300 || failure.status >= 500 ? failure.status !== 503 : false;
   return failure.code !== 'unreachable' || !NOT_SENT.has(codeOf(failure.cause) ?? '');
 }
-
-/** Whether an answer had begun, and its connection ended before it did. */
-const wasCutOff = ({ cause }: XtdbError): boolean => CUT_OFF.has(codeOf(cause) ?? '');
 
 function queryString(params: Readonly<Record<string, Param>>): string {
   const pairs = Object.entries(params).flatMap(([name, value]) =>

@@ -8,7 +8,7 @@ import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { ObjectId, Sha256 } from '../../src/objects/ids.js';
 import type { Verb } from '../../src/session/verb-outcome.js';
-import { XtdbError } from '../../src/xtdb/errors.js';
+import { XtdbError, type XtdbErrorCode } from '../../src/xtdb/errors.js';
 import { type AcknowledgedCall, type Line, lineMarks } from './acknowledged.js';
 import type { Random } from './random.js';
 import { FILE_NAMES } from './workload-plan.js';
@@ -114,9 +114,11 @@ async function run(agent: Agent): Promise<void> {
   });
 }
 
+const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'cut-off']);
+
 /** What only the database has cannot be read while it is away; everything else may not be refused. */
 function unlessAway(error: unknown): undefined {
-  if (error instanceof XtdbError && (error.code === 'unreachable' || error.code === 'timeout')) return undefined;
+  if (error instanceof XtdbError && AWAY.has(error.code)) return undefined;
   throw error;
 }
 

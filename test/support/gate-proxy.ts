@@ -14,6 +14,8 @@ export class GateProxy {
   onSubmit: (body: string, nth: number) => 'pass' | 'drop' | 'refuse' | 'spoil' | Promise<void> = () => 'pass';
   /** Called before a query is passed on. */
   onQuery: (body: string) => Promise<void> | undefined = () => undefined;
+  /** Whether the answers of queries break off in their middle. */
+  cutsAnswers = false;
   submits = 0;
   readonly #server = createServer((incoming, outgoing) => {
     this.#pass(incoming, outgoing).catch(() => outgoing.destroy());
@@ -63,6 +65,11 @@ export class GateProxy {
       return;
     }
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    if (this.cutsAnswers && url.pathname === '/_xtdb/query') {
+      answer.resume();
+      outgoing.write('[', () => outgoing.destroy());
+      return;
+    }
     await pipeline(answer, outgoing);
   }
 }

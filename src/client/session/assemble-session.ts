@@ -15,7 +15,7 @@ import { END_OF_TIME } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { isOutage } from '../../xtdb/errors.js';
+import { isOutage, XtdbError } from '../../xtdb/errors.js';
 
 import { knownContext } from '../optimistic/known-context.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
@@ -281,8 +281,9 @@ async function assembleFromDatabase(
     const metadata = await currentMetadata(environment, snapshot, loaded.state);
     return await assembleAt(environment, snapshot, { ...loaded, metadata, options });
   } catch (error) {
-    // No write was under way that would have noticed the outage.
-    if (!outbox.isDurable || !isOutage(error)) throw error;
+    // No write was under way that would have noticed the outage; a node that answers breaks off where a server that it asks for the rest is away.
+    const isAway = isOutage(error) || (error instanceof XtdbError && error.code === 'cut-off');
+    if (!outbox.isDurable || !isAway) throw error;
     return undefined;
   }
 }

@@ -45,6 +45,7 @@ describe('a context that is assembled without the database is made again as it w
   });
   afterEach(async () => {
     proxy.onSubmit = () => 'pass';
+    proxy.cutsAnswers = false;
     await Promise.all(clients.splice(0).map((client) => client.close().catch(() => undefined)));
   });
   afterAll(async () => {
@@ -95,6 +96,24 @@ describe('a context that is assembled without the database is made again as it w
     const shown = record.ahead?.flatMap(({ object_hash }) => (text.includes('the second text') ? [object_hash] : [])) ?? [];
     expect(shown.length).toBeGreaterThan(0);
     for (const hash of shown) expect(lines).toContain(`"object_hash":"${hash}"`);
+  });
+
+  test('where each answer breaks off in its middle, as when what the node asks for the rest is away', async () => {
+    await write('a.ts', 'some text');
+    const client = await agent();
+    const session = await client.openSession();
+    await (await reads(client, session, 'a.ts')).applied;
+    // What another client has written is asked for.
+    await write('a.ts', 'another text');
+    const other = await elsewhere();
+    await (await reads(other, await other.openSession(), 'a.ts')).applied;
+    proxy.cutsAnswers = true;
+    const { text, record } = await session.assemble({ deliver: 'library' });
+    expect(text).toContain('some text');
+    expect(record.basis).toBeUndefined();
+    proxy.cutsAnswers = false;
+    await settled(client);
+    await expectProved(session.id, 1);
   });
 
   test('whatever another client has made of its files meanwhile', async () => {
