@@ -95,7 +95,7 @@ class Worker {
   });
 
   /** A session is worked on by one version for as many rounds as are wanted; three calls each are acknowledged. */
-  const worked = async (session: string, program: string, wanted: (round: number) => boolean): Promise<number> => {
+  const worked = async (session: string, program: string, wanted: (round: number) => boolean): Promise<void> => {
     const worker = await Worker.open(session, program, await urlsOf(session));
     let rounds = 0;
     try {
@@ -104,7 +104,6 @@ class Worker {
       await worker.close();
       said.set(session, (said.get(session) ?? 0) + 3 * rounds);
     }
-    return rounds;
   };
   const times = (rounds: number) => (round: number) => round < rounds;
 
@@ -149,20 +148,25 @@ class Worker {
   });
 
   test('each node is exchanged for one of this version while agents of both versions work, and nothing that was acknowledged is lost', async () => {
-    const exchange = async (name: string, from: string): Promise<void> => {
-      expect(await runCli(['node', 'stop', '--data', data(name)], {}, from)).toMatchObject({ code: 0 });
-      expect(await start(name, cliPath)).toMatchObject({ code: 0 });
-    };
     expect(await runCli(['node', 'stop', '--data', data('b')])).toMatchObject({ code: 0 });
     expect(await start('b', former.program)).toMatchObject({ code: 0 });
     let isExchanged = false;
     const workers = ['former-rolling-0', 'new-rolling-0', 'former-rolling-1', 'new-rolling-1'];
     const begun = new Set<string>();
+    const rounds = new Map<string, number>();
+    /** Exchanges a node, and gives how many rounds each worker has ended meanwhile. */
+    const exchange = async (name: string): Promise<readonly number[]> => {
+      const before = new Map(rounds);
+      expect(await runCli(['node', 'stop', '--data', data(name)], {}, former.program)).toMatchObject({ code: 0 });
+      expect(await start(name, cliPath)).toMatchObject({ code: 0 });
+      return workers.map((session) => (rounds.get(session) ?? 0) - (before.get(session) ?? 0));
+    };
     const progress = new EventEmitter();
     const allBegun = once(progress, 'begun');
     const working = workers.map((session) => {
       const program = session.startsWith('former') ? former.program : cliPath;
       const wanted = (round: number): boolean => {
+        rounds.set(session, round);
         if (round === 1 && begun.add(session).size === workers.length) progress.emit('begun');
         return !isExchanged;
       };
@@ -175,14 +179,13 @@ class Worker {
     const exchanging = (async () => {
       try {
         await allBegun;
-        await exchange('a', former.program);
-        await exchange('b', former.program);
+        return [...(await exchange('a')), ...(await exchange('b'))];
       } finally {
         isExchanged = true;
       }
     })();
-    const [rounds] = await Promise.all([Promise.all(working), exchanging]);
-    expect(Math.min(...rounds)).toBeGreaterThan(0);
+    const [ended] = await Promise.all([exchanging, ...working]);
+    expect(Math.min(...ended)).toBeGreaterThan(0);
     await verified();
   });
 });

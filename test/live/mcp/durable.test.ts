@@ -1,12 +1,13 @@
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { inspectJournals } from '../../../src/journal/journals.js';
 import { nodeStatus } from '../../../src/node/node-status.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { stdioAgent } from '../../support/mcp-clients.js';
+import { onOneNode } from '../../support/on-one-node.js';
 import { runCli } from '../../support/run-cli.js';
 
 describe('palimpsest mcp on a durable data folder', () => {
@@ -29,7 +30,7 @@ describe('palimpsest mcp on a durable data folder', () => {
     if (typeof pid === 'number') process.kill(pid, 'SIGKILL');
   };
 
-  test('what was answered is found again after kill -9 of the server and of the node (decisions F9, H5)', async () => {
+  onOneNode('what was answered is found again after kill -9 of the server and of the node (decisions F9, H5)', async () => {
     const first = await stdioAgent(root, flags());
     await first.call('read', { path: 'a.txt' });
     const before = await nodeStatus(data);

@@ -7,6 +7,7 @@ import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
 import { PAGE_STEPS } from '../../../src/store/step-page.js';
 import { countRequests } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
+import { onOneNode } from '../../support/on-one-node.js';
 import { config, longRecording, RecordingLines, replay, reviewedRecordings, suiteDatabase } from '../../support/replays.js';
 
 let reviewed: Awaited<ReturnType<typeof reviewedRecordings>>;
@@ -141,7 +142,7 @@ describe('a replayed session', () => {
     expect(all[0]).toMatchObject({ content: expect.stringMatching(/^export const value = 7;/) });
   });
 
-  test('asks the database for a file once, however often it comes', async () => {
+  onOneNode('asks the database for a file once, however often it comes', async () => {
     const [short, long] = [await countRequests(() => run(longRecording(6, 3))), await countRequests(() => run(longRecording(24, 3)))];
     expect(long.result.recorded.calls).toBeGreaterThan(3 * short.result.recorded.calls);
     // Each page of steps is put together on a basis of its own.

@@ -16,6 +16,7 @@ import { fromDocument } from '../../../src/xtdb/documents.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { countRequests, testAddress } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
+import { onOneNode } from '../../support/on-one-node.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { executeForeign } from '../../support/xtdb.js';
 
@@ -164,67 +165,70 @@ describe('records of what happened to a context', () => {
     expect(await newest()).toEqual([3]);
   });
 
-  test('a memory that another writer changed after it was read is decided anew: nothing forgotten comes back, no correction is lost', async () => {
-    const agent = `${name}-two`;
-    const other = new RecordMemory(store, agent);
-    // Of the same database, as another process has it.
-    const xtdb = new XtdbClient(testAddress());
-    const elsewhere = new ObjectStore(xtdb);
-    let between: (() => Promise<unknown>) | undefined;
-    const meanwhile = async () => {
-      const work = between;
-      between = undefined;
-      await work?.();
-    };
-    const first = new RecordMemory(
-      {
-        latest: () => elsewhere.latest(),
-        putRecords: async (records) => {
-          if (typeof records === 'function')
-            return elsewhere.putRecords(async (snapshot) => {
-              const decided = await records(snapshot);
-              await meanwhile();
-              return decided;
-            });
-          await meanwhile();
-          return elsewhere.putRecords(records);
+  onOneNode(
+    'a memory that another writer changed after it was read is decided anew: nothing forgotten comes back, no correction is lost',
+    async () => {
+      const agent = `${name}-two`;
+      const other = new RecordMemory(store, agent);
+      // Of the same database, as another process has it.
+      const xtdb = new XtdbClient(testAddress());
+      const elsewhere = new ObjectStore(xtdb);
+      let between: (() => Promise<unknown>) | undefined;
+      const meanwhile = async () => {
+        const work = between;
+        between = undefined;
+        await work?.();
+      };
+      const first = new RecordMemory(
+        {
+          latest: () => elsewhere.latest(),
+          putRecords: async (records) => {
+            if (typeof records === 'function')
+              return elsewhere.putRecords(async (snapshot) => {
+                const decided = await records(snapshot);
+                await meanwhile();
+                return decided;
+              });
+            await meanwhile();
+            return elsewhere.putRecords(records);
+          },
         },
-      },
-      agent,
-    );
-    const remembering = { agent, at };
-    const changed =
-      (put: readonly unknown[], forget: readonly string[] = [], budget?: MemoryBudget) =>
-      (held: RememberedItems) =>
-        changedMemory(held, { put, forget: forget.map((id) => ({ id, by: 'user' as const })), budget, remembering });
-    const roomy = { items: 9, chars: 9_000 };
-    const same = ['123e4567-e89b-42d3-a456-426614174001', '123e4567-e89b-42d3-a456-426614174002'] as const;
-    const putBoth = () =>
-      first.change(changed(same.map((id, i) => ({ kind: 'fact', key: 'port', value: 80, memory_item_id: id, tags: [`t${i}`] }))), at);
+        agent,
+      );
+      const remembering = { agent, at };
+      const changed =
+        (put: readonly unknown[], forget: readonly string[] = [], budget?: MemoryBudget) =>
+        (held: RememberedItems) =>
+          changedMemory(held, { put, forget: forget.map((id) => ({ id, by: 'user' as const })), budget, remembering });
+      const roomy = { items: 9, chars: 9_000 };
+      const same = ['123e4567-e89b-42d3-a456-426614174001', '123e4567-e89b-42d3-a456-426614174002'] as const;
+      const putBoth = () =>
+        first.change(changed(same.map((id, i) => ({ kind: 'fact', key: 'port', value: 80, memory_item_id: id, tags: [`t${i}`] }))), at);
 
-    const { put } = await putBoth();
-    // The one that a consolidation would keep, with what the other one is found by.
-    const [kept] = consolidateMemory(put, roomy).put;
-    const id = String(kept?.memory_item_id);
-    between = () => other.change(changed([], [id]), at);
-    const made = await first.change(changed([], [], roomy), at);
-    expect([made.put, made.bury]).toEqual([[], []]);
-    const { items, tombstones } = await other.read();
-    expect([items.map((item) => item.memory_item_id), tombstones.map((one) => one.memory_item_id)]).toEqual([
-      same.filter((one) => one !== id),
-      [id],
-    ]);
+      const { put } = await putBoth();
+      // The one that a consolidation would keep, with what the other one is found by.
+      const [kept] = consolidateMemory(put, roomy).put;
+      const id = String(kept?.memory_item_id);
+      between = () => other.change(changed([], [id]), at);
+      const made = await first.change(changed([], [], roomy), at);
+      expect([made.put, made.bury]).toEqual([[], []]);
+      const { items, tombstones } = await other.read();
+      expect([items.map((item) => item.memory_item_id), tombstones.map((one) => one.memory_item_id)]).toEqual([
+        same.filter((one) => one !== id),
+        [id],
+      ]);
 
-    await putBoth();
-    between = () => other.change(changed([{ kind: 'fact', key: 'port', value: 8080, memory_item_id: id }]), at + 5);
-    await first.change(changed([], [], roomy), at + 5);
-    expect((await other.read()).items).toMatchObject([{ memory_item_id: id, value: 8080 }]);
+      await putBoth();
+      between = () => other.change(changed([{ kind: 'fact', key: 'port', value: 8080, memory_item_id: id }]), at + 5);
+      await first.change(changed([], [], roomy), at + 5);
+      expect((await other.read()).items).toMatchObject([{ memory_item_id: id, value: 8080 }]);
 
-    between = () => other.change(changed([], [id]), at + 6);
-    await expect(first.change(changed([], [id]), at + 7)).rejects.toMatchObject({ code: 'unknown-memory' });
-    await elsewhere.close();
-    await xtdb.close();
-  });
+      between = () => other.change(changed([], [id]), at + 6);
+      await expect(first.change(changed([], [id]), at + 7)).rejects.toMatchObject({ code: 'unknown-memory' });
+      await elsewhere.close();
+      await xtdb.close();
+    },
+  );
 
   test('what is not valid is refused by its field, and nothing of its batch is written', async () => {
     const good = recordOf('event', { body: { type: 'in a bad batch', data: {} } });
