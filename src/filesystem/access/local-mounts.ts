@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { isWithin } from './mounts.js';
+import { dirname } from 'node:path/posix';
 
 /** Kinds of filesystems that answer from this machine, and views of its kernel. Any other kind may wait for something else: a server, another program, a mount on demand. */
 const LOCAL: ReadonlySet<string> = new Set(
   [
-    'ext2 ext3 ext4 xfs btrfs zfs f2fs bcachefs jfs vfat msdos exfat ntfs3 iso9660 udf squashfs erofs',
+    'ext2 ext3 ext4 xfs btrfs zfs f2fs bcachefs jfs vfat exfat ntfs3 squashfs erofs',
     'tmpfs ramfs rootfs hugetlbfs',
     'proc sysfs devtmpfs devpts mqueue cgroup cgroup2 securityfs debugfs tracefs bpf configfs pstore efivarfs binfmt_misc fusectl nsfs selinuxfs',
   ].flatMap((kinds) => kinds.split(' ')),
@@ -30,10 +30,9 @@ function layersOf(options: string): readonly string[] | undefined {
 }
 
 /** Whether all layers of an overlay lie on mounts of the table that are none themselves. In a container they do not: what the machine has them on cannot be seen from there. */
-function hasKnownLayers({ options }: Mount, mounts: readonly Mount[]): boolean {
-  const holder = (path: string): Mount | undefined =>
-    mounts.filter(({ place }) => isWithin(path, place)).sort((a, b) => b.place.length - a.place.length)[0];
-  return layersOf(options)?.every((path) => (holder(path)?.kind ?? 'overlay') !== 'overlay') ?? false;
+function hasKnownLayers({ options }: Mount, kinds: ReadonlyMap<string, string>): boolean {
+  const holder = (path: string): string | undefined => kinds.get(path) ?? (path === '/' ? undefined : holder(dirname(path)));
+  return layersOf(options)?.every((path) => (holder(path) ?? 'overlay') !== 'overlay') ?? false;
 }
 
 /**
@@ -44,17 +43,18 @@ export function isLocalTable(mountinfo: string): boolean {
   const lines = mountinfo.split('\n').filter((line) => line !== '');
   const mounts = lines.map((line) => LINE.exec(line)?.groups as Mount | undefined);
   const all = mounts.flatMap((mount) => mount ?? []);
-  const isLocal = (mount: Mount): boolean =>
-    LOCAL.has(mount.kind) ||
-    (mount.kind === 'autofs' && mount.place === BINARY_FORMATS) ||
-    (mount.kind === 'overlay' && hasKnownLayers(mount, all));
-  return lines.length > 0 && all.length === lines.length && all.every(isLocal);
+  const isLocal = ({ kind, place }: Mount): boolean =>
+    LOCAL.has(kind) || kind === 'overlay' || (kind === 'autofs' && place === BINARY_FORMATS);
+  if (lines.length === 0 || all.length < lines.length || !all.every(isLocal)) return false;
+  // Of mounts at one place the last one is seen.
+  const kinds = new Map(all.map(({ place, kind }) => [place, kind]));
+  return all.every((mount) => mount.kind !== 'overlay' || hasKnownLayers(mount, kinds));
 }
 
 /** How long an answer holds. */
 const HOLDS_MS = 1_000;
 
-let asked = { at: Number.NEGATIVE_INFINITY, local: false };
+let asked = { at: Number.NEGATIVE_INFINITY, table: '', local: false };
 
 /**
  * Whether every mount that this process could reach, whichever way a path leads, is of this machine. Then asking for what is on it keeps nobody waiting, and needs no
@@ -64,12 +64,12 @@ let asked = { at: Number.NEGATIVE_INFINITY, local: false };
 export function mountsAreLocal(): boolean {
   const now = performance.now();
   if (now - asked.at < HOLDS_MS) return asked.local;
-  let local = false;
+  let table = '';
   try {
-    local = isLocalTable(readFileSync('/proc/self/mountinfo', 'utf8'));
+    table = readFileSync('/proc/self/mountinfo', 'utf8');
   } catch {
     // Another system, or no such view here.
   }
-  asked = { at: now, local };
-  return local;
+  asked = { at: now, table, local: table === asked.table ? asked.local : isLocalTable(table) };
+  return asked.local;
 }

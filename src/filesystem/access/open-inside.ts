@@ -16,6 +16,7 @@ import { promisify } from 'node:util';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import type { AllowedRoots } from './roots.js';
+import { withoutThread } from './without-thread.js';
 
 /** An open file or folder that was verified to lie inside the roots; whoever opens it closes the handle. */
 export interface OpenInside {
@@ -150,13 +151,13 @@ export interface OpenToRead {
 /** Opens to read like {@link openInside}; without a thread where all mounts are of this machine. */
 export async function openToRead(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenToRead> {
   const atOnce = roots.answerAtOnce();
-  const open = atOnce ? async (name: string, flags: number) => openSync(name, flags) : openFd;
-  const [fd, stats] = await openVerified({ roots, path, shown }, open, closeSync);
+  const open = atOnce ? async (name: string, flags: number) => withoutThread.do(() => openSync(name, flags)) : openFd;
+  const [fd, stats] = await openVerified({ roots, path, shown }, open, (opened) => leaveRead({ fd: opened, atOnce }));
   return { fd, stats, atOnce };
 }
 
 /** Lets go of a file that was only read, without anybody waiting for it. */
-export function leaveRead({ fd, atOnce }: OpenToRead): void {
+export function leaveRead({ fd, atOnce }: Pick<OpenToRead, 'fd' | 'atOnce'>): void {
   if (atOnce) closeSync(fd);
   else close(fd, () => undefined);
 }

@@ -10,6 +10,7 @@ import { systemCode } from '../../process/system-error.js';
 import type { FilesystemAccess } from './access.js';
 import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
 import { type IrregularKind, irregularKind, leaveRead, type OpenToRead, openToRead, statsOf } from './open-inside.js';
+import { withoutThread } from './without-thread.js';
 
 /**
  * Reads bytes in pieces and keeps what can be said of them as text: whether they are UTF-8 without NUL (decision C2), their length in
@@ -217,7 +218,7 @@ function fillAtOnce(fd: number, target: Buffer): number {
 
 async function readSmall({ fd, stats, atOnce }: OpenToRead): Promise<TextReading | BinaryReading> {
   const buffer = Buffer.allocUnsafe(Number(stats.size));
-  const filled = atOnce ? fillAtOnce(fd, buffer) : await fill(fd, buffer, 0);
+  const filled = atOnce ? withoutThread.do(() => fillAtOnce(fd, buffer)) : await fill(fd, buffer, 0);
   return smallReading(buffer.subarray(0, filled), stats);
 }
 

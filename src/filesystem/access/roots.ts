@@ -5,8 +5,8 @@ import { posix } from 'node:path';
 import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
-import { mountsAreLocal } from './local-mounts.js';
 import { isWithin } from './mounts.js';
+import { withoutThread } from './without-thread.js';
 
 /** A path that was found to lie inside the allowed roots. */
 export interface ResolvedPath {
@@ -49,7 +49,7 @@ export const awayError = (shown: string) =>
 async function tryRealpath(path: string, shown: string, atOnce: boolean): Promise<{ readonly real: string } | { readonly error: unknown }> {
   let bytes: Buffer;
   try {
-    bytes = atOnce ? realpathSync.native(path, 'buffer') : await realpath(path, 'buffer');
+    bytes = atOnce ? withoutThread.do(() => realpathSync.native(path, 'buffer')) : await realpath(path, 'buffer');
   } catch (error) {
     return { error };
   }
@@ -73,7 +73,7 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
 export class AllowedRoots {
   /** The roots, canonical. */
   readonly roots: readonly CanonicalPath[];
-  /** Whether what lies there can be asked for without a thread: see `mountsAreLocal`. */
+  /** Whether what lies there can be asked for without a thread: see `WithoutThread`. */
   readonly answerAtOnce: () => boolean;
   readonly #anchors: readonly Anchor[];
 
@@ -88,7 +88,11 @@ export class AllowedRoots {
    * something missing below them was deleted or is only out of reach (decision C5).
    * Throws {@link SourceError} for a root that does not exist or is no folder, and for an empty list.
    */
-  static async open(roots: readonly string[], mountPoints: readonly string[] = [], answerAtOnce = mountsAreLocal): Promise<AllowedRoots> {
+  static async open(
+    roots: readonly string[],
+    mountPoints: readonly string[] = [],
+    answerAtOnce = () => withoutThread.may,
+  ): Promise<AllowedRoots> {
     if (roots.length === 0) throw new SourceError('invalid-path', 'no allowed folder is given; name at least one', { path: '' });
     const opened: CanonicalPath[] = [];
     for (const root of roots) {
