@@ -10,6 +10,7 @@ import { measureCluster } from './cases/cluster.js';
 import { measureHistory } from './cases/history.js';
 import { measureLeftBehind } from './cases/left-behind.js';
 import { measureListing } from './cases/listing.js';
+import { measureLoop } from './cases/loop.js';
 import { measureMemory } from './cases/memory.js';
 import { measurePage } from './cases/page.js';
 import { measureReading, type Readers } from './cases/reading.js';
@@ -30,7 +31,7 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, verbs, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
+  --only CASES       of: read, ls, start, left, storage, history, verbs, loop, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
                      cluster, which starts PostgreSQL and Kafka, and writes CLUSTER_TRANSACTIONS (100,000) of them
                      (comma between them); all but the last two unless told
   --report FILE      writes the figures into a report, between its marks if it has them
@@ -51,6 +52,7 @@ const CASES = [
   'replay',
   'history',
   'verbs',
+  'loop',
   'page',
   'cluster',
 ] as const;
@@ -99,6 +101,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     storage: () => measureStoring(workshop),
     history: () => measureHistory(workshop),
     verbs: () => measureVerbsAlone(workshop),
+    loop: () => measureLoop(workshop, dataDir),
     memory: () => measureMemory(workshop),
     resume: () => measureResuming(workshop),
     watch: () => measureWatching(workshop),

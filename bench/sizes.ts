@@ -27,6 +27,8 @@ export interface Sizes {
   readonly replay: { readonly calls: number; readonly rounds: number; readonly bytes: number };
   /** Turns of the session whose past is read, how often it is, and versions of an object. */
   readonly history: { readonly turns: number; readonly rounds: number; readonly versions: number };
+  /** Messages of the lists that OpenCode hands over, and measured calls of the model for each. */
+  readonly loop: { readonly lists: readonly number[]; readonly calls: number };
   /**
    * Of nodes over one log: rounds of calls, rounds of reading for each number of nodes and their milliseconds, transactions that a new node catches up, calls of
    * the stored session.
@@ -61,6 +63,7 @@ export const FULL: Sizes = {
   watched: [2_000, 10_000],
   replay: { calls: 1_000, rounds: 3, bytes: 100_000_000 },
   history: { turns: 1_000, rounds: 60, versions: 10_000 },
+  loop: { lists: [100, 500, 2_000], calls: 60 },
   cluster: { calls: 150, rounds: 3, readMs: 6_000, transactions: 100_000, sessionCalls: 500 },
   limitMs: 20_000,
 };
@@ -84,6 +87,7 @@ export const QUICK: Sizes = {
   watched: [2_000],
   replay: { calls: 100, rounds: 1, bytes: 10_000_000 },
   history: { turns: 60, rounds: 6, versions: 1_000 },
+  loop: { lists: [100, 500], calls: 8 },
   cluster: { calls: 10, rounds: 1, readMs: 2_000, transactions: 2_000, sessionCalls: 50 },
   limitMs: 2_500,
 };

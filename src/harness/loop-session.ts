@@ -73,6 +73,17 @@ export interface HandedOver extends HandedList {
   readonly system?: string | null;
 }
 
+/** A list that was followed, every entry of which has its place, and the last step of its session then. */
+interface FollowedList {
+  readonly harness: HarnessSession;
+  readonly messages: readonly ReportedMessage[];
+  readonly placed: readonly PlacedEntry[];
+  readonly seq: number;
+}
+
+const isSameList = (a: readonly ReportedMessage[], b: readonly ReportedMessage[]): boolean =>
+  a.length === b.length && a.every((message, i) => message === b[i]);
+
 interface PlacedHistory extends LoopHistory {
   readonly placed: readonly PlacedEntry[];
   readonly start: PlacedEntry;
@@ -95,6 +106,8 @@ export class LoopSession {
   #current: HarnessSession | undefined;
   /** The context that was given last: it may be handed over again, when another system prompt went with it than was expected. */
   #pending: (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>) | undefined;
+  /** The list that was followed last: what was said is mostly followed before the model is called again, and then nothing is new. */
+  #followed: FollowedList | undefined;
   /** The context that the session knows to be handed out. */
   #told: object | undefined;
   /** Ends when the list is handed over that a model waits for. */
@@ -283,17 +296,32 @@ export class LoopSession {
     this.#current ??= this.#wrap(await openLineage(this.#client, this.#options, { messages, compacted }));
     const report = async (harness: HarnessSession, refuseUndone: boolean) => {
       if (system !== undefined) await harness.setSystemPrompt(system);
-      return harness.reportMessages(messages, { mode: 'history', compacted, refuseUndone });
+      const before = this.#followed;
+      const { seq } = harness.session.state;
+      if (before?.harness === harness && before.seq === seq && isSameList(before.messages, messages)) return { placed: before.placed };
+      const {
+        undoneFrom,
+        placed = [],
+        known,
+        recorded,
+      } = await harness.reportMessages(messages, {
+        mode: 'history',
+        compacted,
+        refuseUndone,
+      });
+      const isWhole = undoneFrom === undefined && placed.length === known + recorded.length;
+      this.#followed = isWhole ? { harness, messages: [...messages], placed, seq: harness.session.state.seq } : undefined;
+      return { placed, ...defined({ undoneFrom }) };
     };
     const first = await report(this.#current, true);
-    if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed ?? [] };
+    if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed };
     const left = this.#current;
     // Where the database is away this fails; the session stays as it is, and the next history tries again.
     const harness = this.#wrap(await openBranch(this.#client, this.#options.id, { id: left.id, at: first.undoneFrom }));
     // Whatever becomes of the one that is left behind, its closed session is not gone on with.
     this.#current = harness;
     await left.close();
-    const { placed = [] } = await report(harness, false);
+    const { placed } = await report(harness, false);
     return { harness, placed };
   }
 

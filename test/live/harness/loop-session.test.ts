@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { HarnessSession } from '../../../src/harness/harness-session.js';
 import { type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askTurns } from '../../../src/history/ask/ask.js';
@@ -75,6 +76,32 @@ describe('a session in a harness’s loop', () => {
     const record = await session.handed({ sha256: 'a'.repeat(64) as never, chars: 10, messages: 12 });
     expect(record).toMatchObject({ delivered: 'pi', renderer: 'around', handed: { messages: 12 } });
     await session.close();
+  });
+
+  test('a list that was followed is compared once, and again where it or the session is another one', async () => {
+    const reports = jest.spyOn(HarnessSession.prototype, 'reportMessages');
+    try {
+      const session = loop(name);
+      const list = [...first, user('and now?', 'u2'), ...shell(3)];
+      await session.follow({ messages: list, system: 'be good' });
+      expect(reports).toHaveBeenCalledTimes(1);
+      const context = await session.context({ messages: [...list], system: 'be good' });
+      expect(reports).toHaveBeenCalledTimes(1);
+      expect(context).toMatchObject({ from: first.length });
+      const { text, ok } = await session.verb('pin', ['call_3'], undefined);
+      expect([ok, text]).toEqual([true, expect.any(String)]);
+      expect(await session.context({ messages: [...list] })).toMatchObject({ from: first.length });
+      expect(reports).toHaveBeenCalledTimes(2);
+      // Another object may say something else.
+      const last = { ...(list.at(-1) as ReportedMessage), content: 'another output' };
+      await session.context({ messages: [...list.slice(0, -1), last] });
+      expect(reports).toHaveBeenCalledTimes(3);
+      await session.context({ messages: [...list.slice(0, -1), last, user('go on', 'u3')] });
+      expect(words(session).slice(-2)).toEqual(['and now?', 'go on']);
+      await session.close();
+    } finally {
+      reports.mockRestore();
+    }
   });
 
   test('a list that was handed over under the expected prompt is handed over again under the one that went out', async () => {
