@@ -4,17 +4,9 @@
  */
 import { spawn } from 'node:child_process';
 import { projectRoot } from './bundle.mjs';
+import { runEnded } from './run-ended.mjs';
 
-/** Resolves to whether the script of package.json passed, and to what it printed where that is not shown at once. */
-function run(args, stdio) {
-  const child = spawn('npm', ['run', '-s', ...args], { cwd: projectRoot, stdio });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (chunk) => (output += chunk));
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ passed: code === 0, output }));
-  });
-}
+const run = (args, stdio) => runEnded(spawn('npm', ['run', '-s', ...args], { cwd: projectRoot, stdio }));
 
 // While the suites begin (a build, the start of a node), one core of two would have nothing to do.
 const checking = run(['check'], ['ignore', 'pipe', 'pipe']).then((check) => {
