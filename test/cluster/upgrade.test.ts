@@ -152,7 +152,6 @@ class Worker {
     expect(await start('b', former.program)).toMatchObject({ code: 0 });
     let isExchanged = false;
     const workers = ['former-rolling-0', 'new-rolling-0', 'former-rolling-1', 'new-rolling-1'];
-    const begun = new Set<string>();
     const rounds = new Map<string, number>();
     /** Exchanges a node, and gives how many rounds each worker has ended meanwhile. */
     const exchange = async (name: string): Promise<readonly number[]> => {
@@ -167,7 +166,7 @@ class Worker {
       const program = session.startsWith('former') ? former.program : cliPath;
       const wanted = (round: number): boolean => {
         rounds.set(session, round);
-        if (round === 1 && begun.add(session).size === workers.length) progress.emit('begun');
+        if (workers.every((worker) => (rounds.get(worker) ?? 0) > 0)) progress.emit('begun');
         return !isExchanged;
       };
       return worked(session, program, wanted).catch((error: unknown) => {
