@@ -133,9 +133,9 @@ export class SourceIndexer {
     await this.#last;
   }
 
-  /** Reads a source again, once calls have ended; nobody waits for it. */
-  #again({ source, isStill }: Asked, calls: ReadonlySet<Promise<unknown>> = new Set()): void {
-    const again = calls.size === 0 ? this.index(source, isStill) : Promise.allSettled(calls).then(() => this.index(source, isStill));
+  /** Reads a source again, once the calls that are recording it have ended; nobody waits for it. */
+  #again({ source, isStill }: Asked, calls: ReadonlySet<Promise<unknown>> | undefined): void {
+    const again = calls === undefined ? this.index(source, isStill) : Promise.allSettled(calls).then(() => this.index(source, isStill));
     again.catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#listeners.onFailure(error);
     });
