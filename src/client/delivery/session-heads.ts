@@ -7,6 +7,7 @@ import { SessionError } from '../../session/errors.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';
 import { runningChatHead, runningSessionHead } from '../../store/head.js';
+import { ownerOf, withoutParent } from '../../store/lineage.js';
 import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
@@ -109,16 +110,24 @@ function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | und
   return steps.slice(0, at);
 }
 
-/** The prompt at the end of the shared steps: what was set until the first step that is not shared. */
+/**
+ * The prompt at the end of the shared steps: what was set until the first step that is not shared. Where the parent is a fork itself, that step may be one of
+ * its ancestors': the prompt is then the ancestor's, the parent was not there yet.
+ */
 async function promptAfter(
   store: ObjectStore,
   parent: SessionId,
   { now, next }: { readonly now: StoreSnapshot; readonly next: Step | undefined },
 ) {
+  if (next === undefined) return promptOf(now, parent);
   const { txId } = now.basis;
-  const basis = { ...defined({ txId }), validTime: new Date((next?.at ?? 0) - 1) };
-  const snapshot = next === undefined ? now : await store.asOf(basis);
-  return (await snapshot.get(systemPromptObjectId(parent)))?.version.content ?? null;
+  const lineage = (await now.lineage(parent)) ?? withoutParent(parent);
+  const snapshot = await store.asOf({ ...defined({ txId }), validTime: new Date(next.at - 1) });
+  return promptOf(snapshot, ownerOf(lineage, next.seq) ?? parent);
+}
+
+async function promptOf(snapshot: StoreSnapshot, session: SessionId): Promise<string | null> {
+  return (await snapshot.get(systemPromptObjectId(session)))?.version.content ?? null;
 }
 
 /** The heads of a fork. Reads the parent, changes nothing of it. Throws as `forkSession`, apart from `session-exists`. */

@@ -175,6 +175,31 @@ describe('a fork of a session [decision F2]', () => {
     }
   });
 
+  test('of a fork has the prompt of the ancestor whose step is the first that it does not share', async () => {
+    const first = await client.openSession();
+    await say(first, 'user', 'one');
+    await first.setSystemPrompt('first');
+    await say(first, 'user', 'two');
+    await first.setSystemPrompt('second');
+    await say(first, 'user', 'three');
+    const second = await client.forkSession(first.id);
+    await second.setSystemPrompt('third');
+    await say(second, 'user', 'four');
+    for (const [upto, prompt] of [
+      [0, null],
+      [1, 'first'],
+      [2, 'second'],
+      [3, 'third'],
+      [4, 'third'],
+    ] as const) {
+      const third = await client.forkSession(second.id, { at: upto });
+      const stored = await (await client.store.latest()).get(systemPromptObjectId(third.id));
+      expect([upto, stored?.version.content]).toEqual([upto, prompt]);
+      const context = await third.assemble();
+      expect(context.text.includes('second')).toBe(prompt === 'second');
+    }
+  });
+
   test('in the middle of a turn begins there and leaves out what came later, the prompt included', async () => {
     await parent.setSystemPrompt('first');
     await say(parent, 'user', 'one');
