@@ -1,4 +1,4 @@
-import { List } from 'immutable';
+import { PersistentList } from '../values/persistent-list.js';
 import type { ObjectId } from './ids.js';
 import type { Message, Turn } from './object-type.js';
 import type { Step } from './step.js';
@@ -16,12 +16,12 @@ interface ChatEntry {
 
 /** A chat under way: its closed turns, and an entry for each step of the running one, so that a long turn is not copied at every step. */
 export interface ChatLog {
-  readonly closed: List<Turn>;
-  readonly running: List<ChatEntry>;
+  readonly closed: PersistentList<Turn>;
+  readonly running: PersistentList<ChatEntry>;
 }
 
 /** The chat of a session before its first message. */
-export const NO_CHAT: ChatLog = { closed: List(), running: List() };
+export const NO_CHAT: ChatLog = { closed: PersistentList.from([]), running: PersistentList.from([]) };
 
 /** Whether a message of the model says nothing: it carries calls, or was broken off. */
 export const isSilent = ({ role, text }: Pick<Message, 'role' | 'text'>): boolean =>
@@ -81,14 +81,14 @@ export const chatRows = (steps: readonly Step[]): readonly ChatRow[] => rowsOf(s
 export function chatAfter({ closed, running }: ChatLog, step: Step): ChatLog {
   const last = running.last();
   const entry = entryOf(step);
-  if (last === undefined || last.turn === step.turn) return { closed, running: running.push(entry) };
-  return { closed: closed.push(turnOf(last.turn, running)), running: List.of(entry) };
+  if (last === undefined || last.turn === step.turn) return { closed, running: running.concat([entry]) };
+  return { closed: closed.concat([turnOf(last.turn, running)]), running: PersistentList.from([entry]) };
 }
 
 /** The chat after many more steps: the same as after each of them in turn, in a fraction of the time. */
 export function chatAfterAll({ closed, running }: ChatLog, steps: readonly Step[]): ChatLog {
   const turns: Turn[] = [];
-  let entries = running.toArray();
+  let entries = [...running];
   for (const step of steps) {
     const last = entries.at(-1);
     if (last !== undefined && last.turn !== step.turn) {
@@ -97,7 +97,7 @@ export function chatAfterAll({ closed, running }: ChatLog, steps: readonly Step[
     }
     entries.push(entryOf(step));
   }
-  return { closed: closed.concat(turns), running: List(entries) };
+  return { closed: closed.concat(turns), running: PersistentList.from(entries) };
 }
 
 /**

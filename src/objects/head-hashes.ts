@@ -73,7 +73,7 @@ export class HeadHashes {
   /** Over the fields of the chat: `session_ref`, `toolcall_refs`, `turn_count`, `turns`. */
   chat(log: ChatLog): Sha256 {
     const closed = log.closed.size;
-    for (const turn of log.closed.slice(this.#turns.count)) {
+    for (const turn of log.closed.toArray(this.#turns.count)) {
       this.#turns.push(canonicalJson(turn));
       this.#refs.push(idList(refsOf(turn)));
     }

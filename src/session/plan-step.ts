@@ -8,7 +8,7 @@ import type { AnswerProof, HistoryEvent, ModelUsage, Step } from '../objects/ste
 import { defined } from '../values/defined.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
-import { collapse, DEFAULT_POLICY, openingOf, type StepRules, type TurnHint } from './step-policy.js';
+import { collapse, DEFAULT_POLICY, openingOf, type StepRules, type TurnHint, type Turnover } from './step-policy.js';
 
 /** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */
 export interface SetVerbs {
@@ -79,8 +79,6 @@ function withTurnover(state: SessionState, changes: SetChanges, { leave, back }:
   };
 }
 
-type Turnover = ReturnType<NonNullable<StepRules['turnover']>>;
-
 function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
   const infrastructure = [...cause.index, ...Object.values(cause.verbs).flat()].find(isInfrastructureId);
   if (infrastructure !== undefined) {
@@ -106,7 +104,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
   const turnover = policy.turnover?.(after) ?? { leave: collapse(after, policy.window), back: [] };
   if (turnover.leave.length + turnover.back.length === 0) return draft;
   const step = { ...draft, changes: withoutEmpty(withTurnover(state, changes, turnover)) };
-  state.afterTurnover(draft, step);
+  state.afterTurnover(draft, step, { deactivate: turnover.leave, activate: turnover.back });
   return step;
 }
 

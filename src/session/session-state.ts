@@ -1,13 +1,12 @@
-import type { List } from 'immutable';
 import { type ChatLog, chatAfter, chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
-import type { SessionSets } from '../objects/sets.js';
+import type { SessionSets, SetChanges } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
+import type { PersistentList } from '../values/persistent-list.js';
 import { SessionError } from './errors.js';
 import {
   type ChatMark,
-  draftSets,
   type LiveSets,
   marksOfSteps,
   NO_LIVE_SETS,
@@ -17,7 +16,6 @@ import {
   plainSets,
   type ResultWindow,
   setsAfter,
-  settledSets,
   windowAfter,
 } from './session-fold.js';
 
@@ -30,7 +28,7 @@ interface Folded {
   readonly sets: LiveSets;
   readonly results: ResultWindow;
   readonly chat: ChatLog;
-  readonly marks: List<ChatMark>;
+  readonly marks: PersistentList<ChatMark>;
 }
 
 /**
@@ -103,7 +101,7 @@ export class SessionState {
   /** What the steps behind one brought into the chat; takes as long as there are of them. */
   marksAfter(step: number): readonly ChatMark[] {
     const { marks } = this.folded;
-    return marks.slice(marks.findLastIndex(({ seq }) => seq <= step) + 1).toArray();
+    return marks.toArray(marks.findLastIndex(({ seq }) => seq <= step) + 1);
   }
   /** The chat as it is held: its closed turns shared with every earlier state. */
   get chat(): ChatLog {
@@ -114,7 +112,7 @@ export class SessionState {
   }
   /** The ids of the index after its first `count`, which no step removes or reorders. */
   indexAfter(count: number): Iterable<ObjectId> {
-    return this.folded.sets.index.toSeq().skip(count);
+    return this.folded.sets.index.toArray(count);
   }
   get activeIds(): readonly ObjectId[] {
     return this.folded.sets.active.toArray();
@@ -153,11 +151,11 @@ export class SessionState {
   }
 
   /**
-   * The session after a step that was planned from another one: it differs from that in what becomes active and inactive, nothing else. The same as `after(step)`, which is kept for it.
+   * The session after a step that was planned from another one, from which it differs in what becomes active and inactive alone. The same as `after(step)`, which is kept for it.
    */
-  afterTurnover(draft: Step, step: Step): SessionState {
+  afterTurnover(draft: Step, step: Step, changes: Pick<SetChanges, 'activate' | 'deactivate'>): SessionState {
     const { folded } = this.after(draft);
-    const sets = setsAfter(this.folded.sets, step);
+    const sets = setsAfter(folded.sets, { changes });
     this.#next = { step, state: new SessionState({ ...folded, sets }) };
     return this.#next.state;
   }
@@ -167,8 +165,7 @@ export class SessionState {
     const before = this.folded;
     let place: Place = before;
     let { opens } = before;
-    let sets = draftSets(before.sets);
-    let results = before.results.asMutable();
+    let { sets, results } = before;
     for (const step of steps) {
       requireNext(place, step);
       sets = setsAfter(sets, step);
@@ -183,8 +180,8 @@ export class SessionState {
       turn,
       lastAt,
       opens,
-      sets: settledSets(sets),
-      results: results.asImmutable(),
+      sets,
+      results,
       chat: chatAfterAll(before.chat, steps),
       marks: before.marks.concat(marksOfSteps(steps)),
     });
@@ -200,7 +197,7 @@ export class SessionState {
       sets,
       results: windowAfter(before.results, step.turn, freshResults(step, sets)),
       chat: chatAfter(before.chat, step),
-      marks: before.marks.push(...marksOfSteps([step])),
+      marks: before.marks.concat(marksOfSteps([step])),
     });
   }
 }

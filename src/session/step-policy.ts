@@ -58,10 +58,16 @@ export interface StepPolicy {
   readonly uses?: Partial<RetentionSettings>;
 }
 
+/** What leaves the active set and what comes back to it after a step. */
+export interface Turnover {
+  readonly leave: readonly ObjectId[];
+  readonly back: readonly ObjectId[];
+}
+
 /** A policy at one step of a session. */
 export interface StepRules extends StepPolicy {
-  /** In place of the window: what leaves the active set and what comes back to it after a step. */
-  readonly turnover?: ((after: SessionState) => { readonly leave: readonly ObjectId[]; readonly back: readonly ObjectId[] }) | undefined;
+  /** In place of the window. */
+  readonly turnover?: ((after: SessionState) => Turnover) | undefined;
 }
 
 /** The default policy: five results of each of three turns, a pause of a minute. */

@@ -150,7 +150,7 @@ function runningHead({ type, id, metadata_hash, fields }: RunningHead, marks: He
 
 /** The head that `toStored` makes of the chat's version, without making the version: its turns are hashed, not copied. */
 export function runningChatHead({ id, chat }: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
-  const turn_count = chat.closed.size + (chat.running.isEmpty() ? 0 : 1);
+  const turn_count = chat.closed.size + (chat.running.size === 0 ? 0 : 1);
   const fields = { session_ref: sessionObjectId(id), turn_count };
   return runningHead({ type: 'chat', id: chatObjectId(id), metadata_hash: hashes.chat(chat), fields }, marks);
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { List } from 'immutable';
 import { HeadHashes } from '../../../src/objects/head-hashes.js';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Turn } from '../../../src/objects/object-type.js';
@@ -10,6 +9,7 @@ import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { runningChatHead, runningSessionHead, toStored } from '../../../src/store/head.js';
+import { PersistentList } from '../../../src/values/persistent-list.js';
 
 const SID = sessionId('s1');
 const text = fc.string({ unit: 'grapheme', maxLength: 30 });
@@ -66,13 +66,13 @@ describe('the heads of a running session', () => {
         return [{ role: 'user', text: `question ${n}` }];
       },
     });
-    const first = List(Array.from({ length: 100 }, (_, n) => turn(n + 1)));
+    const first = PersistentList.from(Array.from({ length: 100 }, (_, n) => turn(n + 1)));
     const hashes = new HeadHashes(SID);
-    hashes.chat({ closed: first, running: List() });
+    hashes.chat({ closed: first, running: PersistentList.from<never>([]) });
     expect(read).toBeGreaterThanOrEqual(100);
     read = 0;
-    const later = hashes.chat({ closed: first.push(turn(101)), running: List() });
+    const later = hashes.chat({ closed: first.concat([turn(101)]), running: PersistentList.from<never>([]) });
     expect(read).toBeLessThanOrEqual(5);
-    expect(later).toBe(new HeadHashes(SID).chat({ closed: first.push(turn(101)), running: List() }));
+    expect(later).toBe(new HeadHashes(SID).chat({ closed: first.concat([turn(101)]), running: PersistentList.from<never>([]) }));
   });
 });
