@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { canonicalFields, canonicalJson } from './canonical-json.js';
+import { canonicalFields } from './canonical-json.js';
 import { DocumentError } from './errors.js';
 import type { Sha256 } from './ids.js';
 import type { ObjectType } from './object-type.js';
@@ -74,14 +74,20 @@ const identities = new WeakMap<Source, Sha256>();
 export function sourcedIdentityHash(type: ObjectType, source: Source): Sha256 {
   const known = type === 'file' ? identities.get(source) : undefined;
   if (known !== undefined) return known;
-  const identity = hashText(canonicalJson({ type, source }));
+  const { filesystemId, path, type: kind } = source;
+  requireWellFormed(filesystemId);
+  requireWellFormed(path);
+  // The bytes of canonical JSON: in the order of the names.
+  const identity = hashText(JSON.stringify({ source: { filesystemId, path, type: kind }, type }));
   if (type === 'file' && Object.isFrozen(source)) identities.set(source, identity);
   return identity;
 }
 
 /** `identity_hash` of an unsourced object: over its type and assigned id [§2.4, §2.5]. */
 export function assignedIdentityHash(type: ObjectType, id: string): Sha256 {
-  return hashText(canonicalJson({ type, 'xt/id': id }));
+  requireWellFormed(id);
+  // The bytes of canonical JSON: in the order of the names.
+  return hashText(JSON.stringify({ type, 'xt/id': id }));
 }
 
 /** `metadata_hash`: over the type-specific fields alone, those that are present [§2.4, §2.6, decision A2]. Freezes objects that stand in lists. */

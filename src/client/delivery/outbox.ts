@@ -323,12 +323,11 @@ export class Outbox {
 
   async #bring(write: SessionWrite, how: Delivery, tell: Tell): Promise<AppliedWrite> {
     const { metadata, versions, writer } = this.#parts;
-    const own = how.persistent ? localVersions(write, { metadata, newest: (id) => versions.newest(id) }) : [];
-    versions.acknowledge(own, how.journaled);
-    let onItsWay = true;
+    const own = how.persistent
+      ? versions.acknowledge(() => localVersions(write, { metadata, newest: (id) => versions.newest(id) }), how.journaled)
+      : undefined;
     const settle = (): void => {
-      if (onItsWay) versions.settle(own, how.journaled);
-      onItsWay = false;
+      if (own !== undefined) versions.settle(own);
     };
     try {
       const onOutage = (error: XtdbError): void => this.#awayFor(error);

@@ -32,6 +32,13 @@ export interface WrittenObjects {
   readonly observedAt: number | undefined;
 }
 
+/** Versions of one write that are acknowledged and on their way to the database. */
+export interface OnTheirWay {
+  readonly journaled: boolean;
+  /** None until somebody asks for what is known here. */
+  versions: readonly MarkedVersion[];
+}
+
 class PendingVersions {
   /** In the order in which they were acknowledged. */
   readonly #entries = new Map<ObjectId, MarkedVersion[]>();
@@ -64,6 +71,15 @@ class PendingVersions {
   }
 }
 
+/** What cannot be made here fails where its write is planned, too, and there somebody is told. */
+function orNone(make: () => readonly MarkedVersion[]): readonly MarkedVersion[] {
+  try {
+    return make();
+  } catch {
+    return [];
+  }
+}
+
 /**
  * The versions that a client knows without asking the database: those that it has acknowledged and that are on their way there, and those that it wrote or
  * loaded last, bounded by size. They serve its own reads (decision F4), and contexts while the database is away.
@@ -83,16 +99,19 @@ export class KnownVersions {
 
   /** The newest version of an object that is acknowledged and not yet in the database. */
   pending(id: ObjectId): MarkedVersion | undefined {
+    this.#metadata.late.now();
     return this.#pending.get(id);
   }
 
   /** The newest version of an object that is in the journal and not yet in the database: whatever becomes of this process, the database will have it. */
   journaled(id: ObjectId): MarkedVersion | undefined {
+    this.#metadata.late.now();
     return this.#journaled.get(id);
   }
 
   /** The version of a file of some content that is on its way and that neither a journal nor the record of a context holds, where one is: it would be lost with this process. */
   unjournaled(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
+    this.#metadata.late.now();
     const version = this.#journaled.find(id, hash) === undefined ? this.#pending.find(id, hash) : undefined;
     return version === undefined || this.#carried.has(version) ? undefined : version;
   }
@@ -104,35 +123,50 @@ export class KnownVersions {
 
   /** The version of an object that was written or loaded last, if it is still held. */
   recent(id: ObjectId): MarkedVersion | undefined {
+    this.#metadata.late.now();
     return this.#recent.get(id);
   }
 
   /** The newest version of an object that is known here. */
   newest(id: ObjectId): MarkedVersion | undefined {
+    this.#metadata.late.now();
     return this.#pending.get(id) ?? this.#recent.get(id);
   }
 
   /** Takes in a version that was loaded from the database as of a transaction, unless something younger of its object is known. */
   loaded(version: MarkedVersion, txId: number | undefined): void {
+    this.#metadata.late.now();
     if (txId === undefined || this.#metadata.isAsOf(version.version['xt/id'], txId)) this.#remember(version);
   }
 
-  /** Takes in versions that are acknowledged and on their way to the database. */
-  acknowledge(versions: readonly MarkedVersion[], journaled: boolean): void {
-    for (const version of versions) {
-      this.#pending.add(version);
-      if (journaled) this.#journaled.add(version);
-      this.#metadata.acknowledge(version.version, version.marks);
-      this.#remember(version);
-    }
+  /**
+   * Takes in versions that are acknowledged and on their way to the database. They are made when somebody asks for what is known here, or in the next turn of the event loop: the answer that
+   * the agent waits for goes first. `settle` ends it.
+   */
+  acknowledge(make: () => readonly MarkedVersion[], journaled: boolean): OnTheirWay {
+    const taken: OnTheirWay = { journaled, versions: [] };
+    this.#metadata.late.add(() => {
+      taken.versions = orNone(make);
+      for (const version of taken.versions) this.#acknowledge(version, journaled);
+    });
+    return taken;
   }
 
-  /** Says that acknowledged versions are on their way no longer; `journaled` as they were acknowledged. */
-  settle(versions: readonly MarkedVersion[], journaled: boolean): void {
-    for (const version of versions) {
-      if (journaled) this.#journaled.remove(version);
+  #acknowledge(version: MarkedVersion, journaled: boolean): void {
+    this.#pending.add(version);
+    if (journaled) this.#journaled.add(version);
+    this.#metadata.acknowledge(version.version, version.marks);
+    this.#remember(version);
+  }
+
+  /** Says that acknowledged versions are on their way no longer. */
+  settle(taken: OnTheirWay): void {
+    this.#metadata.late.now();
+    for (const version of taken.versions) {
+      if (taken.journaled) this.#journaled.remove(version);
       if (this.#pending.remove(version)) this.#metadata.settle(version.version['xt/id']);
     }
+    taken.versions = [];
   }
 
   /**
@@ -140,6 +174,7 @@ export class KnownVersions {
    * another order than that of their transactions.
    */
   committed({ written, observed, observedAt }: WrittenObjects, txId: number | undefined): void {
+    this.#metadata.late.now();
     for (const { version, marks } of written) {
       const isNewest = this.#metadata.learn(version, marks, txId);
       if (isNewest && this.#pending.get(version['xt/id']) === undefined) this.#remember({ version, marks });

@@ -2,6 +2,7 @@ import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assemb
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { HeadMarks } from '../../store/head.js';
+import { PutOff } from '../../values/put-off.js';
 
 /** The date of a version that may be an older one than the database has: it has come, so that the object is read again. */
 const UNSURE = new Date(0);
@@ -30,6 +31,8 @@ export interface KnownObjects {
  * long as only this client writes, nothing needs to be read again.
  */
 export class MetadataCache {
+  /** What is acknowledged and not taken in yet. */
+  readonly late = new PutOff();
   readonly #stored = new Map<ObjectId, StoredMetadata>();
   readonly #acknowledged = new Map<ObjectId, Described>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
@@ -44,11 +47,13 @@ export class MetadataCache {
   }
 
   get(id: ObjectId): ObjectMetadata | undefined {
+    this.late.now();
     return (this.#acknowledged.get(id) ?? this.#stored.get(id))?.metadata;
   }
 
   /** What the database said last of an object, whatever is acknowledged and under way; undefined where it has not been heard. */
   stored(id: ObjectId): StoredMetadata | undefined {
+    this.late.now();
     return this.#stored.get(id);
   }
 
@@ -60,6 +65,7 @@ export class MetadataCache {
 
   /** Nothing of an object is under way any more: what the database says of it counts again. */
   settle(id: ObjectId): void {
+    this.late.now();
     const acknowledged = this.#acknowledged.get(id);
     this.#acknowledged.delete(id);
     if (acknowledged !== undefined && !this.#stored.has(id)) this.#stored.set(id, { ...acknowledged, txId: 0 });
@@ -67,21 +73,25 @@ export class MetadataCache {
 
   /** Whether nothing that is known of an object is younger than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
+    this.late.now();
     return !this.#acknowledged.has(id) && this.#due.get(id) !== UNSURE && (this.#stored.get(id)?.txId ?? 0) <= txId;
   }
 
   /** Whether what the database said last of an object is its newest version at a transaction that it is known as of, whatever date another clock gave it. */
   isNewestAt(id: ObjectId, txId: number): boolean {
+    this.late.now();
     return this.isAsOf(id, txId) && !this.#due.has(id) && (this.#stored.get(id)?.txId ?? 0) > 0;
   }
 
   /** Whether one of some objects is known and not shown here: a file outside the folders of this client. */
   hidesAny(ids: readonly ObjectId[]): boolean {
+    this.late.now();
     return this.#hidden.size > 0 && ids.some((id) => this.#hidden.has(id));
   }
 
   /** The source of a file that was observed. */
   source(id: ObjectId): FilesystemSource | undefined {
+    this.late.now();
     return this.#sources.get(id);
   }
 
@@ -91,6 +101,7 @@ export class MetadataCache {
    * the object already.
    */
   learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): boolean {
+    this.late.now();
     const described = this.#described(versionOrHead, marks);
     if (described === undefined) return true;
     const { id } = described.metadata;

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { hashedText, hashText, hashTexts, sourcedIdentityHash } from '../../../src/objects/hashes.js';
+import fc from 'fast-check';
+import { canonicalJson } from '../../../src/objects/canonical-json.js';
+import { assignedIdentityHash, hashedText, hashText, hashTexts, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 
@@ -50,5 +52,31 @@ describe('hashes of texts', () => {
     Object.assign(open, { path: '/b' });
     expect(sourcedIdentityHash('file', open)).toBe(sourcedIdentityHash('file', filesystemSource(open.filesystemId, canonicalPath('/b'))));
     expect(sourcedIdentityHash('file', open)).not.toBe(before);
+  });
+
+  test('an identity is over canonical JSON of what it is made of, and what that refuses has none', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('\ud83d', '\ude00a', '"\\\n\u2028'),
+    );
+    const hashOrRefusal = (make: () => string): string => {
+      try {
+        return make();
+      } catch (error) {
+        return String((error as { readonly code?: unknown }).code);
+      }
+    };
+    fc.assert(
+      fc.property(text, text, (id, path) => {
+        const source = { type: 'filesystem' as const, filesystemId: id as never, path: path as never };
+        expect(hashOrRefusal(() => sourcedIdentityHash('file', source))).toBe(
+          hashOrRefusal(() => plain(canonicalJson({ type: 'file', source }))),
+        );
+        expect(hashOrRefusal(() => assignedIdentityHash('toolcall', id))).toBe(
+          hashOrRefusal(() => plain(canonicalJson({ type: 'toolcall', 'xt/id': id }))),
+        );
+      }),
+    );
   });
 });
