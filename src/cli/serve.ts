@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
+import { compileEarly } from '../process/compile-early.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
@@ -82,6 +83,7 @@ async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSe
 export function mcpCommand(version: string): Command {
   const serve = async (flags: McpFlags): Promise<void> => {
     const [settings, { serveStdio }] = await Promise.all([settingsOf(flags, version), import('../mcp/stdio.js')]);
+    compileEarly();
     await serveStdio(settings, flags.logLevel);
   };
   return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action((flags: McpFlags) => {
@@ -101,6 +103,7 @@ function announce({ mcp, token, page }: ServedAddresses): void {
 export function serveCommand(version: string, web: string): Command {
   const serve = async (flags: ServeFlags): Promise<void> => {
     const [settings, { serveHttp }] = await Promise.all([settingsOf(flags, version), import('../http/http-server.js')]);
+    compileEarly();
     const { port, tokenFile, token, logLevel } = flags;
     await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce });
   };

@@ -1,3 +1,4 @@
+import { compileEarly } from '../../process/compile-early.js';
 import { refuseBeyondFileSizeLimit } from '../../process/system-error.js';
 import { serveSidecar } from './serve-sidecar.js';
 
@@ -5,5 +6,6 @@ import { serveSidecar } from './serve-sidecar.js';
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.stdout.on('error', () => undefined);
 refuseBeyondFileSizeLimit();
+compileEarly();
 await serveSidecar(process.stdin, process.stdout, process.env);
 process.exit(0);
