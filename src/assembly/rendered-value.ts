@@ -9,6 +9,9 @@ function escaped(character: string): string {
   return units;
 }
 
+/** Whether a value stands in a line as it is. */
+export const isBare = (value: string): boolean => value !== '' && !NEEDS_QUOTES.test(value);
+
 /**
  * A value as it stands in a line of the context (decision E3): bare, or as a JSON string when it is empty or holds white space, quotes, control or
  * format characters. So no file, tool or id can forge a line. A bare value is the value itself, a quoted one is JSON for it; a backslash
@@ -16,7 +19,7 @@ function escaped(character: string): string {
  */
 export function renderedValue(value: string): string {
   // Ids of sets were keys; they stand in every line.
-  if (value !== '' && !NEEDS_QUOTES.test(value)) return directString(value);
+  if (isBare(value)) return directString(value);
   return JSON.stringify(value).replace(LEFT_BY_JSON, escaped);
 }
 

@@ -37,15 +37,25 @@ export type Unsealed<T extends ObjectType> = {
   readonly file_hash: Sha256 | null;
 } & ({ readonly source: Source; readonly id?: undefined } | { readonly source?: undefined; readonly id: string });
 
+const requiredOf = (type: ObjectType): readonly string[] =>
+  Object.entries<'required' | 'optional'>(FIELDS[type]).flatMap(([key, need]) => (need === 'required' ? [key] : []));
+
+const REQUIRED: Readonly<Record<ObjectType, readonly string[]>> = {
+  file: requiredOf('file'),
+  toolcall: requiredOf('toolcall'),
+  chat: requiredOf('chat'),
+  system_prompt: requiredOf('system_prompt'),
+  session: requiredOf('session'),
+};
+
 function checkFields(type: ObjectType, fields: object): void {
   const table: Readonly<Record<string, 'required' | 'optional'>> = FIELDS[type];
   for (const key of Object.keys(fields)) {
     if (!Object.hasOwn(table, key))
       throw new DocumentError('unknown-field', `a ${type} has no field ${quoted(key)}; its fields: ${Object.keys(table).join(', ')}`);
   }
-  for (const [key, need] of Object.entries(table)) {
-    if (need === 'required' && !Object.hasOwn(fields, key)) throw new DocumentError('missing-field', `a ${type} needs the field ${key}`);
-  }
+  const missing = REQUIRED[type].find((key) => !Object.hasOwn(fields, key));
+  if (missing !== undefined) throw new DocumentError('missing-field', `a ${type} needs the field ${missing}`);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { renderedValue } from '../assembly/rendered-value.js';
+import { isBare, renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { shortId } from '../session/object-reference.js';
@@ -9,15 +9,14 @@ type FieldValue = string | number | undefined;
 /** A value of a header: as the context renders it (decision E3), and quoted where a bracket could end the header. */
 export function headerValue(value: string | number): string {
   const text = String(value);
-  const rendered = renderedValue(text);
-  return rendered === text && /[[\]]/.test(text) ? JSON.stringify(text) : rendered;
+  if (!isBare(text)) return renderedValue(text);
+  return /[[\]]/.test(text) ? JSON.stringify(text) : text;
 }
 
 function fieldList(fields: Readonly<Record<string, FieldValue>>): string {
-  return Object.entries(fields)
-    .filter((entry): entry is [string, string | number] => entry[1] !== undefined)
-    .map(([name, value]) => ` ${name}=${headerValue(value)}`)
-    .join('');
+  let list = '';
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) list += ` ${name}=${headerValue(value)}`;
+  return list;
 }
 
 /** The first line of an answer: `[file id=… path=… lines=1-20/20 chars=345]`. */

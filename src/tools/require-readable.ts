@@ -13,12 +13,10 @@ export type Readable = TextReading | LargeTextReading;
  * @throws {ToolError} `not-text`, `not-found` – for any other, with what it learned
  */
 export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
+  if (reading.kind === 'text' || reading.kind === 'large-text') return reading;
   const shown = shownName(name);
   const learned = { readings: [{ source: file.source, reading, activate: false }] };
   switch (reading.kind) {
-    case 'text':
-    case 'large-text':
-      return reading;
     case 'binary':
       throw new ToolError('not-text', `${shown} is not UTF-8 text (binary, ${reading.size} bytes).`, {
         next: 'Its bytes cannot be shown; it is recorded by its hash only.',
