@@ -3,11 +3,12 @@
  * the review page, and the type declarations of the library when `--types` is given. `--sizes` prints how large the page is.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { serialize } from 'node:v8';
 import { buildPage, buildPageOfFiles } from './build-page.mjs';
 import { bundle, projectRoot as root } from './bundle.mjs';
+import { compileScripts } from './compile-scripts.mjs';
 
 const entries = {
   cli: 'src/main.ts',
@@ -25,17 +26,36 @@ const entries = {
 };
 
 /**
- * What the verbs of reviewers run: it is loaded for one answer, and loading one file takes a third of loading the sixty that it would share with the other
- * entries.
+ * What the verbs of reviewers run, and the command line before them: it is loaded for one answer, and loading one file takes a third of loading the sixty that it
+ * would share with the other entries. Each becomes scripts whose code is compiled here (`compile-scripts.mjs`).
  */
 const verbs = ['context', 'log', 'object', 'prefix', 'tyrum', 'verify'];
+const asked = ['program', ...verbs];
+const isAsked = new RegExp(`^\\./(?:cli/review/)?(${asked.join('|')})\\.js$`);
+const askers = ['src/main.ts', 'src/cli/review/commands.ts'].map((file) => join(root, file));
+/** Where one of them is imported, it is loaded as a script; what imports it lies in a folder beside theirs. */
 const verbsApart = {
   name: 'verbs-apart',
   setup(build) {
-    build.onResolve({ filter: new RegExp(`^\\./(${verbs.join('|')})\\.js$`) }, ({ path, importer, kind }) => {
-      const isVerb = kind === 'dynamic-import' && importer === join(root, 'src/cli/review/commands.ts');
-      return isVerb ? { path: `./review/${path.slice(2)}`, external: true } : undefined;
+    build.onResolve({ filter: isAsked }, ({ path, importer, kind }) => {
+      const isOne = kind === 'dynamic-import' && askers.includes(importer) && !(path === './program.js');
+      return isOne ? { path: basename(path, '.js'), namespace: 'script' } : undefined;
     });
+    build.onLoad({ filter: /.*/, namespace: 'script' }, ({ path }) => ({
+      resolveDir: root,
+      contents: `
+        import { fileURLToPath } from 'node:url';
+        import { loadScript } from './src/process/compiled-script.ts';
+        const { exports } = loadScript(fileURLToPath(new URL('../review/${path}.cjs', import.meta.url)));
+        export const { ${exportsOf(path).join(', ')} } = exports;`,
+    }));
+  },
+};
+/** The same among the scripts themselves. */
+const scriptsApart = {
+  name: 'scripts-apart',
+  setup(build) {
+    build.onResolve({ filter: isAsked }, ({ path, kind }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
   },
 };
 
@@ -91,6 +111,12 @@ const packedVocabulary = {
   },
 };
 
+/** The names that a file of the verbs gives away. */
+function exportsOf(name) {
+  const source = readFileSync(join(root, 'src/cli/review', `${name}.ts`), 'utf8');
+  return [...source.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(([, exported]) => exported);
+}
+
 // Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
 const draft = join(root, 'node_modules', `.dist-${process.pid}`);
 await bundle({
@@ -101,7 +127,7 @@ await bundle({
   chunkNames: 'chunks/[name]-[hash]',
   plugins: [verbsApart],
 });
-for (const name of [...verbs, 'count-tokens']) {
+for (const name of [...asked, 'count-tokens']) {
   await bundle({
     entryPoints: { [name]: `src/cli/review/${name}.ts` },
     outdir: join(draft, 'review'),
@@ -111,9 +137,16 @@ for (const name of [...verbs, 'count-tokens']) {
     // Names stay, for stack traces and for what is looked up by name.
     minifyWhitespace: true,
     minifySyntax: true,
-    plugins: [sharedWithEntries, withoutHttp2, packedVocabulary],
+    plugins: [sharedWithEntries, withoutHttp2, ...(name === 'count-tokens' ? [packedVocabulary] : [scriptsApart])],
+    ...(name === 'count-tokens' ? {} : { banner: {}, outdir: join(draft, 'scripts') }),
   });
 }
+await compileScripts({
+  from: join(draft, 'scripts'),
+  to: join(draft, 'review'),
+  names: [...asked, 'pool', 'api-request', 'session-moment'],
+});
+rmSync(join(draft, 'scripts'), { recursive: true });
 const { default: ranks } = await import('gpt-tokenizer/bpeRanks/o200k_base');
 writeFileSync(join(draft, 'review', RANKS), serialize(ranks));
 const { first, all } = await buildPage(join(draft, 'web'));

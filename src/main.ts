@@ -1,51 +1,9 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Argument, Command } from 'commander';
-import { compactCommand } from './cli/compact.js';
-import { doctorCommand } from './cli/doctor.js';
-import { exportCommand } from './cli/export.js';
-import { endUsageErrors } from './cli/flags.js';
-import { forkCommand } from './cli/fork.js';
-import { gcCommand } from './cli/gc.js';
-import { importCommand } from './cli/import.js';
-import { journalCommand } from './cli/journal.js';
-import { nodeCommand } from './cli/node.js';
-import { noteCommand } from './cli/note.js';
 import { endOnLostOutput, USAGE_EXIT_CODE } from './cli/output.js';
-import { packCommand } from './cli/pack.js';
-import { restoreCommand } from './cli/restore.js';
-import { reviewCommands, verifyCommand } from './cli/review/commands.js';
-import { reviewPageCommand } from './cli/review-page.js';
-import { mcpCommand, serveCommand } from './cli/serve.js';
-import { undoCommand } from './cli/undo.js';
-import { labCommand } from './lab/cli/lab.js';
-import { replayCommand } from './lab/cli/replay.js';
+import { isReviewVerb } from './cli/review/verb-names.js';
 import { tooOldNode } from './process/node-version.js';
 import { refuseBeyondFileSizeLimit } from './process/system-error.js';
-
-/** What a shell runs to complete a line, and what prints the script that makes it do so. */
-const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
-
-/** The version in package.json, which lies above the built program. */
-function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
-}
-
-/** Adds `palimpsest completion <shell>`; the library behind it is loaded only when a shell calls. */
-async function addCompletion(program: Command, call: string | undefined): Promise<void> {
-  if (COMPLETION_CALLS.has(call ?? '')) {
-    const { default: addTo } = await import('@bomb.sh/tab/commander');
-    addTo(program, { completionCommandName: 'completion' });
-    return;
-  }
-  program.addCommand(
-    new Command('completion')
-      .description('print the completion script of a shell')
-      .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish', 'powershell'])),
-  );
-}
 
 const tooOld = tooOldNode(process.versions.node);
 if (tooOld !== undefined) {
@@ -54,35 +12,10 @@ if (tooOld !== undefined) {
 }
 refuseBeyondFileSizeLimit();
 endOnLostOutput();
-// A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
-const version = packageVersion();
-/** The review page as it was built, beside the built program. */
-const web = fileURLToPath(new URL('../dist/web/', import.meta.url));
-const program = new Command('palimpsest')
-  .description('A bitemporal context service for LLM agents, on XTDB 1.24')
-  .version(version)
-  .addCommand(mcpCommand(version))
-  .addCommand(serveCommand(version, web))
-  .addCommand(reviewPageCommand(version, web))
-  .addCommand(nodeCommand())
-  .addCommand(doctorCommand())
-  .addCommand(journalCommand())
-  .addCommand(verifyCommand())
-  .addCommand(forkCommand())
-  .addCommand(restoreCommand())
-  .addCommand(undoCommand())
-  .addCommand(noteCommand())
-  .addCommand(exportCommand(fileURLToPath(new URL('../dist/page/', import.meta.url))))
-  .addCommand(importCommand())
-  .addCommand(packCommand())
-  .addCommand(gcCommand())
-  .addCommand(compactCommand())
-  .addCommand(replayCommand())
-  .addCommand(labCommand());
-
-const counter = fileURLToPath(new URL('../dist/review/count-tokens.js', import.meta.url));
-for (const command of reviewCommands(counter)) program.addCommand(command);
-await addCompletion(program, process.argv[2]);
-endUsageErrors(program, process.argv.slice(2));
-
-await program.parseAsync();
+// package.json lies above this program, whether it was built or not.
+const home = new URL('../', import.meta.url);
+// A question is answered in less time than the declarations of all other commands take to load.
+if (isReviewVerb(process.argv[2])) {
+  const { answerOnly } = await import('./cli/review/program.js');
+  await answerOnly(process.argv, fileURLToPath(new URL('dist/review/count-tokens.js', home)));
+} else await (await import('./program.js')).runProgram(home);

@@ -7,7 +7,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'process.env or process.argv',
     pattern: /process\.(env|argv)\b/,
-    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'main'],
+    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'program', 'main'],
   },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
@@ -28,7 +28,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'http',
       'host',
       'extensions',
-      'main',
+      'program',
     ],
   },
   { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'] },

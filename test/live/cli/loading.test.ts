@@ -1,7 +1,10 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
+import { reviewCommands } from '../../../src/cli/review/commands.js';
+import { isReviewVerb } from '../../../src/cli/review/verb-names.js';
+import { codeFileOf } from '../../../src/process/compiled-script.js';
 
 const dist = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'dist');
 
@@ -11,7 +14,10 @@ function loadedWith(files: readonly string[], found = new Set<string>()): Readon
     if (found.has(file)) continue;
     found.add(file);
     const source = readFileSync(file, 'utf8');
-    const imports = [...source.matchAll(/(?:^|;)(?:import|export)\b[^;'"]*?(?:from\s*)?["'](\.{1,2}\/[^"']+)["'];/gm)];
+    const imports = [
+      ...source.matchAll(/(?:^|;)(?:import|export)\b[^;'"]*?(?:from\s*)?["'](\.{1,2}\/[^"']+)["'];/gm),
+      ...source.matchAll(/\brequire\("(\.\/[^"]+)"\)/g),
+    ];
     loadedWith(
       imports.map(([, path = '']) => join(dirname(file), path)),
       found,
@@ -22,7 +28,7 @@ function loadedWith(files: readonly string[], found = new Set<string>()): Readon
 
 describe('what a verb of reviewers loads', () => {
   test.each(['context', 'log', 'object', 'verify'])('%s: a few files, and neither a client nor a protocol', (verb) => {
-    const files = [...loadedWith([join(dist, 'review', `${verb}.js`)])];
+    const files = [...loadedWith([join(dist, 'review', `${verb}.cjs`)])];
     expect(files.length).toBeLessThanOrEqual(8);
     expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(850_000);
     const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
@@ -34,19 +40,42 @@ describe('what a verb of reviewers loads', () => {
   test.each(['context', 'log', 'object', 'verify'])('%s: nothing of HTTP/2, also once it asks its first question', (verb) => {
     const [first, ...rest] = readdirSync(join(dist, 'review')).filter((name) => name.startsWith('pool-'));
     expect(first).toBeDefined();
-    const files = loadedWith([join(dist, 'review', `${verb}.js`), ...[first, ...rest].map((name) => join(dist, 'review', name ?? ''))]);
+    const files = loadedWith([join(dist, 'review', `${verb}.cjs`), ...[first, ...rest].map((name) => join(dist, 'review', name ?? ''))]);
     expect([...files].filter((file) => readFileSync(file, 'utf8').includes('node:http2'))).toEqual([]);
   });
 
+  test.each(['program', 'context', 'log', 'object', 'prefix', 'tyrum', 'verify'])(
+    '%s: from code that was compiled with the project',
+    (name) => {
+      const scripts = [...loadedWith([join(dist, 'review', `${name}.cjs`)])];
+      expect(scripts.filter((script) => !existsSync(codeFileOf(script)))).toEqual([]);
+    },
+  );
+
   test.each(['context', 'prefix', 'tyrum'])('%s: no vocabulary of tokens, which the thread that counts has', (verb) => {
     const hasVocabulary = (file: string): boolean => readFileSync(file, 'utf8').includes('bytePairRankDecoder');
-    expect([...loadedWith([join(dist, 'review', `${verb}.js`)])].filter(hasVocabulary)).toEqual([]);
+    expect([...loadedWith([join(dist, 'review', `${verb}.cjs`)])].filter(hasVocabulary)).toEqual([]);
     expect(hasVocabulary(join(dist, 'review', 'count-tokens.js'))).toBe(true);
   });
 
+  test('a question from the shell: no declaration of another command', () => {
+    const source = [...loadedWith([join(dist, 'cli.js'), join(dist, 'review', 'program.cjs')])].map((file) => readFileSync(file, 'utf8'));
+    expect(source.join('\n')).toContain('which sessions saw an object');
+    for (const other of ['mcp', 'serve', 'doctor', 'lab']) expect(source.join('\n')).not.toMatch(new RegExp(`Command\\d*\\("${other}"\\)`));
+  });
+
+  test('each question is known by its first word, and nothing else is', () => {
+    const names = reviewCommands('').map((command) => command.name());
+    expect(names.filter((name) => !isReviewVerb(name))).toEqual([]);
+    expect(['verify', 'mcp', 'doctor', '--version', 'help', undefined].filter(isReviewVerb)).toEqual([]);
+  });
+
   test('the program itself loads none of it before the verb is known', () => {
-    const files = [...loadedWith([join(dist, 'cli.js')])];
-    expect(files.length).toBeLessThanOrEqual(12);
+    const first = [...loadedWith([join(dist, 'cli.js')])];
+    expect(first.length).toBeLessThanOrEqual(8);
+    const commands = readdirSync(join(dist, 'chunks')).filter((name) => /^program-\w+\.js$/.test(name));
+    const files = [...loadedWith([join(dist, 'cli.js'), ...commands.map((name) => join(dist, 'chunks', name))])];
+    expect(files.length).toBeLessThanOrEqual(15);
     expect(files.filter((file) => file.includes('/review/'))).toEqual([]);
   });
 });

@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { transform } from 'esbuild';
+import { bundle } from './bundle.mjs';
+
+/** A module's text as a script: what it imports beside itself is asked and, later, elsewhere is asked of whoever loads it (`src/process/compiled-script.ts`). */
+async function asScript(text) {
+  const { code } = await transform(text, {
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    supported: { 'dynamic-import': true },
+    define: { 'import.meta.url': '__url' },
+    minifyWhitespace: true,
+    minifySyntax: true,
+  });
+  return code
+    .replaceAll(/\brequire\("(\.\/[^"]+)\.js"\)/g, 'require("$1.cjs")')
+    .replaceAll(/\bimport\("(\.\/[^"]+)\.js"\)/g, '__load("$1.cjs")')
+    .replaceAll(/\bimport\("/g, '__load("');
+}
+
+/**
+ * Makes scripts of the modules in a folder, and compiles those of the given names (also `NAME-HASH`) with what they load at once. The code of a function is kept where it ran: a
+ * script is evaluated before.
+ */
+export async function compileScripts({ from, to, names }) {
+  mkdirSync(to, { recursive: true });
+  for (const name of readdirSync(from).filter((name) => name.endsWith('.js'))) {
+    writeFileSync(join(to, name.replace(/\.js$/, '.cjs')), await asScript(readFileSync(join(from, name), 'utf8')));
+  }
+  const loader = join(to, 'loader');
+  await bundle({ entryPoints: ['src/process/compiled-script.ts'], outdir: loader, splitting: false, outExtension: { '.js': '.mjs' } });
+  const scripts = readdirSync(to).filter((name) => names.some((prefix) => name === `${prefix}.cjs` || name.startsWith(`${prefix}-`)));
+  const paths = scripts.map((name) => join(to, name));
+  const eachLoaded = (statement) => `
+    import { writeFileSync } from 'node:fs';
+    import { codeFileOf, loadedScripts, loadScript } from ${JSON.stringify(pathToFileURL(join(loader, 'compiled-script.mjs')).href)};
+    for (const path of ${JSON.stringify(paths)}) loadScript(path);
+    for (const [path, { script }] of loadedScripts()) ${statement};`;
+  const used = "if (script.cachedDataRejected !== false) throw new Error(path + ': its code is not taken')";
+  for (const statement of ['writeFileSync(codeFileOf(path), script.createCachedData())', used]) {
+    const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', eachLoaded(statement)], { stdio: 'inherit' });
+    if (status !== 0) throw new Error('The scripts of the verbs cannot be compiled.');
+  }
+  rmSync(loader, { recursive: true });
+}

@@ -1,0 +1,4 @@
+const REVIEW_VERBS: ReadonlySet<string> = new Set(['sessions', 'log', 'show', 'cat', 'diff', 'context', 'who', 'query', 'report']);
+
+/** Whether the first word of a command line is a question about the past: exactly those commands that `reviewCommands` makes. */
+export const isReviewVerb = (word: string | undefined): boolean => word !== undefined && REVIEW_VERBS.has(word);

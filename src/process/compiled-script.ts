@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Script } from 'node:vm';
+
+/** A script of the build, and what V8 made of it. */
+export interface CompiledScript {
+  readonly script: Script;
+  /** What it gave away so far. */
+  readonly exports: object;
+}
+
+/** What the build's scripts are given, in this order: besides what every script of Node has, what loads another one later, and the script's own address. */
+const PARAMETERS = 'exports, require, module, __load, __url';
+
+/** The scripts that this process has loaded, by their paths. */
+const loaded = new Map<string, CompiledScript>();
+
+/** Where the code lies that this very Node compiled of a script when the project was built: what another one compiled, it cannot use. */
+export const codeFileOf = (path: string): string => `${path}.${process.version}-${process.platform}-${process.arch}`;
+
+function codeOf(path: string): Buffer | undefined {
+  try {
+    return readFileSync(codeFileOf(path));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Loads a script of the build, once in a process, with the scripts beside it that it names (`./x.cjs`), from code that was compiled when the project was built. Where there is no
+ * such code, or V8 refuses it as that of another version or with other flags, the script is compiled as any other. Throws what the script throws.
+ */
+export function loadScript(path: string): CompiledScript {
+  const known = loaded.get(path);
+  if (known !== undefined) return known;
+  const module: { exports: object } = { exports: {} };
+  const cachedData = codeOf(path);
+  const script = new Script(`(function(${PARAMETERS}){${readFileSync(path, 'utf8')}\n})`, {
+    filename: path,
+    ...(cachedData === undefined ? {} : { cachedData }),
+  });
+  const entry: CompiledScript = {
+    script,
+    get exports() {
+      return module.exports;
+    },
+  };
+  loaded.set(path, entry);
+  const besides = (name: string): object => loadScript(join(dirname(path), name)).exports;
+  const others = createRequire(path);
+  const body: (...given: readonly unknown[]) => void = script.runInThisContext();
+  const url = pathToFileURL(path).href;
+  const isBeside = (name: string): boolean => name.startsWith('./');
+  const required = (name: string): unknown => (isBeside(name) ? besides(name) : others(name));
+  // A script that runs from compiled code has no import of its own.
+  const later = async (name: string): Promise<object> =>
+    isBeside(name) ? besides(name) : import(name.startsWith('../') ? new URL(name, url).href : name);
+  body(module.exports, required, module, later, url);
+  return entry;
+}
+
+/** What this process has loaded so. */
+export const loadedScripts = (): ReadonlyMap<string, CompiledScript> => loaded;

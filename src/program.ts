@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Argument, Command } from 'commander';
+import { compactCommand } from './cli/compact.js';
+import { doctorCommand } from './cli/doctor.js';
+import { exportCommand } from './cli/export.js';
+import { endUsageErrors } from './cli/flags.js';
+import { forkCommand } from './cli/fork.js';
+import { gcCommand } from './cli/gc.js';
+import { importCommand } from './cli/import.js';
+import { journalCommand } from './cli/journal.js';
+import { nodeCommand } from './cli/node.js';
+import { noteCommand } from './cli/note.js';
+import { packCommand } from './cli/pack.js';
+import { restoreCommand } from './cli/restore.js';
+import { reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { reviewPageCommand } from './cli/review-page.js';
+import { mcpCommand, serveCommand } from './cli/serve.js';
+import { undoCommand } from './cli/undo.js';
+import { labCommand } from './lab/cli/lab.js';
+import { replayCommand } from './lab/cli/replay.js';
+
+/** What a shell runs to complete a line, and what prints the script that makes it do so. */
+const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
+
+/** The version in package.json. */
+function packageVersion(home: URL): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('package.json', home), 'utf8'));
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
+}
+
+/** Adds `palimpsest completion <shell>`; the library behind it is loaded only when a shell calls. */
+async function addCompletion(program: Command, call: string | undefined): Promise<void> {
+  if (COMPLETION_CALLS.has(call ?? '')) {
+    const { default: addTo } = await import('@bomb.sh/tab/commander');
+    addTo(program, { completionCommandName: 'completion' });
+    return;
+  }
+  program.addCommand(
+    new Command('completion')
+      .description('print the completion script of a shell')
+      .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish', 'powershell'])),
+  );
+}
+
+/** Runs the whole program. `home` is the folder that package.json and the built program lie in. */
+export async function runProgram(home: URL): Promise<void> {
+  // A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
+  const version = packageVersion(home);
+  /** The review page as it was built, beside the built program. */
+  const web = fileURLToPath(new URL('dist/web/', home));
+  const program = new Command('palimpsest')
+    .description('A bitemporal context service for LLM agents, on XTDB 1.24')
+    .version(version)
+    .addCommand(mcpCommand(version))
+    .addCommand(serveCommand(version, web))
+    .addCommand(reviewPageCommand(version, web))
+    .addCommand(nodeCommand())
+    .addCommand(doctorCommand())
+    .addCommand(journalCommand())
+    .addCommand(verifyCommand())
+    .addCommand(forkCommand())
+    .addCommand(restoreCommand())
+    .addCommand(undoCommand())
+    .addCommand(noteCommand())
+    .addCommand(exportCommand(fileURLToPath(new URL('dist/page/', home))))
+    .addCommand(importCommand())
+    .addCommand(packCommand())
+    .addCommand(gcCommand())
+    .addCommand(compactCommand())
+    .addCommand(replayCommand())
+    .addCommand(labCommand());
+
+  const counter = fileURLToPath(new URL('dist/review/count-tokens.js', home));
+  for (const command of reviewCommands(counter)) program.addCommand(command);
+  await addCompletion(program, process.argv[2]);
+  endUsageErrors(program, process.argv.slice(2));
+
+  await program.parseAsync();
+}
