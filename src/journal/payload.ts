@@ -1,4 +1,4 @@
-import { assertPlainJson, type Json } from '../objects/canonical-json.js';
+import { assertPlainJson, DEEPEST, type Json } from '../objects/canonical-json.js';
 import { JournalError } from './errors.js';
 
 /** The format of encoded values. */
@@ -11,27 +11,65 @@ const HEAD = 9;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A value with its long texts exchanged for their numbers; what holds none of them is not copied. */
-function lifted(value: Json, numbers: Map<string, number>): Json {
-  if (typeof value === 'string') {
-    if (value.length <= LIFTED_OVER) return value.startsWith(SIGN) ? SIGN + value : value;
-    const number = numbers.get(value) ?? numbers.size;
-    numbers.set(value, number);
+/** Exchanges the long texts of a value for their numbers, and sees on the way that it is plain data. */
+class Lifting {
+  /** The long texts with their numbers. */
+  readonly numbers = new Map<string, number>();
+  readonly #whole: unknown;
+
+  constructor(whole: unknown) {
+    this.#whole = whole;
+  }
+
+  /** A value with its long texts exchanged; what holds none of them is not copied. @throws {DocumentError} for what canonical JSON refuses */
+  lift(value: Json, depth = 0): Json {
+    if (depth > DEEPEST) return this.#refuse();
+    if (typeof value === 'string') return value.isWellFormed() ? this.#text(value) : this.#refuse();
+    if (value === null || typeof value === 'boolean') return value;
+    if (typeof value === 'number') return Number.isFinite(value) ? value : this.#refuse();
+    if (typeof value !== 'object') return this.#refuse();
+    return Array.isArray(value) ? this.#list(value, depth) : this.#object(value as { readonly [key: string]: Json }, depth);
+  }
+
+  #text(text: string): Json {
+    if (text.length <= LIFTED_OVER) return text.startsWith(SIGN) ? SIGN + text : text;
+    const number = this.numbers.get(text) ?? this.numbers.size;
+    this.numbers.set(text, number);
     return `${SIGN}${number}`;
   }
-  if (value === null || typeof value !== 'object') return value;
-  let copy: Record<string, Json> | undefined;
-  const list = Array.isArray(value);
-  const members = value as { readonly [key: string]: Json };
-  for (const key of Object.keys(value)) {
-    const member = members[key] as Json;
-    const kept = lifted(member, numbers);
-    if (kept === member) continue;
-    // fromEntries defines what plain assignment would not: a key `__proto__`, which it can change then.
-    copy ??= list ? ([...value] as unknown as Record<string, Json>) : Object.fromEntries(Object.entries(value));
-    copy[key] = kept;
+
+  #list(list: readonly Json[], depth: number): Json {
+    let copy: Json[] | undefined;
+    for (let i = 0; i < list.length; i++) {
+      const kept = this.lift(list[i] as Json, depth + 1);
+      if (kept === list[i]) continue;
+      copy ??= [...list];
+      copy[i] = kept;
+    }
+    return copy ?? list;
   }
-  return (copy as Json | undefined) ?? value;
+
+  #object(members: { readonly [key: string]: Json }, depth: number): Json {
+    const prototype = Object.getPrototypeOf(members);
+    if (prototype !== Object.prototype && prototype !== null) return this.#refuse();
+    let copy: Record<string, Json> | undefined;
+    for (const key of Object.keys(members)) {
+      if (!key.isWellFormed()) return this.#refuse();
+      const member = members[key] as Json;
+      const kept = this.lift(member, depth + 1);
+      if (kept === member) continue;
+      // fromEntries defines what plain assignment would not: a key `__proto__`, which it can change then.
+      copy ??= Object.fromEntries(Object.entries(members));
+      copy[key] = kept;
+    }
+    return copy ?? members;
+  }
+
+  /** Says what is wrong and where. */
+  #refuse(): never {
+    assertPlainJson(this.#whole, 'record');
+    throw new Error('BUG: a record was refused that is plain data');
+  }
 }
 
 /**
@@ -40,11 +78,9 @@ function lifted(value: Json, numbers: Map<string, number>): Json {
  * @throws {DocumentError} for what canonical JSON refuses
  */
 export function encodePayload(value: Json): readonly Buffer[] {
-  assertPlainJson(value, 'record');
-  const numbers = new Map<string, number>();
-  const json = JSON.stringify(lifted(value, numbers));
-  const body = Buffer.from(json);
-  const texts = [...numbers.keys()].map((text) => Buffer.from(text));
+  const lifting = new Lifting(value);
+  const body = Buffer.from(JSON.stringify(lifting.lift(value)));
+  const texts = [...lifting.numbers.keys()].map((text) => Buffer.from(text));
   const head = Buffer.alloc(HEAD + 4 * texts.length);
   head.writeUInt8(FORMAT);
   head.writeUInt32LE(body.length, 1);

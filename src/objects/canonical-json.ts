@@ -4,7 +4,8 @@ import { DocumentError, quoted } from './errors.js';
 /** Plain JSON data: what a hash is taken over and what a nested value in the database may be. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-const DEEPEST = 200;
+/** How deep plain data may nest. */
+export const DEEPEST = 200;
 
 function check(value: unknown, path: string, depth: number): void {
   if (depth > DEEPEST)

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { JournalError } from '../../../src/journal/errors.js';
 import { decodePayload, encodePayload } from '../../../src/journal/payload.js';
-import { canonicalJson, type Json } from '../../../src/objects/canonical-json.js';
+import { assertPlainJson, canonicalJson, type Json } from '../../../src/objects/canonical-json.js';
 import { anyText } from '../../support/any-text.js';
 
 const encoded = (value: Json): Buffer => Buffer.concat(encodePayload(value));
@@ -49,6 +49,32 @@ describe('the payload of a record', () => {
         expect(encoded(back)).toEqual(encoded(value));
       }),
       { numRuns: 300 },
+    );
+  });
+
+  test('is refused for what canonical JSON refuses, at any depth, in its words', () => {
+    const odd = fc.oneof(
+      fc.constantFrom<unknown>(Number.NaN, Number.POSITIVE_INFINITY, undefined, '\ud83d', new Date(0), new Map(), 1n, () => 1),
+      fc.constantFrom<unknown>([undefined], { '\ude00': 1 }, Object.create({ a: 1 }), Object.create(null)),
+      json,
+    );
+    const messageOf = (work: () => unknown): string => {
+      try {
+        work();
+      } catch (error) {
+        return String(error);
+      }
+      return 'accepted';
+    };
+    const nested = (value: unknown, depth: number): unknown =>
+      Array.from({ length: depth }).reduce<unknown>((inner, _, n) => (n % 2 === 0 ? [inner] : { inner }), value);
+    fc.assert(
+      fc.property(odd, fc.oneof(fc.nat(4), fc.integer({ min: 196, max: 204 })), (value, depth) => {
+        const whole = nested(value, depth);
+        const refusal = messageOf(() => assertPlainJson(whole, 'record'));
+        expect(messageOf(() => encodePayload(whole as Json))).toBe(refusal);
+      }),
+      { numRuns: 500 },
     );
   });
 
