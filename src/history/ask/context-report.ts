@@ -145,13 +145,15 @@ export async function reportList(
 ): Promise<ContextList> {
   const session = await requireSession(timeline.present, parseReference(reference).name);
   const contexts = new PastContexts(timeline);
-  const records = (await contexts.records(session)).slice(-limit);
+  const [all, steps] = await Promise.all([contexts.records(session), timeline.steps(session)]);
+  const records = all.slice(-limit);
   const turns = records.length > 0 ? [] : (await timeline.turns(session)).slice(-limit);
+  // Those that a fork shares are its parent's.
+  if (steps[0]?.session === session) contexts.know(steps);
+  const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, count)))].reverse();
   // All are read before the first is counted: meanwhile whoever counts may load its vocabulary.
   const found: PastContext[] = [];
-  for (const proof of records) found.unshift(await contexts.ofRecord(proof));
   for (const { turn } of turns) found.unshift(await contexts.at(session, { moment: { kind: 'turn', turn } }));
-  const reported: ReportedContext[] = [];
   for (const context of found) reported.push(await withLedger(context, count));
   return { session, tokenizer: TOKENIZER, reported };
 }

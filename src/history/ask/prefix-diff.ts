@@ -215,6 +215,8 @@ export async function comparePrefixes(
 
 /** Comparisons that are made where nobody says how many: both requests of each are made again and counted. */
 const LISTED = 20;
+/** Requests that are made and compared at once. */
+const HELD = 32;
 
 /**
  * How the requests of a session begin: two of them, each the last one up to its moment, or, without a range, each with the one before it, the newest first.
@@ -249,10 +251,15 @@ export async function askPrefixes(
   const some = records.slice(-limit - 1);
   const compared: PrefixDiff[] = [];
   let before: Request | undefined;
-  for (const proof of some) {
-    const request = await reader.request(proof, count);
-    if (before !== undefined) compared.unshift(await comparePrefixes(timeline, reader, { from: before, to: request, count }));
-    before = request;
+  // Requests are large: of a long list only some are held.
+  for (let from = 0; from < some.length; from += HELD) {
+    const requests = await reader.requests(some.slice(from, from + HELD), count);
+    const all = before === undefined ? requests : [before, ...requests];
+    const pairs = all.slice(1).map((to, i): ComparedRequests => ({ from: all[i] as Request, to }));
+    const diffs = await Promise.all(pairs.map((pair) => comparePrefixes(timeline, reader, { ...pair, count })));
+    compared.push(...diffs);
+    before = all.at(-1);
   }
+  compared.reverse();
   return { ...made, compared, isCut: some.length < records.length };
 }

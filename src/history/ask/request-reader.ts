@@ -108,7 +108,16 @@ export class RequestReader {
   }
 
   async request(proof: AssemblyProof, count: CountTexts): Promise<Request> {
-    const rebuilt = await this.#rebuilder.rebuild(proof);
+    return this.#requestOf(await this.#rebuilder.rebuild(proof), count);
+  }
+
+  /** Some requests, in the order of their records; several are read at a time. */
+  requests(proofs: readonly AssemblyProof[], count: CountTexts): Promise<readonly Request[]> {
+    return this.#rebuilder.rebuildEach(proofs, (rebuilt) => this.#requestOf(rebuilt, count));
+  }
+
+  async #requestOf(rebuilt: RebuiltAssembly, count: CountTexts): Promise<Request> {
+    const { proof } = rebuilt;
     await this.read(listSteps(rebuilt, this.steps));
     const pieces = requestPieces(rebuilt, { steps: this.steps, calls: this.#calls, stepOf: (count) => this.#stepOf(proof, count) });
     const texts = textsOf(pieces);

@@ -105,6 +105,11 @@ export class PastContexts {
     return pastContextOf(await this.#rebuilder.rebuild(proof));
   }
 
+  /** The contexts of some records of a session, made again, and what is made of each; in the order of the records. */
+  ofRecords<T>(proofs: readonly AssemblyProof[], use: (context: PastContext) => Promise<T>): Promise<readonly T[]> {
+    return this.#rebuilder.rebuildEach(proofs, (rebuilt) => use(pastContextOf(rebuilt)));
+  }
+
   /** The records of a session, oldest first. */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
     return this.timeline.present.assemblies(session);

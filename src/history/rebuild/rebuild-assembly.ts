@@ -188,6 +188,37 @@ export class AssemblyRebuilder {
     return read === undefined ? this.#madeWhileAway(proof, before) : this.#made(proof, { ...read, before });
   }
 
+  /**
+   * The contexts of some records of a session, made again, and what is made of each at once; in the order of the records. The first one is read by itself: what it
+   * holds, the others mostly hold as well. Then several are read at a time, those of one epoch one after another. Throws what `rebuild` and `use` throw, of
+   * several failures that of the earliest record.
+   */
+  async rebuildEach<T>(proofs: readonly AssemblyProof[], use: (rebuilt: RebuiltAssembly) => T | Promise<T>): Promise<readonly T[]> {
+    const [first, ...rest] = proofs;
+    if (first === undefined) return [];
+    const one = async (proof: AssemblyProof): Promise<T> => use(await this.rebuild(proof));
+    const held = await this.rebuild(first);
+    const made = [(async () => use(held))()];
+    const atOnce = pLimit(READ_AT_ONCE);
+    const epochs = new Map<number, Promise<unknown>>();
+    for (const proof of rest) {
+      if (!isOfEpoch(proof)) {
+        made.push(atOnce(() => one(proof)));
+        continue;
+      }
+      const { number } = proof.epoch;
+      const next = (epochs.get(number) ?? Promise.resolve()).then(() => atOnce(() => one(proof)));
+      const ended = next.catch(() => undefined);
+      epochs.set(number, ended);
+      made.push(next);
+    }
+    const done = await Promise.allSettled(made);
+    return done.map((one) => {
+      if (one.status === 'rejected') throw one.reason;
+      return one.value;
+    });
+  }
+
   /** The context of a record as it would have been at another basis. */
   async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
     const before = await this.#shownBefore(proof);

@@ -138,6 +138,13 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(past).toMatchObject({ source: 'record', matches: true, delivered: 'library', sha256: long.record.sha256 });
     const { before, notes } = JSON.parse(past.text) as { before: unknown[]; notes: { message: unknown }[] };
     expect([...before, ...notes.map(({ message }) => message)].map((one) => JSON.stringify(one))).toHaveLength(long.lines.length);
+    // All of them at once, three epochs side by side, are what each is by itself.
+    const records = await timeline.records(long.record.session);
+    const together = await new PastContexts(await Timeline.open(store)).ofRecords(records, async (context) => context);
+    expect(new Set(records.map(({ epoch }) => epoch?.number)).size).toBe(3);
+    for (const [i, record] of records.entries())
+      expect(together[i]).toEqual(await new PastContexts(await Timeline.open(store)).ofRecord(record));
+    expect(together.every(({ matches }) => matches)).toBe(true);
     const { compared } = await askPrefixes(timeline, { name, count: countHere });
     expect(compared.map(({ isPrefix: is, cause, answers }) => [is, cause?.epoch?.reason, answers])).toEqual([
       [false, 'cold', undefined],

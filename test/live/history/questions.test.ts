@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../../../src/history/ask/ask.js';
+import { reportDetail, reportList } from '../../../src/history/ask/context-report.js';
 import { requireText } from '../../../src/history/ask/object-view.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
 import { countRequests, wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
@@ -178,6 +181,31 @@ describe('questions about the past', () => {
     expect(logged.result.turns).toEqual(turns);
     expect(logged.requests['/_xtdb/entity']).toBe(1);
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
+  });
+
+  test('the contexts of a session are listed with few requests for each, as each is by itself; of several failures the earliest is told', async () => {
+    const session = await made.client.openSession({ id: `${name}-listed` });
+    for (let turn = 1; turn <= 25; turn++) {
+      await session.reportMessage({ role: 'user', text: `turn ${turn}` });
+      await session.assemble({ deliver: 'library' });
+      await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: `output ${turn} `.repeat(300), answer: (id) => id });
+    }
+    const store = await made.client.delivered();
+    const question = { reference: session.id, limit: 20, count: countHere };
+    const { result, requests } = await countRequests(async () => reportList(await Timeline.open(store), question));
+    // Three each: its texts, the heads of what it is made of, and whether its basis has its step.
+    expect(Object.values(requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(3 * 20 + 8);
+    expect(result.reported.map(({ context }) => context.turn)).toEqual(Array.from({ length: 20 }, (_, i) => 25 - i));
+    const now = await Timeline.open(store);
+    for (const { context, ledger } of result.reported) {
+      const alone = await reportDetail(now, { reference: `${session.id}@turn:${context.turn}`, text: {}, count: countHere });
+      expect([context.text, context.matches, ledger]).toEqual([alone.context.text, true, alone.ledger]);
+    }
+    const [good, ...others] = await now.records(session.id);
+    const bad = others.slice(0, 9).map((proof, i) => (i % 3 === 2 ? { ...proof, version: 100 + i } : proof));
+    const failed = now.rebuilder.rebuildEach([good as AssemblyProof, ...bad], ({ proof }) => proof.turn);
+    await expect(failed).rejects.toThrow(/version 102/);
+    expect(await now.rebuilder.rebuildEach([], () => 1)).toEqual([]);
   });
 
   test('a session whose turn never ended is listed with all of its steps, and when the last one was made', async () => {
