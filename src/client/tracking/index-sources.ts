@@ -19,8 +19,8 @@ export interface IndexEnvironment {
 
 /** Callbacks for what nobody waits for. */
 export interface IndexListeners {
-  /** Called when a source could not be indexed. */
-  readonly onFailure: (error: unknown) => void;
+  /** Called when a source was read and not written, because what a call read of it is newer, or may be; once those calls have ended. It is to be indexed again. */
+  readonly onPutOff: (source: FilesystemSource) => void;
   /** Called when a source came out of reach, or back into it. */
   readonly onReach?: () => void;
 }
@@ -116,7 +116,7 @@ export class SourceIndexer {
         const calls = this.#recording.get(id);
         if (calls === undefined && metadata.get(id) === before.get(id)) fresh.push(file);
         // What was written of it after it was read here must not be undone, so it is read again.
-        else this.#again({ source: file.source, isStill: asked.get(id)?.isStill }, calls);
+        else this.#putOff(file.source, calls);
       }
       if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
     };
@@ -133,11 +133,10 @@ export class SourceIndexer {
     await this.#last;
   }
 
-  /** Reads a source again, once the calls that are recording it have ended; nobody waits for it. */
-  #again({ source, isStill }: Asked, calls: ReadonlySet<Promise<unknown>> | undefined): void {
-    const again = calls === undefined ? this.index(source, isStill) : Promise.allSettled(calls).then(() => this.index(source, isStill));
-    again.catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) this.#listeners.onFailure(error);
+  /** Has a source indexed again, once the calls that are recording it have ended; nobody waits for it. */
+  #putOff(source: FilesystemSource, calls: ReadonlySet<Promise<unknown>> = new Set()): void {
+    void Promise.allSettled(calls).then(() => {
+      if (!this.#stop.signal.aborted) this.#listeners.onPutOff(source);
     });
   }
 

@@ -79,7 +79,8 @@ export class SourceTracking {
     this.#environment = environment;
     this.#options = options;
     this.#indexer = new SourceIndexer(environment, {
-      onFailure: (error) => this.#notice('a changed file could not be indexed', error),
+      // The tracker waits until it rests, and tries again where that fails.
+      onPutOff: (source) => this.#tracker?.reportAgain(source),
       onReach: () => this.#touch(),
     });
   }

@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { FileAccess } from '../../../../src/client/file-access.js';
+import { MetadataCache } from '../../../../src/client/optimistic/metadata-cache.js';
+import { SourceIndexer } from '../../../../src/client/tracking/index-sources.js';
+import type { FileObservation } from '../../../../src/indexing/decide-file.js';
+import { hashText } from '../../../../src/objects/hashes.js';
+import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
+import { type FilesystemSource, filesystemSource } from '../../../../src/objects/source.js';
+import { indexedFile } from '../../../../src/objects/versions.js';
+import { type TempFolder, tempFolder } from '../../filesystem/temp-folder.js';
+
+let folder: TempFolder;
+let source: FilesystemSource;
+let metadata: MetadataCache;
+let indexer: SourceIndexer;
+let written: FileObservation[];
+let putOff: string[];
+/** Resolves when something was put off. */
+let told: Promise<void>;
+
+/** A call that ends when it is told to. */
+function deferred() {
+  let resolve = (): void => undefined;
+  let reject = (_error: Error): void => undefined;
+  const promise = new Promise<void>((done, failed) => {
+    [resolve, reject] = [done, failed];
+  });
+  return { promise, resolve, reject };
+}
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  const host = filesystemId('host');
+  const files = await FileAccess.open({ roots: [folder.inside], cwd: folder.inside, filesystemId: host });
+  source = filesystemSource(host, canonicalPath(await folder.put('root/a.txt', 'one\n')));
+  metadata = new MetadataCache(files);
+  written = [];
+  putOff = [];
+  let tell: () => void;
+  told = new Promise((resolve) => {
+    tell = resolve;
+  });
+  // Only what is handed to the outbox is of interest here.
+  const outbox = { index: async (observed: readonly FileObservation[]) => void written.push(...observed) };
+  indexer = new SourceIndexer(
+    { files, metadata, outbox: outbox as never, clock: () => Date.now() },
+    {
+      onPutOff: ({ path }) => {
+        putOff.push(path);
+        tell();
+      },
+    },
+  );
+});
+afterEach(async () => {
+  await indexer.close();
+  await folder.remove();
+});
+
+test('what no call is recording is written', async () => {
+  await indexer.index(source);
+  expect(written).toMatchObject([{ source, reading: { content: 'one\n' } }]);
+  expect(putOff).toEqual([]);
+});
+
+test.each(['well', 'badly'])('what a call is recording is put off until all of them have ended, %s', async (how) => {
+  const calls = [1, 2].map(() => deferred());
+  for (const { promise } of calls) indexer.recording([{ source }], promise);
+  await indexer.index(source);
+  const end = ({ resolve, reject }: (typeof calls)[number]): void => (how === 'well' ? resolve() : reject(new Error('not kept')));
+  end(calls[0] as never);
+  await Promise.allSettled([calls[0]?.promise]);
+  expect([written, putOff]).toEqual([[], []]);
+  end(calls[1] as never);
+  await told;
+  expect([written, putOff]).toEqual([[], [source.path]]);
+  // Indexed again, nothing holds it back.
+  await indexer.index(source);
+  expect(written).toHaveLength(1);
+});
+
+test('what was recorded while the source was read is put off, too', async () => {
+  const newer = indexedFile(source, 'two\n', hashText('two\n'));
+  await indexer.index(source, async () => {
+    metadata.acknowledge(newer, {});
+    return true;
+  });
+  await told;
+  expect([written, putOff]).toEqual([[], [source.path]]);
+});
