@@ -2,7 +2,6 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
-import { compileEarly } from '../process/compile-early.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
@@ -82,7 +81,8 @@ async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSe
 /** `palimpsest mcp`: serves one agent over stdin and stdout. */
 export function mcpCommand(version: string): Command {
   const serve = async (flags: McpFlags): Promise<void> => {
-    const [settings, { serveStdio }] = await Promise.all([settingsOf(flags, version), import('../mcp/stdio.js')]);
+    const modules = [import('../mcp/stdio.js'), import('../process/compile-early.js')] as const;
+    const [settings, { serveStdio }, { compileEarly }] = await Promise.all([settingsOf(flags, version), ...modules]);
     compileEarly();
     await serveStdio(settings, flags.logLevel);
   };
@@ -102,7 +102,8 @@ function announce({ mcp, token, page }: ServedAddresses): void {
 /** `palimpsest serve`: serves several agents over HTTP on this machine. `web` is the folder of the built review page. */
 export function serveCommand(version: string, web: string): Command {
   const serve = async (flags: ServeFlags): Promise<void> => {
-    const [settings, { serveHttp }] = await Promise.all([settingsOf(flags, version), import('../http/http-server.js')]);
+    const modules = [import('../http/http-server.js'), import('../process/compile-early.js')] as const;
+    const [settings, { serveHttp }, { compileEarly }] = await Promise.all([settingsOf(flags, version), ...modules]);
     compileEarly();
     const { port, tokenFile, token, logLevel } = flags;
     await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce });
