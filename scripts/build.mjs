@@ -11,7 +11,7 @@ import { bundle, projectRoot as root } from './bundle.mjs';
 import { compileScripts } from './compile-scripts.mjs';
 
 const entries = {
-  cli: 'src/main.ts',
+  program: 'src/program.ts',
   index: 'src/index.ts',
   demo: 'scripts/demo.ts',
   experiment: 'scripts/experiment.ts',
@@ -33,21 +33,22 @@ const verbs = ['context', 'log', 'object', 'prefix', 'tyrum', 'verify'];
 const asked = ['program', ...verbs];
 const isAsked = new RegExp(`^\\./(?:cli/review/)?(${asked.join('|')})\\.js$`);
 const askers = ['src/main.ts', 'src/cli/review/commands.ts'].map((file) => join(root, file));
-/** Where one of them is imported, it is loaded as a script; what imports it lies in a folder beside theirs. */
+/** Where one of them is imported, it is loaded as a script, by what lies in dist/ itself or in a folder beside the scripts. */
 const verbsApart = {
   name: 'verbs-apart',
   setup(build) {
     build.onResolve({ filter: isAsked }, ({ path, importer, kind }) => {
-      const isOne = kind === 'dynamic-import' && askers.includes(importer) && !(path === './program.js');
-      return isOne ? { path: basename(path, '.js'), namespace: 'script' } : undefined;
+      if (kind !== 'dynamic-import' || !askers.includes(importer)) return undefined;
+      if (path === './program.js') return { path, external: true };
+      return { path: `${importer === askers[0] ? '.' : '..'}/review/${basename(path, '.js')}.cjs`, namespace: 'script' };
     });
     build.onLoad({ filter: /.*/, namespace: 'script' }, ({ path }) => ({
       resolveDir: root,
       contents: `
         import { fileURLToPath } from 'node:url';
         import { loadScript } from './src/process/compiled-script.ts';
-        const { exports } = loadScript(fileURLToPath(new URL('../review/${path}.cjs', import.meta.url)));
-        export const { ${exportsOf(path).join(', ')} } = exports;`,
+        const { exports } = loadScript(fileURLToPath(new URL('${path}', import.meta.url)));
+        export const { ${exportsOf(basename(path, '.cjs')).join(', ')} } = exports;`,
     }));
   },
 };
@@ -127,6 +128,8 @@ await bundle({
   chunkNames: 'chunks/[name]-[hash]',
   plugins: [verbsApart],
 });
+// What every command line begins with is one file, which takes less time to load than several.
+await bundle({ entryPoints: { cli: 'src/main.ts' }, outdir: draft, splitting: false, legalComments: 'none', plugins: [verbsApart] });
 for (const name of [...asked, 'count-tokens']) {
   await bundle({
     entryPoints: { [name]: `src/cli/review/${name}.ts` },

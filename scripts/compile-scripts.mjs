@@ -5,6 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
 import { bundle } from './bundle.mjs';
 
+/** Modules of Node that most questions do not need, and that take as long to load as a quarter of an answer; they are imported by the names of their members. */
+const LATE = /(?<==)(?:__require\d*|require)(?=\("node:(?:child_process|worker_threads|zlib|tls)"\))/g;
+
 /** A module's text as a script: what it imports beside itself is asked and, later, elsewhere is asked of whoever loads it (`src/process/compiled-script.ts`). */
 async function asScript(text) {
   const { code } = await transform(text, {
@@ -19,7 +22,8 @@ async function asScript(text) {
   return code
     .replaceAll(/\brequire\("(\.\/[^"]+)\.js"\)/g, 'require("$1.cjs")')
     .replaceAll(/\bimport\("(\.\/[^"]+)\.js"\)/g, '__load("$1.cjs")')
-    .replaceAll(/\bimport\("/g, '__load("');
+    .replaceAll(/\bimport\("/g, '__load("')
+    .replaceAll(LATE, '__late');
 }
 
 /**

@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
+
+// The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or function by function, takes longer than a question does, and the process would
+// not end before. Before any script is loaded: V8 takes compiled code under the flags alone that it was compiled under.
+for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
 
 /** A script of the build, and what V8 made of it. */
 export interface CompiledScript {
@@ -11,8 +16,9 @@ export interface CompiledScript {
   readonly exports: object;
 }
 
-/** What the build's scripts are given, in this order: besides what every script of Node has, what loads another one later, and the script's own address. */
-const PARAMETERS = 'exports, require, module, __load, __url';
+/** What the build's scripts are given, in this order: besides what every script of Node has, what loads another one later, what
+ * stands for a module of Node that is loaded where it is used, and the script's own address. */
+const PARAMETERS = 'exports, require, module, __load, __late, __url';
 
 /** The scripts that this process has loaded, by their paths. */
 const loaded = new Map<string, CompiledScript>();
@@ -26,6 +32,11 @@ function codeOf(path: string): Buffer | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What stands for a module whose members are used by name alone: it is loaded when the first one is. */
+function lateModule(load: () => object): object {
+  return new Proxy({}, { get: (_, name) => Reflect.get(load(), name) });
 }
 
 /**
@@ -57,7 +68,7 @@ export function loadScript(path: string): CompiledScript {
   // A script that runs from compiled code has no import of its own.
   const later = async (name: string): Promise<object> =>
     isBeside(name) ? besides(name) : import(name.startsWith('../') ? new URL(name, url).href : name);
-  body(module.exports, required, module, later, url);
+  body(module.exports, required, module, later, (name: string) => lateModule(() => others(name)), url);
   return entry;
 }
 

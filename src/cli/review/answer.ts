@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
 import { config } from 'zod';
 import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
@@ -195,11 +194,7 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
  * @throws {XtdbError} every code – the database does not answer
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
-  // The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or function by function, takes longer than a question does, and the process would
-  // not end before.
-  setFlagsFromString('--no-wasm-tier-up');
-  setFlagsFromString('--no-wasm-dynamic-tiering');
-  // The same of schemas, each of which reads one file here.
+  // Compiling a schema takes longer than reading the one file that it reads here.
   config({ jitless: true });
   const settings = readSettings(process.env, flags);
   const mappings = readMounts(flags.mount);

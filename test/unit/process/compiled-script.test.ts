@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -14,11 +15,12 @@ describe('a script of the build', () => {
       writeFileSync(
         join(folder, 'one.cjs'),
         `const { join } = require('node:path');
-         module.exports = { now: require('./beside.cjs').n, later: async () => (await __load('./beside.cjs')).n + (await __load('../module.mjs')).n + (await __load('node:path')).sep, at: join('a', 'b'), url: __url };`,
+         module.exports = { now: require('./beside.cjs').n, later: async () => (await __load('./beside.cjs')).n + (await __load('../module.mjs')).n + (await __load('node:path')).sep, at: join('a', 'b'), url: __url, late: () => __late('node:child_process').spawn };`,
       );
       const first = loadScript(join(folder, 'one.cjs')).exports;
       expect(first).toMatchObject({ now: 7, at: join('a', 'b') });
       expect(String(Reflect.get(first, 'url'))).toMatch(/^file:.*one\.cjs$/);
+      expect(Reflect.get(first, 'late')()).toBe(spawn);
       expect(await Reflect.get(first, 'later')()).toBe(`37${sep}`);
       expect(loadScript(join(folder, 'one.cjs')).exports).toBe(first);
       expect(Reflect.get(globalThis, '__evaluated')).toBe(1);
