@@ -3,12 +3,12 @@
  * the review page, and the type declarations of the library when `--types` is given. `--sizes` prints how large the page is.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { serialize } from 'node:v8';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { buildPage, buildPageOfFiles } from './build-page.mjs';
 import { bundle, projectRoot as root } from './bundle.mjs';
 import { compileScripts } from './compile-scripts.mjs';
+import { packedVocabulary, writeVocabulary } from './packed-vocabulary.mjs';
 
 const entries = {
   program: 'src/program.ts',
@@ -29,7 +29,7 @@ const entries = {
  * What the verbs of reviewers run, and the command line before them: it is loaded for one answer, and loading one file takes a third of loading the sixty that it
  * would share with the other entries. Each becomes scripts whose code is compiled here (`compile-scripts.mjs`).
  */
-const verbs = ['context', 'log', 'object', 'prefix', 'tyrum', 'verify'];
+const verbs = ['context', 'log', 'note', 'object', 'prefix', 'restore', 'tyrum', 'verify'];
 const asked = ['program', ...verbs];
 const isAsked = new RegExp(`^\\./(?:cli/review/)?(${asked.join('|')})\\.js$`);
 const askers = ['src/main.ts', 'src/cli/review/commands.ts'].map((file) => join(root, file));
@@ -84,34 +84,6 @@ const sharedWithEntries = {
   },
 };
 
-/**
- * The vocabulary of the library that counts tokens, as V8 writes values: that is read in a third of the time that the library's module of 200,000 literals takes to
- * compile. Where it cannot be read, as by a Node whose V8 is too old for it, the library's own module is loaded.
- */
-const RANKS = 'o200k_base.ranks';
-const packedVocabulary = {
-  name: 'packed-vocabulary',
-  setup(build) {
-    build.onResolve({ filter: /\/bpeRanks\/o200k_base\.js$/ }, ({ path, resolveDir, namespace }) =>
-      namespace === 'packed' ? { path: join(resolveDir, path) } : { path: join(resolveDir, path), namespace: 'packed' },
-    );
-    build.onLoad({ filter: /.*/, namespace: 'packed' }, ({ path }) => ({
-      resolveDir: dirname(path),
-      contents: `
-        import { readFileSync } from 'node:fs';
-        import { deserialize } from 'node:v8';
-        async function read() {
-          try {
-            return deserialize(readFileSync(new URL('./${RANKS}', import.meta.url)));
-          } catch {
-            return (await import('../bpeRanks/${basename(path)}')).default;
-          }
-        }
-        export default await read();`,
-    }));
-  },
-};
-
 /** The names that a file of the verbs gives away. */
 function exportsOf(name) {
   const source = readFileSync(join(root, 'src/cli/review', `${name}.ts`), 'utf8');
@@ -126,32 +98,32 @@ await bundle({
   legalComments: 'none',
   sourcemap: false,
   chunkNames: 'chunks/[name]-[hash]',
-  plugins: [verbsApart],
+  plugins: [verbsApart, packedVocabulary('../review')],
 });
 // What every command line begins with is one file, which takes less time to load than several.
 await bundle({ entryPoints: { cli: 'src/main.ts' }, outdir: draft, splitting: false, legalComments: 'none', plugins: [verbsApart] });
-for (const name of [...asked, 'count-tokens']) {
+for (const name of asked) {
   await bundle({
     entryPoints: { [name]: `src/cli/review/${name}.ts` },
-    outdir: join(draft, 'review'),
+    outdir: join(draft, 'scripts'),
     legalComments: 'none',
     sourcemap: false,
     chunkNames: '[name]-[hash]',
     // Names stay, for stack traces and for what is looked up by name.
     minifyWhitespace: true,
     minifySyntax: true,
-    plugins: [sharedWithEntries, withoutHttp2, ...(name === 'count-tokens' ? [packedVocabulary] : [scriptsApart])],
-    ...(name === 'count-tokens' ? {} : { banner: {}, outdir: join(draft, 'scripts') }),
+    plugins: [sharedWithEntries, withoutHttp2, scriptsApart, packedVocabulary('.')],
+    banner: {},
   });
 }
+mkdirSync(join(draft, 'review'));
+await writeVocabulary(join(draft, 'review'));
 await compileScripts({
   from: join(draft, 'scripts'),
   to: join(draft, 'review'),
-  names: [...asked, 'pool', 'api-request', 'session-moment'],
+  names: [...asked, 'pool', 'api-request', 'session-moment', 'token-count'],
 });
 rmSync(join(draft, 'scripts'), { recursive: true });
-const { default: ranks } = await import('gpt-tokenizer/bpeRanks/o200k_base');
-writeFileSync(join(draft, 'review', RANKS), serialize(ranks));
 const { first, all } = await buildPage(join(draft, 'web'));
 await buildPageOfFiles(join(draft, 'page'));
 if (process.argv.includes('--sizes')) console.log(`The review page: ${first.toFixed(1)} kB gzip at first, ${all.toFixed(1)} kB in all.`);

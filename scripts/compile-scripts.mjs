@@ -6,7 +6,7 @@ import { transform } from 'esbuild';
 import { bundle } from './bundle.mjs';
 
 /** Modules of Node that most questions do not need, and that take as long to load as a quarter of an answer; they are imported by the names of their members. */
-const LATE = /(?<==)(?:__require\d*|require)(?=\("node:(?:child_process|worker_threads|zlib|tls)"\))/g;
+const LATE = /(?<==)(?:__require\d*|require|\(0,import_chunk_\w+\.__require\d*\))(?=\("node:(?:child_process|worker_threads|zlib|tls)"\))/g;
 
 /** A module's text as a script: what it imports beside itself is asked and, later, elsewhere is asked of whoever loads it (`src/process/compiled-script.ts`). */
 async function asScript(text) {
@@ -27,8 +27,8 @@ async function asScript(text) {
 }
 
 /**
- * Makes scripts of the modules in a folder, and compiles those of the given names (also `NAME-HASH`) with what they load at once. The code of a function is kept where it ran: a
- * script is evaluated before.
+ * Makes scripts of the modules in a folder, and compiles those of the given names (also `NAME-HASH`) with what they load at once. Every function is compiled, and not only what
+ * runs while a script is loaded: taking code that no question needs costs less than compiling what one does.
  */
 export async function compileScripts({ from, to, names }) {
   mkdirSync(to, { recursive: true });
@@ -39,14 +39,22 @@ export async function compileScripts({ from, to, names }) {
   await bundle({ entryPoints: ['src/process/compiled-script.ts'], outdir: loader, splitting: false, outExtension: { '.js': '.mjs' } });
   const scripts = readdirSync(to).filter((name) => names.some((prefix) => name === `${prefix}.cjs` || name.startsWith(`${prefix}-`)));
   const paths = scripts.map((name) => join(to, name));
-  const eachLoaded = (statement) => `
+  const eachLoaded = ({ compile, statement }) => `
     import { writeFileSync } from 'node:fs';
+    import { setFlagsFromString } from 'node:v8';
     import { codeFileOf, loadedScripts, loadScript } from ${JSON.stringify(pathToFileURL(join(loader, 'compiled-script.mjs')).href)};
+    setFlagsFromString('${compile}');
     for (const path of ${JSON.stringify(paths)}) loadScript(path);
+    // The code is that of the flags that it is written under.
+    setFlagsFromString('--lazy');
     for (const [path, { script }] of loadedScripts()) ${statement};`;
-  const used = "if (script.cachedDataRejected !== false) throw new Error(path + ': its code is not taken')";
-  for (const statement of ['writeFileSync(codeFileOf(path), script.createCachedData())', used]) {
-    const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', eachLoaded(statement)], { stdio: 'inherit' });
+  const write = { compile: '--no-lazy', statement: 'writeFileSync(codeFileOf(path), script.createCachedData())' };
+  const check = {
+    compile: '--lazy',
+    statement: "if (script.cachedDataRejected !== false) throw new Error(path + ': its code is not taken')",
+  };
+  for (const program of [write, check]) {
+    const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', eachLoaded(program)], { stdio: 'inherit' });
     if (status !== 0) throw new Error('The scripts of the verbs cannot be compiled.');
   }
   rmSync(loader, { recursive: true });

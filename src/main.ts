@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { fileURLToPath } from 'node:url';
 import { endOnLostOutput, USAGE_EXIT_CODE } from './cli/output.js';
 import { isReviewVerb } from './cli/review/verb-names.js';
 import { tooOldNode } from './process/node-version.js';
@@ -17,5 +16,5 @@ const home = new URL('../', import.meta.url);
 // A question is answered in less time than the declarations of all other commands take to load.
 if (isReviewVerb(process.argv[2])) {
   const { answerOnly } = await import('./cli/review/program.js');
-  await answerOnly(process.argv, fileURLToPath(new URL('dist/review/count-tokens.js', home)));
+  await answerOnly(process.argv);
 } else await (await import('./program.js')).runProgram(home);

@@ -10,10 +10,8 @@ import { gcCommand } from './cli/gc.js';
 import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
-import { noteCommand } from './cli/note.js';
 import { packCommand } from './cli/pack.js';
-import { restoreCommand } from './cli/restore.js';
-import { reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
@@ -71,8 +69,7 @@ export async function runProgram(home: URL): Promise<void> {
     .addCommand(replayCommand())
     .addCommand(labCommand());
 
-  const counter = fileURLToPath(new URL('dist/review/count-tokens.js', home));
-  for (const command of reviewCommands(counter)) program.addCommand(command);
+  for (const command of reviewCommands()) program.addCommand(command);
   await addCompletion(program, process.argv[2]);
   endUsageErrors(program, process.argv.slice(2));
 

@@ -6,8 +6,9 @@ import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
 // The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or function by function, takes longer than a question does, and the process would
-// not end before. Before any script is loaded: V8 takes compiled code under the flags alone that it was compiled under.
-for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
+// not end before. What runs a thousand times in a question is not worth compiling for speed either, at a seventh of this budget, as V8 would; what runs for a second is.
+// Before any script is loaded: V8 takes compiled code under the flags alone that it was compiled under.
+for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--interrupt-budget=500000']) setFlagsFromString(flag);
 
 /** A script of the build, and what V8 made of it. */
 export interface CompiledScript {

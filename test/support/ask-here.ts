@@ -36,10 +36,10 @@ import { forkCommand } from '../../src/cli/fork.js';
 import { gcCommand } from '../../src/cli/gc.js';
 import '../../src/interop/cortexfs/collect-garbage.js';
 import { importCommand } from '../../src/cli/import.js';
-import { noteCommand } from '../../src/cli/note.js';
 import { packCommand } from '../../src/cli/pack.js';
-import { restoreCommand } from '../../src/cli/restore.js';
-import { reviewCommands } from '../../src/cli/review/commands.js';
+import { noteCommand, restoreCommand, reviewCommands } from '../../src/cli/review/commands.js';
+import '../../src/cli/review/note.js';
+import '../../src/cli/review/restore.js';
 import type { CliResult } from './run-cli.js';
 
 /**
@@ -49,7 +49,7 @@ import type { CliResult } from './run-cli.js';
 export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
   for (const command of [
-    ...reviewCommands(fileURLToPath(new URL('../../dist/review/count-tokens.js', import.meta.url))),
+    ...reviewCommands(),
     exportCommand(fileURLToPath(new URL('../../dist/page', import.meta.url))),
     packCommand(),
     gcCommand(),

@@ -2,7 +2,8 @@ import { Command, Option } from 'commander';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../flags.js';
 import type { ReviewFlags } from './answer.js';
-import { CountingThread } from './counting-thread.js';
+import type { NoteFlags } from './note.js';
+import type { RestoreFlags } from './restore.js';
 import type { VerifyFlags } from './verify.js';
 
 const MOMENTS = `
@@ -51,17 +52,10 @@ function contextCommand(): Command {
     .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
 }
 
-/** Runs a question whose answer has tokens: they are counted in a thread that begins before anything is asked. */
-async function counting(program: string, ask: (count: CountTexts) => Promise<void>): Promise<void> {
-  const thread = new CountingThread(program);
-  try {
-    await ask(thread.count);
-  } finally {
-    thread.end();
-  }
-}
+/** Counts tokens; the vocabulary is loaded with the first text. */
+const count: CountTexts = async (texts) => (await import('../../history/ask/token-count.js')).countHere(texts);
 
-function reportCommand(counter: string): Command {
+function reportCommand(): Command {
   const report = new Command('report').description("show where a context's characters and tokens go");
   report.addCommand(
     withData(new Command('list'))
@@ -69,12 +63,10 @@ function reportCommand(counter: string): Command {
       .argument('<session>', 'its id or the beginning of it')
       .addOption(limitFlag('show at most this many (default: 20)'))
       .addOption(formatFlag())
-      .action((session: string, flags: ReviewFlags) =>
-        counting(counter, async (count) =>
-          flags.format === 'tyrum'
-            ? (await tyrum()).tyrumListAction(session, flags, count)
-            : (await contexts()).reportListAction(session, flags, count),
-        ),
+      .action(async (session: string, flags: ReviewFlags) =>
+        flags.format === 'tyrum'
+          ? (await tyrum()).tyrumListAction(session, flags, count)
+          : (await contexts()).reportListAction(session, flags, count),
       ),
   );
   report.addCommand(
@@ -82,12 +74,10 @@ function reportCommand(counter: string): Command {
       .description('one context by section and object, the largest first, stored against shown size')
       .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
       .addOption(formatFlag())
-      .action((session: string, flags: ReviewFlags) =>
-        counting(counter, async (count) =>
-          flags.format === 'tyrum'
-            ? (await tyrum()).tyrumDetailAction(session, flags, count)
-            : (await contexts()).reportDetailAction(session, flags, count),
-        ),
+      .action(async (session: string, flags: ReviewFlags) =>
+        flags.format === 'tyrum'
+          ? (await tyrum()).tyrumDetailAction(session, flags, count)
+          : (await contexts()).reportDetailAction(session, flags, count),
       ),
   );
   report.addCommand(
@@ -110,8 +100,8 @@ function reportCommand(counter: string): Command {
 const formatFlag = (): Option =>
   new Option('--format <format>', "whose fields the report has: Palimpsest's own, or JSON as Tyrum's gateway has it").choices(['tyrum']);
 
-/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. `counter` is the built program of the thread that counts tokens. */
-export function reviewCommands(counter: string): readonly Command[] {
+/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. */
+export function reviewCommands(): readonly Command[] {
   const sessions = withMoment(new Command('sessions'))
     .description('list the sessions, most recently used first')
     .addOption(limitFlag('show at most this many'))
@@ -150,7 +140,7 @@ export function reviewCommands(counter: string): readonly Command[] {
     .addHelpText('after', MOMENTS)
     .action(async (name: string, range: string | undefined, flags: ReviewFlags) =>
       flags.prefix === true
-        ? counting(counter, async (count) => (await prefixes()).prefixAction({ name, range }, flags, count))
+        ? (await prefixes()).prefixAction({ name, range }, flags, count)
         : (await objects()).diffAction(name, range, flags),
     );
   const who = withData(new Command('who'))
@@ -168,7 +158,7 @@ export function reviewCommands(counter: string): readonly Command[] {
     .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
     .addOption(new Option('--storage', "ask the documents that the database holds, parts and all, instead of the SSOT's"))
     .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
-  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand(counter)];
+  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand()];
 }
 
 /** `palimpsest verify`: checks that what sessions handed out can be rebuilt, byte for byte. Changes nothing. */
@@ -180,4 +170,45 @@ export function verifyCommand(): Command {
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action(async (sessions: readonly string[], flags: VerifyFlags) => (await import('./verify.js')).verifyAction(sessions, flags));
+}
+
+/** `palimpsest restore`: the files of a session as its agent had them at a moment: compared, written to a folder, or put in place, which can be undone. */
+export function restoreCommand(): Command {
+  return new Command('restore')
+    .description("compare a session's files with what its agent had at a moment, or write that")
+    .argument('[session]', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
+    .addOption(new Option('--plan', 'print which files differ, and how; changes nothing (the default)'))
+    .addOption(new Option('--apply', 'write what the agent had: --to a folder, or --in-place'))
+    .addOption(new Option('--to <folder>', 'a folder that is not there yet, or an empty one'))
+    .addOption(new Option('--in-place', 'over the files themselves, where nothing is in the way; what is replaced is kept'))
+    .addOption(new Option('--undo <id>', 'give back what a restoring in place replaced'))
+    .addOption(new Option('--list', 'what was restored in place, and can be undone'))
+    .addOption(
+      new Option('--root <folder>', 'a folder that is compared and written in; repeatable (default: the current folder)').argParser(
+        collect,
+      ),
+    )
+    .addOption(new Option('--moved <old=new>', 'a recorded folder that lies elsewhere now; repeatable').argParser(collect))
+    .addOption(new Option('--at <moment>', 'the moment, where none stands behind an @'))
+    .addOption(
+      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
+    )
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .addOption(new Option('--no-pager', 'write long answers straight to the terminal'))
+    .action(async (session: string | undefined, flags: RestoreFlags) => (await import('./restore.js')).restoreAction(session, flags));
+}
+
+/** `palimpsest note`: what a reviewer says of a session, a step or an object of it; kept beside the session and never shown to a model. */
+export function noteCommand(): Command {
+  return withMoment(new Command('note'))
+    .description(
+      'say what you hold of a session, of a step, or of an object or call in it; without --verdict and --text show what was said',
+    )
+    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @step:41 (default: its last step)')
+    .addOption(new Option('--object <object>', 'the object or call that is meant: id, beginning of an id, or path'))
+    .addOption(new Option('--verdict <verdict>', 'what you hold of it').choices(['right', 'wrong', 'unclear']))
+    .addOption(new Option('--text <text>', 'what you have to say'))
+    .addOption(new Option('--by <name>', 'who says it'))
+    .action(async (session: string, flags: NoteFlags) => (await import('./note.js')).noteAction(session, flags));
 }

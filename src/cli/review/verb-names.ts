@@ -1,4 +1,17 @@
-const REVIEW_VERBS: ReadonlySet<string> = new Set(['sessions', 'log', 'show', 'cat', 'diff', 'context', 'who', 'query', 'report']);
+const REVIEW_VERBS: ReadonlySet<string> = new Set([
+  'sessions',
+  'log',
+  'show',
+  'cat',
+  'diff',
+  'context',
+  'who',
+  'query',
+  'report',
+  'verify',
+  'restore',
+  'note',
+]);
 
-/** Whether the first word of a command line is a question about the past: exactly those commands that `reviewCommands` makes. */
+/** Whether the first word of a command line is a question about the past: exactly those commands that `answerOnly` has. */
 export const isReviewVerb = (word: string | undefined): boolean => word !== undefined && REVIEW_VERBS.has(word);

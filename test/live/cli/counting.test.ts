@@ -1,15 +1,14 @@
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { deserialize } from 'node:v8';
-import { describe, expect, test } from '@jest/globals';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import ranks from 'gpt-tokenizer/bpeRanks/o200k_base';
-import { CountingThread } from '../../../src/cli/review/counting-thread.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
-import { withTemporaryFolder } from '../../support/temporary-folder.js';
+import { openRanks, packRanks } from '../../../src/history/ask/rank-table.js';
+import { countTokens } from '../../../src/history/ask/token-count.js';
+import { loadScript } from '../../../src/process/compiled-script.js';
 
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
-const review = join(root, 'dist', 'review');
 const ask = join(root, 'src', 'history', 'ask');
 const TEXTS = [
   ...readdirSync(ask).map((name) => readFileSync(join(ask, name), 'utf8')),
@@ -20,31 +19,38 @@ const TEXTS = [
   '',
 ];
 
-async function countedBy(program: string): Promise<readonly number[]> {
-  const thread = new CountingThread(program);
-  try {
-    return await thread.count(TEXTS);
-  } finally {
-    thread.end();
-  }
-}
+type Counting = Pick<typeof import('../../../src/history/ask/token-count.js'), 'countTokens'>;
 
-describe('the built thread that counts', () => {
-  test('has the vocabulary of the library', () => {
-    expect(deserialize(readFileSync(join(review, 'o200k_base.ranks')))).toEqual(ranks);
+const fileOf = (folder: string, name: RegExp): string =>
+  join(root, 'dist', folder, readdirSync(join(root, 'dist', folder)).find((file) => name.test(file)) ?? '');
+
+describe.each([
+  ['of a verb', async () => loadScript(fileOf('review', /^token-count-\w+\.cjs$/)).exports],
+  ['of the other programs', async () => import(pathToFileURL(fileOf('chunks', /^token-count-\w+\.js$/)).href)],
+])('the built vocabulary %s', (_, load) => {
+  let built: Counting;
+  beforeAll(async () => {
+    built = (await load()) as Counting;
   });
 
-  test('counts to the token what is counted here', async () => {
-    expect(await countedBy(join(review, 'count-tokens.js'))).toEqual(await countHere(TEXTS));
+  test('counts to the token what the library counts with its own list', () => {
+    expect(TEXTS.map(built.countTokens)).toEqual(TEXTS.map(countTokens));
   });
 
-  test('takes the module of the library where the packed vocabulary cannot be read', async () => {
-    await withTemporaryFolder(async (folder) => {
-      const copy = join(folder, 'review');
-      cpSync(review, copy, { recursive: true });
-      cpSync(join(root, 'package.json'), join(folder, 'package.json'));
-      rmSync(join(copy, 'o200k_base.ranks'));
-      expect(await countedBy(join(copy, 'count-tokens.js'))).toEqual(await countHere(TEXTS));
-    });
+  test('also of texts that nobody writes', () => {
+    const texts = fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ maxLength: 40 })), { minLength: 1 });
+    fc.assert(
+      fc.property(
+        texts.map((pieces) => pieces.join('')),
+        (text) => built.countTokens(text) === countTokens(text),
+      ),
+      { numRuns: 500 },
+    );
   });
+});
+
+test('the file of the vocabulary is the list of the library', () => {
+  const packed = readFileSync(join(root, 'dist', 'review', 'o200k_base.ranks'));
+  expect(packed.equals(packRanks(ranks))).toBe(true);
+  expect(openRanks(packed).get(' the')).toBe(ranks.indexOf(' the'));
 });

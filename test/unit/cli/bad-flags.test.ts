@@ -10,7 +10,7 @@ import { replayCommand } from '../../../src/lab/cli/replay.js';
 /** What is told of a command line that cannot be read. */
 async function toldOf(...argv: readonly string[]): Promise<string> {
   const program = new Command('palimpsest');
-  for (const command of [replayCommand(), serveCommand('0', ''), reviewPageCommand('0', ''), ...reviewCommands('')])
+  for (const command of [replayCommand(), serveCommand('0', ''), reviewPageCommand('0', ''), ...reviewCommands()])
     program.addCommand(command);
   let told = '';
   for (const command of program.commands)
@@ -79,7 +79,7 @@ describe('what a failure says', () => {
 test('a command line that cannot be read is one JSON object on stdout where JSON is asked for, and ends with 64', async () => {
   const argv = ['log', '--limit', 'x', '--json'];
   const program = new Command('palimpsest');
-  for (const command of reviewCommands('')) program.addCommand(command);
+  for (const command of reviewCommands()) program.addCommand(command);
   endUsageErrors(program, argv);
   const said = jest.spyOn(console, 'log').mockImplementation(() => undefined);
   const told = jest.spyOn(process.stderr, 'write').mockReturnValue(true);

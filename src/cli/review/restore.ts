@@ -1,12 +1,25 @@
-import { Command, Option } from 'commander';
-import type { AllowedRoots } from '../filesystem/access/roots.js';
-import type { FilesToReplace } from '../history/restore/open-sessions.js';
-import type { PlannedFile, RestorePlan } from '../history/restore/restore-plan.js';
-import type { StoreSnapshot } from '../store/store-snapshot.js';
-import { collect, dataFlag, jsonFlag } from './flags.js';
-import type { Answer, Review, ReviewFlags } from './review/answer.js';
+import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
+import { MountTable } from '../../filesystem/access/mounts.js';
+import { AllowedRoots } from '../../filesystem/access/roots.js';
+import { askedMoment, parseReference } from '../../history/ask/reference.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import type { FilesToReplace } from '../../history/restore/open-sessions.js';
+import {
+  countStates,
+  hindrances,
+  type PlannedFile,
+  planRestore,
+  type RestorePlan,
+  restoredBytes,
+} from '../../history/restore/restore-plan.js';
+import { readMounts, readMoved, readSettings, UsageError } from '../../host/settings.js';
+import { clientFolder } from '../../process/data-folder.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { escapedJson, escapedLine, escapedText, reportFailure } from '../output.js';
+import { type Answer, answerReview, openReview, type Review, type ReviewFlags } from './answer.js';
 
-interface RestoreFlags extends ReviewFlags {
+/** The flags of `restore`. */
+export interface RestoreFlags extends ReviewFlags {
   readonly plan?: boolean;
   readonly apply?: boolean;
   readonly to?: string;
@@ -60,32 +73,19 @@ interface MadePlan {
 }
 
 async function makePlan({ timeline, dataDir }: Review, reference: string, flags: RestoreFlags): Promise<MadePlan> {
-  const [{ planRestore }, { AllowedRoots: Roots }, { MountTable }, { localFilesystemId }, { readMounts, readMoved }] = await Promise.all([
-    import('../history/restore/restore-plan.js'),
-    import('../filesystem/access/roots.js'),
-    import('../filesystem/access/mounts.js'),
-    import('../filesystem/access/filesystem-id.js'),
-    import('../host/settings.js'),
-  ]);
-  const [{ requireSession }, { askedMoment, parseReference }] = await Promise.all([
-    import('../history/rebuild/find-session.js'),
-    import('../history/ask/reference.js'),
-  ]);
   const { name, moment } = parseReference(reference);
   const when = askedMoment(flags, moment);
   const session = await requireSession(timeline.present, name);
   const mounts = new MountTable({ mappings: readMounts(flags.mount), defaultFilesystemId: await localFilesystemId(dataDir) });
   const places = mounts.mappings.map(({ canonicalPrefix }) => canonicalPrefix);
-  const roots = await Roots.open(flags.root ?? [process.cwd()], places);
+  const roots = await AllowedRoots.open(flags.root ?? [process.cwd()], places);
   const plan = await planRestore(timeline, session, { when, access: { roots, mounts }, moved: readMoved(flags.moved) });
   return { plan, roots };
 }
 
 const where = ({ session, turn, seq }: RestorePlan): string => `session ${session}, turn ${turn}, step ${seq}`;
 
-async function planAnswer({ plan }: MadePlan): Promise<Answer> {
-  const { countStates, hindrances } = await import('../history/restore/restore-plan.js');
-  const { escapedLine } = await import('./output.js');
+function planAnswer({ plan }: MadePlan): Answer {
   const counts = countStates(plan);
   const inTheWay = hindrances(plan);
   const ready =
@@ -106,7 +106,7 @@ async function planAnswer({ plan }: MadePlan): Promise<Answer> {
 }
 
 async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: string): Promise<Answer> {
-  const { copyRestored } = await import('../history/restore/copy-restored.js');
+  const { copyRestored } = await import('../../history/restore/copy-restored.js');
   const { to, written, left } = await copyRestored(timeline, plan, folder);
   return {
     lines: () => [`${to}: ${written.length} files as the agent had them (${where(plan)})`, ...left.map((path) => `not kept  ${path}`)],
@@ -120,8 +120,8 @@ const TO_WRITE: ReadonlySet<PlannedFile['state']> = new Set(['changed', 'missing
 /** Refuses to replace files below an agent that works on them. */
 async function requireClosed(clientDir: string, files: FilesToReplace, openPresent: () => Promise<StoreSnapshot>): Promise<void> {
   const [{ openOnFiles }, { RestoreError }] = await Promise.all([
-    import('../history/restore/open-sessions.js'),
-    import('../filesystem/restore/restore-error.js'),
+    import('../../history/restore/open-sessions.js'),
+    import('../../filesystem/restore/restore-error.js'),
   ]);
   const open = await openOnFiles(clientDir, files, openPresent);
   if (open === undefined) return;
@@ -137,11 +137,7 @@ async function requireClosedForUndo(
   flags: RestoreFlags,
   { dataDir, id }: { readonly dataDir: string; readonly id: string },
 ): Promise<void> {
-  const [{ keptReplacements }, { readSettings }, { clientFolder }] = await Promise.all([
-    import('../filesystem/restore/kept-replacements.js'),
-    import('../host/settings.js'),
-    import('../process/data-folder.js'),
-  ]);
+  const { keptReplacements } = await import('../../filesystem/restore/kept-replacements.js');
   const kept = (await keptReplacements(dataDir)).find((one) => one.id === id);
   if (kept === undefined) return;
   const clientDir = clientFolder(dataDir, readSettings(process.env, flags).nodeUrl);
@@ -149,7 +145,6 @@ async function requireClosedForUndo(
   let close = async (): Promise<void> => undefined;
   try {
     await requireClosed(clientDir, files, async () => {
-      const { openReview } = await import('./review/answer.js');
       const review = await openReview(flags);
       close = review.close;
       return review.timeline.present;
@@ -160,11 +155,9 @@ async function requireClosedForUndo(
 }
 
 async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, roots }: MadePlan): Promise<Answer> {
-  const [{ hindrances, restoredBytes }, { replaceKept }, { RestoreError }, { escapedText }] = await Promise.all([
-    import('../history/restore/restore-plan.js'),
-    import('../filesystem/restore/kept-replacements.js'),
-    import('../filesystem/restore/restore-error.js'),
-    import('./output.js'),
+  const [{ replaceKept }, { RestoreError }] = await Promise.all([
+    import('../../filesystem/restore/kept-replacements.js'),
+    import('../../filesystem/restore/restore-error.js'),
   ]);
   const replaced = plan.files.filter(({ state }) => TO_WRITE.has(state));
   const [paths, ids] = [replaced.map(({ source }) => source.path), replaced.map(({ id }) => id)];
@@ -203,15 +196,12 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
   };
 }
 
-async function restoreAction(reference: string | undefined, flags: RestoreFlags): Promise<void> {
-  const { reportFailure, escapedJson, escapedLine } = await import('./output.js');
+/** `restore [session]` */
+export async function restoreAction(reference: string | undefined, flags: RestoreFlags): Promise<void> {
   const wanted = wantedOf(reference, flags);
   if (typeof wanted !== 'string' && (wanted.kind === 'undo' || wanted.kind === 'list')) {
     await reportFailure(flags, async () => {
-      const [{ keptReplacements, undoReplacements }, { readSettings }] = await Promise.all([
-        import('../filesystem/restore/kept-replacements.js'),
-        import('../host/settings.js'),
-      ]);
+      const { keptReplacements, undoReplacements } = await import('../../filesystem/restore/kept-replacements.js');
       const { dataDir } = readSettings(process.env, flags).node;
       if (wanted.kind === 'undo') {
         await requireClosedForUndo(flags, { dataDir, id: wanted.id });
@@ -233,9 +223,7 @@ async function restoreAction(reference: string | undefined, flags: RestoreFlags)
     });
     return;
   }
-  const { answerReview } = await import('./review/answer.js');
   if (typeof wanted === 'string') {
-    const { UsageError } = await import('../host/settings.js');
     return reportFailure(flags, () => Promise.reject(new UsageError(wanted)));
   }
   await answerReview(flags, async (review) => {
@@ -243,31 +231,4 @@ async function restoreAction(reference: string | undefined, flags: RestoreFlags)
     if (wanted.kind === 'plan') return planAnswer(made);
     return wanted.kind === 'copy' ? copyAnswer(review, made, wanted.folder) : inPlaceAnswer(review, made);
   });
-}
-
-/** `palimpsest restore`: the files of a session as its agent had them at a moment: compared, written to a folder, or put in place, which can be undone. */
-export function restoreCommand(): Command {
-  return new Command('restore')
-    .description("compare a session's files with what its agent had at a moment, or write that")
-    .argument('[session]', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
-    .addOption(new Option('--plan', 'print which files differ, and how; changes nothing (the default)'))
-    .addOption(new Option('--apply', 'write what the agent had: --to a folder, or --in-place'))
-    .addOption(new Option('--to <folder>', 'a folder that is not there yet, or an empty one'))
-    .addOption(new Option('--in-place', 'over the files themselves, where nothing is in the way; what is replaced is kept'))
-    .addOption(new Option('--undo <id>', 'give back what a restoring in place replaced'))
-    .addOption(new Option('--list', 'what was restored in place, and can be undone'))
-    .addOption(
-      new Option('--root <folder>', 'a folder that is compared and written in; repeatable (default: the current folder)').argParser(
-        collect,
-      ),
-    )
-    .addOption(new Option('--moved <old=new>', 'a recorded folder that lies elsewhere now; repeatable').argParser(collect))
-    .addOption(new Option('--at <moment>', 'the moment, where none stands behind an @'))
-    .addOption(
-      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
-    )
-    .addOption(dataFlag())
-    .addOption(jsonFlag())
-    .addOption(new Option('--no-pager', 'write long answers straight to the terminal'))
-    .action(restoreAction);
 }

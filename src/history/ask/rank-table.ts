@@ -1,0 +1,84 @@
+/** A vocabulary as the library that counts tokens lists it: by rank a text, or the bytes of what is no text by itself. */
+export type RankList = readonly (string | readonly number[])[];
+
+/** A vocabulary whose texts are looked up where they lie in one buffer. */
+export interface RankTable {
+  /** The rank of a text; undefined where it is no token. */
+  get(text: string): number | undefined;
+  /** What is no text by itself, by its rank. */
+  readonly bytes: ReadonlyMap<number, readonly number[]>;
+}
+
+/** Numbers before the table: its slots, the tokens, what all of their texts and bytes take up, the longest of them, and how many are bytes. */
+const HEADER = 5;
+
+/** Where the search for a text begins. */
+function slotOf(text: string, mask: number): number {
+  let hash = text.length;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash ^ (hash >>> 15)) & mask;
+}
+
+/** Slots for some tokens: of three hardly two are taken, so that what is no token is known after one or two. */
+const slotsFor = (tokens: number): number => 2 ** Math.ceil(Math.log2(tokens * 1.5));
+
+/**
+ * A vocabulary as `openRanks` reads it: after the header the slots (the rank of a token plus one, zero where there is none), where the units of each token begin, the
+ * ranks of those that are bytes, and the units themselves. Numbers have four bytes, units two, the lowest first.
+ */
+export function packRanks(ranks: RankList): Uint8Array {
+  const slots = new Uint32Array(slotsFor(ranks.length));
+  const starts = new Uint32Array(ranks.length + 1);
+  for (const [rank, token] of ranks.entries()) starts[rank + 1] = (starts[rank] as number) + token.length;
+  const units = new Uint16Array(starts.at(-1) ?? 0);
+  const bytes: number[] = [];
+  for (const [rank, token] of ranks.entries()) {
+    const isText = typeof token === 'string';
+    for (let i = 0; i < token.length; i++) units[(starts[rank] as number) + i] = isText ? token.charCodeAt(i) : (token[i] as number);
+    if (!isText) {
+      bytes.push(rank);
+      continue;
+    }
+    let slot = slotOf(token, slots.length - 1);
+    while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
+    slots[slot] = rank + 1;
+  }
+  const longest = ranks.reduce((most, { length }) => Math.max(most, length), 0);
+  const header = Uint32Array.of(slots.length, ranks.length, units.length, longest, bytes.length);
+  return Buffer.concat([header, slots, starts, Uint32Array.from(bytes), units].map(({ buffer }) => new Uint8Array(buffer)));
+}
+
+/** Reads what `packRanks` made. Throws a RangeError for anything else, and on a machine that writes numbers the other way round. */
+export function openRanks({ buffer, byteOffset, byteLength }: Uint8Array): RankTable {
+  let at = byteOffset;
+  const numbers = (count: number): Uint32Array => {
+    const read = new Uint32Array(buffer, at, count);
+    at += read.byteLength;
+    return read;
+  };
+  const [slotCount = 0, tokens = 0, unitCount = 0, longest = 0, byteCount = 0] = numbers(HEADER);
+  const size = 4 * (HEADER + slotCount + tokens + 1 + byteCount) + 2 * unitCount;
+  if (byteLength !== size) throw new RangeError(`a vocabulary of ${byteLength} bytes says that it has ${size}`);
+  const [slots, starts, ranksOfBytes] = [numbers(slotCount), numbers(tokens + 1), numbers(byteCount)];
+  const units = new Uint16Array(buffer, at, unitCount);
+  const mask = slotCount - 1;
+
+  const isAt = (from: number, text: string): boolean => {
+    for (let i = 0; i < text.length; i++) if (units[from + i] !== text.charCodeAt(i)) return false;
+    return true;
+  };
+  const bytes = new Map<number, readonly number[]>();
+  for (const rank of ranksOfBytes) bytes.set(rank, Array.from(units.subarray(starts[rank], starts[rank + 1])));
+  return {
+    bytes,
+    get(text) {
+      if (text.length > longest) return undefined;
+      for (let slot = slotOf(text, mask); slots[slot] !== 0; slot = (slot + 1) & mask) {
+        const rank = (slots[slot] as number) - 1;
+        const from = starts[rank] as number;
+        if (starts[rank + 1] === from + text.length && isAt(from, text)) return rank;
+      }
+      return undefined;
+    },
+  };
+}
