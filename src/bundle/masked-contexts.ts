@@ -1,4 +1,4 @@
-import type { ContextSnapshot } from '../history/rebuild/context-reader.js';
+import type { ContextSnapshot } from '../history/rebuild/context-snapshot.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { AssemblyRebuilder, type RebuiltAssembly } from '../history/rebuild/rebuild-assembly.js';
 import type { AssemblyProof, ShownAhead } from '../objects/assembly-proof.js';

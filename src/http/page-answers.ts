@@ -101,7 +101,7 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
     if (proof !== undefined && request !== undefined) {
       const unequal = request.side.matches
         ? undefined
-        : await verifyAssembly(new AssemblyRebuilder(timeline.store, timeline.present), proof, timeline.present);
+        : await verifyAssembly({ rebuilder: new AssemblyRebuilder(timeline.store, timeline.present), present: timeline.present }, proof);
       yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(reader, request), unequal) };
       if (last !== undefined) {
         const from = before?.rebuilt.proof === last ? before : await reader.request(last, countHere);

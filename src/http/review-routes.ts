@@ -84,7 +84,7 @@ async function mismatchOf({ store, present }: Timeline, proof: AssemblyProof): P
     import('../history/verify/verify-assembly.js'),
     import('../history/rebuild/rebuild-assembly.js'),
   ]);
-  return verifyAssembly(new AssemblyRebuilder(store, present), proof, present);
+  return verifyAssembly({ rebuilder: new AssemblyRebuilder(store, present), present }, proof);
 }
 
 const HANDLERS: Handlers = {

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { PartId } from '../objects/ids.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -6,6 +7,9 @@ import { readParts } from './part-id.js';
 import { existingIds, headsWithTimes } from './queries.js';
 import { fromPagePart, type PageRange, pageId, pagesWithin, type StepPage, saysTheSame, seqsOf, toPagePart } from './step-page.js';
 import { fromStepPart, stepId } from './step-part.js';
+
+/** How many pages are compared with their steps at once. */
+const PAGES_AT_ONCE = 4;
 
 /** A page that is there. */
 interface FoundPage extends StepPage {
@@ -57,13 +61,13 @@ export class PageReader {
     return part === undefined ? undefined : { part, validTime: new Date(fromStepPart(last, '').at) };
   }
 
-  /** The pages of the steps of a lineage up to one that do not say what the steps say by themselves; read one by one. */
+  /** The pages of the steps of a lineage up to one that do not say what the steps say by themselves; some are read at a time. */
   async wrong({ segments }: Lineage, upto: number): Promise<readonly PartId[]> {
-    const wrong: PartId[] = [];
-    for (const range of segments.flatMap((segment) => pagesWithin(segment, { first: 1, last: upto }))) {
+    const ranges = segments.flatMap((segment) => pagesWithin(segment, { first: 1, last: upto }));
+    const found = await pLimit(PAGES_AT_ONCE).map(ranges, async (range) => {
       const [stored, made] = await Promise.all([this.#db.entity(pageId(range)), this.made(range)]);
-      if (stored !== undefined && !saysTheSame(stored, made?.part)) wrong.push(pageId(range));
-    }
-    return wrong;
+      return stored !== undefined && !saysTheSame(stored, made?.part) ? [pageId(range)] : [];
+    });
+    return found.flat();
   }
 }

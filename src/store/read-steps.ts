@@ -6,6 +6,7 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { entityHash } from '../xtdb/tx-log.js';
 import { StoreError } from './errors.js';
 import { forkPointOf, type Lineage, type LineageSegment, lineageFrom, ownerOf, type StepRange } from './lineage.js';
+import { LOGGED_A_STEP } from './logged-writes.js';
 import { formerId, formerParts, readParts } from './part-id.js';
 import { existingIds, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
 import type { PageReader } from './read-pages.js';
@@ -34,8 +35,6 @@ const REQUESTS_AT_ONCE = 3;
 
 /** With fewer steps than this their times are looked up one by one. */
 const LOOKED_UP = 16;
-/** Transactions for each step that is asked about, up to which reading the log of all of them is cheaper than the look-ups. */
-const LOGGED_A_STEP = 20;
 
 /** The steps of a range; up to `paged`, the last one if left out, the database may hold them in pages too. */
 export interface PagedRange extends Required<StepRange> {
@@ -197,7 +196,9 @@ export class StepReader {
     if (writes === undefined || !isSame) return readTimes(this.#db, ids);
     const found = ids.flatMap((id) => {
       const times = writes.get(entityHash(id));
-      return times === undefined || times.txId > latest ? [] : [[id, times] as const];
+      if (times === undefined || times.txId > latest) return [];
+      const { validTime, txTime, txId } = times;
+      return [[id, { validTime, txTime, txId }] as const];
     });
     return new Map(found);
   }

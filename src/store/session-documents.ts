@@ -7,7 +7,8 @@ import { recordRanges } from './context-records.js';
 import { StoreError } from './errors.js';
 import { marksOf } from './head.js';
 import { ARRIVING, fromImportPart, fromTransactionPart, type ImportedTransaction, type ImportState, importId } from './import-parts.js';
-import type { LineageSegment } from './lineage.js';
+import type { Lineage, LineageSegment } from './lineage.js';
+import { LoggedWrites } from './logged-writes.js';
 import { formerId, isRenewed, renewedPart } from './part-id.js';
 import { headsWithTimes, partsAtSteps, recordParts, snapshotParts, type TimedDocument } from './queries.js';
 import { stepId } from './step-part.js';
@@ -42,6 +43,11 @@ export class SessionDocuments {
       return entries.map(({ validTime, txId, txTime }) => ({ id, validTime, txId, txTime, isOnly: entries.length === 1 }));
     });
     return found.flat();
+  }
+
+  /** When the documents of a session of so many steps were written; undefined where the log of transactions does not tell. */
+  writes(lineage: Lineage, steps: number): Promise<LoggedWrites | undefined> {
+    return LoggedWrites.read(this.#db, lineage, steps);
   }
 
   /** The parts of a segment's own steps, and what was kept of contexts there. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/values.js';
-import { XtdbError } from './errors.js';
+import { XtdbError, type XtdbErrorCode } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import { askOnceIndexed, type RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
@@ -26,13 +26,17 @@ export function entityHash(id: string): string {
   return createHash('sha1').update(stringHead(bytes.length)).update(bytes).digest('hex');
 }
 
+const PUT = 'xtdb.api/put';
 /** Whether an operation in the log writes its entity; one that is not here may write what its event does not say. */
 const WRITES: ReadonlyMap<string, boolean> = new Map([
-  ['xtdb.api/put', true],
+  [PUT, true],
   ['xtdb.api/delete', true],
   ['xtdb.api/evict', true],
   ['xtdb.api/match', false],
 ]);
+
+/** Failures that leave untold what the log says: the database that holds it may be away, and what the node has taken in is read all the same. */
+const UNTOLD: ReadonlySet<XtdbErrorCode> = new Set(['too-large', 'unreachable', 'timeout', 'server-error']);
 
 /** A log that takes more than this is dearer to read than what it tells. */
 const MOST_BYTES = 8 * 1_048_576;
@@ -45,6 +49,10 @@ export interface LoggedWrite {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
+  /** The first of its writes that were read. */
+  readonly first: Pick<LoggedWrite, 'validTime' | 'txId'>;
+  /** Whether each of its writes that were read put it, for good: none ended or removed it. */
+  readonly isKept: boolean;
 }
 
 /** The log of a node's committed transactions, which names entities by their hashes. */
@@ -59,8 +67,8 @@ export class TransactionLog {
   }
 
   /**
-   * The last write of each entity that the transactions after one wrote, by its hash. Undefined where one of them has operations of another kind, and where
-   * there are more of them than it pays to read.
+   * The last write of each entity that the transactions after one wrote, by its hash. Undefined where one of them has operations of another kind, where
+   * there are more of them than it pays to read, and where the log cannot be read now.
    */
   async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
     const limits = this.#limits(options);
@@ -74,7 +82,7 @@ export class TransactionLog {
           ? await this.#http.send({ ...asked, ...limits })
           : await askOnceIndexed(this.#http, { ...asked, signal: limits.signal }, { txId: awaited, timeoutMs: limits.timeoutMs });
     } catch (error) {
-      if (error instanceof XtdbError && error.code === 'too-large') return undefined;
+      if (error instanceof XtdbError && UNTOLD.has(error.code)) return undefined;
       throw error;
     }
     const transactions = elements(answer);
@@ -112,11 +120,21 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
     if (events === undefined) return undefined;
     const { txId, txTime } = readReceipt(transaction);
     for (const event of events) {
-      const [operation, entity, , from] = elements(event) ?? [];
+      const [operation, entity, , from, to] = elements(event) ?? [];
       const isWrite = operation instanceof Keyword ? WRITES.get(operation.name) : undefined;
       const hash = hashOf(entity);
       if (isWrite === undefined || hash === undefined) return undefined;
-      if (isWrite) writes.set(hash, { validTime: from instanceof Date ? from : txTime, txTime, txId });
+      if (!isWrite) continue;
+      const validTime = from instanceof Date ? from : txTime;
+      const before = writes.get(hash);
+      const isPut = operation instanceof Keyword && operation.name === PUT && !(to instanceof Date);
+      writes.set(hash, {
+        validTime,
+        txTime,
+        txId,
+        first: before?.first ?? { validTime, txId },
+        isKept: isPut && (before?.isKept ?? true),
+      });
     }
   }
   return writes;

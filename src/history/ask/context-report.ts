@@ -8,7 +8,7 @@ import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { askContext } from './ask.js';
 import { type MomentText, parseReference } from './reference.js';
-import { type CountTexts, TOKENIZER } from './tokenizer.js';
+import { type CountTexts, countingOnce, TOKENIZER } from './tokenizer.js';
 
 /** How large something is in a context. */
 export interface ShownSize {
@@ -125,7 +125,8 @@ export async function reportDetail(
   timeline: Timeline,
   { reference, text, count }: { readonly reference: string; readonly text: MomentText; readonly count: CountTexts },
 ): Promise<ReportedContext> {
-  return withLedger(await askContext(timeline, reference, text), count);
+  const [context] = await Promise.all([askContext(timeline, reference, text), count([])]);
+  return withLedger(context, count);
 }
 
 /** The ledgers of a session's contexts. */
@@ -145,15 +146,13 @@ export async function reportList(
 ): Promise<ContextList> {
   const session = await requireSession(timeline.present, parseReference(reference).name);
   const contexts = new PastContexts(timeline);
-  const [all, steps] = await Promise.all([contexts.records(session), timeline.steps(session)]);
+  const once = countingOnce(count);
+  const [all, steps] = await Promise.all([contexts.records(session), timeline.steps(session), once([])]);
   const records = all.slice(-limit);
   const turns = records.length > 0 ? [] : (await timeline.turns(session)).slice(-limit);
   // Those that a fork shares are its parent's.
   if (steps[0]?.session === session) contexts.know(steps);
-  const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, count)))].reverse();
-  // All are read before the first is counted: meanwhile whoever counts may load its vocabulary.
-  const found: PastContext[] = [];
-  for (const { turn } of turns) found.unshift(await contexts.at(session, { moment: { kind: 'turn', turn } }));
-  for (const context of found) reported.push(await withLedger(context, count));
+  const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))].reverse();
+  for (const { turn } of turns) reported.unshift(await withLedger(await contexts.at(session, { moment: { kind: 'turn', turn } }), once));
   return { session, tokenizer: TOKENIZER, reported };
 }

@@ -1,4 +1,6 @@
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { commonBytes } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import type { Timeline } from '../rebuild/timeline.js';
@@ -18,7 +20,7 @@ import {
   textsOf,
   tokensOfEach,
 } from './request-reader.js';
-import { type CountTexts, TOKENIZER } from './tokenizer.js';
+import { type CountTexts, countingOnce, TOKENIZER } from './tokenizer.js';
 
 /** The first byte at which two requests differ. */
 export interface FirstDifference {
@@ -92,8 +94,7 @@ function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): 
   const [a, b] = isAlike(pieceFrom, pieceTo)
     ? [Buffer.from(pieceFrom?.text ?? ''), Buffer.from(pieceTo?.text ?? '')]
     : [Buffer.of(), Buffer.of()];
-  let bytes = 0;
-  while (bytes < a.length && a[bytes] === b[bytes]) bytes += 1;
+  const bytes = commonBytes(a, b);
   // Of characters that differ in a later byte nothing is common text.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(a.subarray(0, bytes), { stream: true });
   return { part: found, pieceFrom, pieceTo, bytes, text };
@@ -130,9 +131,21 @@ interface ComparedRequests {
   readonly to: Request;
 }
 
-/** Two requests, and where they part. */
-interface PartedRequests extends ComparedRequests {
+/** Two requests of one session, and where they part. */
+interface PartedPair extends ComparedRequests {
   readonly parting: Parting | undefined;
+}
+
+const partedPair = ({ from, to }: ComparedRequests): PartedPair => ({ from, to, parting: partingOf(from.pieces, to.pieces) });
+
+/** The steps between two requests. */
+function stepsBetween({ steps }: RequestReader, { from, to }: ComparedRequests): readonly Step[] {
+  const [first, last] = [from.rebuilt.proof.step, to.rebuilt.proof.step].sort((x, y) => x - y) as [number, number];
+  return steps.filter(({ seq }) => seq > first && seq <= last);
+}
+
+/** The same, with what is equal in front of it. */
+interface PartedRequests extends PartedPair {
   /** The common beginning. */
   readonly before: RequestSize;
 }
@@ -153,8 +166,7 @@ async function differenceOf(
     text.length,
     to.rebuilt.input.pool.map(({ id }) => id),
   );
-  const [first, last] = [from.rebuilt.proof.step, to.rebuilt.proof.step].sort((x, y) => x - y) as [number, number];
-  const steps = reader.steps.filter(({ seq }) => seq > first && seq <= last);
+  const steps = stepsBetween(reader, { from, to });
   await reader.read(steps);
   const cause = await causeOf({
     from: from.rebuilt,
@@ -174,13 +186,20 @@ async function differenceOf(
 }
 
 /** How two requests of a session begin. */
-export async function comparePrefixes(
+export function comparePrefixes(
   timeline: Timeline,
   reader: RequestReader,
-  { from, to, count }: ComparedRequests & { readonly count: CountTexts },
+  { count, ...pair }: ComparedRequests & { readonly count: CountTexts },
+): Promise<PrefixDiff> {
+  return compareParted(timeline, reader, { ...partedPair(pair), count });
+}
+
+async function compareParted(
+  timeline: Timeline,
+  reader: RequestReader,
+  { from, to, parting, count }: PartedPair & { readonly count: CountTexts },
 ): Promise<PrefixDiff> {
   const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
-  const parting = partingOf(from.pieces, to.pieces);
   const part = parting?.part ?? from.pieces.length;
   const equal = textsOf(to.pieces.slice(0, part));
   const rest = ({ pieces }: Request): readonly string[] => [
@@ -236,7 +255,7 @@ export async function askPrefixes(
     readonly count: CountTexts;
   },
 ): Promise<PrefixDiffs> {
-  const reader = await openRequests(timeline, name);
+  const [reader] = await Promise.all([openRequests(timeline, name), count([])]);
   const { session, records } = reader;
   const made = { session, tokenizer: TOKENIZER, isCut: false } as const;
   if (range !== undefined) {
@@ -253,10 +272,13 @@ export async function askPrefixes(
   let before: Request | undefined;
   // Requests are large: of a long list only some are held.
   for (let from = 0; from < some.length; from += HELD) {
-    const requests = await reader.requests(some.slice(from, from + HELD), count);
+    const once = countingOnce(count);
+    const requests = await reader.requests(some.slice(from, from + HELD), once);
     const all = before === undefined ? requests : [before, ...requests];
-    const pairs = all.slice(1).map((to, i): ComparedRequests => ({ from: all[i] as Request, to }));
-    const diffs = await Promise.all(pairs.map((pair) => comparePrefixes(timeline, reader, { ...pair, count })));
+    const pairs = all.slice(1).map((to, i) => partedPair({ from: all[i] as Request, to }));
+    // What happened between those that part, of all of them at once.
+    await reader.read(pairs.flatMap((pair) => (pair.parting === undefined ? [] : stepsBetween(reader, pair))));
+    const diffs = await Promise.all(pairs.map((pair) => compareParted(timeline, reader, { ...pair, count: once })));
     compared.push(...diffs);
     before = all.at(-1);
   }

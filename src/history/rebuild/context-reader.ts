@@ -12,28 +12,9 @@ import { applySteps, emptySession, type SessionState } from '../../session/sessi
 import { StoreError } from '../../store/errors.js';
 import { contentPartHash, toStored } from '../../store/head.js';
 import type { Lineage } from '../../store/lineage.js';
-import type { PagedRange } from '../../store/read-steps.js';
-import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
-
-/** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */
-export interface ContextSnapshot
-  extends Pick<
-    StoreSnapshot,
-    | 'basis'
-    | 'heads'
-    | 'versionsOf'
-    | 'steps'
-    | 'lineage'
-    | 'existingSteps'
-    | 'knownCall'
-    | 'historyOfHeads'
-    | 'assemblies'
-    | 'times'
-    | 'stepTimes'
-  > {
-  earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
-  stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;
-}
+import type { LoggedWrites } from '../../store/logged-writes.js';
+import type { FoundVersion, Head } from '../../store/store-snapshot.js';
+import type { ContextSnapshot, ForeseenObjects } from './context-snapshot.js';
 
 /** A session's state and everything that its context is made of, at a basis. */
 export interface ReadContext {
@@ -49,6 +30,14 @@ export interface WantedContext {
   readonly paths: DisplayPaths;
   /** The objects that it is to be made of; those of the session's sets where absent. */
   readonly objects?: (state: SessionState) => Pick<SessionSets, 'index' | 'active'>;
+}
+
+/** A context of many that are to be read, and what it shows ahead of its basis. */
+export interface ForeseenContext extends WantedContext {
+  readonly step: number;
+  /** The valid time of its basis; undefined where it has none. */
+  readonly moment: number | undefined;
+  readonly shown: readonly ShownAhead[];
 }
 
 /** What a context was made of that no transaction was waited for (decision 0010). */
@@ -76,6 +65,11 @@ const setsOf = ({ sets }: SessionState): SessionSets => sets;
 function isOneOf(ids: readonly ObjectId[]): (shown: ShownAhead) => boolean {
   const asked = new Set(ids);
   return ({ id }) => asked.has(id);
+}
+
+function isTextKnown({ document }: Head, writes: LoggedWrites | undefined): boolean {
+  const hash = contentPartHash(document);
+  return hash === undefined || writes === undefined || writes.isTextOf(hash, document['xt/id'] as ObjectId);
 }
 
 /** The metadata of calls names no path. */
@@ -184,6 +178,7 @@ export class ContextReader {
   /** The texts in parts of their own that contexts were read with, and an object that each belongs to. */
   readonly texts = new Map<Sha256, ObjectId>();
   readonly #sessions = new Map<SessionId, SessionCache>();
+  readonly #described = new WeakMap<Head, { readonly paths: DisplayPaths; readonly metadata: ObjectMetadata | undefined }>();
 
   /** Takes in the steps of one session from its first on, unless some of them were read here. */
   know(steps: readonly Step[]): void {
@@ -195,6 +190,43 @@ export class ContextReader {
   async existingSteps(snapshot: ContextSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const lineage = await this.#known(session).lineage(snapshot);
     return lineage === undefined ? new Set() : snapshot.existingSteps(lineage, seqs);
+  }
+
+  /**
+   * Reads at once what many contexts of the past are most likely made of: the newest heads of all of their objects, and the texts of those that one of them shows.
+   * With `writes`, texts that may have come later than what holds them are left to be read where they are shown. Throws what reading them one by one throws.
+   */
+  async foresee(present: ContextSnapshot, wanted: readonly ForeseenContext[], writes?: LoggedWrites): Promise<ForeseenObjects> {
+    const ids = new Set<string>();
+    const inFull: (readonly [ObjectId, (head: Head) => boolean])[] = [];
+    for (const { session, step, moment = Number.NEGATIVE_INFINITY, shown } of wanted) {
+      const known = this.#known(session);
+      const state = await known.stateAt(present, step);
+      if (state === undefined) continue;
+      const { index, active } = state.sets;
+      const prompt = systemPromptObjectId(session);
+      known.learnCalls(present, index);
+      const kept = known.keptOf(active);
+      const ahead = new Map(shown.map(({ id, object_hash }) => [id, object_hash]));
+      for (const id of [sessionObjectId(session), prompt, ...ahead.keys()]) ids.add(id);
+      for (const id of index) if (!known.calls.has(id)) ids.add(id);
+      for (const id of [prompt, ...active]) {
+        if (kept.has(id)) continue;
+        ids.add(id);
+        inFull.push([id, ({ document, validTime }) => validTime.getTime() <= moment || document.object_hash === ahead.get(id)]);
+      }
+    }
+    const read = await present.heads([...ids]);
+    const heads = new Map([...ids].map((id) => [id, read.get(id)]));
+    const texts = new Set(inFull.flatMap(([id, isShown]) => [read.get(id)].filter((head) => head !== undefined && isShown(head))));
+    const shownHeads = [...texts].flatMap((head) => (head === undefined || !isTextKnown(head, writes) ? [] : [head]));
+    const versions = new Map<Head, FoundVersion>();
+    const found = await present.versionsOf(shownHeads);
+    for (const head of shownHeads) {
+      const version = found.get(head.document['xt/id'] as ObjectId);
+      if (version !== undefined) versions.set(head, version);
+    }
+    return { present, heads, versions, writes };
   }
 
   /**
@@ -251,8 +283,8 @@ export class ContextReader {
   ): Promise<ReadContext> {
     const { calls, versions: keeping } = this.#known(state.id);
     const found = new Map<ObjectId, ObjectMetadata>();
-    for (const [id, { document, marks }] of heads) {
-      const metadata = metadataOf(document, marks, paths);
+    for (const [id, head] of heads) {
+      const metadata = this.#metadataOf(head, paths);
       if (metadata === undefined) continue;
       if (metadata.type === 'toolcall') calls.set(id as ObjectId, metadata);
       else found.set(id as ObjectId, metadata);
@@ -278,6 +310,15 @@ export class ContextReader {
         }),
       },
     };
+  }
+
+  /** What is said of an object: what was said of the same head before, where paths are shown in the same way. */
+  #metadataOf(head: Head, paths: DisplayPaths): ObjectMetadata | undefined {
+    const known = this.#described.get(head);
+    if (known?.paths === paths) return known.metadata;
+    const metadata = metadataOf(head.document, head.marks, paths);
+    this.#described.set(head, { paths, metadata });
+    return metadata;
   }
 
   #known(session: SessionId): SessionCache {

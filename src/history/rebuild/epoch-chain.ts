@@ -5,7 +5,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SessionSets } from '../../objects/sets.js';
 import type { SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
-import type { ContextSnapshot } from './context-reader.js';
+import type { ContextSnapshot } from './context-snapshot.js';
 
 /** A record of a request of an epoch. */
 export interface EpochRecord extends AssemblyProof {

@@ -7,9 +7,11 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { ContextReader } from './context-reader.js';
+import { assembliesAt } from './find-assembly.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment } from './moment.js';
-import { AssemblyRebuilder, assembliesAt, type RebuiltAssembly, shownPaths } from './rebuild-assembly.js';
+import { AssemblyRebuilder, type RebuiltAssembly } from './rebuild-assembly.js';
+import { shownPaths } from './shown-names.js';
 import type { Point, Timeline, When } from './timeline.js';
 
 /** A context of the past: that of a record that was kept when it was handed out (decision E7), or one assembled now as of a moment. */

@@ -1,22 +1,22 @@
 import pLimit from 'p-limit';
 import type { EpochInput, EpochState } from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
-import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
+import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
-import { liesIn, MountTable } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import { callSuffix, filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
-import type { Message } from '../../objects/object-type.js';
-import type { FilesystemSource } from '../../objects/source.js';
+import { type ObjectId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { SessionState } from '../../session/session-state.js';
 import { assemblyId } from '../../store/assemblies.js';
-import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { LoggedWrites } from '../../store/logged-writes.js';
+import { END_OF_TIME, reportedTime } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
-import { ContextReader, type ContextSnapshot, type ReadContext, type WantedContext } from './context-reader.js';
+import { ContextReader, type ReadContext, type WantedContext } from './context-reader.js';
+import { type ContextSnapshot, type ForeseenObjects, ForeseenSnapshot } from './context-snapshot.js';
+import { eachRecord, READ_AT_ONCE } from './each-record.js';
 import { EpochChains, isOfEpoch, notedCalls, noteObjects, stateAfter } from './epoch-chain.js';
 import { HistoryError } from './history-error.js';
+import { type Rename, renamedInput, shownName, shownPaths } from './shown-names.js';
 
 /** A context that was made again from the database. */
 export interface RebuiltAssembly {
@@ -41,15 +41,6 @@ export function basisText({ validTime, txId }: PinnedBasis): string {
   return time === undefined ? `with the newest versions as of transaction ${txId}` : `at ${time.toISOString()}, transaction ${txId}`;
 }
 
-/** How the agent saw paths when a context was handed out [§5.3], and which. */
-export function shownPaths({ mounts = [], folders }: Pick<AssemblyProof, 'mounts' | 'folders'>): DisplayPaths {
-  const [first] = mounts;
-  const shows = folders === undefined ? {} : { shows: (source: FilesystemSource) => liesIn(source, folders) };
-  if (first === undefined) return { display: ({ path }) => path, ...shows };
-  const table = new MountTable({ mappings: mounts, defaultFilesystemId: filesystemId(first.filesystemId) });
-  return { display: ({ path, filesystemId: id }) => table.toDisplay(path, id), ...shows };
-}
-
 function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyProof) {
   const renderer = rendererOf(name);
   const layout = renderer?.layouts.find((known) => known === wanted);
@@ -61,18 +52,6 @@ function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyPr
     );
   }
   return { renderer, layout };
-}
-
-type Rename = (id: ObjectId) => ObjectId;
-
-/** What a fork calls the objects that were put into it, by the names that the agent was shown (decision F6). */
-function shownName(session: SessionId, { rescuedFrom }: AssemblyProof): Rename {
-  if (rescuedFrom === undefined) return (id) => id;
-  const endings = [callSuffix(session), `@${session}`];
-  return (id) => {
-    const ending = endings.find((one) => id.endsWith(one)) ?? '';
-    return id.slice(0, id.length - ending.length) as ObjectId;
-  };
 }
 
 /** What a record's context was read as. */
@@ -117,9 +96,6 @@ function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts):
   return { proof, rendered, input: context.input, equal, basis, ...defined({ epoch: epoch?.state }) };
 }
 
-/** How many records of an epoch are read at once. */
-const READ_AT_ONCE = 8;
-
 /** A record whose context is wanted. */
 interface WantedRebuild {
   readonly proof: AssemblyProof;
@@ -127,20 +103,12 @@ interface WantedRebuild {
   readonly whole: boolean;
 }
 
-function wantedContext({ proof, whole }: WantedRebuild): WantedContext {
-  const { session, step } = proof;
-  const wanted = { session, step, paths: shownPaths(proof) };
-  if (whole || !isOfEpoch(proof)) return wanted;
-  const rename = shownName(session, proof);
-  return {
-    ...wanted,
-    objects: (state) => {
-      const stored = new Map(state.sets.index.map((id) => [rename(id), id]));
-      const { index, active } = noteObjects(proof);
-      const storedIds = (ids: readonly ObjectId[]): readonly ObjectId[] => ids.flatMap((id) => stored.get(id) ?? []);
-      return { index: [...storedIds(index), ...notedCalls(proof, state)], active: storedIds(active) };
-    },
-  };
+/** What a record's context is read from. */
+interface Source {
+  newest(): Promise<ContextSnapshot>;
+  at(basis: PinnedBasis): Promise<ContextSnapshot>;
+  /** Whether everything is what it was at the record's basis. Else what is made of it has to be what the record says, or it counts for nothing. */
+  readonly isExact: boolean;
 }
 
 /** Where contexts are made from: a store, or one as it would be with something hidden. */
@@ -157,6 +125,9 @@ export class AssemblyRebuilder {
   readonly #store: ContextStore;
   readonly #reader = new ContextReader();
   readonly #chains = new EpochChains();
+  /** By what a record says of them: the lines of a file that is shown alike are the same. */
+  readonly #paths = new Map<string, DisplayPaths>();
+  readonly #exact: Source = { newest: () => this.#newest(), at: (basis) => this.#snapshot(basis), isExact: true };
   #latest: Promise<ContextSnapshot> | undefined;
 
   /** `present` holds the newest of everything, where it was read already. */
@@ -184,45 +155,70 @@ export class AssemblyRebuilder {
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
     requireRenderer(proof);
-    const [before, read] = await Promise.all([this.#shownBefore(proof), this.#read({ proof, whole: true })]);
+    const [before, read] = await Promise.all([this.#shownBefore(proof), this.#read({ proof, whole: true }, this.#exact)]);
     return read === undefined ? this.#madeWhileAway(proof, before) : this.#made(proof, { ...read, before });
   }
 
   /**
-   * The contexts of some records of a session, made again, and what is made of each at once; in the order of the records. The first one is read by itself: what it
-   * holds, the others mostly hold as well. Then several are read at a time, those of one epoch one after another. Throws what `rebuild` and `use` throw, of
-   * several failures that of the earliest record.
+   * The contexts of some records of a session, made again, and what is made of each at once; in the order of the records. What all of them most likely show is read
+   * first, at once; a context that is not, byte for byte, what its record says is read at its own basis. Several are read at a time, those of one epoch one after
+   * another. Throws what `rebuild` and `use` throw, of several failures that of the earliest record.
    */
   async rebuildEach<T>(proofs: readonly AssemblyProof[], use: (rebuilt: RebuiltAssembly) => T | Promise<T>): Promise<readonly T[]> {
-    const [first, ...rest] = proofs;
-    if (first === undefined) return [];
-    const one = async (proof: AssemblyProof): Promise<T> => use(await this.rebuild(proof));
-    const held = await this.rebuild(first);
-    const made = [(async () => use(held))()];
-    const atOnce = pLimit(READ_AT_ONCE);
-    const epochs = new Map<number, Promise<unknown>>();
-    for (const proof of rest) {
-      if (!isOfEpoch(proof)) {
-        made.push(atOnce(() => one(proof)));
-        continue;
-      }
-      const { number } = proof.epoch;
-      const next = (epochs.get(number) ?? Promise.resolve()).then(() => atOnce(() => one(proof)));
-      const ended = next.catch(() => undefined);
-      epochs.set(number, ended);
-      made.push(next);
+    const source = await this.#foreseen(proofs);
+    const one = async (proof: AssemblyProof): Promise<T> => use((await this.#likely(proof, source)) ?? (await this.rebuild(proof)));
+    return eachRecord(proofs, one);
+  }
+
+  /**
+   * Reads at once what some records of a session are made of. What is given back makes the context of one of them again, exactly as it stood at its basis, by what `writes`
+   * tells of everything that was read; undefined where that is not, byte for byte, what was handed out, or fails: `rebuild` says why.
+   */
+  async readAtOnce(
+    proofs: readonly AssemblyProof[],
+    writes: LoggedWrites,
+  ): Promise<(proof: AssemblyProof) => Promise<RebuiltAssembly | undefined>> {
+    const source = await this.#foreseen(proofs, writes);
+    return (proof) => this.#likely(proof, source);
+  }
+
+  /** What some records are most likely made of, read at once; undefined where that is not worth it, or fails: then each record says by itself what is wrong. */
+  async #foreseen(proofs: readonly AssemblyProof[], writes?: LoggedWrites): Promise<Source | undefined> {
+    if (proofs.length < 2) return undefined;
+    let objects: ForeseenObjects;
+    try {
+      const wanted = proofs.map((proof) => {
+        const { session, step, basis, ahead: shown = [] } = proof;
+        return { session, step, paths: this.#pathsOf(proof), moment: basis?.validTime, shown };
+      });
+      objects = await this.#reader.foresee(await this.#newest(), wanted, writes);
+    } catch {
+      return undefined;
     }
-    const done = await Promise.allSettled(made);
-    return done.map((one) => {
-      if (one.status === 'rejected') throw one.reason;
-      return one.value;
-    });
+    const present = new ForeseenSnapshot(objects);
+    return {
+      newest: async () => present,
+      at: async (basis) => new ForeseenSnapshot(objects, await this.#snapshot(basis)),
+      isExact: writes !== undefined,
+    };
+  }
+
+  /** The context of a record made of what was foreseen; undefined where that is not what was handed out. */
+  async #likely(proof: AssemblyProof, source: Source | undefined): Promise<RebuiltAssembly | undefined> {
+    if (source === undefined) return undefined;
+    try {
+      const [before, read] = await Promise.all([this.#shownBefore(proof), this.#read({ proof, whole: true }, source)]);
+      const rebuilt = read === undefined ? undefined : rebuiltOf(proof, { ...read, before });
+      return rebuilt?.equal === true ? this.#kept(rebuilt) : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** The context of a record as it would have been at another basis. */
   async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
     const before = await this.#shownBefore(proof);
-    return rebuiltOf(proof, { ...(await this.#readAt({ proof, whole: true }, basis)), before });
+    return rebuiltOf(proof, { ...(await this.#readAt({ proof, whole: true }, { basis, from: this.#exact })), before });
   }
 
   /** What the epoch of a record showed before it; undefined at its border, and outside of epochs. */
@@ -232,7 +228,7 @@ export class AssemblyRebuilder {
     // What a record was made of does not depend on those before it, so all are read at once.
     const atOnce = pLimit(READ_AT_ONCE);
     const reads = await Promise.all(
-      links.map((link) => atOnce(() => this.#read({ proof: link, whole: link.epoch.previous === undefined }))),
+      links.map((link) => atOnce(() => this.#read({ proof: link, whole: link.epoch.previous === undefined }, this.#exact))),
     );
     let state = known;
     for (const [i, link] of links.entries()) {
@@ -244,8 +240,12 @@ export class AssemblyRebuilder {
   }
 
   #made(proof: AssemblyProof, parts: ReadParts): RebuiltAssembly {
-    const rebuilt = rebuiltOf(proof, parts);
-    if (isOfEpoch(proof) && rebuilt.epoch !== undefined) this.#chains.keep(proof, rebuilt.epoch);
+    return this.#kept(rebuiltOf(proof, parts));
+  }
+
+  #kept(rebuilt: RebuiltAssembly): RebuiltAssembly {
+    const { proof, epoch } = rebuilt;
+    if (isOfEpoch(proof) && epoch !== undefined) this.#chains.keep(proof, epoch);
     return rebuilt;
   }
 
@@ -253,7 +253,7 @@ export class AssemblyRebuilder {
   async #madeWhileAway(proof: AssemblyProof, before: EpochState | undefined): Promise<RebuiltAssembly> {
     let first: RebuiltAssembly | undefined;
     for (const basis of await this.#basesOfStep(proof)) {
-      const rebuilt = this.#made(proof, { ...(await this.#readAt({ proof, whole: true }, basis)), before });
+      const rebuilt = this.#made(proof, { ...(await this.#readAt({ proof, whole: true }, { basis, from: this.#exact })), before });
       if (rebuilt.equal) return rebuilt;
       first ??= rebuilt;
     }
@@ -262,19 +262,19 @@ export class AssemblyRebuilder {
   }
 
   /** What a record's context is made of; undefined where the record has no basis of its own. */
-  async #read(wanted: WantedRebuild): Promise<ReadRecord | undefined> {
+  async #read(wanted: WantedRebuild, from: Source): Promise<ReadRecord | undefined> {
     const { ahead, basis } = wanted.proof;
-    if (ahead !== undefined) return this.#readAhead(wanted);
-    return basis === null ? undefined : this.#readAt(wanted, { validTime: new Date(basis.validTime), txId: basis.txId });
+    if (ahead !== undefined) return this.#readAhead(wanted, from);
+    return basis === null ? undefined : this.#readAt(wanted, { basis: { validTime: new Date(basis.validTime), txId: basis.txId }, from });
   }
 
-  async #readAt(wanted: WantedRebuild, basis: PinnedBasis): Promise<ReadRecord> {
+  async #readAt(wanted: WantedRebuild, { basis, from }: { readonly basis: PinnedBasis; readonly from: Source }): Promise<ReadRecord> {
     const { proof } = wanted;
     const { session, step } = proof;
-    const snapshot = await this.#snapshot(basis);
+    const snapshot = await from.at(basis);
     const [context, there] = await Promise.all([
-      this.#reader.read(snapshot, wantedContext(wanted), await this.#newest()),
-      this.#reader.existingSteps(snapshot, session, [step, step + 1]),
+      this.#reader.read(snapshot, this.#wantedContext(wanted), await from.newest()),
+      from.isExact ? this.#reader.existingSteps(snapshot, session, [step, step + 1]) : new Set([step]),
     ]);
     if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
     if (proof.basis !== null && there.has(step + 1)) {
@@ -287,19 +287,42 @@ export class AssemblyRebuilder {
   }
 
   /** What was shown ahead of its basis is named in the record; the steps are the session's own (decision 0010). */
-  async #readAhead(wanted: WantedRebuild): Promise<ReadRecord> {
+  async #readAhead(wanted: WantedRebuild, from: Source): Promise<ReadRecord> {
     const { proof } = wanted;
     const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
-    let present = await this.#newest();
-    if (step > 0 && !(await this.#reader.existingSteps(present, session, [step])).has(step)) {
+    let present = await from.newest();
+    if (from.isExact && step > 0 && !(await this.#reader.existingSteps(present, session, [step])).has(step)) {
       this.#latest = undefined;
-      present = await this.#newest();
+      present = await from.newest();
     }
-    const pinned = basis === null ? undefined : await this.#snapshot({ validTime: new Date(basis.validTime), txId: basis.txId });
+    const pinned = basis === null ? undefined : await from.at({ validTime: new Date(basis.validTime), txId: basis.txId });
     const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
-    const context = await this.#reader.readAhead(wantedContext(wanted), of);
+    const context = await this.#reader.readAhead(this.#wantedContext(wanted), of);
     if (context === undefined) throw this.#notThere(proof);
     return { context, basis: { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 } };
+  }
+
+  #pathsOf({ mounts, folders }: AssemblyProof): DisplayPaths {
+    const key = JSON.stringify([mounts, folders]);
+    const paths = this.#paths.get(key) ?? shownPaths(defined({ mounts, folders }));
+    this.#paths.set(key, paths);
+    return paths;
+  }
+
+  #wantedContext({ proof, whole }: WantedRebuild): WantedContext {
+    const { session, step } = proof;
+    const wanted = { session, step, paths: this.#pathsOf(proof) };
+    if (whole || !isOfEpoch(proof)) return wanted;
+    const rename = shownName(session, proof);
+    return {
+      ...wanted,
+      objects: (state) => {
+        const stored = new Map(state.sets.index.map((id) => [rename(id), id]));
+        const { index, active } = noteObjects(proof);
+        const storedIds = (ids: readonly ObjectId[]): readonly ObjectId[] => ids.flatMap((id) => stored.get(id) ?? []);
+        return { index: [...storedIds(index), ...notedCalls(proof, state)], active: storedIds(active) };
+      },
+    };
   }
 
   /** The newest versions of everything, read once and kept. */
@@ -340,57 +363,4 @@ export class AssemblyRebuilder {
     const where = basis === undefined ? 'the database' : `the database, read ${basisText(basis)},`;
     return new HistoryError('not-yet', `${where} does not hold step ${step} of session ${session}`);
   }
-}
-
-/** Which of the contexts of a place is wanted. */
-export interface WantedAssembly {
-  readonly turn: number;
-  /** The session's own number of the step; the last one of the turn that a context was handed out at where absent. */
-  readonly step?: number;
-  /** The first and last step of the turn, where they are known: then the records of other turns are not read. */
-  readonly first?: number;
-  readonly last?: number;
-}
-
-/** The records of the contexts that were handed out at a place of a session, in their order; empty where none was. */
-export async function assembliesAt(
-  snapshot: StoreSnapshot,
-  session: SessionId,
-  { turn, step, first = step, last = step }: WantedAssembly,
-): Promise<readonly AssemblyProof[]> {
-  const all = (await snapshot.assemblies(session, defined({ first, last }))).filter((proof) => proof.turn === turn);
-  const latest = all.at(-1)?.step;
-  return all.filter((proof) => proof.step === (step ?? latest));
-}
-
-/**
- * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7).
- * @throws {HistoryError} `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws
- */
-export async function rebuildAssembly(store: ObjectStore, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
-  const proof = (await assembliesAt(await store.latest(), session, wanted)).at(-1);
-  if (proof === undefined) {
-    const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
-    throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);
-  }
-  return new AssemblyRebuilder(store).rebuild(proof);
-}
-
-function renamedMetadata(metadata: ObjectMetadata, rename: Rename): ObjectMetadata {
-  const id = rename(metadata.id);
-  return metadata.type === 'toolcall' ? { ...metadata, id, fileRefs: metadata.fileRefs.map(rename) } : { ...metadata, id };
-}
-
-function renamedMessage(message: Message, rename: Rename): Message {
-  return message.toolcall_refs === undefined ? message : { ...message, toolcall_refs: message.toolcall_refs.map(rename) };
-}
-
-/** What a context is made of, with other ids for its objects. */
-function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rename): Omit<AssemblyInput, 'options'> {
-  return {
-    systemPrompt: input.systemPrompt,
-    pool: input.pool.map((metadata) => renamedMetadata(metadata, rename)),
-    turns: input.turns.map((turn) => ({ ...turn, messages: turn.messages.map((message) => renamedMessage(message, rename)) })),
-    active: input.active.map(({ metadata, content }) => ({ metadata: renamedMetadata(metadata, rename), content })),
-  };
 }

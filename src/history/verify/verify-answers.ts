@@ -1,6 +1,7 @@
 import { hashText } from '../../objects/hashes.js';
-import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { AnswerPiece, AnswerProof, Step } from '../../objects/step.js';
+import type { DamageError } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
 import { damageKind, orDamage } from './verify-parts.js';
@@ -98,16 +99,15 @@ async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Prom
 }
 
 /**
- * Makes the answers of a session's tool calls again where what is stored gives them, and compares them with what the agent was given. `onProgress` is
- * called before each page of them and at the end; what it throws ends the verification.
+ * Makes the answers of the tool calls of a session's steps again where what is stored gives them, and compares them with what the agent was given. `onProgress` is
+ * called before each page of them and at the end; what it throws ends the verification. Steps that could not be read are compared with nothing.
  */
 export async function verifyAnswers(
   database: Database,
-  session: SessionId,
+  all: readonly Step[] | DamageError,
   onProgress: (done: number, total: number) => void,
 ): Promise<AnswersReport> {
   const { present } = database;
-  const all = await orDamage(present.steps(session));
   if (all instanceof Error) return { total: 0, equal: 0, fromOthers: 0, keptOnly: 0, unequal: [], unread: true };
   const steps = all.filter(isAnswered);
   const unequal: AnswerMismatch[] = [];

@@ -7,8 +7,9 @@ import type { Step } from '../../objects/step.js';
 import { recordId } from '../../store/context-records.js';
 import { type DamageError, isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
+import type { LoggedWrites } from '../../store/logged-writes.js';
 import { stepId } from '../../store/step-part.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkId, INLINE_UNITS } from '../../store/texts.js';
 
 /** Something written once that the database does not hold, or does not hold as it was written. */
@@ -50,13 +51,13 @@ export function damageKind<M extends string>(error: Error, missing: M): M | 'dam
 
 /** Objects whose hashes cover what their session's steps say. */
 async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<readonly PartDamage[]> {
-  const damages: PartDamage[] = [];
-  for (const part of [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)]) {
-    const found = await orDamage(present.get(part));
-    if (found === undefined) damages.push({ part, what: 'missing', of: session });
-    else if (found instanceof Error) damages.push({ part, what: damageKind(found, 'missing'), of: found.message });
-  }
-  return damages;
+  const parts = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
+  const found = await Promise.all(parts.map((part) => orDamage(present.get(part))));
+  return parts.flatMap((part, i): readonly PartDamage[] => {
+    const one = found[i];
+    if (one === undefined) return [{ part, what: 'missing', of: session }];
+    return one instanceof Error ? [{ part, what: damageKind(one, 'missing'), of: one.message }] : [];
+  });
 }
 
 /** Steps are written once: what they say now is what they said. */
@@ -66,7 +67,7 @@ function rewrittenSteps(session: SessionId, before: readonly Step[], now: readon
     const current = known.get(step.seq);
     const part = stepId(session, step.seq);
     if (current === undefined) return [{ part, what: 'missing', of: session }];
-    return canonicalJson(current) === canonicalJson(step) ? [] : [{ part, what: 'rewritten', of: session }];
+    return current === step || canonicalJson(current) === canonicalJson(step) ? [] : [{ part, what: 'rewritten', of: session }];
   });
 }
 
@@ -84,18 +85,27 @@ export interface CheckedSession {
   readonly present: StoreSnapshot;
   /** The latest moment that a context was read at: what was written once and stood there must still be the same. */
   readonly before: StoreSnapshot;
+  /** When the session's documents were written, where the log of transactions tells. */
+  readonly writes: LoggedWrites | undefined;
   /** The texts that contexts were made again with, and an object that each belongs to. */
   readonly seen: ReadonlyMap<Sha256, ObjectId>;
 }
 
+/** The heads of calls, by their ids. */
+type CallHeads = ReadonlyMap<string, Head>;
+
+const callsIn = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => call?.id ?? []);
+
 /** The texts that steps, calls and contexts hold in parts of their own, and what each belongs to. */
-async function textsOf({ session, present, seen }: CheckedSession, steps: readonly Step[]): Promise<ReadonlyMap<Sha256, string>> {
+function textsOf({ session, seen }: CheckedSession, steps: readonly Step[], calls: CallHeads): ReadonlyMap<Sha256, string> {
   const texts = new Map<Sha256, string>(seen);
   for (const { seq, message } of steps) {
     if (message !== undefined && message.text.length > INLINE_UNITS) texts.set(hashText(message.text), stepId(session, seq));
   }
-  const calls = steps.flatMap(({ call }) => call?.id ?? []);
-  for (const [id, { document, marks }] of await present.heads(calls)) {
+  for (const id of callsIn(steps)) {
+    const head = calls.get(id);
+    if (head === undefined) continue;
+    const { document, marks } = head;
     const hash = contentPartHash(document);
     if (hash !== undefined) texts.set(hash, id);
     if (marks.whole !== undefined) texts.set(marks.whole, id);
@@ -105,15 +115,72 @@ async function textsOf({ session, present, seen }: CheckedSession, steps: readon
   return texts;
 }
 
-/** Calls are written once, with the step that they belong to. */
-async function rewrittenCalls({ before, present }: CheckedSession, steps: readonly Step[]): Promise<readonly PartDamage[]> {
-  const ids = steps.flatMap(({ call }) => call?.id ?? []);
-  const [then, now] = await Promise.all([before.heads(ids), present.heads(ids)]);
+/** Calls are written once, with the step that they belong to: of some of them, what their heads were then and are now. */
+function rewrittenCalls(ids: readonly ObjectId[], then: CallHeads, now: CallHeads): readonly PartDamage[] {
   return ids.flatMap((part): readonly PartDamage[] => {
     const [old, current] = [then.get(part)?.document, now.get(part)?.document];
     if (current === undefined) return [{ part, what: 'missing', of: 'the chat' }];
-    return old === undefined || canonicalJson(old) === canonicalJson(current) ? [] : [{ part, what: 'rewritten', of: 'the chat' }];
+    return old === undefined || old === current || canonicalJson(old) === canonicalJson(current)
+      ? []
+      : [{ part, what: 'rewritten', of: 'the chat' }];
   });
+}
+
+/** What was checked of the steps of a session and of their calls. */
+interface CheckedSteps {
+  readonly steps: readonly Step[];
+  readonly calls: CallHeads;
+  readonly damages: readonly PartDamage[];
+}
+
+/** The steps that were there at the earlier moment, where the log tells that they are those of now; undefined where it does not. */
+function stepsThen({ session, before, writes }: CheckedSession, now: readonly Step[]): readonly Step[] | undefined {
+  const { validTime, txId } = before.basis;
+  if (writes === undefined || txId === undefined || !writes.isUnwritten(stepId(session, now.length + 1))) return undefined;
+  const then: Step[] = [];
+  for (const step of now) {
+    const isThere = writes.isAsNow(stepId(session, step.seq), { validTime, txId });
+    if (isThere === undefined) return undefined;
+    if (isThere) then.push(step);
+  }
+  return then;
+}
+
+/** The heads of calls at the earlier moment: those of now, where the log tells that they are the same. */
+async function headsThen({ before, writes }: CheckedSession, ids: readonly ObjectId[], now: CallHeads): Promise<CallHeads> {
+  const then = new Map<string, Head>();
+  const others = ids.filter((id) => {
+    const head = now.get(id);
+    const isSame = head !== undefined && head.validTime <= before.basis.validTime && writes?.isUnchanged(id, before.basis.txId) === true;
+    if (isSame) then.set(id, head);
+    return !isSame;
+  });
+  for (const [id, head] of await before.heads(others)) then.set(id, head);
+  return then;
+}
+
+/** Steps and calls say what they said at the earlier moment, and pages what their steps say. What cannot be read is answered: of the steps of now before those of then. */
+async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | DamageError> {
+  const { session, present, before } = checked;
+  const [now, lineage] = await Promise.all([orDamage(present.steps(session, { first: 1 })), orDamage(present.lineage(session))]);
+  if (now instanceof Error) return now;
+  const then = stepsThen(checked, now) ?? (await orDamage(before.steps(session, { first: 1 })));
+  if (then instanceof Error) return then;
+  if (lineage instanceof Error) return lineage;
+  const old = callsIn(then);
+  const [wrong, calls] = await Promise.all([
+    lineage === undefined ? [] : orDamage(present.pages.wrong(lineage, now.length)),
+    present.heads([...new Set([...old, ...callsIn(now)])]),
+  ]);
+  if (wrong instanceof Error) return wrong;
+  const were = await headsThen(checked, old, calls);
+  const damages = [
+    ...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it does not say what its steps say' })),
+    ...rewrittenSteps(session, then, now),
+    ...rewrittenCalls(old, were, calls),
+    ...lostSteps(session, now),
+  ];
+  return { steps: now, calls, damages };
 }
 
 /** What was checked of records, and the texts that they name. */
@@ -138,25 +205,15 @@ async function checkRecords(present: StoreSnapshot, session: SessionId): Promise
  * it was overwritten later.
  */
 export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
-  const { session, present, before } = checked;
-  const damages: PartDamage[] = [...(await checkHeads(present, session))];
-  let steps: readonly Step[];
-  try {
-    const now = await present.steps(session, { first: 1 });
-    steps = await before.steps(session, { first: 1 });
-    const lineage = await present.lineage(session);
-    const wrong = lineage === undefined ? [] : await present.pages.wrong(lineage, now.length);
-    damages.push(...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it does not say what its steps say' })));
-    damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(checked, steps)));
-    damages.push(...lostSteps(session, now));
-    steps = now;
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    const part = namedIn(error.message) ?? chatObjectId(session);
-    return { checked: 3, damages: [...damages, { part, what: damageKind(error, 'missing'), of: error.message }] };
+  const { session, present } = checked;
+  const [heads, found, records] = await Promise.all([checkHeads(present, session), checkSteps(checked), checkRecords(present, session)]);
+  if (found instanceof Error) {
+    const part = namedIn(found.message) ?? chatObjectId(session);
+    return { checked: 3, damages: [...heads, { part, what: damageKind(found, 'missing'), of: found.message }] };
   }
-  const records = await checkRecords(present, session);
-  const texts = new Map([...records.texts, ...(await textsOf(checked, steps))]);
+  const { steps } = found;
+  const damages: PartDamage[] = [...heads, ...found.damages];
+  const texts = new Map([...records.texts, ...textsOf(checked, steps, found.calls)]);
   for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {
     damages.push({ part: chunkId(hash), what, of: texts.get(hash) ?? session });
   }

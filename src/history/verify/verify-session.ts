@@ -1,14 +1,16 @@
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { StoreError } from '../../store/errors.js';
+import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { eachRecord } from '../rebuild/each-record.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
-import { type AssemblyMismatch, verifyAssembly } from './verify-assembly.js';
-import { type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
+import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
+import { orDamage, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -54,18 +56,49 @@ function countByDelivery(proofs: readonly AssemblyProof[]): ContextsReport['byDe
   return counts;
 }
 
+/** What makes contexts again: `exact` reads whatever they are made of for itself, where `rebuilder`, which knows the steps as they are now, finds anything wrong. */
+interface Rebuilders {
+  readonly rebuilder: AssemblyRebuilder;
+  readonly exact: AssemblyRebuilder;
+  readonly present: StoreSnapshot;
+  /** When the session's documents were written, where the log of transactions tells. */
+  readonly writes: LoggedWrites | undefined;
+}
+
+/** Contexts whose objects are read and held at once. */
+const READ_TOGETHER = 50;
+
+/** What makes some contexts again first: from one reading, as far as it is known to be what stood at the basis of each, else from what stands there. */
+async function likelyOnes(
+  { rebuilder, writes }: Rebuilders,
+  proofs: readonly AssemblyProof[],
+): Promise<NonNullable<VerifyingReaders['likely']>> {
+  if (writes === undefined) return (proof) => rebuilder.rebuild(proof);
+  const again = await rebuilder.readAtOnce(proofs, writes);
+  return async (proof) => (await again(proof)) ?? rebuilder.rebuild(proof);
+}
+
 async function verifyContexts(
-  { rebuilder, present }: { readonly rebuilder: AssemblyRebuilder; readonly present: StoreSnapshot },
+  rebuilders: Rebuilders,
   { session, proofs }: { readonly session: SessionId; readonly proofs: readonly AssemblyProof[] },
   onProgress: (done: number, total: number) => void,
 ): Promise<ContextsReport> {
+  const { exact, present } = rebuilders;
   const unequal: AssemblyMismatch[] = [];
-  for (const [done, proof] of proofs.entries()) {
-    onProgress(done, proofs.length);
-    const mismatch = await verifyAssembly(rebuilder, proof, present);
-    if (mismatch !== undefined) unequal.push(mismatch);
+  let done = 0;
+  for (let first = 0; first < proofs.length; first += READ_TOGETHER) {
+    const page = proofs.slice(first, first + READ_TOGETHER);
+    const likely = await likelyOnes(rebuilders, page);
+    const found = await eachRecord(page, async (proof) => {
+      // What it throws ends the verification, before another context is made.
+      onProgress(done, proofs.length);
+      const mismatch = await verifyAssembly({ rebuilder: exact, present, likely }, proof);
+      done += 1;
+      return mismatch;
+    });
+    unequal.push(...found.flatMap((mismatch) => mismatch ?? []));
   }
-  onProgress(proofs.length, proofs.length);
+  onProgress(done, proofs.length);
   return {
     total: proofs.length,
     equal: proofs.length - unequal.length,
@@ -85,6 +118,12 @@ async function lastRead(store: ObjectStore, proofs: readonly AssemblyProof[], pr
     .sort((a, b) => a.txId - b.txId)
     .at(-1);
   return last === undefined ? present : store.asOf({ validTime: new Date(last.validTime), txId: last.txId });
+}
+
+/** When the session's documents were written; undefined where the log does not tell, and where what it would be asked for is damaged. */
+async function writesOf(present: StoreSnapshot, session: SessionId): Promise<LoggedWrites | undefined> {
+  const [lineage, head] = await Promise.all([orDamage(present.lineage(session)), present.sessionHead(session)]);
+  return lineage === undefined || lineage instanceof Error ? undefined : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
 /**
@@ -111,13 +150,19 @@ export async function verifySession(
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
-  const proofs = await present.assemblies(session, { onDamaged });
-  const rebuilder = new AssemblyRebuilder(store);
-  const contexts = await verifyContexts({ rebuilder, present }, { session, proofs }, report('contexts'));
-  const answers = await verifyAnswers({ store, present }, session, report('answers'));
+  const [proofs, steps, writes] = await Promise.all([
+    present.assemblies(session, { onDamaged }),
+    orDamage(present.steps(session)),
+    writesOf(present, session),
+  ]);
+  const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
+  if (!(steps instanceof Error)) rebuilder.know(steps);
+  // The outputs of calls, which contexts show too, are read many at a time here.
+  const answers = await verifyAnswers({ store, present }, steps, report('answers'));
+  const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
-  const found = await verifyParts({ session, present, before, seen: rebuilder.texts });
+  const found = await verifyParts({ session, present, before, writes, seen: new Map([...exact.texts, ...rebuilder.texts]) });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;

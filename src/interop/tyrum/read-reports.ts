@@ -1,10 +1,11 @@
 import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { withLedger } from '../../history/ask/context-report.js';
 import { parseReference } from '../../history/ask/reference.js';
-import type { CountTexts } from '../../history/ask/tokenizer.js';
+import { type CountTexts, countingOnce } from '../../history/ask/tokenizer.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from './announced-tools.js';
@@ -33,7 +34,8 @@ interface Found extends ReportedMoment {
   readonly id: string;
   readonly turn: number;
   readonly at: number;
-  read(): Promise<PastContext>;
+  /** The record of a context that was handed out. */
+  readonly proof: AssemblyProof | undefined;
 }
 
 const LISTED = 50;
@@ -61,6 +63,8 @@ function turnOf(reference: string): { readonly session: string; readonly turn: n
   );
 }
 
+const rowOf = (found: Found, report: TyrumReport): ReportRow => ({ turn: turnId(found), at: new Date(found.at), report });
+
 /** When a step of a session was acknowledged, milliseconds since 1970; of a context before the first step when that was. */
 const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
 
@@ -70,14 +74,16 @@ const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] 
  */
 export class TyrumReports {
   readonly #contexts: PastContexts;
+  readonly #count: CountTexts;
   readonly #announced = new Map<SessionId, readonly ToolAnnouncement[]>();
 
   constructor(
     readonly timeline: Timeline,
-    readonly count: CountTexts,
+    count: CountTexts,
     readonly access: ReportAccess = EVERYTHING,
   ) {
     this.#contexts = new PastContexts(timeline);
+    this.#count = countingOnce(count);
   }
 
   /**
@@ -92,9 +98,7 @@ export class TyrumReports {
     if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
     const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
-    const reports: ReportRow[] = [];
-    for (const one of rows) reports.push(await this.#row(one));
-    return reports;
+    return this.#rows(rows);
   }
 
   /**
@@ -115,7 +119,7 @@ export class TyrumReports {
     const { session, step } = context;
     const steps = await this.timeline.steps(session);
     const tools = await this.tools(session, step);
-    return tyrumReport(await withLedger(context, this.count), { at: atOf(steps, step), tools });
+    return tyrumReport(await withLedger(context, this.#count), { at: atOf(steps, step), tools });
   }
 
   /** What the harness had told of a session's tools by a step; undefined where it told nothing. */
@@ -144,7 +148,23 @@ export class TyrumReports {
   }
 
   async #row(found: Found): Promise<ReportRow> {
-    return { turn: turnId(found), at: new Date(found.at), report: await this.of(await found.read()) };
+    const { proof, session, turn } = found;
+    const context = proof === undefined ? this.#contexts.at(session, { moment: { kind: 'turn', turn } }) : this.#contexts.ofRecord(proof);
+    return rowOf(found, await this.of(await context));
+  }
+
+  /** Several rows; the contexts that were handed out are read together, oldest first. */
+  async #rows(found: readonly Found[]): Promise<readonly ReportRow[]> {
+    const oldestFirst = found.toReversed();
+    const proofs = oldestFirst.flatMap(({ proof }) => proof ?? []);
+    const reports = await this.#contexts.ofRecords(proofs, (context) => this.of(context));
+    const made = new Map(proofs.map((proof, i) => [proof, reports[i]]));
+    const rows: ReportRow[] = [];
+    for (const one of oldestFirst) {
+      const report = one.proof === undefined ? undefined : made.get(one.proof);
+      rows.unshift(report === undefined ? await this.#row(one) : rowOf(one, report));
+    }
+    return rows;
   }
 
   /** The sessions that may be seen, most recently used first, also where their turns run. */
@@ -171,18 +191,19 @@ export class TyrumReports {
 
   /** What can be reported of a session, newest first. */
   async #of(session: SessionId): Promise<readonly Found[]> {
-    const [records, steps] = [await this.#contexts.records(session), await this.timeline.steps(session)];
+    const [records, steps] = await Promise.all([this.#contexts.records(session), this.timeline.steps(session), this.#count([])]);
+    // Those that a fork shares are its parent's.
+    if (steps[0]?.session === session) this.#contexts.know(steps);
     const handedOut = records.map((proof): Found => {
       const { step, turn, sha256 } = proof;
       const moment = { session: proof.session, step, sha256 };
-      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), read: () => this.#contexts.ofRecord(proof) };
+      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), proof };
     });
     if (handedOut.length > 0) return handedOut.reverse();
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {
       const moment = { session, step: last, sha256: undefined };
-      const read = (): Promise<PastContext> => this.#contexts.at(session, { moment: { kind: 'turn', turn } });
-      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, last), read };
+      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, last), proof: undefined };
     });
   }
 

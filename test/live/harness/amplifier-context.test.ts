@@ -44,8 +44,8 @@ const words = (seed: string, count: number): string => Array.from({ length: coun
 const turns = (from: number, to: number): readonly Message[] =>
   Array.from({ length: to - from }, (_, i) => from + i).flatMap((n): readonly Message[] => [
     { role: 'user', content: `question ${n}` },
-    { role: 'assistant', content: null, tool_calls: called(`t${n}`) },
-    result(`t${n}`, words(`r${n}_`, 120)),
+    { role: 'assistant', content: null, tool_calls: called(`turn_${n}`) },
+    result(`turn_${n}`, words(`r${n}_`, 120)),
     { role: 'assistant', content: `answer ${n}` },
   ]);
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
@@ -8,10 +8,14 @@ import { reportDetail, reportList } from '../../../src/history/ask/context-repor
 import { requireText } from '../../../src/history/ask/object-view.js';
 import { countHere } from '../../../src/history/ask/token-count.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
+import { ObjectStore } from '../../../src/store/object-store.js';
 import { countRequests, wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+import { openTestClient } from '../../support/xtdb.js';
 
 describe('questions about the past', () => {
   const name = `ask${randomUUID().slice(0, 8)}`;
@@ -183,7 +187,7 @@ describe('questions about the past', () => {
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
   });
 
-  test('the contexts of a session are listed with few requests for each, as each is by itself; of several failures the earliest is told', async () => {
+  test('the contexts of a session are listed with few requests, as each is by itself; of several failures the earliest is told', async () => {
     const session = await made.client.openSession({ id: `${name}-listed` });
     for (let turn = 1; turn <= 25; turn++) {
       await session.reportMessage({ role: 'user', text: `turn ${turn}` });
@@ -193,19 +197,66 @@ describe('questions about the past', () => {
     const store = await made.client.delivered();
     const question = { reference: session.id, limit: 20, count: countHere };
     const { result, requests } = await countRequests(async () => reportList(await Timeline.open(store), question));
-    // Three each: its texts, the heads of what it is made of, and whether its basis has its step.
-    expect(Object.values(requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(3 * 20 + 8);
+    // What all of them are made of is asked for at once.
+    expect(Object.values(requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(12);
     expect(result.reported.map(({ context }) => context.turn)).toEqual(Array.from({ length: 20 }, (_, i) => 25 - i));
     const now = await Timeline.open(store);
     for (const { context, ledger } of result.reported) {
       const alone = await reportDetail(now, { reference: `${session.id}@turn:${context.turn}`, text: {}, count: countHere });
       expect([context.text, context.matches, ledger]).toEqual([alone.context.text, true, alone.ledger]);
     }
+    // A verification reads what stood at the bases of contexts for many of them at a time, as far as the log of transactions tells that it did.
+    const xtdb = openTestClient();
+    const verified = await countRequests(() => verifySession(new ObjectStore(xtdb), session.id)).finally(() => xtdb.close());
+    expect(verified.result).toMatchObject({ ok: true, contexts: { total: 25, equal: 25 } });
+    expect(Object.values(verified.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(50);
     const [good, ...others] = await now.records(session.id);
     const bad = others.slice(0, 9).map((proof, i) => (i % 3 === 2 ? { ...proof, version: 100 + i } : proof));
     const failed = now.rebuilder.rebuildEach([good as AssemblyProof, ...bad], ({ proof }) => proof.turn);
     await expect(failed).rejects.toThrow(/version 102/);
     expect(await now.rebuilder.rebuildEach([], () => 1)).toEqual([]);
+  });
+
+  test('contexts that are made together are those that are made alone, whatever was written since, also into the past of their bases', async () => {
+    const session = await made.client.openSession({ id: `${name}-changing` });
+    const hourAgo = Math.floor(Date.now() / 1_000) - 3_600;
+    const read = async (path: string): Promise<void> => {
+      const { applied } = await session.recordCall({
+        tool: 'read',
+        args: { path },
+        status: 'ok',
+        content: path,
+        readings: [await wholeRead(made.client, path)],
+        answer: (id) => id,
+      });
+      await applied;
+    };
+    for (let turn = 1; turn <= 18; turn++) {
+      await session.reportMessage({ role: 'user', text: `turn ${turn}` });
+      const path = `changing-${turn % 3}.ts`;
+      await writeFile(join(made.root, path), `turn ${turn}\n`.repeat(turn));
+      // Every version of the last file is dated before the contexts that have shown the one before it.
+      if (turn % 3 === 2) await utimes(join(made.root, path), hourAgo + turn, hourAgo + turn);
+      await read(path);
+      if (turn === 9) await session.setSystemPrompt('Another prompt.');
+      if (turn === 12) {
+        const { id } = await made.client.files.locate('changing-0.ts');
+        const plan = await session.planVerb('deactivate', [id]);
+        await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: '', plan, answer: (call) => call });
+      }
+      await session.assemble({ deliver: 'library' });
+    }
+    const store = await made.client.delivered();
+    const records = await (await Timeline.open(store)).records(session.id);
+    const together = await new PastContexts(await Timeline.open(store)).ofRecords(records, async (context) => context);
+    expect(together.map(({ matches }) => matches)).toEqual(records.map(() => true));
+    for (const [i, record] of records.entries())
+      expect(together[i]).toEqual(await new PastContexts(await Timeline.open(store)).ofRecord(record));
+    // One that says something else than the database is told as such, and none of those beside it.
+    const [good, wrong, ...others] = records as readonly [AssemblyProof, AssemblyProof, ...AssemblyProof[]];
+    const claimed = [good, { ...wrong, sha256: good.sha256 }, ...others];
+    const compared = await new PastContexts(await Timeline.open(store)).ofRecords(claimed, async ({ matches }) => matches);
+    expect(compared).toEqual(claimed.map((_, i) => i !== 1));
   });
 
   test('a session whose turn never ended is listed with all of its steps, and when the last one was made', async () => {

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { rebuildAssembly } from '../../../src/history/rebuild/rebuild-assembly.js';
+import { rebuildAssembly } from '../../../src/history/rebuild/find-assembly.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type FilesystemId, filesystemId } from '../../../src/objects/ids.js';
+import { toAssemblyPart } from '../../../src/store/assemblies.js';
 import { stepId } from '../../../src/store/step-part.js';
 import { chunkId } from '../../../src/store/texts.js';
 import { testAddress, wholeRead } from '../../support/context.js';
@@ -270,11 +271,10 @@ describe('what was handed out to a model', () => {
           },
         },
       ]);
-      expect((await verifySession((await reviewer()).store, session.id)).parts.damages).toContainEqual({
-        part: stepId(session.id, 2),
-        what: 'rewritten',
-        of: session.id,
-      });
+      const rewritten = await verifySession((await reviewer()).store, session.id);
+      expect(rewritten.parts.damages).toContainEqual({ part: stepId(session.id, 2), what: 'rewritten', of: session.id });
+      // At its own basis the context has the step as it was.
+      expect(rewritten.contexts).toMatchObject({ total: 1, equal: 1 });
       await executeForeign('evict', String(file));
       const { contexts, ok } = await verifySession((await reviewer()).store, session.id);
       expect(ok).toBe(false);
@@ -282,5 +282,90 @@ describe('what was handed out to a model', () => {
     } finally {
       await xtdb.close();
     }
+  });
+
+  describe('many times, and is read for all of them at once,', () => {
+    /** A session of some turns, each with a new prompt and a context before and after it is set. */
+    const recorded = async () => {
+      const client = await open();
+      const session = await client.openSession();
+      for (let turn = 1; turn <= 4; turn++) {
+        await session.reportMessage({ role: 'user', text: `turn ${turn} ${'and so on '.repeat(400)}` });
+        await read(client, session, `file-${turn % 2}.ts`, `version ${turn}\n`.repeat(500));
+        await session.assemble({ deliver: 'library' });
+        await client.snapshot();
+        await session.setSystemPrompt(`prompt of turn ${turn}`);
+        await session.assemble({ deliver: 'library' });
+        await client.snapshot();
+      }
+      return { client, session, proofs: await (await client.snapshot()).assemblies(session.id) };
+    };
+
+    test('is read at its own basis where that is another one than its text is of', async () => {
+      const { session, proofs } = await recorded();
+      const [before, after] = proofs.slice(-2);
+      if (!before?.basis || !after?.basis) throw new Error('both were read at a basis');
+      expect(before.basis.txId).toBeLessThan(after.basis.txId);
+      expect((await verifySession((await reviewer()).store, session.id)).contexts).toMatchObject({ total: 8, equal: 8 });
+      const xtdb = openTestClient();
+      try {
+        // What it shows is the newest of everything; what its basis holds is not.
+        const basis = { ...after.basis, txId: before.basis.txId };
+        await xtdb.execute([{ op: 'put', doc: toAssemblyPart({ ...after, basis }) }]);
+      } finally {
+        await xtdb.close();
+      }
+      const { contexts, ok } = await verifySession((await reviewer()).store, session.id);
+      expect(ok).toBe(false);
+      expect(contexts).toMatchObject({
+        total: 8,
+        equal: 7,
+        unequal: [{ step: after.step, sha256: after.sha256, cause: 'other-basis', section: 'system' }],
+      });
+    });
+
+    test('is the same after something was written into its past, and after a text of it came once more', async () => {
+      const { session } = await recorded();
+      const xtdb = openTestClient();
+      try {
+        const prompt = await (await xtdb.db()).entity(`system_prompt:${session.id}`);
+        const chunk = chunkId(hashText('version 4\n'.repeat(500)));
+        const text = await (await xtdb.db()).entity(chunk);
+        if (prompt === undefined || text === undefined) throw new Error('both are there');
+        await xtdb.execute([
+          { op: 'put', doc: prompt, validTime: new Date(0) },
+          { op: 'put', doc: text, validTime: new Date(0) },
+        ]);
+      } finally {
+        await xtdb.close();
+      }
+      expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 8, equal: 8 } });
+    });
+
+    test('is found to be damaged where a text is, and a step was written anew', async () => {
+      const { session } = await recorded();
+      const xtdb = openTestClient();
+      const message = `turn 2 ${'and so on '.repeat(400)}`;
+      const chunk = chunkId(hashText(message));
+      try {
+        await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: 'another' }, validTime: new Date(0) }]);
+        const { ok, parts } = await verifySession((await reviewer()).store, session.id);
+        expect({ ok, damaged: parts.damages.map(({ part }) => part) }).toEqual({ ok: false, damaged: expect.arrayContaining([chunk]) });
+        await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: message }, validTime: new Date(0) }]);
+        expect((await verifySession((await reviewer()).store, session.id)).ok).toBe(true);
+        const id = stepId(session.id, 2);
+        const step = await (await xtdb.db()).entity(id);
+        const body = { ...(step?.body as object), at: 1 };
+        await xtdb.execute([{ op: 'put', doc: { ...step, 'xt/id': id, body } as never }]);
+        expect((await verifySession((await reviewer()).store, session.id)).parts.damages).toContainEqual({
+          part: id,
+          what: 'rewritten',
+          of: session.id,
+        });
+      } finally {
+        await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: message }, validTime: new Date(0) }]);
+        await xtdb.close();
+      }
+    });
   });
 });

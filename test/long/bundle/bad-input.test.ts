@@ -55,6 +55,14 @@ describe('a bundle that is not what it says', () => {
       ({ name: error, code, message }) => `${error} ${code}: ${message}`,
     );
   };
+  /** Whether it unpacks to what was exported: up to seven bits behind the last one of the compressed data say nothing. */
+  const isSame = (bytes: Buffer): boolean => {
+    try {
+      return gunzipSync(bytes).equals(gunzipSync(good));
+    } catch {
+      return false;
+    }
+  };
   const changed = (which: (line: Line) => boolean, change: (line: Line) => Line): readonly Line[] => {
     const at = lines.findIndex(which);
     expect(at).toBeGreaterThanOrEqual(0);
@@ -131,7 +139,8 @@ describe('a bundle that is not what it says', () => {
     for (let at = 12; at < good.length; at += Math.ceil(good.length / effort(15, 500))) {
       const bytes = Buffer.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
-      expect(await refused(bytes)).toMatch(/^BundleError (altered|cut-short|malformed|not-a-bundle|newer-version|too-large): /);
+      const answer = isSame(bytes) ? /^taken$/ : /^BundleError (altered|cut-short|malformed|not-a-bundle|newer-version|too-large): /;
+      expect([at, await refused(bytes)]).toEqual([at, expect.stringMatching(answer)]);
     }
     for (const [i, line] of lines.entries()) {
       if (i === 0 || i === lines.length - 1 || i % effort(4, 1) !== 0) continue;

@@ -52,7 +52,10 @@ describe('a clock two hours ahead, and back', () => {
       [1, STEPS],
     ]);
     const latest = await askTurns(timeline, { limit: 100 });
-    expect(latest.turns.filter((turn) => turn.session === id)).toHaveLength(2);
+    // Named by session and moment, so that a failure says what stood in their place.
+    const named = latest.turns.map(({ session, turn, from }) => `${session} ${turn}: ${from.toISOString()}`);
+    expect(named.slice(0, 20)).toEqual(expect.arrayContaining([expect.stringMatching(`^${id} 1: `)]));
+    expect(named.filter((one) => one.startsWith(`${id} `))).toHaveLength(2);
     const point = await timeline.find({}, undefined);
     const summary = (await listSessions(point.snapshot, [])).find((one) => one.id === id);
     expect(summary).toMatchObject({ turns: 2, steps: 2 * STEPS });

@@ -1,0 +1,147 @@
+import type { ObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { type Lineage, ownerOf } from '../../store/lineage.js';
+import type { LoggedWrites } from '../../store/logged-writes.js';
+import type { PagedRange } from '../../store/read-steps.js';
+import { stepId } from '../../store/step-part.js';
+import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
+
+/** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */
+export interface ContextSnapshot
+  extends Pick<
+    StoreSnapshot,
+    | 'basis'
+    | 'heads'
+    | 'versionsOf'
+    | 'steps'
+    | 'lineage'
+    | 'existingSteps'
+    | 'knownCall'
+    | 'historyOfHeads'
+    | 'assemblies'
+    | 'times'
+    | 'stepTimes'
+  > {
+  earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
+  stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;
+}
+
+/** Objects of the present that were read for many contexts at once. */
+export interface ForeseenObjects {
+  readonly present: ContextSnapshot;
+  /** Undefined under an id that nothing is known of. */
+  readonly heads: ReadonlyMap<string, Head | undefined>;
+  /** The versions of those heads whose texts some context shows, each checked. */
+  readonly versions: ReadonlyMap<Head, FoundVersion>;
+  /** When they were written, where that is known. */
+  readonly writes: LoggedWrites | undefined;
+}
+
+/**
+ * The objects at a basis, as they most likely stood there: in their newest versions where these were true by then. Only what became another one since is asked for. A
+ * version that was written later than the basis, and is true from before it, shows all the same: whatever is made of such objects counts only where it is, byte for
+ * byte, what a record says. Where it is known when everything was written, that does not count either: what was written after the basis is asked for at the basis.
+ * Without a moment the present itself, of which nothing that was read is asked for again.
+ */
+export class ForeseenSnapshot implements ContextSnapshot {
+  readonly #foreseen: ForeseenObjects;
+  readonly #exact: ContextSnapshot;
+  readonly #moment: number;
+
+  constructor(foreseen: ForeseenObjects, at: ContextSnapshot = foreseen.present) {
+    this.#foreseen = foreseen;
+    this.#exact = at;
+    this.#moment = at === foreseen.present ? Number.POSITIVE_INFINITY : at.basis.validTime.getTime();
+  }
+
+  get basis() {
+    return this.#exact.basis;
+  }
+
+  async heads(ids: readonly string[]): Promise<ReadonlyMap<string, Head>> {
+    const found = new Map<string, Head>();
+    const { heads } = this.#foreseen;
+    const others = ids.filter((id) => {
+      const head = heads.get(id);
+      const stands = heads.has(id) && this.#stood(id, head);
+      if (stands && head !== undefined) found.set(id, head);
+      return !stands;
+    });
+    if (others.length > 0) for (const [id, head] of await this.#exact.heads(others)) found.set(id, head);
+    return found;
+  }
+
+  async versionsOf(heads: readonly Head[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
+    const found = new Map<ObjectId, FoundVersion>();
+    const others = heads.filter((head) => {
+      const known = this.#foreseen.versions.get(head);
+      if (known !== undefined) found.set(known.version['xt/id'], known);
+      return known === undefined;
+    });
+    if (others.length > 0) for (const [id, version] of await this.#exact.versionsOf(others)) found.set(id, version);
+    return found;
+  }
+
+  earlier(...basis: Parameters<ContextSnapshot['earlier']>) {
+    return this.#exact.earlier(...basis);
+  }
+
+  steps(...wanted: Parameters<ContextSnapshot['steps']>) {
+    return this.#exact.steps(...wanted);
+  }
+
+  stepsAlong(...wanted: Parameters<ContextSnapshot['stepsAlong']>) {
+    return this.#exact.stepsAlong(...wanted);
+  }
+
+  /** The same at every basis that has the session. */
+  lineage(...session: Parameters<ContextSnapshot['lineage']>) {
+    return this.#foreseen.present.lineage(...session);
+  }
+
+  async existingSteps(lineage: Lineage, seqs: readonly number[]) {
+    const { writes } = this.#foreseen;
+    const { validTime, txId } = this.basis;
+    if (writes === undefined || txId === undefined) return this.#exact.existingSteps(lineage, seqs);
+    const there = new Set<number>();
+    for (const seq of seqs) {
+      const owner = ownerOf(lineage, seq);
+      const isThere = owner === undefined ? false : writes.isThere(stepId(owner, seq), { validTime, txId });
+      if (isThere === undefined) return this.#exact.existingSteps(lineage, seqs);
+      if (isThere) there.add(seq);
+    }
+    return there;
+  }
+
+  knownCall(...id: Parameters<ContextSnapshot['knownCall']>) {
+    return this.#exact.knownCall(...id);
+  }
+
+  historyOfHeads(...wanted: Parameters<ContextSnapshot['historyOfHeads']>) {
+    return this.#exact.historyOfHeads(...wanted);
+  }
+
+  assemblies(...wanted: Parameters<ContextSnapshot['assemblies']>) {
+    return this.#exact.assemblies(...wanted);
+  }
+
+  times(...ids: Parameters<ContextSnapshot['times']>) {
+    return this.#exact.times(...ids);
+  }
+
+  stepTimes(...steps: Parameters<ContextSnapshot['stepTimes']>) {
+    return this.#exact.stepTimes(...steps);
+  }
+
+  /** Whether what an object is now is what it was at the basis; nothing is, where it is nothing now. */
+  #stood(id: string, head: Head | undefined): boolean {
+    if (this.#moment === Number.POSITIVE_INFINITY) return true;
+    const { writes } = this.#foreseen;
+    const { txId, validTime } = this.basis;
+    const isThere = () => (writes === undefined || txId === undefined ? head !== undefined : writes.isThere(id, { validTime, txId }));
+    if (head === undefined) return writes === undefined || isThere() === false;
+    // Every turn writes a session's head; all that is asked of it is whether it is there.
+    if (head.document.type === 'session') return isThere() === true;
+    return head.validTime.getTime() <= this.#moment && (writes === undefined || writes.isUnchanged(id, txId));
+  }
+}

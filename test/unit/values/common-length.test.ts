@@ -1,0 +1,37 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { commonBytes, commonLength } from '../../../src/values/common-length.js';
+
+/** Two texts, mostly with a beginning in common. */
+const pair = fc
+  .tuple(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }))
+  .map(([same, a, b]): readonly [string, string] => [same + a, same + b]);
+
+describe('what two texts or pieces have in common from their beginning', () => {
+  test('is as long as counting one by one finds it', () => {
+    fc.assert(
+      fc.property(pair, ([a, b]) => {
+        let units = 0;
+        while (units < a.length && a[units] === b[units]) units += 1;
+        expect(commonLength(a, b)).toBe(units);
+        const [x, y] = [Buffer.from(a), Buffer.from(b)];
+        let bytes = 0;
+        while (bytes < x.length && x[bytes] === y[bytes]) bytes += 1;
+        expect(commonBytes(x, y)).toBe(bytes);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ['', '', 0],
+    ['a', '', 0],
+    ['', 'a', 0],
+    ['same', 'same', 4],
+    ['same', 'same and more', 4],
+    ['same and more', 'same', 4],
+    ['x', 'y', 0],
+  ])('%j and %j', (a, b, expected) => {
+    expect([commonLength(a, b), commonBytes(Buffer.from(a), Buffer.from(b))]).toEqual([expected, expected]);
+  });
+});
