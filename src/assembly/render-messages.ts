@@ -77,15 +77,23 @@ export function recordedChat(
   return entries.flatMap(chatMessage);
 }
 
-/** What the record says of each section of a list of messages: of the prompt's text, and of canonical JSON of a section's messages. */
-export function sectionRecords(system: string | null, messages: readonly RenderedMessage[]): readonly SectionRecord[] {
-  const names = [...new Set(messages.map(({ section }) => section))];
-  const texts: (readonly [SectionName, string])[] = names.map((name) => [
-    name,
-    canonicalJson(messages.filter(({ section }) => section === name)),
-  ]);
-  if (system !== null) texts.unshift(['system', system]);
-  return texts.map(([name, text]) => ({ name, chars: text.length, sha256: hashText(text) }));
+/** What the record says of a section, by its text. */
+export const sectionText = (text: string): Omit<SectionRecord, 'name'> => ({ chars: text.length, sha256: hashText(text) });
+
+/** What the record says of each section of a list of messages: of the prompt's text, and of canonical JSON of a section's messages, which `tell` may know already. */
+export function sectionRecords(
+  system: string | null,
+  messages: readonly RenderedMessage[],
+  tell = (own: readonly RenderedMessage[]): Omit<SectionRecord, 'name'> => sectionText(canonicalJson(own)),
+): readonly SectionRecord[] {
+  const sections = new Map<SectionName, RenderedMessage[]>();
+  for (const one of messages) {
+    const there = sections.get(one.section);
+    if (there === undefined) sections.set(one.section, [one]);
+    else there.push(one);
+  }
+  const records = [...sections].map(([name, own]): SectionRecord => ({ name, ...tell(own) }));
+  return system === null ? records : [{ name: 'system', ...sectionText(system) }, ...records];
 }
 
 /**

@@ -3,7 +3,8 @@ import type { KeptList, NoteProof } from '../objects/assembly-proof.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { SessionState } from '../session/session-state.js';
 import { contentText } from './content-text.js';
-import { type KeptMessages, keptList, keptMessages, messageChars } from './kept-messages.js';
+import { GrowingTail, type PlacedList } from './growing-tail.js';
+import { type KeptMessages, keptMessages } from './kept-messages.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
@@ -46,13 +47,13 @@ export interface EpochTail {
 }
 
 /** A harness's own list before a model call. */
-export interface ListTail {
-  readonly messages: readonly ReportedMessage[];
-  readonly placed: readonly PlacedEntry[];
+export interface ListTail extends PlacedList {
   /** The last message of the user before which no call waits for its result. */
   readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
   /** The running turn. */
   readonly turn: number;
+  /** What is known of the session's lists so far; nothing if left out. */
+  readonly known?: GrowingTail;
 }
 
 function referencesOf(placed: readonly PlacedEntry[], from: number, lines: EpochState['lines']): readonly LoopReference[] {
@@ -66,22 +67,23 @@ function referencesOf(placed: readonly PlacedEntry[], from: number, lines: Epoch
 const resultChars = (message: ReportedMessage | undefined): number => contentText(message?.content).length;
 
 /** The tail of requests that a harness mixes with its own messages: inside a turn an epoch begins with nothing of the list. */
-export function listTail({ messages, placed, start, turn }: ListTail): EpochTail {
+export function listTail({ messages, placed, start, turn, known = new GrowingTail() }: ListTail): EpochTail {
+  const given = { messages, placed };
   const atUser = messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
   return {
     atUser,
     start: atUser ? { turn: start.turn, from: start.index } : { turn: turn + 1, from: messages.length },
     note: () => undefined,
-    list: (from) => keptList(messages, from),
+    list: (from) => known.from(given, from).list,
     chars: (from, lines) =>
-      messageChars(messages, from) -
+      known.chars(given, from) -
       referencesOf(placed, from, lines).reduce(
         (saved, { index, text }) => saved + Math.max(0, resultChars(messages[index]) - text.length),
         0,
       ),
     references: (from, lines) => referencesOf(placed, from, lines),
     isEmpty: (from) => messages.length === from,
-    kept: ({ list }) => (list === undefined ? undefined : keptMessages({ messages, placed }, list)),
+    kept: ({ list }) => (list === undefined ? undefined : keptMessages(given, list, known)),
   };
 }
 

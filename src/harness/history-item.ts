@@ -139,12 +139,6 @@ function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
   return Object.keys(told).length === 0 ? undefined : told;
 }
 
-/** How many messages at the beginning are the system prompt. */
-function promptLength(messages: readonly ReportedMessage[]): number {
-  const first = messages.findIndex(({ role }) => !SYSTEM_ROLES.has(role));
-  return first < 0 ? messages.length : first;
-}
-
 /** Where a list has the message that made a call; before its beginning, if another list had it. */
 const placeOf = (from: NonNullable<OpenCall['from']>): number => ('index' in from ? from.index : -1);
 
@@ -231,50 +225,104 @@ export interface HistoryOptions {
   readonly prompt?: boolean;
 }
 
-/**
- * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results.
- *
- * @throws {HarnessError} `unknown-call` – for a result that no message announced
- */
-export function historyOf(messages: readonly ReportedMessage[], { known = new Map(), prompt = true }: HistoryOptions = {}): History {
-  const prompts = prompt ? promptLength(messages) : 0;
-  const open = new OpenCalls(known);
-  const items: HistoryItem[] = [];
-  const settled: number[] = [];
-  let user = -1;
-  for (const [index, message] of messages.entries()) {
-    if (index < prompts) continue;
-    if (message.role === 'assistant') open.giveUp(user);
+/** Messages on their way to be taken apart, one after the other. */
+class HistoryWalk {
+  readonly #open: OpenCalls;
+  readonly #prompts: string[] = [];
+  readonly #items: HistoryItem[] = [];
+  readonly #settled: number[] = [];
+  #isPrompt: boolean;
+  #user = -1;
+  #next = 0;
+
+  constructor({ known = new Map(), prompt = true }: HistoryOptions) {
+    this.#open = new OpenCalls(known);
+    this.#isPrompt = prompt;
+  }
+
+  /** What was walked so far, as it is now. */
+  get history(): History {
+    const systemPrompt = this.#prompts.length === 0 ? undefined : this.#prompts.join('\n\n');
+    return { systemPrompt, items: [...this.#items], open: new Map(this.#open.left()), settled: [...this.#settled] };
+  }
+
+  /** Goes on with the messages behind those that it has walked. */
+  on(messages: readonly ReportedMessage[]): this {
+    for (; this.#next < messages.length; this.#next++) {
+      const message = messages[this.#next] as ReportedMessage;
+      this.#isPrompt &&= SYSTEM_ROLES.has(message.role);
+      if (this.#isPrompt) this.#prompts.push(contentText(message.content));
+      else this.#step(message, this.#next);
+    }
+    return this;
+  }
+
+  #step(message: ReportedMessage, index: number): void {
+    const [open, settled] = [this.#open, this.#settled];
+    if (message.role === 'assistant') open.giveUp(this.#user);
     if (message.role === 'user' && !open.areWaiting) settled.push(index);
     // Results stand before whatever else a message says: they answer what was said before it.
     for (const result of resultsOf(message)) {
       const item = callItem(message, result, { open, index });
-      items.push(item);
+      this.#items.push(item);
       if (item.from === undefined) continue;
       // A result may come late.
       while ((settled.at(-1) ?? -1) > placeOf(item.from)) settled.pop();
     }
     if (speaks(message)) {
       const { role, name, id, content } = message;
-      if (role === 'user') user = index;
+      if (role === 'user') this.#user = index;
       const text = contentText(content);
-      items.push({ kind: 'message', index, role, text, ...defined({ name, id, usage: usageOf(message) }) });
+      this.#items.push({ kind: 'message', index, role, text, ...defined({ name, id, usage: usageOf(message) }) });
     }
     open.announce(callsOf(message), index);
   }
-  const texts = messages.slice(0, prompts).map(({ content }) => contentText(content));
-  return { systemPrompt: prompts === 0 ? undefined : texts.join('\n\n'), items, open: open.left(), settled };
+}
+
+/**
+ * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results.
+ *
+ * @throws {HarnessError} `unknown-call` – for a result that no message announced
+ */
+export const historyOf = (messages: readonly ReportedMessage[], options: HistoryOptions = {}): History =>
+  new HistoryWalk(options).on(messages).history;
+
+/** Whether a list begins with the whole of another one, message by message the same object. */
+export const beginsWith = <T>(list: readonly T[], before: readonly T[]): boolean =>
+  before.length <= list.length && before.every((message, i) => message === list[i]);
+
+/**
+ * The list of one session, which mostly goes on where it ended before: then only what is new is taken apart. Messages that were given here do not change, and one that stayed is the same object; a
+ * list that begins otherwise is taken apart as a whole.
+ */
+export class GrowingHistory {
+  #messages: readonly ReportedMessage[] = [];
+  #walk: HistoryWalk | undefined;
+
+  /** The list taken apart. @throws {HarnessError} `unknown-call` – for a result that no message announced */
+  of(messages: readonly ReportedMessage[]): History {
+    const walk = this.#walk !== undefined && beginsWith(messages, this.#messages) ? this.#walk : new HistoryWalk({});
+    // A walk that stops in the middle cannot go on.
+    this.#walk = undefined;
+    const { history } = walk.on(messages);
+    this.#messages = [...messages];
+    this.#walk = walk;
+    return history;
+  }
 }
 
 /**
  * Where the running turn begins in a harness's list: at its last message of the user before which no call waits for its result. Everything from there on
  * has to stay as it is; everything before is closed, also a call that was stopped: nobody waits for it once the model has spoken behind what the user said to it. Undefined where there is none.
+ */
+export const startOf = ({ settled }: Pick<History, 'settled'>): number | undefined => settled.at(-1);
+
+/**
+ * The start of the running turn in a list; see `startOf`.
  *
  * @throws {HarnessError} `unknown-call` – for a result that no message announced
  */
-export function tailStart(messages: readonly ReportedMessage[]): number | undefined {
-  return historyOf(messages).settled.at(-1);
-}
+export const tailStart = (messages: readonly ReportedMessage[]): number | undefined => startOf(historyOf(messages));
 
 /** The steps of a report's messages, by their places in it. */
 export type MessageSteps = ReadonlyMap<number, number>;

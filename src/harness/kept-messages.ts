@@ -6,54 +6,8 @@ import { type Replacement, replaced } from '../foreign-tools/text-edits.js';
 import { type ToolArguments, textArgument } from '../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../foreign-tools/tool-table.js';
 import type { KeptList } from '../objects/assembly-proof.js';
-import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
-import { type CallItem, historyOf } from './history-item.js';
-import type { ReportedMessage } from './message-schema.js';
-import type { PlacedEntry } from './reported-chat.js';
-
-interface MessagePrint {
-  readonly sha256: string;
-  readonly chars: number;
-}
-
-const known = new WeakMap<ReportedMessage, MessagePrint>();
-
-/** What a model is shown of a message; its ids and what is told of its files and costs are not. */
-function printOf(message: ReportedMessage): MessagePrint {
-  const before = known.get(message);
-  if (before !== undefined) return before;
-  const { role, name, content, tool_calls, tool_call_id, toolCallId, is_error, isError } = message;
-  const text = JSON.stringify([role, name, content, tool_calls, tool_call_id ?? toolCallId, is_error ?? isError]);
-  const print = { sha256: hashText(text.toWellFormed()), chars: text.length };
-  known.set(message, print);
-  return print;
-}
-
-/** About how long the messages from one on are, in UTF-16 units; reasoning is not reported. */
-export const messageChars = (messages: readonly ReportedMessage[], from: number): number =>
-  messages.slice(from).reduce((chars, message) => chars + printOf(message).chars, 0);
-
-/** The messages from one on, as a record names them. */
-export function keptList(messages: readonly ReportedMessage[], from: number, count = messages.length - from): KeptList {
-  const prints = messages.slice(from, from + count).map((message) => printOf(message).sha256);
-  return { from, count, sha256: hashText(prints.join('\n')) };
-}
-
-type TailCall = CallItem & { readonly index: number; readonly ref: ObjectId };
-
-/** The calls from a message on whose results the list has, with their objects. */
-function callsFrom(messages: readonly ReportedMessage[], placed: readonly PlacedEntry[], from: number): readonly TailCall[] {
-  const refs = new Map<number, ObjectId[]>();
-  for (const { kind, index, callId } of placed) {
-    if (kind !== 'call' || callId === undefined || index < from) continue;
-    refs.set(index, [...(refs.get(index) ?? []), callId]);
-  }
-  return historyOf(messages).items.flatMap((item) => {
-    const ref = item.kind === 'call' ? refs.get(item.index)?.shift() : undefined;
-    return item.kind === 'call' && ref !== undefined ? [{ ...item, ref }] : [];
-  });
-}
+import { GrowingTail, type PlacedList, type TailCall } from './growing-tail.js';
 
 function replacementOf(args: ToolArguments): Replacement | undefined {
   const from = textArgument(args, 'oldText');
@@ -101,33 +55,35 @@ export interface KeptMessages {
  * The messages that stay, where the list begins as it did: undefined where it does not, where a result's call is not among them, and where a model has spoken more than
  * once since the last request. Then one of its calls had the harness's own list, and what it thought there is bound to another beginning.
  */
-export function keptMessages(
-  { messages, placed }: { readonly messages: readonly ReportedMessage[]; readonly placed: readonly PlacedEntry[] },
-  list: KeptList,
-): KeptMessages | undefined {
-  const { from, count, sha256 } = list;
-  if (messages.length < from + count || keptList(messages, from, count).sha256 !== sha256) return undefined;
-  if (messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
-  const calls = callsFrom(messages, placed, from);
+export function keptMessages(given: PlacedList, list: KeptList, tail: GrowingTail = new GrowingTail()): KeptMessages | undefined {
+  const { from, count } = list;
+  if (!tail.has(given, list)) return undefined;
+  if (given.messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
+  const { calls, results, reads, hasLateResult, list: whole } = tail.from(given, from);
   // A result that comes late would stand there without its call.
-  if (calls.some(({ from: made }) => made !== undefined && 'index' in made && made.index < from)) return undefined;
+  if (hasLateResult) return undefined;
   const shown = (input: EpochInput): ShownByTail => {
-    const files = new Map(input.pool.flatMap((one) => (one.type === 'toolcall' ? [[one.id, one.fileRefs] as const] : [])));
+    let filesOf: ReadonlyMap<ObjectId, readonly ObjectId[]> | undefined;
+    const files = (call: ObjectId): readonly ObjectId[] | undefined => {
+      filesOf ??= new Map(input.pool.flatMap((one) => (one.type === 'toolcall' ? [[one.id, one.fileRefs] as const] : [])));
+      return filesOf.get(call);
+    };
     return {
-      count: messages.length - from,
-      results: new Set(calls.map(({ ref }) => ref)),
-      reads: calls.flatMap(({ tool, args, status, content: output, index, ref }) =>
-        status === 'ok' && foreignTool(tool).kind === 'read'
-          ? [{ call: ref, output, whole: () => wholeRead({ args, output, truncated: false }), isNew: index >= from + count }]
-          : [],
-      ),
+      count: whole.count,
+      results,
+      reads: reads.map(({ args, content: output, index, ref }) => ({
+        call: ref,
+        output,
+        whole: () => wholeRead({ args, output, truncated: false }),
+        isNew: index >= from + count,
+      })),
       shows: ({ id }, text, before) => {
         const about = calls.filter(
-          ({ ref, index }) => files.get(ref)?.includes(id) === true && (before === undefined || index >= from + count),
+          ({ ref, index }) => (before === undefined || index >= from + count) && files(ref)?.includes(id) === true,
         );
         return textAfter(about, text, before) === text;
       },
     };
   };
-  return { list: keptList(messages, from), shown };
+  return { list: whole, shown };
 }

@@ -13,8 +13,9 @@ import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
 import { listTail } from './epoch-tail.js';
+import { GrowingTail } from './growing-tail.js';
 import { type ChangingCall, HarnessSession, type HarnessSettings } from './harness-session.js';
-import { tailStart } from './history-item.js';
+import { beginsWith, GrowingHistory, startOf } from './history-item.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
 import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopInsert, type PlannedEpoch } from './loop-epochs.js';
 import type { ReportedMessage } from './message-schema.js';
@@ -39,7 +40,7 @@ export interface Rendering {
 
 /** A harness's list as it is before a model call. */
 interface LoopHistory extends LineageHistory, Rendering {
-  /** The whole list, without system messages. */
+  /** The whole list, without system messages. They do not change; one that stays as it was in the list before is the same object. */
   readonly messages: readonly ReportedMessage[];
   /** The system prompt of the call, where it is known already. */
   readonly system?: string | null;
@@ -81,8 +82,7 @@ interface FollowedList {
   readonly seq: number;
 }
 
-const isSameList = (a: readonly ReportedMessage[], b: readonly ReportedMessage[]): boolean =>
-  a.length === b.length && a.every((message, i) => message === b[i]);
+const isSameList = (a: readonly ReportedMessage[], b: readonly ReportedMessage[]): boolean => a.length === b.length && beginsWith(b, a);
 
 interface PlacedHistory extends LoopHistory {
   readonly placed: readonly PlacedEntry[];
@@ -108,6 +108,8 @@ export class LoopSession {
   #pending: (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>) | undefined;
   /** The list that was followed last: what was said is mostly followed before the model is called again, and then nothing is new. */
   #followed: FollowedList | undefined;
+  readonly #history = new GrowingHistory();
+  readonly #tail = new GrowingTail(this.#history);
   /** The context that the session knows to be handed out. */
   #told: object | undefined;
   /** Ends when the list is handed over that a model waits for. */
@@ -148,8 +150,8 @@ export class LoopSession {
       this.#pending = undefined;
       this.#current?.session.refresh();
       const { harness, placed } = await this.#follow(history);
-      const from = tailStart(history.messages);
-      const start = placed.find(({ index, role }) => index === from && role === 'user');
+      const from = startOf(this.#history.of(history.messages));
+      const start = placed.findLast(({ index, role }) => index === from && role === 'user');
       if (from === undefined || start === undefined) return undefined;
       if (this.#options.layout === 'epoch') return this.#inEpoch(harness, { ...history, placed, start });
       const results = placed.flatMap(({ kind, index, callId }) =>
@@ -262,7 +264,7 @@ export class LoopSession {
   async #inEpoch(harness: HarnessSession, history: PlacedHistory): Promise<LoopContext> {
     const { messages, placed, start, ownList = false, model, window } = history;
     const assembly = await this.#assembly(harness);
-    const tail = listTail({ messages, placed, start, turn: assembly.state.turn });
+    const tail = listTail({ messages, placed, start, turn: assembly.state.turn, known: this.#tail });
     const request = { session: harness.id, tail, now: this.#client.now(), ownList, ...defined({ model, window }) };
     const epoch = await this.#epochs.next(request, assembly);
     this.#pending = { epoch, active: assembly.input.active };
@@ -308,6 +310,7 @@ export class LoopSession {
         mode: 'history',
         compacted,
         refuseUndone,
+        growing: this.#history,
       });
       const isWhole = undoneFrom === undefined && placed.length === known + recorded.length;
       this.#followed = isWhole ? { harness, messages: [...messages], placed, seq: harness.session.state.seq } : undefined;

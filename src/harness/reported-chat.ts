@@ -1,9 +1,13 @@
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
+import type { ChatMark } from '../session/session-fold.js';
 import { defined } from '../values/defined.js';
 import {
   announcedIds,
+  beginsWith,
   type CallItem,
+  type GrowingHistory,
+  type History,
   type HistoryItem,
   historyOf,
   leftOpen,
@@ -29,6 +33,8 @@ export interface ReportOptions {
   readonly refuseUndone?: boolean;
   /** In mode `append`: what stands at this step or before it does not count as known, since the harness's list began behind it; 0 if left out. */
   readonly since?: number;
+  /** Of a whole history whose messages do not change: the lists before it, of which one that stayed is the same object in this one. */
+  readonly growing?: GrowingHistory;
 }
 
 /** Where an entry of a whole history belongs in the session: the message that it stood in, its turn, its step and, of a call, its object. */
@@ -72,6 +78,16 @@ interface Taken {
   readonly notes: readonly string[];
 }
 
+/** A whole history each entry of which has its place, and the chat has no other: what only goes on from it need not be compared. */
+interface PlacedHistory {
+  readonly messages: readonly ReportedMessage[];
+  readonly placed: readonly PlacedEntry[];
+  /** The last step of the chat. */
+  readonly seq: number;
+  /** The steps of its messages. */
+  readonly steps: ReadonlyMap<number, number>;
+}
+
 const places = (items: readonly unknown[]): readonly number[] => [...items.keys()];
 const placeOf = ({ seq, turn, ref }: Taken['place']): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
 
@@ -99,6 +115,12 @@ const reportOf = (taken: readonly Taken[], entries: number, notice: HistoryNotic
   notes: taken.flatMap(({ notes }) => notes),
 });
 
+/** How many entries a chat has. */
+const entriesIn = (marks: readonly ChatMark[]): number =>
+  marks.reduce((count, { message, call }) => count + (message === undefined ? 0 : 1) + (call === undefined ? 0 : 1), 0);
+
+const differentPlaces = (placed: readonly PlacedEntry[]): number => new Set(placed.map(({ kind, seq }) => `${kind} ${seq}`)).size;
+
 /**
  * The list of a harness as the chat of its session takes it up [§5.1]: records what is new of each report and remembers the list as it was last sent. Its methods are
  * called one after the other.
@@ -110,6 +132,8 @@ export class ReportedChat {
   #sent: KnownEntry[] = [];
   /** The last step of each message of it, by its id. */
   #sentAt = new Map<string, number>();
+  /** That list, where nothing of the chat is left to be found in it. */
+  #whole: PlacedHistory | undefined;
   #open: ReadonlyMap<string, OpenCall> = new Map();
   /** Calls of the running turn that were recorded before their messages, by the harness's ids. */
   readonly #early = new Set<string>();
@@ -162,8 +186,12 @@ export class ReportedChat {
   }
 
   async #reportHistory(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
-    const { turnRef, compacted = false, refuseUndone = false } = options;
-    const history = historyOf(messages);
+    const { turnRef, compacted = false, refuseUndone = false, growing } = options;
+    const history = growing?.of(messages) ?? historyOf(messages);
+    const whole = growing === undefined ? undefined : this.#whole;
+    this.#whole = undefined;
+    if (whole !== undefined && this.#onlyGrew(whole, { messages, items: history.items }))
+      return this.#reportGrown(messages, { history, whole, turnRef });
     const { items } = history;
     const entries = items.map(sentEntry);
     const compared = places(items).filter((i) => isCompared(items[i]));
@@ -201,7 +229,55 @@ export class ReportedChat {
     this.#keepSent(compared.flatMap((i) => sent[i] ?? []));
     this.#open = leftOpen(history.open, steps);
     for (const id of history.open.keys()) this.#session.expectCall(id);
-    return { ...reportOf(taken, items.length, notice), placed: placedEntries(items, sent) };
+    const placed = placedEntries(items, sent);
+    const { seq, marks } = this.#session.state;
+    const isWhole = placed.length === items.length && differentPlaces(placed) === entriesIn(marks) && entriesIn(marks) === items.length;
+    if (growing !== undefined && isWhole) this.#whole = { messages: [...messages], placed, seq, steps };
+    return { ...reportOf(taken, items.length, notice), placed };
+  }
+
+  /**
+   * Whether a history goes on from one that had all of the chat. Then the list as it was last sent has the fewest new entries of all that it could be compared with, and everything behind it is new;
+   * unless something of that has an id which the chat has.
+   */
+  #onlyGrew(
+    { messages: before, placed, seq }: PlacedHistory,
+    { messages, items }: { readonly messages: readonly ReportedMessage[]; readonly items: readonly HistoryItem[] },
+  ): boolean {
+    if (seq !== this.#session.state.seq || !beginsWith(messages, before)) return false;
+    const { places } = this.#session;
+    return items.slice(placed.length).every(({ kind, id }) => {
+      if (id === undefined) return true;
+      return kind === 'message' ? places.message(id) === undefined : places.calls(id.toWellFormed()).length === 0;
+    });
+  }
+
+  /** Records what stands behind a history that had all of the chat. */
+  async #reportGrown(
+    messages: readonly ReportedMessage[],
+    { history, whole, turnRef }: { readonly history: History; readonly whole: PlacedHistory; readonly turnRef: string | undefined },
+  ): Promise<MessagesReport> {
+    const fresh = history.items.slice(whole.placed.length);
+    if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
+    const taken: Taken[] = [];
+    const steps = new Map(whole.steps);
+    const sent: (KnownEntry | undefined)[] = [];
+    for (const item of fresh) {
+      const isEarly = !isCompared(item) && this.#isEarly(messages[item.index]);
+      const one = isEarly ? undefined : await this.#take(item, { whole: true, ...extrasOf(item, { turnRef, steps }) });
+      sent.push(one === undefined ? undefined : { ...sentEntry(item), ...one.place });
+      if (one === undefined) continue;
+      taken.push(one);
+      if (item.kind === 'message') steps.set(item.index, one.place.seq);
+    }
+    this.#keepSent(fresh.flatMap((item, i) => (isCompared(item) ? (sent[i] ?? []) : [])));
+    this.#open = leftOpen(history.open, steps);
+    for (const id of history.open.keys()) this.#session.expectCall(id);
+    const added = placedEntries(fresh, sent);
+    const placed = added.length === 0 ? whole.placed : [...whole.placed, ...added];
+    const { seq } = this.#session.state;
+    if (added.length === fresh.length && seq === whole.seq + taken.length) this.#whole = { messages: [...messages], placed, seq, steps };
+    return { ...reportOf(taken, history.items.length, undefined), placed };
   }
 
   /** Records one entry; undefined when it turned out to be known. */

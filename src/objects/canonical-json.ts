@@ -148,7 +148,8 @@ export function freezeDeep<V>(value: V): V {
 /** Canonical JSON of values that can never change again, so that the closed turns of a long chat are written once, not at every version. */
 const written = new WeakMap<object, string>();
 
-function sharedJson(value: object): string {
+/** The bytes of `canonicalJson` of an object that is asked for again and again: it is frozen to its bottom, written once and remembered. Same errors. */
+export function lastingJson(value: object): string {
   const known = written.get(value);
   if (known !== undefined) return known;
   const text = canonicalJson(value);
@@ -163,7 +164,7 @@ function valueJson(value: unknown, name: string): string {
     assertPlainJson(value, name);
     return JSON.stringify(value);
   }
-  return `[${value.map((member) => (member !== null && typeof member === 'object' ? sharedJson(member) : canonicalJson(member))).join(',')}]`;
+  return `[${value.map((member) => (member !== null && typeof member === 'object' ? lastingJson(member) : canonicalJson(member))).join(',')}]`;
 }
 
 /**

@@ -59,6 +59,29 @@ export function hashTexts(texts: Iterable<string>): Sha256 {
   return digest.digest('hex') as Sha256;
 }
 
+/** SHA-256 of the UTF-8 bytes of a text that grows: what it had before is not hashed again. A lone surrogate is refused. */
+export class GrowingHash {
+  readonly #digest = createHash('sha256');
+  #chars = 0;
+
+  /** How long the text is, in UTF-16 units. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  add(text: string): void {
+    requireWellFormed(text);
+    this.#digest.update(text, 'utf8');
+    this.#chars += text.length;
+  }
+
+  /** The hash of the text with an end behind it, which does not stay. */
+  with(end: string): Sha256 {
+    requireWellFormed(end);
+    return this.#digest.copy().update(end, 'utf8').digest('hex') as Sha256;
+  }
+}
+
 /** The text of bytes that are valid UTF-8, and the SHA-256 of both: `file_hash` and `content_hash` of a text file are the same [§2.4]. */
 export function hashedText(bytes: Buffer): { readonly text: string; readonly hash: Sha256 } {
   const text = bytes.toString('utf8');

@@ -60,10 +60,14 @@ export function agentPath(value: string): AgentPath {
   return value as AgentPath;
 }
 
+/** What normalising changes of an absolute path: an empty name, one or two dots for a name, a slash at the end. */
+const NOT_NORMAL = /\/\.{0,2}(?:\/|$)/;
+
 /** Accepts an absolute path and normalises it the POSIX way; never follows links, folds case or normalises Unicode (decision C9). */
 export function canonicalPath(value: string): CanonicalPath {
   requirePath(value);
   if (!posix.isAbsolute(value)) throw new DocumentError('invalid-path', `the canonical path ${quoted(value)} is not absolute`);
+  if (!NOT_NORMAL.test(value)) return value as CanonicalPath;
   const normal = posix.normalize(value);
   return (normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal).replace(/^\/\/+/, '/') as CanonicalPath;
 }

@@ -1,15 +1,15 @@
 import type { NoteProof } from '../../objects/assembly-proof.js';
-import { canonicalJson } from '../../objects/canonical-json.js';
-import { hashText } from '../../objects/hashes.js';
+import { canonicalJson, freezeDeep, lastingJson } from '../../objects/canonical-json.js';
+import { GrowingHash } from '../../objects/hashes.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { shortIds } from '../../session/object-reference.js';
 import type { ChatMark } from '../../session/session-fold.js';
 import { defined } from '../../values/defined.js';
 import { blockText, bodyPlace } from '../assemble.js';
-import type { AssemblyRecord } from '../assembly-record.js';
+import type { AssemblyRecord, SectionRecord } from '../assembly-record.js';
 import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
 import { metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
-import { type RenderedMessage, type RenderedPart, recordedChat, sectionRecords } from '../render-messages.js';
+import { type RenderedMessage, type RenderedPart, recordedChat, sectionRecords, sectionText } from '../render-messages.js';
 import { renderedValue } from '../rendered-value.js';
 import { changedLines, readAgainText } from './changed-lines.js';
 
@@ -35,6 +35,8 @@ export interface EpochState {
   readonly names: ReadonlyMap<ObjectId, string>;
   /** How many ids of the index these names were chosen among. */
   readonly indexed: number;
+  /** How many ids the index had where the epoch began: all of them have names. */
+  readonly begun: number;
   /** The newest text that the request shows of an object; null where it says that there is none. Results in the harness's own messages are not in it. */
   readonly shown: ReadonlyMap<ObjectId, string | null>;
   /** The active blocks and contents that stand in it. */
@@ -86,7 +88,8 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
     ...message('active', frame.blocks.map(blockPart)),
   ];
   const shown = new Map(input.active.map(({ metadata, content }) => [metadata.id, metadata.contentHash === null ? null : content]));
-  return { before, notes: [], names, indexed: input.index.length, shown, blocks: frame.blocks, lines: new Map() };
+  const count = input.index.length;
+  return { before, notes: [], names, indexed: count, begun: count, shown, blocks: frame.blocks, lines: new Map() };
 }
 
 /** What a note is rendered from: the objects that it names. */
@@ -147,6 +150,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
     notes: [...state.notes, ...added],
     names,
     indexed: index.length,
+    begun: state.begun,
     shown,
     blocks,
     lines: new Map([...state.lines, ...read]),
@@ -186,15 +190,50 @@ export interface EpochContext extends Pick<EpochState, 'before' | 'notes' | 'lin
 /** What a record says of a request of an epoch beside its text. */
 export interface EpochPlace extends Required<Pick<AssemblyRecord, 'tail'>>, Pick<AssemblyRecord, 'epoch'> {}
 
+/** The canonical JSON of a list of what never changes. */
+const listText = (values: readonly object[]): string => `[${values.map(lastingJson).join(',')}]`;
+
+const baseText = (before: EpochState['before']): string => `{"before":${listText(before)}`;
+
+/** What stands behind the base in the canonical JSON of a request: members in the order of their names. */
+const textBehind = ({ system, notes, lines }: Omit<EpochContext, 'record' | 'before'>): string =>
+  `${lines.size === 0 ? '' : `,"lines":${canonicalJson([...lines])}`},"notes":${listText(notes)},"system":${canonicalJson(system)}}`;
+
 /** The canonical JSON of a request of an epoch. */
-export const epochText = ({ system, before, notes, lines }: Omit<EpochContext, 'record'>): string =>
-  canonicalJson({ system, before, notes, ...(lines.size === 0 ? {} : { lines: [...lines] }) });
+export const epochText = ({ before, ...others }: Omit<EpochContext, 'record'>): string => `${baseText(before)}${textBehind(others)}`;
+
+/** Hashes of bases, which stay for as long as their epochs. */
+const bases = new WeakMap<EpochState['before'], GrowingHash>();
+
+function baseHash(before: EpochState['before']): GrowingHash {
+  const known = bases.get(before);
+  if (known !== undefined) return known;
+  const hash = new GrowingHash();
+  hash.add(baseText(before));
+  bases.set(freezeDeep(before), hash);
+  return hash;
+}
+
+type ToldSection = Omit<SectionRecord, 'name'>;
+
+/** What is told of messages that are the only ones of their section, as those of a base are. */
+const sections = new WeakMap<RenderedMessage, ToldSection>();
+
+function toldOf(messages: readonly RenderedMessage[]): ToldSection {
+  const [only] = messages.length === 1 ? messages : [];
+  const known = only === undefined ? undefined : sections.get(only);
+  if (known !== undefined) return known;
+  const told = sectionText(listText(messages));
+  if (only !== undefined) sections.set(only, told);
+  return told;
+}
 
 /** A request of an epoch as it stands, with its record. */
 export function renderEpoch(state: EpochState, input: Pick<AssemblyInput, 'systemPrompt' | 'options'>, place: EpochPlace): EpochContext {
   const { before, notes, blocks, lines } = state;
   const system = input.systemPrompt === null || input.systemPrompt === '' ? null : input.systemPrompt;
-  const whole = epochText({ system, before, notes, lines });
+  const base = baseHash(before);
+  const behind = textBehind({ system, notes, lines });
   const record: AssemblyRecord = {
     renderer: 'epoch',
     layout: 'epoch',
@@ -202,10 +241,10 @@ export function renderEpoch(state: EpochState, input: Pick<AssemblyInput, 'syste
     options: { strict: input.options.strict, shortIds: true },
     tail: place.tail,
     ...defined({ epoch: place.epoch }),
-    sections: sectionRecords(system, [...before, ...notes.map((note) => note.message)]),
+    sections: sectionRecords(system, [...before, ...notes.map((note) => note.message)], toldOf),
     blocks: blocks.map((block) => bodyPlace(block, 0)),
-    chars: whole.length,
-    sha256: hashText(whole),
+    chars: base.chars + behind.length,
+    sha256: base.with(behind),
   };
   return { system, before, notes, lines, record };
 }

@@ -23,22 +23,41 @@ export interface ShownByTail {
   readonly chatUpTo?: number;
 }
 
+interface ShortNames {
+  readonly short: ReadonlyMap<string, ObjectId>;
+  readonly lengths: readonly number[];
+}
+
+/** Names are added to a copy: what is made of them once serves for as long as none comes. */
+const shortened = new WeakMap<EpochState['names'], ShortNames>();
+
+/** The names that are shorter than ids. They have few lengths: looked up by each of them, ten thousand new objects cost no more than reading their ids. */
+function shortNames(names: EpochState['names']): ShortNames {
+  const known = shortened.get(names);
+  if (known !== undefined) return known;
+  const short = new Map([...names].flatMap(([id, name]) => (name === id ? [] : [[name, id] as const])));
+  const found = { short, lengths: [...new Set([...short.keys()].map(({ length }) => length))] };
+  shortened.set(names, found);
+  return found;
+}
+
 /** Objects whose short names another one's id begins with since it came. */
 function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): readonly ObjectId[] {
   const fresh = index.slice(indexed);
   if (fresh.length === 0) return [];
-  // Short names have few lengths: looked up by each of them, ten thousand new objects cost no more than reading their ids.
-  const short = new Map([...names].flatMap(([id, name]) => (name === id ? [] : [[name, id] as const])));
-  const lengths = [...new Set([...short.keys()].map(({ length }) => length))];
+  const { short, lengths } = shortNames(names);
   return [...new Set(fresh.flatMap((other) => lengths.flatMap((length) => short.get(other.slice(0, length)) ?? [])))];
 }
 
 /** New files that a call read or wrote. One that was merely named has its line from the next border on; a call stands in the request itself. */
-function freshLines({ names }: EpochState, { pool, active }: EpochInput): readonly ObjectId[] {
+function freshLines({ names, begun }: EpochState, { pool, active, index }: EpochInput): readonly ObjectId[] {
+  // What the index had where the epoch began has a name; the pool may lack some of it.
+  const fresh = pool.slice(Math.max(0, begun - (index.length - pool.length))).filter(({ id, type }) => type === 'file' && !names.has(id));
+  if (fresh.length === 0) return [];
   const isActive = new Set(active.map(({ metadata }) => metadata.id));
-  const isListed = (metadata: ObjectMetadata): boolean =>
-    metadata.type === 'file' && (metadata.state !== 'stub' || isActive.has(metadata.id));
-  return pool.flatMap((metadata) => (!names.has(metadata.id) && isListed(metadata) ? [metadata.id] : []));
+  return fresh.flatMap((metadata) =>
+    metadata.type === 'file' && (metadata.state !== 'stub' || isActive.has(metadata.id)) ? [metadata.id] : [],
+  );
 }
 
 /** Whether a call's output is the text of an active file, which the request shows: then one line names the file (divergence E4). */

@@ -158,18 +158,27 @@ function assembleParts(environment: SessionEnvironment, parts: Parts, options: A
     return object === undefined || described === undefined ? [] : [{ metadata: described, content: object.version.content }];
   });
   const pool = state.sets.index.flatMap((id) => parts.metadata(id) ?? []);
-  return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, turns: state.turns, active } }, options);
+  return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, active } }, options);
 }
 
 /** What a context is made of, and where it was read. */
 interface ContextInput extends Pick<Parts, 'state' | 'place'> {
-  readonly input: Omit<AssemblyInput, 'options'>;
+  readonly input: Omit<AssemblyInput, 'options' | 'turns'>;
 }
 
 function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextInput, options: AssembleOptions): SessionAssembly {
   const { state, place: read } = context;
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
-  const input: EpochInput = { ...context.input, options: chosen, index: state.sets.index, chatSince: (step) => state.marksAfter(step) };
+  const input: EpochInput = {
+    ...context.input,
+    // A request that goes on with an epoch has no use for them.
+    get turns() {
+      return state.turns;
+    },
+    options: chosen,
+    index: state.sets.index,
+    chatSince: (step) => state.marksAfter(step),
+  };
   const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, ...read },

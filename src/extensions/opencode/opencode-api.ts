@@ -11,6 +11,10 @@ export interface OpencodePart {
   readonly text?: string;
   readonly synthetic?: boolean;
   readonly ignored?: boolean;
+  /** Of a file. */
+  readonly mime?: unknown;
+  readonly url?: unknown;
+  readonly filename?: unknown;
   readonly tool?: string;
   readonly callID?: string;
   readonly state?: OpencodeToolState;

@@ -2,23 +2,55 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
+import { sameData } from '../../values/plain-data.js';
 import { reportedUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
-import type { OpencodeInfo, OpencodeMessage, OpencodePart } from './opencode-api.js';
+import { SeenMessages } from '../sidecar/seen-messages.js';
+import type { OpencodeInfo, OpencodeMessage, OpencodePart, OpencodeToolState } from './opencode-api.js';
 
 /** Parts that say something; the others are bookkeeping, or a model's own thoughts, which pass untouched in the running turn. */
 const SPOKEN: ReadonlySet<string> = new Set(['text', 'file']);
 
-const fileLine = ({ mime, url, filename }: OpencodePart): ReportedContent =>
+/** What is reported of a part is made of this alone. */
+type ToldPart = Pick<OpencodePart, 'id' | 'type' | 'text' | 'ignored' | 'tool' | 'callID' | 'mime' | 'url' | 'filename'> & {
+  readonly state?: Pick<OpencodeToolState, 'status' | 'input' | 'output' | 'error'>;
+};
+
+/** What is reported of a message is made of this alone. */
+interface ToldMessage {
+  readonly info: Pick<OpencodeInfo, 'id' | 'role' | 'tokens'>;
+  readonly parts: readonly ToldPart[];
+}
+
+function isSameState(one: ToldPart['state'], other: ToldPart['state']): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.status === other.status && one.output === other.output && one.error === other.error && sameData(one.input, other.input);
+}
+
+function isSamePart(one: ToldPart, other: ToldPart): boolean {
+  if (one.type !== other.type || one.id !== other.id || one.text !== other.text || one.ignored !== other.ignored) return false;
+  if (one.type === 'tool') return one.tool === other.tool && one.callID === other.callID && isSameState(one.state, other.state);
+  return one.type !== 'file' || (one.mime === other.mime && one.url === other.url && one.filename === other.filename);
+}
+
+/** Whether two messages are reported alike; each call of the model asks it of every message. */
+function isToldAlike({ info, parts }: ToldMessage, other: ToldMessage): boolean {
+  if (info.id !== other.info.id || info.role !== other.info.role || parts.length !== other.parts.length) return false;
+  if (!sameData(info.tokens, other.info.tokens)) return false;
+  for (let i = 0; i < parts.length; i++) if (!isSamePart(parts[i] as ToldPart, other.parts[i] as ToldPart)) return false;
+  return true;
+}
+
+const fileLine = ({ mime, url, filename }: ToldPart): ReportedContent =>
   [{ type: 'file', file: { media_type: mime, url: url ?? filename } }] as ReportedContent;
 
-const textOf = (parts: readonly OpencodePart[]): string =>
+const textOf = (parts: readonly ToldPart[]): string =>
   parts
     .filter(({ type, ignored }) => SPOKEN.has(type) && ignored !== true)
     .map((part) => (part.type === 'text' ? (part.text ?? '') : contentText(fileLine(part))))
     .join('\n');
 
-const isCompaction = ({ parts }: OpencodeMessage): boolean => parts.some(({ type }) => type === 'compaction');
+const isCompaction = ({ parts }: ToldMessage): boolean => parts.some(({ type }) => type === 'compaction');
 
 /** A message or a result in one. */
 interface Reported {
@@ -27,7 +59,7 @@ interface Reported {
   readonly part?: string;
 }
 
-function resultOf({ id, callID, tool, state }: OpencodePart): readonly Reported[] {
+function resultOf({ id, callID, tool, state }: ToldPart): readonly Reported[] {
   if (state?.status !== 'completed' && state?.status !== 'error') return [];
   const failed = state.status === 'error';
   const message = {
@@ -41,21 +73,12 @@ function resultOf({ id, callID, tool, state }: OpencodePart): readonly Reported[
 }
 
 /** What the provider reported of the call of the model that gave a message. */
-function usageOf({ tokens }: OpencodeInfo): Pick<ReportedMessage, 'usage'> {
+function usageOf({ tokens }: ToldMessage['info']): Pick<ReportedMessage, 'usage'> {
   const { input, output, cache } = tokens ?? {};
   return reportedUsage({ input, output, cacheRead: cache?.read, cacheWrite: cache?.write });
 }
 
-/** What was made of a message: OpenCode hands over the same one again when the next is completed. */
-const known = new WeakMap<OpencodeMessage, readonly Reported[]>();
-
-function reportsOf(message: OpencodeMessage): readonly Reported[] {
-  const reports = known.get(message) ?? reportedAs(message);
-  known.set(message, reports);
-  return reports;
-}
-
-function reportedAs(message: OpencodeMessage): readonly Reported[] {
+function reportedAs(message: ToldMessage): readonly Reported[] {
   const { info, parts } = message;
   const content = textOf(parts);
   if (info.role === 'user') {
@@ -86,22 +109,60 @@ function withoutThoughts(message: OpencodeMessage): OpencodeMessage {
   return parts.length === message.parts.length ? message : { ...message, parts };
 }
 
-/** OpenCode's list as it is reported and put together again. */
-export function opencodeList(
-  session: string,
-  messages: readonly OpencodeMessage[],
-  others: Pick<HarnessList<OpencodeMessage>['list'], 'model' | 'window'> & { readonly system: string | undefined },
-): HarnessList<OpencodeMessage> {
-  const reported = messages.flatMap((message, place) => reportsOf(message).map((one) => ({ ...one, place })));
+/** What the reported list has of a message. */
+interface ReportedParts {
+  readonly reports: readonly Reported[];
+  readonly isCompaction: boolean;
+}
+
+/** The messages of one session as they were seen last. */
+export type SeenByOpencode = SeenMessages<OpencodeMessage, ReportedParts>;
+
+/** Of a session of which nothing was seen yet. */
+export const nothingSeen = (): SeenByOpencode =>
+  new SeenMessages<OpencodeMessage, ReportedParts>({
+    make: (message) => ({ reports: reportedAs(message), isCompaction: isCompaction(message) }),
+    makesSame: isToldAlike,
+  });
+
+/** How a message of ours is made for a list of a session. */
+function saidIn(session: string, messages: readonly OpencodeMessage[]): HarnessList<OpencodeMessage>['said'] {
   const last = messages.findLast(({ info }) => info.role === 'user');
-  const said = ({ parts }: RenderedMessage, name: string): OpencodeMessage => {
+  return ({ parts }: RenderedMessage, name: string): OpencodeMessage => {
     const messageID = ownId('msg', name);
     const info = { ...last?.info, id: messageID, sessionID: session, role: 'user' as const, time: { created: 0 }, summary: undefined };
     const own = parts.map(({ text }, i) => ({ id: ownId('prt', `${name}_${i}`), sessionID: session, messageID, type: 'text', text }));
     return { info, parts: own };
   };
+}
+
+/** What goes with a list of OpenCode. */
+interface ListOptions extends Pick<HarnessList<OpencodeMessage>['list'], 'model' | 'window'> {
+  readonly system: string | undefined;
+  /** The lists of the session so far; none if left out. */
+  readonly seen?: SeenByOpencode;
+}
+
+/** OpenCode's list as it is reported and put together again. */
+export function opencodeList(
+  session: string,
+  messages: readonly OpencodeMessage[],
+  { system, model, window, seen = nothingSeen() }: ListOptions,
+): HarnessList<OpencodeMessage> {
+  const reported: ReportedMessage[] = [];
+  const places: number[] = [];
+  /** The part that each of them is. */
+  const partIds: (string | undefined)[] = [];
+  const { made, copies } = seen.of(messages);
+  for (const [place, { reports }] of made.entries()) {
+    for (const { message, part } of reports) {
+      reported.push(message);
+      places.push(place);
+      partIds.push(part);
+    }
+  }
   const withReferences = (message: OpencodeMessage, lines: ReadonlyMap<number, string>): OpencodeMessage => {
-    const byPart = new Map([...lines].map(([index, line]) => [reported[index]?.part, line]));
+    const byPart = new Map([...lines].map(([index, line]) => [partIds[index], line]));
     const parts = message.parts.map((part) => {
       const line = byPart.get(part.id);
       if (line === undefined || part.state === undefined) return part;
@@ -110,15 +171,11 @@ export function opencodeList(
     });
     return { ...message, parts };
   };
-  const compacted = messages.some(isCompaction);
-  const list = {
-    session,
-    messages: reported.map(({ message }) => message),
-    ...(compacted ? { compacted } : {}),
-    ...defined({ system: others.system, model: others.model, window: others.window }),
-  };
-  const places = reported.map(({ place }) => place);
-  return { list, places, messages, said, withReferences, idOf: ({ info }) => info.id, withoutThoughts };
+  const compacted = made.some((one) => one.isCompaction);
+  const list = { session, messages: reported, ...(compacted ? { compacted } : {}), ...defined({ system, model, window }) };
+  const kept = () => ({ messages: copies(), said: saidIn(session, copies()) });
+  const said = saidIn(session, messages);
+  return { list, places, messages, said, kept, withReferences, idOf: ({ info }) => info.id, withoutThoughts };
 }
 
 const isCompleted = ({ time }: OpencodeInfo): boolean => (time as { readonly completed?: number } | undefined)?.completed !== undefined;

@@ -4,6 +4,8 @@ import type { Verb } from '../../session/verb-outcome.js';
 import { messageOf } from '../../values/thrown.js';
 import { IDS, VERBS } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
+import type { HarnessList } from '../sidecar/composed-list.js';
+import { LatestSessions } from '../sidecar/latest-sessions.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
 import type {
@@ -15,7 +17,7 @@ import type {
   OpencodePart,
   OpencodeTool,
 } from './opencode-api.js';
-import { answeredList, opencodeList, StreamedMessages } from './opencode-messages.js';
+import { answeredList, nothingSeen, opencodeList, type SeenByOpencode, StreamedMessages } from './opencode-messages.js';
 
 const COMMAND = 'palimpsest';
 /** The call that makes a title has a prompt of its own and is no turn. */
@@ -33,7 +35,7 @@ interface OpencodeSession {
   compacting: boolean;
   /** A list was put together, and its prompt is still to be known. */
   handing: boolean;
-  /** OpenCode's own list as it was before the last model call. */
+  /** OpenCode's own list as it was before the last model call, in copies of ours: its own objects are made anew for each. */
   own: readonly OpencodeMessage[] | undefined;
 }
 
@@ -41,6 +43,7 @@ class OpencodeLoop {
   readonly #guard: LoopGuard;
   readonly #input: OpencodeInput;
   readonly #sessions = new Map<string, OpencodeSession>();
+  readonly #seen = new LatestSessions<SeenByOpencode>();
   readonly streamed = new StreamedMessages();
 
   constructor(guard: LoopGuard, input: OpencodeInput) {
@@ -55,12 +58,13 @@ class OpencodeLoop {
     const { compacting } = session;
     session.compacting = false;
     session.handing = false;
-    session.own = compacting ? undefined : [...messages];
-    const own = opencodeList(id, messages, session);
+    const own = this.#list(id, [...messages]);
     // What is summed up is the harness's own history.
-    const passage = session.on && !compacting ? await this.#guard.passAhead(() => own) : undefined;
+    const passing = session.on && !compacting ? this.#guard.passAhead(() => own) : undefined;
+    session.own = compacting ? undefined : own.kept().messages;
+    const passage = await passing;
     session.handing = passage !== undefined;
-    const list = passage?.messages ?? (compacting ? messages.map(own.withoutThoughts) : this.#guard.own(own));
+    const list = passage?.messages ?? (compacting ? own.messages.map(own.withoutThoughts) : this.#guard.own(own));
     messages.splice(0, messages.length, ...list);
   }
 
@@ -96,7 +100,7 @@ class OpencodeLoop {
     const session = this.#sessions.get(info.sessionID);
     if (message === undefined || session?.on !== true || session.own === undefined) return;
     const list = answeredList(session.own, message);
-    if (list !== undefined) this.#guard.follow(opencodeList(info.sessionID, list, session).list);
+    if (list !== undefined) this.#guard.follow(this.#list(info.sessionID, list).list);
   }
 
   /** Reports what was said after the last model call. */
@@ -107,7 +111,7 @@ class OpencodeLoop {
     const { data } = await this.#input.client.session.messages({ path: { id } });
     // A session that rests keeps no list; the next model call brings one.
     if (session.own === own) session.own = undefined;
-    if (data !== undefined) this.#guard.follow(opencodeList(id, data, session).list);
+    if (data !== undefined) this.#guard.follow(this.#list(id, data).list);
   }
 
   /** What the command asks for; without a word it turns Palimpsest on. @throws {RangeError} for words that mean nothing */
@@ -119,6 +123,12 @@ class OpencodeLoop {
     if (on === undefined || on === session.on) return;
     session.on = on;
     await this.#guard.toggled(id, on);
+  }
+
+  #list(id: string, messages: readonly OpencodeMessage[]): HarnessList<OpencodeMessage> {
+    const seen = this.#seen.get(id) ?? nothingSeen();
+    this.#seen.set(id, seen);
+    return opencodeList(id, messages, { ...this.#session(id), seen });
   }
 
   #session(id: string): OpencodeSession {

@@ -8,7 +8,7 @@ import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
 import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
-import { piList } from './pi-messages.js';
+import { nothingSeen, piList } from './pi-messages.js';
 
 const STATUS = 'palimpsest';
 /** A token is about four characters of the texts that agents work with. */
@@ -26,6 +26,7 @@ class PiSession {
   readonly #parent: string | undefined;
   #system: string | undefined;
   #messages: readonly PiMessage[] = [];
+  readonly #seen = nothingSeen();
   #model: { readonly model?: string; readonly window?: number } = {};
   on = true;
 
@@ -73,7 +74,7 @@ class PiSession {
 
   #list() {
     const parent = this.#parent === undefined ? {} : { parent: this.#parent };
-    return piList(this.id, this.#messages, { ...parent, ...this.#model, ...defined({ system: this.#system }) });
+    return piList(this.id, this.#messages, { ...parent, ...this.#model, ...defined({ system: this.#system }), seen: this.#seen });
   }
 }
 

@@ -4,6 +4,7 @@ import type { ReportedContent, ReportedMessage } from '../../harness/message-sch
 import { defined } from '../../values/defined.js';
 import { reportedUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
+import { SeenMessages } from '../sidecar/seen-messages.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
 /** Blocks that are a model's own thoughts: they pass untouched in the running turn and are no part of what was said. */
@@ -80,15 +81,35 @@ function withoutThoughts(message: PiMessage): PiMessage {
   return left.length === blocks.length ? message : { ...message, content: left };
 }
 
+/** The messages of one session as they were seen last; a prompt among them is not reported. */
+export type SeenByPi = SeenMessages<PiMessage, ReportedMessage | undefined>;
+
+/** Of a session of which nothing was seen yet. */
+export const nothingSeen = (): SeenByPi =>
+  new SeenMessages({ make: (message) => (message.role === 'system' ? undefined : (REPORTERS[message.role] ?? plain)(message)) });
+
+/** What goes with a list of pi. */
+interface ListOptions extends Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'> {
+  /** The lists of the session so far; none if left out. */
+  readonly seen?: SeenByPi;
+}
+
 /** pi's list as it is reported and put together again. */
 export function piList(
   session: string,
   messages: readonly PiMessage[],
-  others: Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'>,
+  { seen = nothingSeen(), ...others }: ListOptions,
 ): HarnessList<PiMessage> {
-  const spoken = messages.flatMap((message, place) => (message.role === 'system' ? [] : [{ message, place }]));
-  const reported = spoken.map(({ message }) => (REPORTERS[message.role] ?? plain)(message));
-  const compacted = spoken.some(({ message }) => message.role === 'compactionSummary');
+  const reported: ReportedMessage[] = [];
+  const places: number[] = [];
+  const { made, copies } = seen.of(messages);
+  for (const [place, report] of made.entries()) {
+    if (report === undefined) continue;
+    reported.push(report);
+    places.push(place);
+  }
+  const compacted = reported.some(({ role }) => role === 'compactionSummary');
   const list = { session, messages: reported, ...(compacted ? { compacted } : {}), ...others };
-  return { list, places: spoken.map(({ place }) => place), messages, said, withReferences, idOf: nameOf, withoutThoughts };
+  const kept = () => ({ messages: copies(), said });
+  return { list, places, messages, said, kept, withReferences, idOf: nameOf, withoutThoughts };
 }

@@ -2,7 +2,8 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import type { LoopContext } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
-import { hashText } from '../../objects/hashes.js';
+import { GrowingHash } from '../../objects/hashes.js';
+import { sameData } from '../../values/plain-data.js';
 import type { WholeList } from './sidecar-process.js';
 
 /** A list of a harness's own messages, and what ours are in it. */
@@ -11,6 +12,8 @@ export interface HarnessList<M> {
   /** The place in the harness's list of each message that was reported: a result may be a part of a larger message. */
   readonly places: readonly number[];
   readonly messages: readonly M[];
+  /** The same list in copies of ours, which nobody else can change: the same object in every list that has the message as it is; and `said` for it. Made when it is asked for first. */
+  readonly kept: () => Pick<HarnessList<M>, 'messages' | 'said'>;
   /** A message of the user with one part for each text; `name` is its own in the list, the same in every list that has it. */
   readonly said: (message: RenderedMessage, name: string) => M;
   /** A message with the results in it replaced by lines, by their places in the reported list; everything else stays as it is. */
@@ -51,35 +54,57 @@ export function composed<M>(
     places,
     inserts.map((insert, rank) => ({ ...insert, name: `notes_${rank}` })),
   );
-  const tail = messages.slice(start).flatMap((message, i) => {
-    const replaced = lines.get(start + i)?.map(({ index, text }) => [index, text] as const);
-    const own = replaced === undefined ? message : withReferences(message, new Map(replaced));
-    return [own, ...(notes.get(start + i) ?? []).map((note) => said(note.message, note.name))];
-  });
+  const tail: M[] = [];
+  for (let place = start; place < messages.length; place++) {
+    const message = messages[place] as M;
+    const replaced = lines.get(place)?.map(({ index, text }) => [index, text] as const);
+    tail.push(replaced === undefined ? message : withReferences(message, new Map(replaced)));
+    for (const note of notes.get(place) ?? []) tail.push(said(note.message, note.name));
+  }
   const ours = (rendered: readonly RenderedMessage[]): readonly M[] => rendered.map((message) => said(message, message.section));
   return [...ours(before), ...tail, ...ours(after)];
 }
 
-/** One message of a list that was handed over: as its harness would write it, and in canonical JSON. */
+/** One message of a list that was handed over, and its canonical JSON. */
 interface WrittenMessage {
-  readonly json: string;
+  readonly message: unknown;
   readonly canonical: string;
 }
 
-/** Hashes of the lists of one session: a list mostly begins as the one before, and what is known of that is not written again. */
-export class HandedLists {
-  #written: readonly WrittenMessage[] = [];
+const written = (message: unknown): WrittenMessage => ({ message, canonical: canonicalJson(JSON.parse(JSON.stringify(message))) });
 
-  /** Hash and size of a list as its canonical JSON has them (decision E7); members without a value are no part of it. */
+/** Hashes of the lists of one session: a list mostly begins as the one before, and what is known of that is neither written nor hashed again. */
+export class HandedLists {
+  #written: WrittenMessage[] = [];
+  #hash = new GrowingHash();
+
+  /** Hash and size of a list as its canonical JSON has them (decision E7); members without a value are no part of it. Messages that were given here do not change. */
   of(messages: readonly unknown[]): HandedList {
     const before = this.#written;
-    this.#written = messages.map((message, i) => {
-      const json = JSON.stringify(message);
-      const known = before[i];
-      return known?.json === json ? known : { json, canonical: canonicalJson(JSON.parse(json)) };
-    });
-    const text = `[${this.#written.map(({ canonical }) => canonical).join(',')}]`;
-    return { sha256: hashText(text), chars: text.length, messages: messages.length };
+    const isKnown = (message: unknown, i: number): boolean => {
+      const known = before[i]?.message;
+      return i < before.length && (known === message || sameData(known, message));
+    };
+    const differs = messages.findIndex((message, i) => !isKnown(message, i));
+    const same = differs < 0 ? messages.length : differs;
+    const fresh = messages
+      .slice(same)
+      .map((message, i) => (isKnown(message, same + i) ? (before[same + i] as WrittenMessage) : written(message)));
+    if (same < before.length) this.#begin(before.slice(0, same));
+    for (const one of fresh) this.#add(one);
+    const sha256 = this.#hash.with(this.#written.length === 0 ? '[]' : ']');
+    return { sha256, chars: this.#hash.chars + (this.#written.length === 0 ? 2 : 1), messages: messages.length };
+  }
+
+  #begin(kept: readonly WrittenMessage[]): void {
+    this.#written = [];
+    this.#hash = new GrowingHash();
+    for (const one of kept) this.#add(one);
+  }
+
+  #add(one: WrittenMessage): void {
+    this.#hash.add(`${this.#written.length === 0 ? '[' : ','}${one.canonical}`);
+    this.#written.push(one);
   }
 }
 

@@ -127,7 +127,7 @@ export class LoopGuard {
     const passage = await this.#guarded(session, async () => {
       const made = await this.#passage(own);
       if (made === undefined) return undefined;
-      const handed = this.#handedList(session, made.messages);
+      const handed = this.#handedList(own, made.context);
       await this.#handed(session, handed);
       return { ...made, chars: handed.chars };
     });
@@ -157,7 +157,7 @@ export class LoopGuard {
     this.#passed(session, passage !== undefined);
     this.#ahead.delete(session);
     if (passage === undefined) return undefined;
-    const handed = this.#handedList(session, passage.messages);
+    const handed = this.#handedList(own, passage.context);
     const expected = messages.at(-1)?.role === 'user' ? undefined : system;
     const early =
       typeof expected === 'string' ? { system: expected, kept: this.#guarded(session, () => this.#handed(session, handed)) } : undefined;
@@ -230,15 +230,19 @@ export class LoopGuard {
     const { list } = own;
     const { session } = list;
     const asked = { ...(this.#own.has(session) ? { ownList: true } : {}), ...(this.#tidied.has(session) ? { tidy: true } : {}) };
-    const context = await this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...asked });
+    const answer = this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...asked });
+    // The sidecar works meanwhile: what it is not told of the messages is compared now, for the hash of the list that goes out.
+    const [context] = await Promise.all([answer, Promise.resolve().then(own.kept)]);
     if (asked.tidy) this.#tidied.delete(session);
     return context === null ? undefined : { messages: composed(own, context), context };
   }
 
-  #handedList(session: string, messages: readonly unknown[]): HandedList {
+  /** Hash and size of the list that goes out: the harness may change the one that it is given, ours says the same. */
+  #handedList<M>(own: HarnessList<M>, context: LoopContext): HandedList {
+    const { session } = own.list;
     const lists = this.#lists.get(session) ?? new HandedLists();
     this.#lists.set(session, lists);
-    return lists.of(messages);
+    return lists.of(composed({ ...own, ...own.kept() }, context));
   }
 
   /** Notes whether a model call has our context. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import { withinLimit } from '../../process/within-limit.js';
 import { CodedError } from '../../values/coded-error.js';
+import { sameData } from '../../values/plain-data.js';
 import { LatestSessions } from './latest-sessions.js';
 import {
   type Beginning,
@@ -43,7 +44,7 @@ interface Waiting {
 
 interface LastSent {
   readonly number: number;
-  readonly lines: readonly string[];
+  readonly messages: readonly ReportedMessage[];
 }
 
 /** Most that is kept of what the process writes to its error stream, characters. */
@@ -57,8 +58,6 @@ export class SidecarProcess {
   readonly #options: SidecarOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new LatestSessions<LastSent>();
-  /** Messages as they are compared: harnesses report the same ones again and again. */
-  readonly #lines = new WeakMap<ReportedMessage, string>();
   /** The texts of the last context of each session: what the next one repeats is not sent again. */
   readonly #texts = new LatestSessions<readonly string[]>((session) => [...this.#waiting.values()].some((one) => one.session === session));
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -118,20 +117,17 @@ export class SidecarProcess {
   }
 
   #difference({ session, messages, ...others }: WholeList): SentList {
-    const before = this.#sent.get(session) ?? { number: 0, lines: [] };
-    const lines = messages.map((message) => this.#line(message));
-    const changed = lines.findIndex((line, i) => line !== before.lines[i]);
-    const prefix = changed < 0 ? Math.min(lines.length, before.lines.length) : changed;
+    const before = this.#sent.get(session) ?? { number: 0, messages: [] };
+    const changed = messages.findIndex((message, i) => !this.#isSame(message, before.messages[i]));
+    const prefix = changed < 0 ? messages.length : changed;
     this.#lists += 1;
-    this.#sent.set(session, { number: this.#lists, lines });
+    this.#sent.set(session, { number: this.#lists, messages });
     const rest: readonly ReportedMessage[] = messages.slice(prefix);
     return { ...others, session, after: before.number, number: this.#lists, prefix, messages: rest };
   }
 
-  #line(message: ReportedMessage): string {
-    const line = this.#lines.get(message) ?? JSON.stringify(message);
-    this.#lines.set(message, line);
-    return line;
+  #isSame(message: ReportedMessage, before: ReportedMessage | undefined): boolean {
+    return before !== undefined && (message === before || sameData(message, before));
   }
 
   /** Restores the repeated texts. Called for every answer in order, also when nobody waits for it any more. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalJson } from '../../../src/objects/canonical-json.js';
-import { assignedIdentityHash, hashedText, hashText, hashTexts, sourcedIdentityHash } from '../../../src/objects/hashes.js';
+import { assignedIdentityHash, GrowingHash, hashedText, hashText, hashTexts, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 
@@ -24,6 +24,23 @@ describe('hashes of texts', () => {
       expect(hashedText(Buffer.from(text))).toEqual({ text, hash: plain(text) });
       expect(hashText(text)).toBe(plain(text));
     }
+  });
+
+  test('a text that grows has at each moment the hash of what it has, with an end that does not stay', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }))), (pieces) => {
+        const growing = new GrowingHash();
+        let text = '';
+        for (const [piece, end] of pieces) {
+          growing.add(piece);
+          text += piece;
+          expect(growing.with(end)).toBe(plain(text + end));
+          expect(growing.chars).toBe(text.length);
+        }
+      }),
+    );
+    expect(() => new GrowingHash().add('\ud83d')).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
+    expect(() => new GrowingHash().with('\ud83d')).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
   });
 
   test('half a surrogate pair in a long text is refused each time', () => {

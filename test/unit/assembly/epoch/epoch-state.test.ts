@@ -5,15 +5,20 @@ import {
   beginEpoch,
   type EpochInput,
   type EpochState,
+  epochText,
   noteInputOf,
   renderEpoch,
   withNote,
 } from '../../../../src/assembly/epoch/epoch-state.js';
 import { planNote, type ShownByTail } from '../../../../src/assembly/epoch/plan-note.js';
 import type { ObjectMetadata } from '../../../../src/assembly/metadata.js';
-import { keptList, keptMessages } from '../../../../src/harness/kept-messages.js';
+import { sectionRecords } from '../../../../src/assembly/render-messages.js';
+import { keptList } from '../../../../src/harness/growing-tail.js';
+import { keptMessages } from '../../../../src/harness/kept-messages.js';
 import type { ReportedMessage } from '../../../../src/harness/message-schema.js';
 import type { PlacedEntry } from '../../../../src/harness/reported-chat.js';
+import { canonicalJson } from '../../../../src/objects/canonical-json.js';
+import { hashText } from '../../../../src/objects/hashes.js';
 import { type ObjectId, objectId } from '../../../../src/objects/ids.js';
 import type { Message } from '../../../../src/objects/object-type.js';
 import type { ChatMark } from '../../../../src/session/session-fold.js';
@@ -260,6 +265,16 @@ function readNotes({ notes, names }: EpochState, id: ObjectId): string | null | 
   return texts.get(id);
 }
 
+/** The record of a request against one that is written as a whole. */
+function expectRecorded(state: EpochState, input: EpochInput): void {
+  const { before, notes, lines } = state;
+  const { system, record } = renderEpoch(state, input, { tail: { turn: 1, results: [] } });
+  const text = canonicalJson({ system, before, notes, ...(lines.size === 0 ? {} : { lines: [...lines] }) });
+  expect(epochText({ system, before, notes, lines })).toBe(text);
+  expect([record.chars, record.sha256]).toEqual([text.length, hashText(text)]);
+  expect(record.sections).toEqual(sectionRecords(system, [...before, ...notes.map(({ message }) => message)]));
+}
+
 describe('an epoch (divergence E9)', () => {
   test('every request begins with the whole request before it, and shows every active text as it is', () => {
     fc.assert(
@@ -278,6 +293,7 @@ describe('an epoch (divergence E9)', () => {
           const again = note === undefined ? state : withNote(state, note, noteInputOf(input));
           state = note === undefined ? state : withNote(state, note, noteInputOf(input));
           expect(again).toEqual(state);
+          expectRecorded(state, input);
           list = kept.list;
           const request = requestOf(state, world.messages, 0);
           expect(request.slice(0, before.length)).toEqual(before);
@@ -313,6 +329,7 @@ describe('an epoch (divergence E9)', () => {
             if (kept === undefined) throw new Error('the list changed');
             const note = planNote(state, input, kept.shown(input));
             if (note !== undefined) state = withNote(state, note, noteInputOf(input));
+            expectRecorded(state, input);
             list = kept.list;
             for (const { metadata, content } of input.active)
               if (metadata.type === 'file')

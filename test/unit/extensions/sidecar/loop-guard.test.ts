@@ -72,11 +72,13 @@ describe('whatever happens to the sidecar of a harness', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
+  const said: HarnessList<Plain>['said'] = ({ parts }) => ({ role: 'user', content: parts.map(({ text }) => text).join() });
   const own: HarnessList<Plain> = {
     list: { session: 's', messages: [{ role: 'user', content: 'go' }] },
     places: [0],
     messages: [{ role: 'user', content: 'go' }],
-    said: ({ parts }) => ({ role: 'user', content: parts.map(({ text }) => text).join() }),
+    said,
+    kept: () => ({ messages: [{ role: 'user', content: 'go' }], said }),
     withReferences: (message) => message,
     idOf: ({ content }) => content,
     withoutThoughts: (message) => message,
