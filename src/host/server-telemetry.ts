@@ -79,6 +79,7 @@ export class ServerTelemetry implements Telemetry {
 
   async observe<T>({ activity, facts: known = {}, parent }: Watched, work: (tell: Tell) => Promise<T>): Promise<T> {
     const above = parent ?? currentTrace();
+    if (above === undefined && !this.#isHeard(activity)) return work(() => undefined);
     const span = this.#instruments?.begin(activity, known, above);
     const { begins } = ACTIVITIES[activity];
     const trace = span?.trace ?? (begins && (this.#beginsTraces || above !== undefined) ? traceBelow(above) : above);
@@ -111,6 +112,12 @@ export class ServerTelemetry implements Telemetry {
 
   watch(gauges: () => Gauges): () => void {
     return this.#instruments?.watch(gauges) ?? (() => undefined);
+  }
+
+  /** Whether anybody would be told of an activity. */
+  #isHeard(activity: ActivityName): boolean {
+    const logged = LOGGED[activity];
+    return this.#instruments !== undefined || (logged !== undefined && this.#log.isLevelEnabled(logged.level));
   }
 
   #ended(

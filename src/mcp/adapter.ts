@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
-  type CallToolRequest,
   CallToolRequestSchema,
   type CallToolResult,
   ErrorCode,
@@ -18,6 +18,7 @@ import { NO_TELEMETRY, type Telemetry, type Tell } from '../telemetry/telemetry.
 import { parseTraceparent, type TraceContext } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
 import { isDeeperThan } from '../values/json-depth.js';
+import { type CallParams, DirectCalls } from './direct-calls.js';
 
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
 const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
@@ -43,8 +44,17 @@ export interface Exchange {
   readonly progress: ((message: string, done?: number, total?: number) => Promise<void>) | undefined;
   /** Adds what is known of the call to what is told of it. */
   readonly tell: Tell;
-  /** The SDK's own view of the request. */
-  readonly request: RequestHandlerExtra<ServerRequest, ServerNotification>;
+  /** The SDK's own view of the request; absent for a call that did not come through it. */
+  readonly request?: SdkRequest;
+}
+
+type SdkRequest = RequestHandlerExtra<ServerRequest, ServerNotification>;
+
+/** How a call came. */
+interface Arrival {
+  readonly signal: AbortSignal;
+  readonly notify: (notification: ServerNotification) => Promise<void>;
+  readonly request?: SdkRequest;
 }
 
 /** A tool as the protocol shows and calls it. */
@@ -94,30 +104,32 @@ function withinLine(result: CallToolResult, name: string): CallToolResult {
 }
 
 function exchangeOf(
-  { _meta: meta = {} }: CallToolRequest['params'],
-  request: Exchange['request'],
+  { _meta: meta = {} }: CallParams,
+  { signal, notify, request }: Arrival,
   { log, tell }: { readonly log: Logger; readonly tell: Tell },
 ): Exchange {
-  const token = request._meta?.progressToken;
+  const token = meta.progressToken;
   let steps = 0;
   const progress = async (message: string, done?: number, total?: number): Promise<void> => {
     if (token === undefined) return;
     const params = { progressToken: token, progress: done ?? ++steps, ...defined({ total }), message };
-    await request
-      .sendNotification({ method: 'notifications/progress', params })
-      .catch((error: unknown) => log.debug({ err: error }, 'progress was not delivered'));
+    await notify({ method: 'notifications/progress', params }).catch((error: unknown) =>
+      log.debug({ err: error }, 'progress was not delivered'),
+    );
   };
-  return { signal: request.signal, meta, progress: token === undefined ? undefined : progress, tell, request };
+  return { signal, meta, progress: token === undefined ? undefined : progress, tell, ...defined({ request }) };
 }
 
 /** The place in a trace that a client calls from: as the call says, else as its request over HTTP does. */
-function callerOf({ _meta }: CallToolRequest['params'], { requestInfo }: Exchange['request']): TraceContext | undefined {
-  return parseTraceparent(_meta?.traceparent) ?? parseTraceparent(requestInfo?.headers.traceparent);
+function callerOf({ _meta }: CallParams, { request }: Arrival): TraceContext | undefined {
+  return parseTraceparent(_meta?.traceparent) ?? parseTraceparent(request?.requestInfo?.headers.traceparent);
 }
 
 /** A server and what is under way in it. */
 export interface ProtocolServer {
   readonly server: Server;
+  /** Calls that a transport of our own takes past the SDK; their answers go to the transport. To be made once, after the server was connected to it. */
+  direct(transport: Pick<Transport, 'send'>): DirectCalls;
   /** Resolves when every request that came has been answered. */
   idle(): Promise<void>;
 }
@@ -157,7 +169,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   const server = new Server(info, { capabilities, ...defined({ instructions }) });
   server.onerror = (error) => log.warn({ err: error }, 'protocol error');
   const list = async () => ({ tools: (await tools()).map(({ definition }) => definition) });
-  const call = async ({ params }: CallToolRequest, request: Exchange['request']): Promise<CallToolResult> => {
+  const call = async (params: CallParams, arrival: Arrival): Promise<CallToolResult> => {
     const offered = await tools();
     const tool = offered.find(({ definition }) => definition.name === params.name);
     if (tool === undefined) {
@@ -166,7 +178,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
     }
     const perform = async (tell: Tell): Promise<CallToolResult> => {
       try {
-        return withinLine(await tool.call(params.arguments ?? {}, exchangeOf(params, request, { log, tell })), params.name);
+        return withinLine(await tool.call(params.arguments ?? {}, exchangeOf(params, arrival, { log, tell })), params.name);
       } catch (error) {
         log.error({ err: error, tool: params.name }, 'a call failed inside');
         tell({ 'error.type': 'inside' });
@@ -176,14 +188,23 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
       }
     };
     const facts = { 'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': params.name } as const;
-    return telemetry.observe({ activity: 'call', facts, parent: callerOf(params, request) }, perform);
+    return telemetry.observe({ activity: 'call', facts, parent: callerOf(params, arrival) }, perform);
   };
   const running = new Running();
   server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));
   // With a handler of its own the SDK would check the request twice, and the result that was just made here.
   server.fallbackRequestHandler = async (request, extra) => {
     if (request.method !== 'tools/call') throw new RequestFailure(ErrorCode.MethodNotFound, 'Method not found');
-    return running.track(call(CallToolRequestSchema.parse(request), extra));
+    const { params } = CallToolRequestSchema.parse(request);
+    return running.track(call(params, { signal: extra.signal, notify: extra.sendNotification, request: extra }));
   };
-  return { server, idle: () => running.idle() };
+  const direct = (transport: Pick<Transport, 'send'>): DirectCalls => {
+    const calls = new DirectCalls(
+      (params, signal) => running.track(call(params, { signal, notify: (notification) => server.notification(notification) })),
+      (message) => transport.send(message),
+    );
+    server.onclose = () => calls.close();
+    return calls;
+  };
+  return { server, direct, idle: () => running.idle() };
 }

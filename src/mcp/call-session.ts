@@ -30,6 +30,7 @@ const mapSchema = z.record(z.string(), z.unknown());
 
 function mapAt(meta: Meta, key: string): Meta {
   const value = meta[key];
+  if (value === undefined) return {};
   return (typeof value === 'string' ? parseJson(value, mapSchema) : mapSchema.safeParse(value).data) ?? {};
 }
 

@@ -9,7 +9,7 @@ import { isLoss } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
 import { codeOf, messageOf } from '../values/thrown.js';
-import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
+import { createProtocolServer, type Exchange, failedCall, type ProtocolServer, type ServedTool } from './adapter.js';
 import { type CallSession, CallSessions, callHints, sessionOfCall } from './call-session.js';
 
 /** How long a call waits for the database before it asks the agent to call again: less than the minute after which most clients give up. */
@@ -28,6 +28,8 @@ edit needs text that stands exactly once in the file; several edits in one call 
 /** One client's connection: its protocol server, and the sessions that its calls belong to. */
 export interface Connection {
   readonly server: Server;
+  /** What takes calls past the SDK, for a transport of our own. */
+  readonly direct: ProtocolServer['direct'];
   /** Resolves when no call is running. */
   idle(): Promise<void>;
   /** Gives the sessions back; the server itself is closed by whoever connected it. Idempotent. */
@@ -120,7 +122,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     call: (args, exchange) => perform(tool, args, exchange),
   });
 
-  const { server, idle } = createProtocolServer({
+  const { server, direct, idle } = createProtocolServer({
     info: { name: 'palimpsest', version: settings.version },
     instructions: INSTRUCTIONS,
     tools: async () => (await import('../tools/create-tools.js')).createTools(settings.tools).map(served),
@@ -129,6 +131,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
   });
   return {
     server,
+    direct,
     idle,
     close: () => {
       closing ??= idle().then(() => sessions.release());

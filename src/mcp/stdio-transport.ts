@@ -3,6 +3,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema, JSONRPCRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../values/thrown.js';
 import { tooDeep } from './adapter.js';
+import type { DirectCalls } from './direct-calls.js';
 
 /** The longest line that is read; a long `write` comes as one. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
@@ -73,6 +74,8 @@ export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
+  /** Is asked first about every message that does not nest too deep; what it does not take goes to `onmessage`. */
+  direct?: Pick<DirectCalls, 'take'>;
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #longest: number;
@@ -153,6 +156,7 @@ export class StdioTransport implements Transport {
       this.#refuse(canAnswer ? id : null, ErrorCode.InvalidRequest, deep);
       return;
     }
+    if (this.direct?.take(value) === true) return;
     const parsed = JSONRPCMessageSchema.safeParse(value);
     if (parsed.success) this.onmessage?.(parsed.data);
     else if (canAnswer)

@@ -30,6 +30,7 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
   });
   connection.server.oninitialized = () => backend.warmUp();
   await connection.server.connect(transport);
+  transport.direct = connection.direct(transport);
 
   const why = await ended;
   log.debug({ why }, 'shutting down');

@@ -5,8 +5,11 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 
 /** A copy of an object without the fields that are undefined, in the same order: how an optional field is passed on. */
 export function defined<T extends object>(fields: T): Defined<T>;
-export function defined(fields: object): object {
+export function defined(fields: Readonly<Record<string, unknown>>): object {
   const kept: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value;
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    if (value !== undefined) kept[name] = value;
+  }
   return kept;
 }

@@ -6,19 +6,22 @@ import type { Exchange, ServedTool } from '../../src/mcp/adapter.js';
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==';
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 
-type Run = (args: Readonly<Record<string, unknown>>, exchange: Exchange) => Promise<CallToolResult> | CallToolResult;
+/** These tools are called over HTTP, where every call comes through the SDK. */
+type ThroughSdk = Required<Exchange>;
+
+type Run = (args: Readonly<Record<string, unknown>>, exchange: ThroughSdk) => Promise<CallToolResult> | CallToolResult;
 
 function fixture(name: string, run: Run, inputSchema: object = { type: 'object', properties: {} }): ServedTool {
   return {
     definition: { name, description: `Fixture ${name}`, inputSchema: inputSchema as ServedTool['definition']['inputSchema'] },
-    call: async (args, exchange) => run(args as Readonly<Record<string, unknown>>, exchange),
+    call: async (args, exchange) => run(args as Readonly<Record<string, unknown>>, exchange as ThroughSdk),
   };
 }
 
 const text = (value: string): CallToolResult => ({ content: [{ type: 'text', text: value }] });
 const withText = (argument: string): object => ({ type: 'object', properties: { [argument]: { type: 'string' } }, required: [argument] });
 
-async function logThrice(_args: unknown, { request }: Exchange): Promise<CallToolResult> {
+async function logThrice(_args: unknown, { request }: ThroughSdk): Promise<CallToolResult> {
   for (const [index, data] of ['Tool execution started', 'Tool processing data', 'Tool execution completed'].entries()) {
     if (index > 0) await pause(50);
     await request.sendNotification({ method: 'notifications/message', params: { level: 'info', data } });
@@ -34,7 +37,7 @@ async function reportProgress(_args: unknown, { progress }: Exchange): Promise<C
   return text('reported progress');
 }
 
-async function sample({ prompt }: Readonly<Record<string, unknown>>, { request }: Exchange): Promise<CallToolResult> {
+async function sample({ prompt }: Readonly<Record<string, unknown>>, { request }: ThroughSdk): Promise<CallToolResult> {
   const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: String(prompt) } }];
   const { content } = await request.sendRequest(
     { method: 'sampling/createMessage', params: { messages, maxTokens: 100 } },

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { SessionId } from '../../objects/ids.js';
-import type { ModelUsage } from '../../objects/step.js';
 import { endsWithin, withinLimit } from '../../process/within-limit.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { Plan } from '../../store/write-path.js';
@@ -18,7 +17,7 @@ import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
 import { NotKeptError, RefusedWrites } from './not-kept.js';
 import { laneOf, mayShare, planAssembly, planWrite, standsAlone } from './plan-write.js';
-import { localVersions, type SessionWrite, type WriteResult, writeFacts } from './session-write.js';
+import { localVersions, type SessionWrite, tellUsage, type WriteResult, writeFacts } from './session-write.js';
 import { StepBridge } from './step-bridge.js';
 import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
@@ -78,21 +77,6 @@ interface JournaledDelivery extends Omit<Delivery, 'persistent'> {
 
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
-
-/** Tells what a call of a model took. A cache's tokens are a part of its input, by the conventions for these names. */
-function tellUsage(telemetry: Telemetry, { input, output, cacheRead, cacheWrite }: ModelUsage): void {
-  const chat = { 'gen_ai.operation.name': 'chat' } as const;
-  const read = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
-  const facts = defined({
-    'gen_ai.usage.input_tokens': read,
-    'gen_ai.usage.output_tokens': output,
-    'gen_ai.usage.cache_read.input_tokens': cacheRead,
-    'gen_ai.usage.cache_creation.input_tokens': cacheWrite,
-  });
-  void telemetry.observe({ activity: 'model call', facts: { ...chat, ...facts } }, async () => undefined);
-  if (read !== undefined) telemetry.add('gen_ai.client.token.usage', read, { ...chat, 'gen_ai.token.type': 'input' });
-  if (output !== undefined) telemetry.add('gen_ai.client.token.usage', output, { ...chat, 'gen_ai.token.type': 'output' });
-}
 
 /** How many writes may be on their way before a caller waits for the database to take some of them. */
 const MOST_AHEAD = 500;
@@ -255,7 +239,8 @@ export class Outbox {
 
   /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
-    const { store, writer } = this.#parts;
+    const { metadata, store, writer } = this.#parts;
+    metadata.late.now();
     const lane = session === undefined ? undefined : writer.laneOf(session);
     const accepted = [...this.#unsettled].filter((one) => lane === undefined || one.lane === lane);
     // A write that its session refused has left its lane, and is on its way into a fork.
@@ -283,7 +268,11 @@ export class Outbox {
   /** Delivers a write that is acknowledged already; one that is tried again keeps its place among all. */
   #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
-    const applied: Promise<AppliedWrite> = this.#deliver(write, { ...how, persistent: true })
+    // The answer that the agent waits for goes first; reads of what is known here, and whoever waits for the database, begin it earlier.
+    const begun = new Promise<AppliedWrite>((resolve) =>
+      this.#parts.metadata.late.add(() => resolve(this.#deliver(write, { ...how, persistent: true }))),
+    );
+    const applied: Promise<AppliedWrite> = begun
       .catch((error: unknown) => this.#lost.keep(write, error, settled))
       .catch((error: unknown) => {
         if (error instanceof NotKeptError) this.#refuse({ write, how, nth }, error);
@@ -365,6 +354,8 @@ export class Outbox {
 
   /** Delivers a write that its caller waits for. */
   async #deliverNow(write: SessionWrite, persistent: boolean): Promise<AppliedWrite> {
+    // What was acknowledged before goes before it.
+    this.#parts.metadata.late.now();
     this.#backpressure.enter();
     try {
       return await this.#deliver(write, { persistent, seen: false, journaled: false });

@@ -2,10 +2,11 @@ import { decideFile, type FileObservation, type IndexOutcome } from '../../index
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
-import type { Step } from '../../objects/step.js';
+import type { ModelUsage, Step } from '../../objects/step.js';
 import type { HeadMarks } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
 import type { Facts } from '../../telemetry/facts.js';
+import type { Telemetry } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
@@ -79,6 +80,21 @@ export function writeFacts({ session, step, call, assembly, lease }: SessionWrit
     ...(step === undefined ? {} : { 'palimpsest.step': step.seq }),
     ...(call === undefined ? {} : { 'gen_ai.tool.call.id': call.version['xt/id'] }),
   };
+}
+
+/** Tells what a call of a model took. A cache's tokens are a part of its input, by the conventions for these names. */
+export function tellUsage(telemetry: Telemetry, { input, output, cacheRead, cacheWrite }: ModelUsage): void {
+  const chat = { 'gen_ai.operation.name': 'chat' } as const;
+  const read = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
+  const facts = defined({
+    'gen_ai.usage.input_tokens': read,
+    'gen_ai.usage.output_tokens': output,
+    'gen_ai.usage.cache_read.input_tokens': cacheRead,
+    'gen_ai.usage.cache_creation.input_tokens': cacheWrite,
+  });
+  void telemetry.observe({ activity: 'model call', facts: { ...chat, ...facts } }, async () => undefined);
+  if (read !== undefined) telemetry.add('gen_ai.client.token.usage', read, { ...chat, 'gen_ai.token.type': 'input' });
+  if (output !== undefined) telemetry.add('gen_ai.client.token.usage', output, { ...chat, 'gen_ai.token.type': 'output' });
 }
 
 /** The result of a write that changed no object. */

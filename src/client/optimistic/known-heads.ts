@@ -43,6 +43,8 @@ export class KnownHeads {
   readonly #own: OwnTransactions;
   readonly #isWanted: (id: ObjectId) => boolean;
   readonly #later = new Map<number, CommittedHeads>();
+  /** In how many of those each object is. */
+  readonly #touched = new Map<ObjectId, number>();
   #heads = new Map<ObjectId, KnownHead>();
   /** Ids of the last reading. */
   #asked: ReadonlySet<ObjectId> = new Set();
@@ -88,6 +90,7 @@ export class KnownHeads {
   /** The newest version that is known: what this process wrote after the basis, else the one at the basis. */
   newest(id: ObjectId): KnownHead | undefined {
     let found = this.#heads.get(id);
+    if (!this.#touched.has(id)) return found;
     let foundAt = Number.NEGATIVE_INFINITY;
     // Kept in the order in which they were reported: of two versions that hold from the same moment the one of the later transaction counts.
     for (const [txId, { heads }] of this.#later) {
@@ -108,6 +111,7 @@ export class KnownHeads {
     this.#heads = new Map(heads);
     this.#stale = false;
     this.#later.clear();
+    this.#touched.clear();
     for (const [id, commit] of before) this.#take(id, commit);
     this.#follow();
   }
@@ -125,7 +129,7 @@ export class KnownHeads {
 
   #take(txId: number, commit: CommittedHeads): void {
     if (this.#txId === undefined || txId > this.#txId) {
-      this.#later.set(txId, commit);
+      this.#keep(txId, commit);
       return;
     }
     // It was read with the basis, or its object came into the session after that was read.
@@ -133,11 +137,25 @@ export class KnownHeads {
     if (fresh.size === 0) return;
     if (this.#counts(txId, commit)) this.#add(fresh);
     else if ([...fresh.keys()].some(this.#isWanted)) {
-      this.#later.set(txId, { ...commit, heads: fresh });
+      this.#keep(txId, { ...commit, heads: fresh });
       this.#stale = true;
     } else {
       for (const id of fresh.keys()) this.#heads.delete(id);
       this.#since = Math.max(this.#since, txId);
+    }
+  }
+
+  #keep(txId: number, commit: CommittedHeads): void {
+    this.#count(txId, -1);
+    this.#later.set(txId, commit);
+    this.#count(txId, 1);
+  }
+
+  #count(txId: number, by: 1 | -1): void {
+    for (const id of this.#later.get(txId)?.heads.keys() ?? []) {
+      const count = (this.#touched.get(id) ?? 0) + by;
+      if (count > 0) this.#touched.set(id, count);
+      else this.#touched.delete(id);
     }
   }
 
@@ -152,6 +170,7 @@ export class KnownHeads {
         return;
       }
       this.#add(commit.heads);
+      this.#count(next, -1);
       this.#later.delete(next);
       this.#txId = next;
     }
@@ -172,6 +191,7 @@ export class KnownHeads {
   #forget(): void {
     this.#since = Math.max(this.#since, ...this.#later.keys());
     this.#later.clear();
+    this.#touched.clear();
     this.#heads.clear();
     this.#asked = new Set();
     this.#txId = undefined;

@@ -37,7 +37,7 @@ export interface MountTableOptions {
 
 /** Whether `path` is `prefix` or lies below it, by whole components: `/workspace` does not hold `/workspace-other` (decision C9). */
 export function isWithin(path: string, prefix: string): boolean {
-  return path === prefix || path.startsWith(prefix === '/' ? '/' : `${prefix}/`);
+  return path.startsWith(prefix) && (path.length === prefix.length || prefix === '/' || path[prefix.length] === '/');
 }
 
 /**

@@ -76,9 +76,11 @@ export class AllowedRoots {
   /** Whether what lies there can be asked for without a thread: see `WithoutThread`. */
   readonly answerAtOnce: () => boolean;
   readonly #anchors: readonly Anchor[];
+  readonly #longestFirst: readonly CanonicalPath[];
 
   private constructor(roots: readonly CanonicalPath[], anchors: readonly Anchor[], answerAtOnce: () => boolean) {
     this.roots = roots;
+    this.#longestFirst = [...roots].sort((a, b) => b.length - a.length);
     this.#anchors = anchors;
     this.answerAtOnce = answerAtOnce;
   }
@@ -118,8 +120,7 @@ export class AllowedRoots {
   /** The longest root that a canonical path lies in. */
   rootOf(path: string): CanonicalPath | undefined {
     const kernel = KERNEL_FOLDERS.find((folder) => isWithin(path, folder));
-    const holding = this.roots.filter((root) => isWithin(path, root) && (kernel === undefined || isWithin(root, kernel)));
-    return holding.sort((a, b) => b.length - a.length)[0];
+    return this.#longestFirst.find((root) => isWithin(path, root) && (kernel === undefined || isWithin(root, kernel)));
   }
 
   /**

@@ -12,8 +12,11 @@ const tool = (name: string, call: (args: unknown, exchange: Exchange) => CallToo
 });
 const said = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
 
-async function withClient(tools: readonly ServedTool[], work: (client: Client) => Promise<void>): Promise<void> {
-  const { server } = createProtocolServer({
+type WithClient = (tools: readonly ServedTool[], work: (client: Client) => Promise<void>) => Promise<number>;
+
+/** Works with a client of these tools. `isDirect` has calls taken past the SDK, as our stdio transport does; how many were is the result. */
+async function serve(isDirect: boolean, tools: readonly ServedTool[], work: (client: Client) => Promise<void>): Promise<number> {
+  const { server, direct } = createProtocolServer({
     info: { name: 's', version: '1' },
     instructions: 'how to',
     tools: async () => tools,
@@ -22,14 +25,29 @@ async function withClient(tools: readonly ServedTool[], work: (client: Client) =
   const client = new Client({ name: 'c', version: '1' });
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   await Promise.all([server.connect(ours), client.connect(theirs)]);
+  let taken = 0;
+  if (isDirect) {
+    const calls = direct(ours);
+    const { onmessage } = ours;
+    ours.onmessage = (message, extra) => {
+      if (calls.take(message)) taken += 1;
+      else onmessage?.(message, extra);
+    };
+  }
   try {
     await work(client);
   } finally {
     await client.close();
   }
+  return taken;
 }
 
-describe('the protocol adapter', () => {
+describe.each([
+  ['through the SDK', false],
+  ['past it', true],
+])('the protocol adapter, calls %s', (_way, isDirect) => {
+  const withClient: WithClient = (tools, work) => serve(isDirect, tools, work);
+
   test('lists the tools on one page, in their order, as they are', async () => {
     const tools = ['b', 'a', 'c'].map((name) => tool(name, () => said(name)));
     await withClient(tools, async (client) => {
@@ -87,12 +105,13 @@ describe('the protocol adapter', () => {
       await progress?.('second', 50, 100);
       return said(progress === undefined ? 'quiet' : 'told');
     });
-    await withClient([slow], async (client) => {
+    const taken = await withClient([slow], async (client) => {
       expect(await client.callTool({ name: 'slow' })).toEqual(said('quiet'));
       expect(await client.callTool({ name: 'slow' }, undefined, { onprogress: (progress) => void seen.push(progress) })).toEqual(
         said('told'),
       );
     });
+    expect(taken).toBe(isDirect ? 2 : 0);
     expect(seen).toEqual([
       { progress: 1, message: 'first' },
       { progress: 50, total: 100, message: 'second' },
@@ -112,10 +131,12 @@ describe('the protocol adapter', () => {
       controller.abort('enough');
       return over;
     });
-    await withClient([waiting], async (client) => {
+    const taken = await withClient([waiting], async (client) => {
       await expect(client.callTool({ name: 'waiting' }, undefined, { signal: controller.signal })).rejects.toThrow(/enough/);
       await client.ping();
     });
+    // The call, and that it was taken back.
+    expect(taken).toBe(isDirect ? 2 : 0);
     expect(String(told)).toContain('enough');
   });
 });

@@ -7,11 +7,12 @@ const LONGEST = 4_000;
 let input: PassThrough;
 let output: PassThrough;
 let received: JSONRPCMessage[];
+let transport: StdioTransport;
 
 beforeEach(async () => {
   [input, output] = [new PassThrough(), new PassThrough()];
   received = [];
-  const transport = new StdioTransport(input, output, LONGEST);
+  transport = new StdioTransport(input, output, LONGEST);
   transport.onmessage = (message) => received.push(message);
   await transport.start();
 });
@@ -72,6 +73,23 @@ describe('messages', () => {
     const deep = `${'['.repeat(600)}${']'.repeat(600)}`;
     input.write(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ls","arguments":{"deep":${deep}}}}\n`);
     expect(await answers()).toEqual([refused(4, /deeper than 512 levels/)]);
+  });
+
+  test('what is taken directly goes no further; what nests too deep is not even offered', async () => {
+    const offered: unknown[] = [];
+    transport.direct = {
+      take: (message) => {
+        offered.push(message);
+        return (message as { readonly id?: unknown }).id === 1;
+      },
+    };
+    const [taken, left] = [call(1, { name: 'ls' }), call(2, { name: 'ls' })];
+    const deep = `${'['.repeat(600)}${']'.repeat(600)}`;
+    input.write(`${JSON.stringify(taken)}\n${JSON.stringify(left)}\n{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${deep}}\n`);
+    expect(await answers()).toEqual([refused(1, /deeper than 512 levels/)]);
+    expect(offered.slice(0, 2)).toEqual([taken, left]);
+    expect(offered).toHaveLength(3);
+    expect(received).toEqual([left]);
   });
 
   test('what is no request is passed over', async () => {

@@ -1,4 +1,6 @@
+import { posix } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { DocumentError } from '../../../src/objects/errors.js';
 import {
   agentPath,
@@ -96,6 +98,20 @@ describe('ids are kinds of their own', () => {
   test('canonical paths are normalised the POSIX way and no other (decision C9)', () => {
     const cases = ['/a/../b/./c/', '//a', '/', '/A/É', '/A/E\u0301', '/a b'].map((path) => canonicalPath(path));
     expect(cases).toEqual(['/b/c', '/a', '/', '/A/É', '/A/E\u0301', '/a b']);
+  });
+
+  test('whatever the names are made of', () => {
+    const names = fc.array(
+      fc.oneof(fc.constantFrom('', '.', '..', '...', '.a', 'a.', '..a', '\n', ' ', '\\'), fc.string({ unit: 'grapheme' })),
+    );
+    fc.assert(
+      fc.property(names, (parts) => {
+        const path = `/${parts.join('/')}`;
+        const normal = posix.normalize(path);
+        expect(canonicalPath(path)).toBe(normal === '/' ? '/' : normal.replace(/\/$/, ''));
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });
 
