@@ -29,9 +29,9 @@ const RESERVED_BYTES = 1024 * 1024;
 /** The deepest nesting of a message: whatever walks a request may recurse. */
 const DEEPEST_MESSAGE = 512;
 
-/** Why a message that nests too deep is not read; undefined for one that does not. */
-export function tooDeep(message: unknown): string | undefined {
-  if (!isDeeperThan(message, DEEPEST_MESSAGE)) return undefined;
+/** Why a message that nests too deep is not read; undefined for one that does not. `chars` is how long it is as JSON: each level takes two of them. */
+export function tooDeep(message: unknown, chars = Number.POSITIVE_INFINITY): string | undefined {
+  if (chars <= 2 * DEEPEST_MESSAGE || !isDeeperThan(message, DEEPEST_MESSAGE)) return undefined;
   return `The message nests deeper than ${DEEPEST_MESSAGE} levels; nothing was done. Send deeper data as text.`;
 }
 

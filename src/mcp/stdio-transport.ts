@@ -139,19 +139,19 @@ export class StdioTransport implements Transport {
   #receiveText(text: string): void {
     if (text.trim() === '') return;
     try {
-      this.#parsed(JSON.parse(text));
+      this.#parsed(JSON.parse(text), text.length);
     } catch (error) {
       this.onerror?.(errorOf(error));
     }
   }
 
-  #parsed(value: unknown): void {
+  #parsed(value: unknown, chars: number): void {
     const { id, method } = (typeof value === 'object' && value !== null ? value : {}) as {
       readonly id?: unknown;
       readonly method?: unknown;
     };
     const canAnswer = method !== undefined && (typeof id === 'string' || Number.isSafeInteger(id));
-    const deep = tooDeep(value);
+    const deep = tooDeep(value, chars);
     if (deep !== undefined) {
       this.#refuse(canAnswer ? id : null, ErrorCode.InvalidRequest, deep);
       return;

@@ -1,4 +1,4 @@
-import { readFileSync, truncateSync, unlinkSync } from 'node:fs';
+import { readFileSync, type Stats, statSync, truncateSync, unlinkSync } from 'node:fs';
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -12,8 +12,8 @@ export type OwnerSchema<Owner extends ProcessIdentity> = z.ZodType<Owner>;
 /** A file that this process owns. It appeared with its whole content, which names this process. */
 export interface OwnedFile {
   /**
-   * Whether the file still says what this process wrote: false once another process has taken it over, and after `remove` or `vacate`. Reads one small
-   * file without waiting, so that it can be asked before every acknowledgement; never throws.
+   * Whether the file still says what this process wrote: false once another process has taken it over, and after `remove` or `vacate`. Asks the system
+   * without waiting, so that it can be asked before every acknowledgement; never throws.
    */
   isStillOurs(): boolean;
   /** Removes the file, and the older generations of a lock before it, unless it was taken over. Idempotent; never throws. */
@@ -79,12 +79,24 @@ function attempt(work: () => void): void {
   }
 }
 
+/** Whether nothing was written under a name between two looks at it: another file, or another content, has another number, length or time. */
+const isSameFile = (a: Stats, b: Stats): boolean =>
+  a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs;
+
 /** The file at `path` as this process's own: it was made with this content, and `older` are the generations of the same lock before it. */
 export function ownedFile(path: string, content: string, older: readonly string[] = []): OwnedFile {
   let over = false;
+  /** The file when it last said what it should. */
+  let seen: Stats | undefined;
   const isStillOurs = (): boolean => {
+    if (over) return false;
     try {
-      return !over && readFileSync(path, 'utf8') === content;
+      const now = statSync(path);
+      if (seen !== undefined && isSameFile(seen, now)) return true;
+      const isOurs = readFileSync(path, 'utf8') === content;
+      // What was written after the look counts from the next one on.
+      if (isOurs) seen = now;
+      return isOurs;
     } catch {
       return false;
     }

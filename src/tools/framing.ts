@@ -64,7 +64,8 @@ export function linesIn(text: string): number {
 
 /** The promise of the limits, kept whatever came before: an answer that is too long loses its middle. */
 export function withinLimits(text: string, limits: OutputLimits): string {
-  if (text.length <= limits.chars && linesIn(text) <= limits.lines) return text;
+  // No text has more lines than characters.
+  if (text.length <= limits.chars && (text.length <= limits.lines || linesIn(text) <= limits.lines)) return text;
   const end = cutBefore(text.slice(text.lastIndexOf('\n') + 1), Math.min(1_000, Math.floor(limits.chars / 3)));
   const lines = text.split('\n', Math.max(1, limits.lines - 2));
   const start = cutBefore(lines.join('\n'), Math.max(1, limits.chars - end.length - 40));

@@ -1,7 +1,6 @@
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { callSuffix, chatObjectId, type ObjectId, objectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
-import { toolcallVersion } from '../../objects/versions.js';
 import { endsWithin } from '../../process/within-limit.js';
 import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
@@ -37,7 +36,7 @@ function renamed(changes: SetChanges, rename: Rename): SetChanges {
 /** A write of a lost session as a step of its fork: content and order stay, the call's object gets an id of the fork's own, since the other writer may have used the old one. */
 function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, renames }: Rescue): SessionWrite {
   const rename: Rename = (id) => renames.get(id) ?? id;
-  if (call !== undefined) renames.set(call.version['xt/id'], objectId(`${call.version['xt/id']}${callSuffix(fork)}`));
+  if (call !== undefined) renames.set(call.id, objectId(`${call.id}${callSuffix(fork)}`));
   const moved: SessionWrite = { session: fork, lease, files, heads: [], at };
   if (step === undefined) return moved;
   const movedStep = {
@@ -48,17 +47,8 @@ function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, re
     ...defined({ fresh: step.fresh?.map(rename) }),
   };
   if (call === undefined) return { ...moved, step: movedStep };
-  const { tool, args, args_display, status, file_refs, content } = call.version;
-  const version = toolcallVersion({
-    id: rename(call.version['xt/id']),
-    tool,
-    args,
-    status,
-    chatRef: chatObjectId(fork),
-    content,
-    ...defined({ argsDisplay: args_display, fileRefs: file_refs?.map(rename) }),
-  });
-  return { ...moved, step: movedStep, call: { ...call, version } };
+  const fileRefs = call.made.fileRefs?.map(rename);
+  return { ...moved, step: movedStep, call: call.with({ id: rename(call.id), chatRef: chatObjectId(fork), ...defined({ fileRefs }) }) };
 }
 
 /** Takes in the ids that calls have in a fork: those that only calls of it have. */

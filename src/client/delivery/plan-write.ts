@@ -18,7 +18,7 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
 import { fileObjectId } from '../file-access.js';
 import type { MarkedVersion, WrittenFile } from '../optimistic/known-versions.js';
-import { callMarks, NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
+import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
 import { currentFile, type OwnFiles } from './writers.js';
 
 /** Where chunks wait for each other; no session can have its name, for a session's write waits for its chunks. */
@@ -94,7 +94,7 @@ async function callOps(store: ObjectStore, { call, at }: SessionWrite): Promise<
       : await writeLargeText(store, { chunks: () => chunkText(text), hash, length: text.length });
     texts.push(...ops);
   }
-  return [...texts, ...store.putOps({ version: call.version, marks: callMarks(call), validTime: new Date(at), expect: null })];
+  return [...texts, ...store.putOps({ version: call.version, marks: call.marks, validTime: new Date(at), expect: null })];
 }
 
 function stepOps(store: ObjectStore, { step, lost = [], snapshot, at }: SessionWrite): readonly TxOp[] {
@@ -154,7 +154,7 @@ export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot
     const what = write.lease === null ? 'exists already' : 'was continued by another writer';
     throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
   }
-  const call = write.call?.version['xt/id'];
+  const call = write.call?.id;
   if (call !== undefined && (await snapshot.existing([call])).length > 0) {
     throw new SessionError(
       'taken-over',
@@ -199,7 +199,7 @@ async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads
     if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
   }
   ops.push(...(await callOps(store, write)), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
-  const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
+  const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: write.call.marks }];
   const observedAt = snapshot?.basis.txId;
   return { outcomes, written: [...written, ...call], files: written, observed, observedAt, ops };
 }

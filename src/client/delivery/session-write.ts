@@ -1,9 +1,8 @@
 import { decideFile, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
-import type { HeadMarks } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
 import type { Facts } from '../../telemetry/facts.js';
 import type { Telemetry } from '../../telemetry/telemetry.js';
@@ -13,21 +12,7 @@ import type { TxOp } from '../../xtdb/transactions.js';
 import { fileObjectId } from '../file-access.js';
 import type { MarkedVersion, WrittenObjects } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
-
-/** A text that lies in parts of its own, under its hash. */
-interface PartText {
-  readonly hash: Sha256;
-  readonly text: string;
-}
-
-/** The object of a tool call that is to be written. */
-export interface StoredCall {
-  readonly version: ObjectVersion<'toolcall'>;
-  /** The whole output where `content` holds only head and tail of it (decisions B8, C6). */
-  readonly wholeText?: PartText;
-  /** The arguments where the version only names their text (decision 0005). */
-  readonly argsText?: PartText;
-}
+import type { StoredCall } from './stored-call.js';
 
 /** What was observed of a file, and when it was acknowledged, milliseconds since 1970. */
 export interface ObservedFile {
@@ -78,7 +63,7 @@ export function writeFacts({ session, step, call, assembly, lease }: SessionWrit
     'palimpsest.write': kind,
     ...(kind === 'files' ? {} : { 'gen_ai.conversation.id': session }),
     ...(step === undefined ? {} : { 'palimpsest.step': step.seq }),
-    ...(call === undefined ? {} : { 'gen_ai.tool.call.id': call.version['xt/id'] }),
+    ...(call === undefined ? {} : { 'gen_ai.tool.call.id': call.id }),
   };
 }
 
@@ -106,11 +91,6 @@ export const NOTHING_WRITTEN: WriteResult = {
   observedAt: undefined,
   ops: [],
 };
-
-/** The marks of a call's head. */
-export function callMarks({ version, wholeText }: StoredCall): HeadMarks {
-  return { size: version.content?.length ?? 0, ...(wholeText === undefined ? {} : { whole: wholeText.hash }) };
-}
 
 /** What a client knows of objects without asking the database. */
 interface KnownLocally {
@@ -145,6 +125,6 @@ function localFile(file: FileObservation, { at }: SessionWrite, { metadata, newe
 export function localVersions(write: SessionWrite, known: KnownLocally): readonly MarkedVersion[] {
   const files = write.files.flatMap((file) => localFile(file, write, known));
   if (write.call === undefined) return files;
-  const { version, wholeText } = write.call;
-  return [...files, { version, marks: callMarks(write.call), ...(wholeText === undefined ? {} : { wholeText: () => wholeText.text }) }];
+  const { version, marks, wholeText } = write.call;
+  return [...files, { version, marks, ...(wholeText === undefined ? {} : { wholeText: () => wholeText.text }) }];
 }

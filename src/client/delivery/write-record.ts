@@ -1,16 +1,17 @@
 import * as z from 'zod';
 import { JournalError } from '../../journal/errors.js';
 import type { Json } from '../../objects/canonical-json.js';
-import { restoreVersion } from '../../objects/seal.js';
+import { type ObjectVersion, restoreVersion } from '../../objects/seal.js';
 import { checkedParts, type StoredParts, toStored } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
 import { renewedPart } from '../../store/part-id.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';
+import { type CallRecord, StoredCall } from './stored-call.js';
 
 /** Format of the records that are written; a reader takes this one and those before it. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 type FileObservation = SessionWrite['files'][number];
 
@@ -29,7 +30,7 @@ function encodePut({ head, texts, validTime, expect }: StoredPut): unknown {
 export function encodeWrite(write: SessionWrite): Json {
   const shown = write.shown?.map(({ file, at }) => ({ file: encodeFile(file), at }));
   const lists = { files: write.files.map(encodeFile), heads: write.heads.map(encodePut), ...defined({ shown }) };
-  return { ...write, format: FORMAT, ...lists } as unknown as Json;
+  return { ...write, format: FORMAT, ...lists, ...defined({ call: write.call?.record }) } as unknown as Json;
 }
 
 const count = z.int().nonnegative();
@@ -86,12 +87,33 @@ const put = z
 
 const partText = z.looseObject({ hash, text: z.string() });
 
+/** A call is kept as what it is made of; formats before the third held its sealed version. */
+const call = z
+  .looseObject({
+    made: z
+      .looseObject({
+        id: z.string(),
+        tool: z.string(),
+        args: z.looseObject({}),
+        argsDisplay: z.string().optional(),
+        status: z.literal(['ok', 'fail']),
+        chatRef: z.string(),
+        fileRefs: ids.optional(),
+        content: z.string().nullable(),
+      })
+      .optional(),
+    version: z.looseObject({}).optional(),
+    wholeText: partText.optional(),
+    argsText: partText.optional(),
+  })
+  .refine(({ made, version }) => made !== undefined || version !== undefined, 'neither a call nor a version of one');
+
 const writeRecord = z.looseObject({
-  format: z.literal([1, FORMAT]),
+  format: z.literal([1, 2, FORMAT]),
   session: z.string(),
   lease: storedDocument.nullish(),
   step: step.optional(),
-  call: z.looseObject({ version: z.looseObject({}), wholeText: partText.optional(), argsText: partText.optional() }).optional(),
+  call: call.optional(),
   files: z.array(file),
   heads: z.array(put),
   snapshot: storedDocument.optional(),
@@ -118,6 +140,11 @@ function decodePut(put: WriteRecord['heads'][number]): unknown {
   return { ...partsOf(put), ...defined({ validTime: validTime === undefined ? undefined : new Date(validTime), expect }) };
 }
 
+function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']>): StoredCall {
+  if (made !== undefined) return new StoredCall({ ...texts, made } as unknown as CallRecord);
+  return StoredCall.of(restoreVersion(version ?? {}) as ObjectVersion<'toolcall'>, texts as unknown as Partial<CallRecord>);
+}
+
 /** Checks a record without changing it: what it holds is written to the database as it was acknowledged, fields of other versions included. */
 function checkedRecord(value: Json): WriteRecord {
   const parsed = writeRecord.safeParse(value);
@@ -132,7 +159,7 @@ function checkedRecord(value: Json): WriteRecord {
 }
 
 /**
- * Reads a write back; every version's hashes are checked.
+ * Reads a write back; the hashes of every version that the record holds are checked.
  * @throws {JournalError} `newer-format` – a later version of Palimpsest wrote the record; `bad-payload` – it is no write
  * @throws {DocumentError} `hash-mismatch` – a version is damaged
  */
@@ -144,7 +171,7 @@ export function decodeWrite(value: Json): SessionWrite {
     heads: heads.map(decodePut),
     ...(shown === undefined ? {} : { shown: shown.map((one) => ({ ...one, file: decodeFile(one.file) })) }),
     ...(snapshot === undefined ? {} : { snapshot: renewedPart(snapshot as StoredDocument) }),
-    ...(call === undefined ? {} : { call: { ...call, version: restoreVersion(call.version) } }),
+    ...(call === undefined ? {} : { call: decodeCall(call) }),
   };
   return decoded as unknown as SessionWrite;
 }

@@ -8,13 +8,12 @@ import { keptArgs } from '../../objects/kept-args.js';
 import { abridge, isLargeText } from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
-import { toolcallVersion } from '../../objects/versions.js';
 import type { CallPlan } from '../../session/plan-step.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import type { AppliedWrite, Outbox } from '../delivery/outbox.js';
-import type { StoredCall } from '../delivery/session-write.js';
+import { StoredCall } from '../delivery/stored-call.js';
 import { fileObjectId } from '../file-access.js';
 import type { LedgerCall } from './use-ledger.js';
 
@@ -182,7 +181,7 @@ export function storedCall(
   const text = report.content?.toWellFormed() ?? null;
   const large = text !== null && isLargeText(text);
   const { args, text: argsText } = keptArgs(report.args);
-  const version = toolcallVersion({
+  const made = {
     id,
     tool: report.tool,
     args,
@@ -191,8 +190,8 @@ export function storedCall(
     chatRef: chatObjectId(session),
     fileRefs: refs,
     content: large ? abridge(text).content : text,
-  });
-  return { version, ...(large ? { wholeText: { hash: hashText(text), text } } : {}), ...defined({ argsText }) };
+  };
+  return new StoredCall({ made, ...(large ? { wholeText: { hash: hashText(text), text } } : {}), ...defined({ argsText }) });
 }
 
 /** A call as retention by use sees it: what it says, what it shows, and what the agent did by it to its sets. */

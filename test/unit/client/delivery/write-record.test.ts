@@ -1,13 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { headsAt } from '../../../../src/client/delivery/session-heads.js';
 import type { SessionWrite } from '../../../../src/client/delivery/session-write.js';
+import { StoredCall } from '../../../../src/client/delivery/stored-call.js';
 import { decodeWrite, encodeWrite } from '../../../../src/client/delivery/write-record.js';
 import { decodePayload, encodePayload } from '../../../../src/journal/payload.js';
 import type { Json } from '../../../../src/objects/canonical-json.js';
 import { hashText } from '../../../../src/objects/hashes.js';
-import { canonicalPath, filesystemId, sessionId } from '../../../../src/objects/ids.js';
+import { canonicalPath, chatObjectId, filesystemId, objectId, sessionId } from '../../../../src/objects/ids.js';
 import { EMPTY_SETS } from '../../../../src/objects/sets.js';
-import { chatVersion, sessionVersion, systemPromptVersion } from '../../../../src/objects/versions.js';
+import { chatVersion, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../../src/objects/versions.js';
 import { planMessage } from '../../../../src/session/plan-step.js';
 import { applyStep, emptySession } from '../../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../../src/session/step-policy.js';
@@ -41,6 +42,49 @@ describe('the record of a write', () => {
     expect(whole).toMatchObject({ at: 4, file: { reading: large } });
     const read = whole?.file as (typeof shown)[1]['file'];
     expect([...read.reading.chunks()]).toEqual(['a', 'b']);
+  });
+
+  describe('of a call', () => {
+    const made = {
+      id: objectId('c1'),
+      tool: 'read',
+      args: { path: 'a' },
+      argsDisplay: 'a',
+      status: 'ok',
+      chatRef: chatObjectId(SID),
+      fileRefs: [objectId('f'.repeat(64))],
+      content: 'x'.repeat(5_000),
+    } as const;
+    const wholeText = { hash: hashText('whole'), text: 'whole' };
+    const call = new StoredCall({ made, wholeText });
+
+    test('holds no hash that follows from the call, and gives an equal version back', () => {
+      const bytes = Buffer.from(bytesOf(encodeWrite({ ...write, call })));
+      expect(bytes.includes(call.version.object_hash)).toBe(false);
+      const decoded = decodeWrite(decodePayload(bytes)).call;
+      expect(decoded?.record).toEqual({ made, wholeText });
+      expect(decoded?.version).toEqual(toolcallVersion(made));
+    });
+
+    test('is still read in the format before, which held its version, and is refused with a hash of that changed', () => {
+      const version = toolcallVersion(made);
+      const old = { ...(encodeWrite(write) as { [key: string]: Json }), format: 2, call: { version, wholeText } } as unknown as Json;
+      const decoded = decodeWrite(decodePayload(bytesOf(old))).call;
+      expect(decoded?.record).toEqual({ made, wholeText });
+      expect(decoded?.version).toEqual(version);
+      const damaged = { ...(old as object), call: { version: { ...version, content_hash: 'f'.repeat(64) } } } as unknown as Json;
+      expect(() => decodeWrite(damaged)).toThrow(expect.objectContaining({ code: 'hash-mismatch' }));
+    });
+
+    test.each<[string, Json, string]>([
+      ['neither a call nor a version', {}, 'call'],
+      ['a status that no call has', { made: { ...made, status: 'late' } }, 'call.made.status'],
+    ])('is refused with %s', (_what, odd, place) => {
+      const record = { ...(encodeWrite(write) as { [key: string]: Json }), call: odd };
+      expect(() => decodeWrite(record)).toThrow(
+        expect.objectContaining({ code: 'bad-payload', message: expect.stringContaining(`(${place}: `) }),
+      );
+    });
   });
 
   test('holds nothing of the chat that its steps hold', () => {
