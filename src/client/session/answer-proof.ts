@@ -1,6 +1,7 @@
 import { hashText } from '../../objects/hashes.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { AnswerPiece, AnswerProof } from '../../objects/step.js';
+import { commonLengthFrom } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
 import type { CallReport } from './call-report.js';
 
@@ -16,26 +17,6 @@ const LEAST_SAME = 48;
 const MOST_OWN = 4_000;
 const MOST_PIECES = 64;
 
-/** A place in a text, in UTF-16 units. */
-interface Place {
-  readonly text: string;
-  readonly at: number;
-}
-
-/** How far two texts are the same from given places on. */
-function sameLength(answer: Place, { text: source, at }: Place): number {
-  const { text, at: from } = answer;
-  let low = 0;
-  let high = Math.min(text.length - from, source.length - at);
-  // Whole pieces are compared at once, which is many times faster than unit by unit.
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (source.startsWith(text.slice(from + low, from + middle), at + low)) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
 interface Match {
   readonly source: PieceSource;
   readonly at: number;
@@ -49,7 +30,7 @@ function matchAt(answer: string, from: number, sources: readonly PieceSource[]):
   for (const source of sources) {
     const at = source.text.indexOf(probe);
     if (at < 0) continue;
-    const chars = sameLength({ text: answer, at: from }, { text: source.text, at });
+    const chars = commonLengthFrom({ text: answer, at: from }, { text: source.text, at });
     if (best === undefined || chars > best.chars) best = { source, at, chars };
   }
   return best;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { commonBytes, commonLength } from '../../../src/values/common-length.js';
+import { commonBytes, commonLength, commonLengthFrom } from '../../../src/values/common-length.js';
 
 /** Two texts, mostly with a beginning in common. */
 const pair = fc
@@ -14,6 +14,7 @@ describe('what two texts or pieces have in common from their beginning', () => {
         let units = 0;
         while (units < a.length && a[units] === b[units]) units += 1;
         expect(commonLength(a, b)).toBe(units);
+        expect(commonLengthFrom({ text: `\u{1f600}${a}`, at: 2 }, { text: `ab\n${b}`, at: 3 })).toBe(units);
         const [x, y] = [Buffer.from(a), Buffer.from(b)];
         let bytes = 0;
         while (bytes < x.length && x[bytes] === y[bytes]) bytes += 1;
