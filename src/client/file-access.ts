@@ -7,6 +7,7 @@ import { sourcedIdentityHash } from '../objects/hashes.js';
 import { canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
+import { PutOff } from '../values/put-off.js';
 
 /** Which files a client may use and how its agent names them [§5.2, §5.3]. */
 export interface FileAccessOptions {
@@ -30,16 +31,20 @@ export interface LocatedFile {
   readonly display: string;
 }
 
-/** Ids of the files that were named last: listings name the same ones again and again. */
+/** Ids of the files that were named last: listings name the same ones again and again. What a call has named comes into it behind the call. */
 const recentIds = new LRUCache<string, ObjectId>(counted(10_000));
+const late = new PutOff();
+/** A call asks for the id of the file that it reads several times. */
+let latest: { readonly source: FilesystemSource; readonly id: ObjectId } | undefined;
 
 /** The object id of a file [§2.5]. */
 export function fileObjectId(source: FilesystemSource): ObjectId {
+  if (latest?.source === source) return latest.id;
   const key = `${source.filesystemId}\0${source.path}`;
   const known = recentIds.get(key);
-  if (known !== undefined) return known;
-  const id = sourcedIdentityHash('file', source) as string as ObjectId;
-  recentIds.set(key, id);
+  const id = known ?? (sourcedIdentityHash('file', source) as string as ObjectId);
+  if (known === undefined) late.add(() => recentIds.set(key, id));
+  latest = { source, id };
   return id;
 }
 

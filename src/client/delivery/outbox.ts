@@ -75,6 +75,13 @@ interface JournaledDelivery extends Omit<Delivery, 'persistent'> {
   readonly receipt?: Receipt;
 }
 
+/** A write that is acknowledged, and its place among all of them. */
+interface AdoptedWrite {
+  readonly write: SessionWrite;
+  readonly how: JournaledDelivery;
+  readonly nth: number;
+}
+
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
 
@@ -269,10 +276,14 @@ export class Outbox {
   #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
     // The answer that the agent waits for goes first; reads of what is known here, and whoever waits for the database, begin it earlier.
-    const begun = new Promise<AppliedWrite>((resolve) =>
-      this.#parts.metadata.late.add(() => resolve(this.#deliver(write, { ...how, persistent: true }))),
-    );
-    const applied: Promise<AppliedWrite> = begun
+    const applied = new Promise<AppliedWrite>((resolve) => this.#parts.metadata.late.add(() => resolve(this.#begin({ write, how, nth }))));
+    // Whoever waits for it gets the failure; so does the session's next step.
+    applied.catch(() => undefined);
+    return { applied };
+  }
+
+  #begin({ write, how, nth }: AdoptedWrite): Promise<AppliedWrite> {
+    const applied: Promise<AppliedWrite> = this.#deliver(write, { ...how, persistent: true })
       .catch((error: unknown) => this.#lost.keep(write, error, settled))
       .catch((error: unknown) => {
         if (error instanceof NotKeptError) this.#refuse({ write, how, nth }, error);
@@ -284,7 +295,6 @@ export class Outbox {
         if (result instanceof Error) throw result;
         return result;
       });
-    // Whoever waits for it gets the failure; so does the session's next step.
     const settled = applied.then(
       () => undefined,
       (error: unknown) => this.#lost.fail(write.session, error),
@@ -293,11 +303,11 @@ export class Outbox {
     const one = { lane: writer.laneOf(laneOf(write)), settled };
     this.#unsettled.add(one);
     void settled.then(() => this.#unsettled.delete(one));
-    return { applied };
+    return applied;
   }
 
   /** Keeps what was refused for good where a journal has it. Whoever uses the session of this client is to be told once. */
-  #refuse(refused: { readonly write: SessionWrite; readonly how: JournaledDelivery; readonly nth: number }, error: NotKeptError): void {
+  #refuse(refused: AdoptedWrite, error: NotKeptError): void {
     const { write, how } = refused;
     if (how.receipt === undefined) return;
     this.#refused.add(refused);

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ActiveObject } from '../../assembly/layout.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { PutOff } from '../../values/put-off.js';
 import { fileObjectId } from '../file-access.js';
 import type { ReportedReading } from './call-report.js';
 
@@ -22,14 +23,17 @@ export class SeenFiles {
     maxSize: MOST_CHARS,
     sizeCalculation: ({ length }) => Math.max(length, MOST_CHARS / MOST_FILES),
   });
+  readonly #late = new PutOff();
 
   /** Takes what a call read or wrote; what cannot be compared is forgotten. */
   read({ source, reading }: Pick<ReportedReading, 'source' | 'reading'>): void {
-    this.#take(fileObjectId(source), textOf(reading));
+    // The answer that the agent waits for goes first.
+    this.#late.add(() => this.#take(fileObjectId(source), textOf(reading)));
   }
 
   /** Takes what a context that was handed out shows of files. */
   context(active: readonly ActiveObject[]): void {
+    this.#late.now();
     for (const { metadata, content } of active) if (metadata.type === 'file') this.#take(metadata.id, content);
   }
 
@@ -38,6 +42,7 @@ export class SeenFiles {
    * @returns undefined where the file is as it was seen, or not remembered, or cannot be compared
    */
   changed(source: ReportedReading['source'], reading: SourceReading): { readonly before: string; readonly after: string } | undefined {
+    this.#late.now();
     const id = fileObjectId(source);
     const [before, after] = [this.#texts.get(id), textOf(reading)];
     if (before === undefined || after === undefined || before === after) return undefined;
@@ -47,11 +52,13 @@ export class SeenFiles {
 
   /** Whether a file is remembered. */
   has(id: ObjectId): boolean {
+    this.#late.now();
     return this.#texts.has(id);
   }
 
   /** Of a file that is being changed nobody knows what it says until its call is recorded. */
   changing(id: ObjectId): void {
+    this.#late.now();
     this.#texts.delete(id);
   }
 

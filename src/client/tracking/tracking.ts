@@ -8,6 +8,7 @@ import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
+import { PutOff } from '../../values/put-off.js';
 import { messageOf } from '../../values/thrown.js';
 import { fileObjectId } from '../file-access.js';
 import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
@@ -72,6 +73,7 @@ export class SourceTracking {
   readonly #tracked = new Map<ObjectId, Tracked>();
   readonly #resumes = new Map<SessionId, SourceResume>();
   readonly #running = new Set<Promise<unknown>>();
+  readonly #late = new PutOff();
   #tracker: FileTracker | undefined;
   #closing: Promise<void> | undefined;
 
@@ -86,6 +88,7 @@ export class SourceTracking {
   }
 
   get status(): TrackingStatus {
+    this.#late.now();
     const all = [...this.#tracked];
     const unreadable = all.flatMap(([id]) => this.#indexer.orphaned(id) ?? []);
     const attached = all.filter(([id, { source }]) => this.#tracker?.state(source) === 'attached' && !this.#indexer.orphaned(id));
@@ -95,6 +98,11 @@ export class SourceTracking {
 
   /** Tracks what a session's step has read; where a source stands differently by now, it is indexed again. Returns at once. */
   follow(session: SessionId, files: readonly FileObservation[]): void {
+    // The answer that the agent waits for goes first.
+    if (this.#closing === undefined) this.#late.add(() => this.#follow(session, files));
+  }
+
+  #follow(session: SessionId, files: readonly FileObservation[]): void {
     if (this.#closing !== undefined) return;
     const requests = files.flatMap((file): TrackRequest[] => {
       if (file.kind !== 'read') return [];
@@ -104,7 +112,6 @@ export class SourceTracking {
     if (requests.length === 0) return;
     const fresh = requests.filter(({ source }) => this.#add(session, fileObjectId(source), source));
     const others = requests.filter((request) => !fresh.includes(request));
-    // The answer that the agent waits for goes first.
     this.#inBackground(nextTurn().then(() => this.#attach(fresh.filter(({ source }) => this.#tracked.has(fileObjectId(source))))));
     for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
@@ -116,6 +123,7 @@ export class SourceTracking {
 
   /** Stops tracking what no other session has read, and a resume under way. */
   leave(session: SessionId): void {
+    this.#late.now();
     this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));
     for (const [id, { source, sessions }] of this.#tracked) {
       if (!sessions.delete(session) || sessions.size > 0) continue;
