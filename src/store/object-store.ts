@@ -140,7 +140,7 @@ export class ObjectStore {
 
   /** The newest versions as of a transaction that is known to be indexed; this client's own later ones are not awaited. */
   newestAt(txId: number): StoreSnapshot {
-    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), this.#cache, this.#calls);
+    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), { cache: this.#cache, calls: this.#calls });
   }
 
   /**
@@ -163,7 +163,7 @@ export class ObjectStore {
 
   /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. XtdbError `out-of-sync` beyond the last transaction. */
   async asOf(basis: AskedBasis): Promise<StoreSnapshot> {
-    return new StoreSnapshot(await this.#xtdb.db(basis), this.#cache, this.#calls);
+    return new StoreSnapshot(await this.#xtdb.db(basis), { cache: this.#cache, calls: this.#calls });
   }
 
   /**

@@ -6,6 +6,7 @@ import { parseSource, type Source } from '../objects/source.js';
 import { type DatalogQuery, each, predicate, pull, triple, type WhereClause } from '../xtdb/datalog.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
+import { XtdbError } from '../xtdb/errors.js';
 import { StoreError } from './errors.js';
 import { ARRIVING, importId } from './import-parts.js';
 
@@ -64,12 +65,17 @@ const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
   ),
 };
 
-/** One walk along the index of references, which begin with a kind and an owner and end with a step. */
-const RECORDS: DatalogQuery = {
-  find: [e, pull(e)],
-  in: [from, to],
-  where: [triple(e, 'record_ref', ref), predicate('>=', ref, from), predicate('<=', ref, to)],
-};
+/**
+ * Walks along the index of references, which begin with a kind and an owner and end with a step: one for each of so many ranges. The walk has to stand in its branch:
+ * behind an `or` of the bounds alone, or with the bounds as a relation, the database goes through every reference that it has.
+ */
+function recordsBetween(ranges: number): DatalogQuery {
+  const bounds = Array.from({ length: ranges }, (_, i) => [sym(`?from${i}`), sym(`?to${i}`)] as const);
+  const branches = bounds.map(([low, high]) =>
+    list(sym('and'), triple(e, 'record_ref', ref), predicate('>=', ref, low), predicate('<=', ref, high)),
+  );
+  return { find: [e, pull(e)], in: bounds.flat(), where: [list(sym('or-join'), [e, ...bounds.flat()], ...branches)] };
+}
 
 const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
 
@@ -119,23 +125,34 @@ export type VersionTimes = EntityTx;
 const HEADS_AT_ONCE = 500;
 /** Look-ups of times under way at once: each is one seek. */
 const TIMES_AT_ONCE = 8;
-/** Walks along an index under way at once. */
-const RANGES_AT_ONCE = 4;
 
 function validTimeOf(value: unknown): Date {
   if (value instanceof Date) return value;
   throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
 }
 
-const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
-  rows.map(([, document]) => toDocument(document as never));
+/** The documents in the rows of a query for them. */
+function documents({ memory }: DbSnapshot, rows: readonly (readonly unknown[])[]): readonly StoredDocument[] {
+  const found = rows.map(([, document]) => toDocument(document as never));
+  for (const document of found) memory?.learn(document);
+  return found;
+}
 
 /** The documents under many ids with the time from which on each holds; ids that the database does not know are absent. */
 export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Promise<readonly TimedDocument[]> {
+  const { memory } = db;
+  const wanted = memory === undefined ? ids : [...new Set(ids)].filter((one) => !memory.knows(one, true));
   const pages: (readonly string[])[] = [];
-  for (let i = 0; i < ids.length; i += HEADS_AT_ONCE) pages.push(ids.slice(i, i + HEADS_AT_ONCE));
+  for (let i = 0; i < wanted.length; i += HEADS_AT_ONCE) pages.push(wanted.slice(i, i + HEADS_AT_ONCE));
   const rows = (await Promise.all(pages.map((page) => db.query(HEADS, [page])))).flat();
-  return rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
+  const found = rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
+  if (memory === undefined) return found;
+  for (const { document, validTime } of found) memory.learn(document, validTime);
+  memory.learnAbsent(wanted);
+  return [...new Set(ids)].flatMap((one) => {
+    const { document, since } = memory.get(one) ?? {};
+    return document === undefined || since === undefined ? [] : [{ document, validTime: since }];
+  });
 }
 
 /** Which of some ids the database knows, without their documents. */
@@ -178,7 +195,7 @@ export interface WantedParts {
 /** The parts at some steps of a session, in no order. */
 export async function partsAtSteps(db: DbSnapshot, { kind, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
   const bounds = [first, Math.min(last, Number.MAX_SAFE_INTEGER)];
-  return documents(await db.query(AT_STEPS[kind], [sessionObjectId(session), ...bounds]));
+  return documents(db, await db.query(AT_STEPS[kind], [sessionObjectId(session), ...bounds]));
 }
 
 /** The parts of records whose references stand between pairs of them, both included, in no order. */
@@ -186,13 +203,19 @@ export async function recordParts(
   db: DbSnapshot,
   ranges: readonly (readonly [first: string, last: string])[],
 ): Promise<readonly StoredDocument[]> {
-  const found = await pLimit(RANGES_AT_ONCE).map(ranges, async (range) => documents(await db.query(RECORDS, range)));
-  return found.flat();
+  if (ranges.length === 0) return [];
+  try {
+    return documents(db, await db.query(recordsBetween(ranges.length), ranges.flat()));
+  } catch (error) {
+    if (!(error instanceof XtdbError) || error.code !== 'too-large' || ranges.length === 1) throw error;
+    const half = Math.ceil(ranges.length / 2);
+    return [...(await recordParts(db, ranges.slice(0, half))), ...(await recordParts(db, ranges.slice(half)))];
+  }
 }
 
 /** The snapshot parts of a session, in no order. */
 export async function snapshotParts(db: DbSnapshot, session: SessionId): Promise<readonly StoredDocument[]> {
-  return documents(await db.query(SNAPSHOTS, [sessionObjectId(session)]));
+  return documents(db, await db.query(SNAPSHOTS, [sessionObjectId(session)]));
 }
 
 /** The first string after all those that begin with a prefix, in the order of UTF-16 units. */

@@ -53,17 +53,18 @@ export class PageReader {
     const steps = ids.flatMap((id) => parts.get(id) ?? []);
     const last = steps.at(-1);
     if (steps.length < ids.length || last === undefined) return undefined;
-    const calls = await headsWithTimes(
-      this.#db,
-      steps.flatMap((step) => fromStepPart(step, '').call?.id ?? []),
-    );
-    const part = toPagePart(range, { steps, calls: calls.map(({ document }) => document) });
+    const called = steps.flatMap((step) => fromStepPart(step, '').call?.id ?? []);
+    const heads = new Map((await headsWithTimes(this.#db, called)).map(({ document }) => [document['xt/id'], document]));
+    // In the order that the database mostly answers in, so that the same page is the same text, also to versions that compare nothing else.
+    const part = toPagePart(range, { steps, calls: called.toSorted().flatMap((id) => heads.get(id) ?? []) });
     return part === undefined ? undefined : { part, validTime: new Date(fromStepPart(last, '').at) };
   }
 
   /** The pages of the steps of a lineage up to one that do not say what the steps say by themselves; some are read at a time. */
   async wrong({ segments }: Lineage, upto: number): Promise<readonly PartId[]> {
     const ranges = segments.flatMap((segment) => pagesWithin(segment, { first: 1, last: upto }));
+    // Of a database that remembers, all are read at once.
+    if (this.#db.memory !== undefined) await this.#db.entities(ranges.map(pageId));
     const found = await pLimit(PAGES_AT_ONCE).map(ranges, async (range) => {
       const [stored, made] = await Promise.all([this.#db.entity(pageId(range)), this.made(range)]);
       return stored !== undefined && !saysTheSame(stored, made?.part) ? [pageId(range)] : [];

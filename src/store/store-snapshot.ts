@@ -1,14 +1,10 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
-import { chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import type { ContextRecord, RecordKind } from '../objects/context-record.js';
 import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
-import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
-import type { SessionSets } from '../objects/sets.js';
 import type { FilesystemSource, Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
-import { chatVersion, sessionVersion } from '../objects/versions.js';
 import { askOnce } from '../values/ask-once.js';
 import { defined } from '../values/defined.js';
 import type { DatalogQuery } from '../xtdb/datalog.js';
@@ -17,6 +13,7 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { readRecords, type WantedContextRecords } from './context-records.js';
+import { foldedChat, foldedSession, isFolded, sessionOfFolded } from './folded-version.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
 import { formerId } from './part-id.js';
@@ -73,22 +70,14 @@ export interface StoredSession {
   readonly roots: readonly FilesystemSource[] | undefined;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** What a store knows whichever basis it reads at. */
+interface KnownOfStore {
+  readonly cache: TextCache;
+  readonly calls: KnownCalls;
+}
 
 /** Steps of a running turn that are asked for at once: they lie beyond the head, which does not tell how many there are. */
 const RUNNING_STEPS = 64;
-
-const sessionOf = (id: string): SessionId => sessionId(id.slice(id.indexOf(':') + 1));
-const isFolded = (document: StoredDocument): boolean => document.type === 'chat' || document.type === 'session';
-
-function setFields(sets: SessionSets): Fields {
-  return { session_index: sets.index, metadata_pool: sets.index, active_set: sets.active, pinned_set: sets.pinned };
-}
-
-function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
-  const { turns: sealed, toolcall_refs } = chatVersion(session, turns);
-  return { turns: sealed, toolcall_refs };
-}
 
 /**
  * The objects as they stood at one basis: SSOT documents with exactly their keys, every hash checked (decision G1).
@@ -99,32 +88,36 @@ export class StoreSnapshot {
   readonly pages: PageReader;
   readonly documents: SessionDocuments;
   readonly #db: DbSnapshot;
-  readonly #cache: TextCache;
+  readonly #known: KnownOfStore;
   readonly #texts: TextReader;
   readonly #steps: StepReader;
-  readonly #calls: KnownCalls;
   /** At one basis a lineage is always the same, and so is the head of a session. */
   readonly #lineages = new Map<SessionId, Promise<Lineage | undefined>>();
   readonly #sessionHeads = new Map<SessionId, Promise<Head | undefined>>();
 
-  constructor(db: DbSnapshot, cache: TextCache, calls: KnownCalls) {
+  /** Texts are read from `texts`, everything else from `db`. */
+  constructor(db: DbSnapshot, known: KnownOfStore, texts = db) {
     this.#db = db;
-    this.#cache = cache;
-    this.#calls = calls;
-    this.#texts = new TextReader(db, cache);
+    this.#known = known;
+    this.#texts = new TextReader(texts, known.cache);
     this.pages = new PageReader(db);
     this.documents = new SessionDocuments(db);
-    this.#steps = new StepReader(db, this.#texts, { calls, pages: this.pages });
+    this.#steps = new StepReader(db, this.#texts, { calls: known.calls, pages: this.pages });
   }
 
   get basis(): Basis {
     return this.#db.basis;
   }
 
+  /** The same objects, of which no document is asked for twice, texts aside: for a question that comes back to all of a session. */
+  remembering(): StoreSnapshot {
+    return new StoreSnapshot(this.#db.remembering(), this.#known, this.#db);
+  }
+
   /** The objects as they stood at an earlier transaction of this snapshot's own past, without a request; undefined for a later one. */
   earlier({ validTime, txId }: { readonly validTime: Date; readonly txId: number }): StoreSnapshot | undefined {
     const db = this.#db.earlier(validTime, txId);
-    return db === undefined ? undefined : new StoreSnapshot(db, this.#cache, this.#calls);
+    return db === undefined ? undefined : new StoreSnapshot(db, this.#known);
   }
 
   /** The heads of many objects, one query: what indexing decides by. Unknown ids are absent. */
@@ -235,7 +228,7 @@ export class StoreSnapshot {
    * the call.
    */
   knownCall(id: ObjectId): KnownCall | undefined {
-    return this.#calls.get(id);
+    return this.#known.calls.get(id);
   }
 
   /** Which of some steps the database holds at this basis. */
@@ -378,18 +371,11 @@ export class StoreSnapshot {
     return this.#texts.many(documents.map(contentPartHash).filter((hash) => hash !== undefined));
   }
 
-  /** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
   async #foldedVersion(document: StoredDocument): Promise<ObjectVersion> {
-    const session = sessionOf(String(document['xt/id']));
     const { upto = 0, parent } = marksOf(document);
-    const lineage = await lineageFrom(this.#db, session, parent);
-    if (document.type === 'session') {
-      const { sets, seq } = await this.#setsOf(lineage, upto);
-      return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
-    }
-    const steps = await this.#stepsFrom(lineage, { first: 1, upto });
-    const turns = turnsOf(chatAfterAll(NO_CHAT, steps));
-    return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
+    const lineage = await lineageFrom(this.#db, sessionOfFolded(document), parent);
+    if (document.type === 'session') return foldedSession(document, await this.#setsOf(lineage, upto));
+    return foldedChat(document, await this.#stepsFrom(lineage, { first: 1, upto }));
   }
 }
 

@@ -112,6 +112,8 @@ function wholeHash({ content_hash, file_hash }: ObjectVersion, { whole }: TextMa
 export class TextReader {
   readonly #db: DbSnapshot;
   readonly #cache: TextCache;
+  /** Those that were read from the database, at this basis, as they are called. */
+  readonly #whole = new Set<Sha256>();
 
   constructor(db: DbSnapshot, cache: TextCache) {
     this.#db = db;
@@ -131,6 +133,7 @@ export class TextReader {
       const text = part.type === 'chunk' ? checkedText(part, hash) : await this.#listed(part, hash);
       texts.set(hash, text);
       this.#cache.set(hash, text);
+      if (part.type === 'chunk') this.#whole.add(hash);
     }
     return texts;
   }
@@ -145,10 +148,10 @@ export class TextReader {
     return text === undefined ? { text: content, whole: false } : { text, whole: true };
   }
 
-  /** Which of the texts under some hashes the database does not hold as they are called; read from it, never from the cache. */
+  /** Which of the texts under some hashes the database does not hold as they are called; read from it, now or before, never from the cache. */
   async damaged(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
     const damages = new Map<Sha256, TextDamage>();
-    const wanted = [...new Set(hashes)];
+    const wanted = [...new Set(hashes)].filter((hash) => !this.#whole.has(hash));
     for (let i = 0; i < wanted.length; i += CHUNKS_AT_ONCE) {
       const page = wanted.slice(i, i + CHUNKS_AT_ONCE);
       const parts = await this.#parts(page);

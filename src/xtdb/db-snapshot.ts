@@ -1,5 +1,6 @@
 import { EdnMap, EdnTagged, type EdnValue, elements, sym } from '../edn/values.js';
 import { type DatalogQuery, distinctRows, each, encodeQuery, pull } from './datalog.js';
+import { DocumentMemory } from './document-memory.js';
 import { type StoredDocument, toDocument } from './documents.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
@@ -38,6 +39,12 @@ export interface EntityTx {
   readonly txId: number;
 }
 
+/** How a snapshot reads. */
+interface SnapshotSettings {
+  readonly timeoutMs: number;
+  readonly memory?: DocumentMemory;
+}
+
 /** What bulk answers travel in. */
 const TRANSIT = 'application/transit+json';
 /** How many documents one query asks for. */
@@ -54,22 +61,28 @@ const ABSENT_HASH = /^0{40}$/;
  * All methods take a time limit and an AbortSignal, and throw XtdbError. Not found is `undefined`.
  */
 export class DbSnapshot {
+  readonly basis: Basis;
   readonly #http: XtdbHttp;
   readonly #timeoutMs: number;
+  /** What was read of the database here, where that is kept. */
+  readonly memory: DocumentMemory | undefined;
 
-  constructor(
-    http: XtdbHttp,
-    readonly basis: Basis,
-    timeoutMs: number,
-  ) {
+  constructor(http: XtdbHttp, basis: Basis, { timeoutMs, memory }: SnapshotSettings) {
     this.#http = http;
+    this.basis = basis;
     this.#timeoutMs = timeoutMs;
+    this.memory = memory;
+  }
+
+  /** The same database at the same moment, which asks for no document twice. */
+  remembering(): DbSnapshot {
+    return new DbSnapshot(this.#http, this.basis, { timeoutMs: this.#timeoutMs, memory: new DocumentMemory() });
   }
 
   /** The same database at an earlier transaction, which needs no request: whatever a snapshot knows of was indexed. Undefined for a later one. */
   earlier(validTime: Date, txId: number): DbSnapshot | undefined {
     if (this.basis.txId === undefined || txId > this.basis.txId) return undefined;
-    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, this.#timeoutMs);
+    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, { timeoutMs: this.#timeoutMs });
   }
 
   /** The log of the node's transactions, also of those after this moment. */
@@ -79,20 +92,27 @@ export class DbSnapshot {
 
   /** The document of one entity. */
   async entity(id: string, options: RequestOptions = {}): Promise<StoredDocument | undefined> {
+    if (this.memory !== undefined) return (await this.entities([id], options)).get(id);
     const value = await this.#send({ method: 'GET', path: '/entity', params: { eid: entityId(id) }, accept: TRANSIT }, options);
     return value === undefined ? undefined : toDocument(value);
   }
 
   /** The documents of many entities, one query for each 500 ids. Ids without a document are not among the keys. */
   async entities(ids: readonly string[], options: RequestOptions = {}): Promise<ReadonlyMap<string, StoredDocument>> {
-    const wanted = [...new Set(ids.map(entityId))];
+    const { memory } = this;
+    const asked = [...new Set(ids.map(entityId))];
+    const wanted = memory === undefined ? asked : asked.filter((id) => !memory.knows(id));
     const batches = Array.from({ length: Math.ceil(wanted.length / BATCH) }, (_, i) => wanted.slice(i * BATCH, (i + 1) * BATCH));
     const found = new Map<string, StoredDocument>();
     const worker = async (): Promise<void> => {
       for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) await this.#entityBatch(batch, found, options);
     };
     await Promise.all(Array.from({ length: Math.min(BATCHES_IN_FLIGHT, batches.length) }, worker));
-    return found;
+    if (memory === undefined) return found;
+    for (const document of found.values()) memory.learn(document);
+    memory.learnAbsent(wanted);
+    const all = asked.flatMap((id) => memory.get(id)?.document ?? []);
+    return new Map(all.map((document) => [String(document['xt/id']), document]));
   }
 
   /** The rows of a Datalog query, equal ones merged. Documents that it pulls are read with `toDocument`, single values with `toAttribute`. */

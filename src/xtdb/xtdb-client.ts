@@ -143,12 +143,12 @@ export class XtdbClient {
       if ((this.#http.awaited ?? -1) > (typeof txId === 'number' ? txId : -1)) return this.db(basis, options);
     }
     const pinned = { validTime, txId: typeof txId === 'number' ? txId : undefined, txTime: txTime instanceof Date ? txTime : undefined };
-    return new DbSnapshot(this.#http, pinned, this.#timeoutMs);
+    return new DbSnapshot(this.#http, pinned, { timeoutMs: this.#timeoutMs });
   }
 
   /** The database as of a transaction that is known to be indexed: no request, and nothing is awaited. */
   indexed(validTime: Date, txId: number): DbSnapshot {
-    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, this.#timeoutMs);
+    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, { timeoutMs: this.#timeoutMs });
   }
 
   /** The latest transaction that is indexed; undefined on an empty node. */

@@ -4,6 +4,7 @@ import type { AnswerPiece, AnswerProof, Step } from '../../objects/step.js';
 import type { DamageError } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
+import { begun } from '../../values/begun.js';
 import { damageKind, orDamage } from './verify-parts.js';
 
 /** An answer that is made from what is stored and is not what the agent was given. */
@@ -33,7 +34,7 @@ export interface AnswersReport {
 type Answered = Step & { readonly call: { readonly id: ObjectId; readonly answer: AnswerProof } };
 
 const isAnswered = (step: Step): step is Answered => step.call?.answer !== undefined;
-/** Calls whose outputs are held at once. */
+/** Calls whose outputs are read at once; those of two such pages are held. */
 const AT_ONCE = 50;
 
 /** Where answers are made from, and what was known when the verification began. */
@@ -112,10 +113,14 @@ export async function verifyAnswers(
   const steps = all.filter(isAnswered);
   const unequal: AnswerMismatch[] = [];
   let [equal, fromOthers, keptOnly] = [0, 0, 0];
+  const read = (first: number) => begun(callsOf(present, steps.slice(first, first + AT_ONCE)));
+  let next = read(0);
   for (let first = 0; first < steps.length; first += AT_ONCE) {
     onProgress(first, steps.length);
     const page = steps.slice(first, first + AT_ONCE);
-    const calls = await callsOf(present, page);
+    const calls = await next;
+    // Those of the next page are on their way while these are compared.
+    next = read(first + AT_ONCE);
     for (const step of page) {
       const call = calls.get(step.call.id);
       const read = call instanceof Error ? call : await orDamage(verdictOn(database, step, call));

@@ -4,13 +4,14 @@ import type { StoreError } from '../../store/errors.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { begun } from '../../values/begun.js';
 import { eachRecord } from '../rebuild/each-record.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
-import { orDamage, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
+import { headsOfCalls, orDamage, type PartDamage, type PartsReport, readParts, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -21,6 +22,8 @@ export interface VerifyProgress {
 
 /** How a session is verified. */
 export interface VerifyOptions {
+  /** The newest of everything, where that was looked up just now. */
+  readonly present?: StoreSnapshot;
   readonly onProgress?: (progress: VerifyProgress) => void;
   readonly signal?: AbortSignal;
 }
@@ -135,7 +138,7 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
 export async function verifySession(
   store: ObjectStore,
   name: string,
-  { onProgress, signal }: VerifyOptions = {},
+  { present: newest, onProgress, signal }: VerifyOptions = {},
 ): Promise<SessionVerification> {
   const report =
     (what: VerifyProgress['what']) =>
@@ -144,25 +147,29 @@ export async function verifySession(
       onProgress?.({ what, done, total });
     };
   // The newest of everything, also of what a clock that ran ahead has dated later than now.
-  const present = await store.latest();
+  const present = (newest ?? (await store.latest())).remembering();
   const session = await requireSession(present, name);
   const damaged: PartDamage[] = [];
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
-  const [proofs, steps, writes] = await Promise.all([
-    present.assemblies(session, { onDamaged }),
-    orDamage(present.steps(session)),
-    writesOf(present, session),
-  ]);
+  // What does not need the steps is asked for beside them, and is there when it is needed.
+  const proofsRead = begun(present.assemblies(session, { onDamaged }));
+  const writesRead = begun(writesOf(present, session));
+  const steps = await orDamage(present.steps(session, { first: 1 }));
   const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
   if (!(steps instanceof Error)) rebuilder.know(steps);
+  // Each call is read once: answers, contexts and pages are made of what is known then.
+  const calls = await headsOfCalls(present, steps);
+  const partsRead = begun(readParts({ session, present, steps, calls }));
   // The outputs of calls, which contexts show too, are read many at a time here.
   const answers = await verifyAnswers({ store, present }, steps, report('answers'));
+  const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
-  const found = await verifyParts({ session, present, before, writes, seen: new Map([...exact.texts, ...rebuilder.texts]) });
+  const seen = new Map([...exact.texts, ...rebuilder.texts]);
+  const found = await verifyParts({ session, present, before, writes, seen, read: await partsRead });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;

@@ -1,4 +1,4 @@
-import { appendFile, chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -105,6 +105,24 @@ describe('locks of processes', () => {
       first.remove();
       first.vacate();
       expect(second.isStillOurs()).toBe(true);
+    });
+
+    test('a lock that was looked at before is not its owner\'s any more with another text of the same length, another file, or none', async () => {
+      const lock = await acquired('first');
+      const path = join(folder, 'a.1.lock');
+      const text = await readFile(path, 'utf8');
+      const looks = [lock.isStillOurs(), lock.isStillOurs()];
+      await writeFile(path, text.replace('first', 'other'));
+      await utimes(path, new Date(1), new Date(1));
+      looks.push(lock.isStillOurs());
+      await writeFile(path, text);
+      looks.push(lock.isStillOurs(), lock.isStillOurs());
+      await writeFile(`${path}.new`, text.replace('first', 'other'));
+      await rename(`${path}.new`, path);
+      looks.push(lock.isStillOurs());
+      await rm(path);
+      looks.push(lock.isStillOurs());
+      expect(looks).toEqual([true, true, false, true, true, false, false]);
     });
 
     test('a lock that keeps its generations never makes one twice until it is removed', async () => {
