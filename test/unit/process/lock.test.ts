@@ -107,7 +107,7 @@ describe('locks of processes', () => {
       expect(second.isStillOurs()).toBe(true);
     });
 
-    test('a lock that was looked at before is not its owner\'s any more with another text of the same length, another file, or none', async () => {
+    test("a lock that was looked at before is not its owner's any more with another text of the same length, another file, or none", async () => {
       const lock = await acquired('first');
       const path = join(folder, 'a.1.lock');
       const text = await readFile(path, 'utf8');
