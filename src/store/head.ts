@@ -1,11 +1,22 @@
-import type { ChatLog } from '../objects/chat-log.js';
+import { type ChatLog, chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import { DocumentError, quoted } from '../objects/errors.js';
 import { assignedIdentityHash, hashText, objectHash } from '../objects/hashes.js';
 import type { GrowingSets, HeadHashes } from '../objects/head-hashes.js';
-import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionId,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../objects/ids.js';
 import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
+import type { SessionSets } from '../objects/sets.js';
 import type { FilesystemSource } from '../objects/source.js';
+import type { Step } from '../objects/step.js';
+import { chatVersion, sessionVersion } from '../objects/versions.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { chunkId, INLINE_UNITS, textParts } from './texts.js';
@@ -160,4 +171,27 @@ export function runningSessionHead(session: RunningSession, hashes: HeadHashes, 
   const { id } = session;
   const fields = { session_id: id, chat_ref: chatObjectId(id), system_prompt_ref: systemPromptObjectId(id) };
   return runningHead({ type: 'session', id: sessionObjectId(id), metadata_hash: hashes.session(session), fields }, marks);
+}
+
+/** Whether an object's typed fields lie in its session's steps, not in its head (decision G2). */
+export const isFolded = ({ type }: StoredDocument): boolean => type === 'chat' || type === 'session';
+
+/** The session that a folded object is of. */
+export const sessionOfFolded = ({ 'xt/id': id }: StoredDocument): SessionId => sessionId(String(id).slice(String(id).indexOf(':') + 1));
+
+/** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
+const isWhole = (head: StoredDocument, last: number): boolean => (marksOf(head).upto ?? 0) === last;
+
+/** A session's wrapper of its head and its sets. @throws {DocumentError} `hash-mismatch` */
+export function foldedSession(head: StoredDocument, { sets, seq }: { readonly sets: SessionSets; readonly seq: number }): ObjectVersion {
+  const { index, active, pinned } = sets;
+  const fields = { session_index: index, metadata_pool: index, active_set: active, pinned_set: pinned };
+  return isWhole(head, seq) ? fromStored(head, undefined, fields) : sessionVersion(sessionOfFolded(head), sets);
+}
+
+/** A chat of its head and its steps. @throws {DocumentError} `hash-mismatch` */
+export function foldedChat(head: StoredDocument, steps: readonly Step[]): ObjectVersion {
+  const sealed = chatVersion(sessionOfFolded(head), turnsOf(chatAfterAll(NO_CHAT, steps)));
+  const { turns, toolcall_refs } = sealed;
+  return isWhole(head, steps.at(-1)?.seq ?? 0) ? fromStored(head, undefined, { turns, toolcall_refs }) : sealed;
 }

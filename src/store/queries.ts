@@ -131,12 +131,8 @@ function validTimeOf(value: unknown): Date {
   throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
 }
 
-/** The documents in the rows of a query for them. */
-function documents({ memory }: DbSnapshot, rows: readonly (readonly unknown[])[]): readonly StoredDocument[] {
-  const found = rows.map(([, document]) => toDocument(document as never));
-  for (const document of found) memory?.learn(document);
-  return found;
-}
+const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
+  rows.map(([, document]) => toDocument(document as never));
 
 /** The documents under many ids with the time from which on each holds; ids that the database does not know are absent. */
 export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Promise<readonly TimedDocument[]> {
@@ -148,10 +144,11 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
   const found = rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
   if (memory === undefined) return found;
   for (const { document, validTime } of found) memory.learn(document, validTime);
-  memory.learnAbsent(wanted);
+  const here = new Map(found.map((one) => [String(one.document['xt/id']), one]));
+  memory.learnAbsent(wanted.filter((one) => !here.has(one)));
   return [...new Set(ids)].flatMap((one) => {
     const { document, since } = memory.get(one) ?? {};
-    return document === undefined || since === undefined ? [] : [{ document, validTime: since }];
+    return here.get(one) ?? (document === undefined || since === undefined ? [] : [{ document, validTime: since }]);
   });
 }
 
@@ -195,7 +192,10 @@ export interface WantedParts {
 /** The parts at some steps of a session, in no order. */
 export async function partsAtSteps(db: DbSnapshot, { kind, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
   const bounds = [first, Math.min(last, Number.MAX_SAFE_INTEGER)];
-  return documents(db, await db.query(AT_STEPS[kind], [sessionObjectId(session), ...bounds]));
+  const found = documents(await db.query(AT_STEPS[kind], [sessionObjectId(session), ...bounds]));
+  // Who reads steps together asks for some of them by their ids later.
+  if (kind === 'steps') for (const step of found) db.memory?.learn(step);
+  return found;
 }
 
 /** The parts of records whose references stand between pairs of them, both included, in no order. */
@@ -205,7 +205,7 @@ export async function recordParts(
 ): Promise<readonly StoredDocument[]> {
   if (ranges.length === 0) return [];
   try {
-    return documents(db, await db.query(recordsBetween(ranges.length), ranges.flat()));
+    return documents(await db.query(recordsBetween(ranges.length), ranges.flat()));
   } catch (error) {
     if (!(error instanceof XtdbError) || error.code !== 'too-large' || ranges.length === 1) throw error;
     const half = Math.ceil(ranges.length / 2);
@@ -215,7 +215,7 @@ export async function recordParts(
 
 /** The snapshot parts of a session, in no order. */
 export async function snapshotParts(db: DbSnapshot, session: SessionId): Promise<readonly StoredDocument[]> {
-  return documents(db, await db.query(SNAPSHOTS, [sessionObjectId(session)]));
+  return documents(await db.query(SNAPSHOTS, [sessionObjectId(session)]));
 }
 
 /** The first string after all those that begin with a prefix, in the order of UTF-16 units. */

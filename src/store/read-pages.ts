@@ -63,8 +63,6 @@ export class PageReader {
   /** The pages of the steps of a lineage up to one that do not say what the steps say by themselves; some are read at a time. */
   async wrong({ segments }: Lineage, upto: number): Promise<readonly PartId[]> {
     const ranges = segments.flatMap((segment) => pagesWithin(segment, { first: 1, last: upto }));
-    // Of a database that remembers, all are read at once.
-    if (this.#db.memory !== undefined) await this.#db.entities(ranges.map(pageId));
     const found = await pLimit(PAGES_AT_ONCE).map(ranges, async (range) => {
       const [stored, made] = await Promise.all([this.#db.entity(pageId(range)), this.made(range)]);
       return stored !== undefined && !saysTheSame(stored, made?.part) ? [pageId(range)] : [];

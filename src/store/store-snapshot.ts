@@ -13,8 +13,18 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { readRecords, type WantedContextRecords } from './context-records.js';
-import { foldedChat, foldedSession, isFolded, sessionOfFolded } from './folded-version.js';
-import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
+import {
+  contentPartHash,
+  type ForkPoint,
+  foldedChat,
+  foldedSession,
+  fromStored,
+  type HeadMarks,
+  isFolded,
+  isHead,
+  marksOf,
+  sessionOfFolded,
+} from './head.js';
 import { type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
 import { formerId } from './part-id.js';
 import {

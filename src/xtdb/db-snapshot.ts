@@ -1,6 +1,5 @@
 import { EdnMap, EdnTagged, type EdnValue, elements, sym } from '../edn/values.js';
 import { type DatalogQuery, distinctRows, each, encodeQuery, pull } from './datalog.js';
-import { DocumentMemory } from './document-memory.js';
 import { type StoredDocument, toDocument } from './documents.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
@@ -37,6 +36,43 @@ export interface EntityTx {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
+}
+
+/** A document that was read at some basis, and from when on it holds, where that was asked for. */
+export interface RememberedDocument {
+  readonly document: StoredDocument;
+  readonly since: Date | undefined;
+}
+
+/**
+ * What was read at one basis, for whoever asks for the same documents again: there they are always the same. Grows with the steps and heads that are read: what holds a text, as chunks, pages and
+ * records do, is not kept.
+ */
+export class DocumentMemory {
+  readonly #documents = new Map<string, RememberedDocument | undefined>();
+
+  /** Whether it is known what stands under an id, and, with `dated`, from when on. */
+  knows(id: string, dated = false): boolean {
+    const known = this.#documents.get(id);
+    return known === undefined ? this.#documents.has(id) : !dated || known.since !== undefined;
+  }
+
+  /** What is known to stand under an id; undefined where nothing does, or nothing is known. */
+  get(id: string): RememberedDocument | undefined {
+    return this.#documents.get(id);
+  }
+
+  /** Takes in a document that was read. */
+  learn(document: StoredDocument, since?: Date): void {
+    if (document.text !== undefined) return;
+    const id = String(document['xt/id']);
+    this.#documents.set(id, { document, since: since ?? this.#documents.get(id)?.since });
+  }
+
+  /** Takes in that nothing stands under some ids. */
+  learnAbsent(ids: readonly string[]): void {
+    for (const id of ids) this.#documents.set(id, undefined);
+  }
 }
 
 /** How a snapshot reads. */
@@ -110,8 +146,8 @@ export class DbSnapshot {
     await Promise.all(Array.from({ length: Math.min(BATCHES_IN_FLIGHT, batches.length) }, worker));
     if (memory === undefined) return found;
     for (const document of found.values()) memory.learn(document);
-    memory.learnAbsent(wanted);
-    const all = asked.flatMap((id) => memory.get(id)?.document ?? []);
+    memory.learnAbsent(wanted.filter((id) => !found.has(id)));
+    const all = asked.flatMap((id) => found.get(id) ?? memory.get(id)?.document ?? []);
     return new Map(all.map((document) => [String(document['xt/id']), document]));
   }
 

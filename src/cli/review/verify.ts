@@ -70,9 +70,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       const found: Found[] = [];
       for (const [i, session] of sessions.entries()) {
         const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
-        const { store, present } = review.timeline;
-        const verified = await verifySession(store, session, {
-          present,
+        const verified = await verifySession(review.timeline.store, session, {
           onProgress: ({ what, done, total }) => line.show(`${of}${session}: ${what} ${done}/${total}`),
           signal: stop.signal,
         });

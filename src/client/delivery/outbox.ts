@@ -182,6 +182,8 @@ export class Outbox {
       await this.#keepPace();
       return this.#adopt(write, { seen: false, journaled: true, receipt: await journal.append(write) });
     }
+    // What a journal would refuse is refused here: text that cannot be stored exactly.
+    void write.call?.version;
     if (writer.acknowledgesAtOnce) return this.#adopt(write, { seen: false, journaled: false });
     return { applied: Promise.resolve(await this.#deliverNow(write, false)) };
   }

@@ -38,7 +38,7 @@ interface Decided {
 
 function textsOf({ step, call, files }: SessionWrite): readonly (string | null | undefined)[] {
   const read = files.map((file) => (file.kind === 'read' && 'content' in file.reading ? file.reading.content : undefined));
-  return [step?.message?.text, call?.version.content, call?.wholeText?.text, call?.argsText?.text, ...read];
+  return [step?.message?.text, call?.made.content, call?.wholeText?.text, call?.argsText?.text, ...read];
 }
 
 const unitsOf = (write: SessionWrite): number => textsOf(write).reduce((sum, text) => sum + (text?.length ?? 0), 0);

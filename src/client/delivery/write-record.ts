@@ -12,6 +12,8 @@ import { type CallRecord, StoredCall } from './stored-call.js';
 
 /** Format of the records that are written; a reader takes this one and those before it. */
 const FORMAT = 3;
+/** That of records without a call, which a version before this one reads too. */
+const WITHOUT_CALL = 2;
 
 type FileObservation = SessionWrite['files'][number];
 
@@ -30,7 +32,12 @@ function encodePut({ head, texts, validTime, expect }: StoredPut): unknown {
 export function encodeWrite(write: SessionWrite): Json {
   const shown = write.shown?.map(({ file, at }) => ({ file: encodeFile(file), at }));
   const lists = { files: write.files.map(encodeFile), heads: write.heads.map(encodePut), ...defined({ shown }) };
-  return { ...write, format: FORMAT, ...lists, ...defined({ call: write.call?.record }) } as unknown as Json;
+  return {
+    ...write,
+    format: write.call === undefined ? WITHOUT_CALL : FORMAT,
+    ...lists,
+    ...defined({ call: write.call?.record }),
+  } as unknown as Json;
 }
 
 const count = z.int().nonnegative();
@@ -109,7 +116,7 @@ const call = z
   .refine(({ made, version }) => made !== undefined || version !== undefined, 'neither a call nor a version of one');
 
 const writeRecord = z.looseObject({
-  format: z.literal([1, 2, FORMAT]),
+  format: z.literal([1, WITHOUT_CALL, FORMAT]),
   session: z.string(),
   lease: storedDocument.nullish(),
   step: step.optional(),
@@ -141,7 +148,12 @@ function decodePut(put: WriteRecord['heads'][number]): unknown {
 }
 
 function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']>): StoredCall {
-  if (made !== undefined) return new StoredCall({ ...texts, made } as unknown as CallRecord);
+  if (made !== undefined) {
+    const call = new StoredCall({ ...texts, made } as unknown as CallRecord);
+    // What cannot be sealed is found here, not among the writes of others.
+    void call.version;
+    return call;
+  }
   return StoredCall.of(restoreVersion(version ?? {}) as ObjectVersion<'toolcall'>, texts as unknown as Partial<CallRecord>);
 }
 

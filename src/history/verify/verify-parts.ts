@@ -207,7 +207,7 @@ interface CheckedRecords extends PartsReport {
 }
 
 /** What was recorded of the session's contexts carries the id of what it says. */
-async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
+export async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
   const damages: PartDamage[] = [];
   const onDamaged = ({ message }: Error): void => {
     damages.push({ part: namedIn(message) ?? session, what: 'damaged', of: 'the records of its contexts' });
@@ -232,15 +232,17 @@ export const headsOfCalls = async (present: StoreSnapshot, steps: ReadParts['ste
 export async function readParts({
   session,
   present,
-  steps,
-  calls,
-}: Pick<CheckedSession, 'session' | 'present'> & Pick<ReadParts, 'steps' | 'calls'>): Promise<ReadParts> {
+  records: recordsRead,
+  ...known
+}: Pick<CheckedSession, 'session' | 'present'> &
+  Pick<ReadParts, 'steps' | 'calls'> & { readonly records: Promise<CheckedRecords> }): Promise<ReadParts> {
+  const { steps } = known;
   const [heads, records, wrong] = await Promise.all([
     checkHeads(present, session),
-    checkRecords(present, session),
+    recordsRead,
     steps instanceof Error ? [] : wrongPages(present, session, steps.length),
   ]);
-  return { heads, steps, calls, wrong, records };
+  return { ...known, heads, wrong, records };
 }
 
 /**

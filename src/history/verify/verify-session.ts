@@ -11,7 +11,7 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
-import { headsOfCalls, orDamage, type PartDamage, type PartsReport, readParts, verifyParts } from './verify-parts.js';
+import { checkRecords, headsOfCalls, orDamage, type PartDamage, type PartsReport, readParts, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -22,8 +22,6 @@ export interface VerifyProgress {
 
 /** How a session is verified. */
 export interface VerifyOptions {
-  /** The newest of everything, where that was looked up just now. */
-  readonly present?: StoreSnapshot;
   readonly onProgress?: (progress: VerifyProgress) => void;
   readonly signal?: AbortSignal;
 }
@@ -138,7 +136,7 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
 export async function verifySession(
   store: ObjectStore,
   name: string,
-  { present: newest, onProgress, signal }: VerifyOptions = {},
+  { onProgress, signal }: VerifyOptions = {},
 ): Promise<SessionVerification> {
   const report =
     (what: VerifyProgress['what']) =>
@@ -147,7 +145,7 @@ export async function verifySession(
       onProgress?.({ what, done, total });
     };
   // The newest of everything, also of what a clock that ran ahead has dated later than now.
-  const present = (newest ?? (await store.latest())).remembering();
+  const present = (await store.latest()).remembering();
   const session = await requireSession(present, name);
   const damaged: PartDamage[] = [];
   const onDamaged = ({ message }: StoreError): void => {
@@ -156,20 +154,23 @@ export async function verifySession(
   // What does not need the steps is asked for beside them, and is there when it is needed.
   const proofsRead = begun(present.assemblies(session, { onDamaged }));
   const writesRead = begun(writesOf(present, session));
+  const recordsRead = begun(checkRecords(present, session));
   const steps = await orDamage(present.steps(session, { first: 1 }));
+  // Where one of them is missing, a page may hold it all the same.
+  const known = steps instanceof Error ? await orDamage(present.steps(session)) : steps;
   const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
-  if (!(steps instanceof Error)) rebuilder.know(steps);
+  if (!(known instanceof Error)) rebuilder.know(known);
   // Each call is read once: answers, contexts and pages are made of what is known then.
   const calls = await headsOfCalls(present, steps);
-  const partsRead = begun(readParts({ session, present, steps, calls }));
   // The outputs of calls, which contexts show too, are read many at a time here.
-  const answers = await verifyAnswers({ store, present }, steps, report('answers'));
+  const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
-  const found = await verifyParts({ session, present, before, writes, seen, read: await partsRead });
+  const read = await readParts({ session, present, steps, calls, records: recordsRead });
+  const found = await verifyParts({ session, present, before, writes, seen, read });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;

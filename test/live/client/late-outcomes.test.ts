@@ -64,6 +64,18 @@ describe('the answer about a transaction comes after that about a later one', ()
     expect(after.sections.find(({ name }) => name === 'active')?.text).toContain('the third text, the last');
   });
 
+  test('without a journal, a call that cannot be stored exactly is refused before it is acknowledged, by a sole writer as by others', async () => {
+    for (const options of [{ soleWriter: true }, {}]) {
+      const session = await (await open(options)).openSession();
+      await session.recordCall(call({ content: 'one' }));
+      const odd = call({ tool: 'half \ud800', content: 'two' });
+      await expect(session.recordCall(odd)).rejects.toMatchObject({ name: 'DocumentError', code: 'lone-surrogate' });
+      const { callId, applied } = await session.recordCall(call({ content: 'three' }));
+      await applied;
+      expect(session.state.isActive(callId)).toBe(true);
+    }
+  });
+
   test('a mention in one session does not hide what another session of the client has read since', async () => {
     const client = await open({ dataDir: join(root, 'data') });
     await writeFile(join(root, 'a.ts'), 'the text');

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { RecordKind } from '../../../src/objects/context-record.js';
-import { sessionId } from '../../../src/objects/ids.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { type Sha256, sessionId } from '../../../src/objects/ids.js';
 import { recordRanges } from '../../../src/store/context-records.js';
 import { headsWithTimes, partsAtSteps, recordParts } from '../../../src/store/queries.js';
 import { stepId } from '../../../src/store/step-part.js';
+import { chunkPart, TextCache, TextReader } from '../../../src/store/texts.js';
 import type { StoredDocument } from '../../../src/xtdb/documents.js';
 import { openTestClient, uniquePrefix } from '../../support/xtdb.js';
 
@@ -42,6 +44,21 @@ describe('a database that remembers what was read of it', () => {
     expect(await db.entity(`${p}b`)).toEqual(document('b'));
     expect(await db.entity(`${p}missing`)).toBeUndefined();
     await expect(db.entity(`${p}other`)).rejects.toThrow();
+  });
+
+  test('of a text that was read from it, as it is called, nothing more is asked', async () => {
+    const other = openTestClient();
+    const texts = ['one text', 'another'].map((text) => chunkPart(`${p}${text}`));
+    await other.execute(texts.map((doc) => ({ op: 'put', doc }) as const));
+    const [read, unread] = texts.map(({ text }) => hashText(String(text))) as [Sha256, Sha256];
+    const cache = new TextCache();
+    const reader = new TextReader(await other.db(), cache);
+    // What is known from elsewhere was not read here.
+    cache.set(unread, `${p}another`);
+    expect((await reader.many([read, unread])).size).toBe(2);
+    await other.close();
+    expect(await reader.damaged([read])).toEqual(new Map());
+    await expect(reader.damaged([read, unread])).rejects.toThrow();
   });
 
   test('records of several kinds are found together, and in parts where their answer would be too large', async () => {

@@ -14,6 +14,7 @@ import type { SessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 import { withoutParent } from '../../../src/store/lineage.js';
 import { pageId } from '../../../src/store/step-page.js';
+import { stepId } from '../../../src/store/step-part.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
@@ -128,6 +129,19 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     session = await client.openSession({ id });
     expect(await missing(id)).toEqual([]);
     expect(await (await present()).steps(id)).toEqual(steps);
+  });
+
+  test('with a step that is left in a page alone is found damaged, and its answers are compared all the same', async () => {
+    const holed = await client.openSession({ id: `holed-${randomUUID()}` });
+    await grow(holed, 102);
+    const { id } = holed;
+    expect(await verifySession(await client.delivered(), id)).toMatchObject({ ok: true, answers: { total: 51, equal: 51 } });
+    const at = (await (await present()).step(id, 5))?.at ?? 0;
+    await executeForeign('delete', stepId(id, 5), new Date(at));
+    const { ok, answers, parts } = await verifySession(await client.delivered(), id);
+    expect({ ok, answers }).toMatchObject({ ok: false, answers: { total: 51, equal: 51 } });
+    expect(answers.unread).toBeUndefined();
+    expect(parts.damages).toContainEqual(expect.objectContaining({ what: 'missing', of: expect.stringContaining('no step 5 ') }));
   });
 
   test('whose page says what its steps do not say is found damaged; one that is none is named', async () => {

@@ -60,7 +60,10 @@ describe('the record of a write', () => {
 
     test('holds no hash that follows from the call, and gives an equal version back', () => {
       const bytes = Buffer.from(bytesOf(encodeWrite({ ...write, call })));
-      expect(bytes.includes(call.version.object_hash)).toBe(false);
+      const { content_hash, identity_hash, metadata_hash, object_hash } = call.version;
+      for (const hash of [content_hash, identity_hash, metadata_hash, object_hash]) expect(bytes.includes(String(hash))).toBe(false);
+      expect(encodeWrite({ ...write, call })).toMatchObject({ format: 3 });
+      expect(encodeWrite(write)).toMatchObject({ format: 2 });
       const decoded = decodeWrite(decodePayload(bytes)).call;
       expect(decoded?.record).toEqual({ made, wholeText });
       expect(decoded?.version).toEqual(toolcallVersion(made));
