@@ -52,8 +52,15 @@ interface Cause {
   readonly notes?: readonly string[] | undefined;
 }
 
+const CHANGES = ['index', 'activate', 'deactivate', 'pin', 'unpin'] as const satisfies readonly (keyof SetChanges)[];
+
 function withoutEmpty(changes: SetChanges): SetChanges {
-  return Object.fromEntries(Object.entries(changes).filter(([, ids]) => ids.length > 0));
+  const kept: { -readonly [What in keyof SetChanges]: SetChanges[What] } = {};
+  for (const what of CHANGES) {
+    const ids = changes[what];
+    if (ids !== undefined && ids.length > 0) kept[what] = ids;
+  }
+  return kept;
 }
 
 /** The changes that really change something, each id once. */

@@ -102,13 +102,13 @@ export function parseArguments<Shape extends ArgumentShape>(tool: string, shape:
   }
   const known = Object.keys(shape);
   const given: Record<string, unknown> = { ...raw };
-  for (const [key, value] of Object.entries(given)) if (value === null || value === undefined) delete given[key];
+  for (const key of Object.keys(given)) if (given[key] === null || given[key] === undefined) delete given[key];
   applyAliases(tool, given);
   const remarks: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(given)) {
+  for (const key of Object.keys(given)) {
     const type = Object.hasOwn(shape, key) ? shape[key] : undefined;
-    if (type !== undefined) values[key] = MEND[kindOf(type)](value);
+    if (type !== undefined) values[key] = MEND[kindOf(type)](given[key]);
     else if (!IGNORED.has(key)) remarks.push(remarkOn(key, known));
   }
   const parsed = schemaOf(shape).safeParse(values);

@@ -53,7 +53,8 @@ const TRANSPORT_KEYS: ReadonlySet<string> = new Set(['wait_for_previous', 'sessi
 /** The arguments as they are recorded: as given, if they can be stored exactly. */
 function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
-  const given = Object.fromEntries(Object.entries(raw).filter(([key]) => !TRANSPORT_KEYS.has(key)));
+  const hasOthers = Object.keys(raw).some((key) => TRANSPORT_KEYS.has(key));
+  const given: unknown = hasOthers ? Object.fromEntries(Object.entries(raw).filter(([key]) => !TRANSPORT_KEYS.has(key))) : raw;
   assertPlainJson(given, 'arguments');
   return given as { readonly [key: string]: Json };
 }

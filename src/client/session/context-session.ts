@@ -347,7 +347,7 @@ export class ContextSession {
   /** Records a step with what it says of uses, which the rules of its sets follow; what could not be recorded was no use. */
   async #counted<T>(record: (rules: StepRules) => Promise<T>, tell: (uses: UseLedger) => void = () => undefined): Promise<T> {
     const { policy } = this.#environment;
-    const uses = await this.#useLedger();
+    const uses = policy.retention === 'use' ? await this.#useLedger() : undefined;
     if (uses === undefined) return record(policy);
     const rules: StepRules = { ...policy, turnover: (after) => uses.turnover(after) };
     return uses.during(tell, () => record(rules));
