@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Sample } from './results.js';
 
 /** Something to be timed: makes ready for a round, untimed, and gives back what is timed. */
@@ -23,24 +24,41 @@ export interface Rounds {
   readonly measured: number;
   /** After so long no further round begins, once three were measured. */
   readonly limitMs: number;
+  /** How long all of them rest before each piece of work; not at all if left out. */
+  readonly restMs?: number;
 }
 
 const FEWEST = 3;
 
+/** The order of a round: another one each time, so that nobody always comes behind the same one. The same in every run. */
+function orderOf(count: number, round: number): readonly number[] {
+  const order = Array.from({ length: count }, (_, i) => i);
+  let state = round + 1;
+  for (let i = count - 1; i > 0; i--) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    const j = (state >>> 16) % (i + 1);
+    [order[i], order[j]] = [order[j] as number, order[i] as number];
+  }
+  return order;
+}
+
 /**
- * Times contenders call by call in turn, the order shifted by one each round, so that whatever else the machine does meets all of them alike.
+ * Times contenders call by call in turn, in another order each round, so that whatever else the machine does, and what the one before has left, meets all of them alike.
  */
-export async function interleave(contenders: readonly Contender[], { warmUp, measured, limitMs }: Rounds): Promise<readonly Sample[]> {
+export async function interleave(
+  contenders: readonly Contender[],
+  { warmUp, measured, limitMs, restMs = 0 }: Rounds,
+): Promise<readonly Sample[]> {
   const times = contenders.map((): number[] => []);
   const bytes = contenders.map((): number | undefined => undefined);
   const began = performance.now();
   for (let round = 0; round < warmUp + measured; round++) {
     if (round >= warmUp + FEWEST && performance.now() - began > limitMs) break;
-    for (let i = 0; i < contenders.length; i++) {
-      const at = (i + round) % contenders.length;
+    for (const at of orderOf(contenders.length, round)) {
       const contender = contenders[at];
       if (contender === undefined) continue;
       const work = await contender.prepare(round);
+      if (restMs > 0) await delay(restMs);
       const started = performance.now();
       const outcome = await work();
       const took = performance.now() - started;

@@ -38,6 +38,11 @@ export interface Readers {
 }
 
 const WARM_UP = 3;
+/**
+ * Before each call: an agent's call comes when its model has spoken, and what a server still has to do for the call before is done by then. Calls one straight after the other are measured
+ * apart, below and as `calls`.
+ */
+const REST_MS = 40;
 
 function sizesOf({ sizes: { reads } }: Workshop): readonly Size[] {
   return [
@@ -113,7 +118,7 @@ async function readUnseen(workshop: Workshop, readers: Readers, size: Size): Pro
   const template = await captureWrite(readers.xtdb, () => readers.ours.call('read', { path: probe }));
   const pathOf = (name: string, round: number): string => (paths.get(name) ?? paths.get(PEER))?.[round] ?? '';
   const bare = { template, marks: [`${size.mark}-probe`, 'bench-ours'], salt: 'u' };
-  const rounds = { warmUp: WARM_UP, measured: size.rounds, limitMs: sizes.limitMs };
+  const rounds = { warmUp: WARM_UP, measured: size.rounds, limitMs: sizes.limitMs, restMs: REST_MS };
   return {
     kind: 'timed',
     title: `read ${size.name}, an unseen file each time`,
@@ -129,7 +134,7 @@ async function readSeen(workshop: Workshop, readers: Readers, size: Size): Promi
   await readers.ours.call('read', { path });
   const template = await captureWrite(readers.xtdb, () => readers.ours.call('read', { path }));
   const bare = { template, marks: ['bench-ours'], salt: `s${size.mark.slice(0, 1)}` };
-  const rounds = { warmUp: WARM_UP, measured: size.rounds, limitMs: workshop.sizes.limitMs };
+  const rounds = { warmUp: WARM_UP, measured: size.rounds, limitMs: workshop.sizes.limitMs, restMs: REST_MS };
   return {
     kind: 'timed',
     title: `read ${size.name}, the same file again and again`,
