@@ -40,6 +40,7 @@ let latest: { readonly source: FilesystemSource; readonly id: ObjectId } | undef
 /** The object id of a file [§2.5]. */
 export function fileObjectId(source: FilesystemSource): ObjectId {
   if (latest?.source === source) return latest.id;
+  late.now();
   const key = `${source.filesystemId}\0${source.path}`;
   const known = recentIds.get(key);
   const id = known ?? (sourcedIdentityHash('file', source) as string as ObjectId);

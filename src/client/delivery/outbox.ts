@@ -6,6 +6,7 @@ import type { ObjectStore } from '../../store/object-store.js';
 import type { Plan } from '../../store/write-path.js';
 import type { Gauges, Telemetry, Tell } from '../../telemetry/telemetry.js';
 import { currentTrace, parseTraceparent, traceparentOf } from '../../telemetry/trace.js';
+import { begun } from '../../values/begun.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
@@ -277,11 +278,10 @@ export class Outbox {
   /** Delivers a write that is acknowledged already; one that is tried again keeps its place among all. */
   #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
-    // The answer that the agent waits for goes first; reads of what is known here, and whoever waits for the database, begin it earlier.
-    const applied = new Promise<AppliedWrite>((resolve) => this.#parts.metadata.late.add(() => resolve(this.#begin({ write, how, nth }))));
-    // Whoever waits for it gets the failure; so does the session's next step.
-    applied.catch(() => undefined);
-    return { applied };
+    const { late } = this.#parts.metadata;
+    // The answer that the agent waits for goes first; reads of what is known here, and whoever waits for the database, begin it earlier. A failure is told to whoever waits for it, and to the
+    // session's next step.
+    return { applied: begun(new Promise((resolve) => late.add(() => resolve(this.#begin({ write, how, nth }))))) };
   }
 
   #begin({ write, how, nth }: AdoptedWrite): Promise<AppliedWrite> {

@@ -1,15 +1,7 @@
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { RECORD_KINDS } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
-import {
-  chatObjectId,
-  type ObjectId,
-  type PartId,
-  type SessionId,
-  type Sha256,
-  sessionObjectId,
-  systemPromptObjectId,
-} from '../../objects/ids.js';
+import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import type { Step } from '../../objects/step.js';
 import { recordId } from '../../store/context-records.js';
@@ -97,25 +89,15 @@ export interface CheckedSession {
   readonly writes: LoggedWrites | undefined;
   /** The texts that contexts were made again with, and an object that each belongs to. */
   readonly seen: ReadonlyMap<Sha256, ObjectId>;
-  /** What was read of it before. */
-  readonly read: ReadParts;
-}
-
-/** The parts of a session as they are now, checked as far as one reading tells. */
-export interface ReadParts {
-  readonly heads: readonly PartDamage[];
-  /** The steps, or why they cannot be read. */
+  /** The steps as they are now, or why they cannot be read. */
   readonly steps: readonly Step[] | DamageError;
-  readonly calls: CallHeads;
-  /** Pages that do not say what their steps say. */
-  readonly wrong: readonly PartId[] | DamageError;
-  readonly records: CheckedRecords;
 }
 
 /** The heads of calls, by their ids. */
 type CallHeads = ReadonlyMap<string, Head>;
 
-const callsIn = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => call?.id ?? []);
+/** The calls of some steps. */
+export const callsIn = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => call?.id ?? []);
 
 /** The texts that steps, calls and contexts hold in parts of their own, and what each belongs to. */
 function textsOf({ session, seen }: CheckedSession, steps: readonly Step[], calls: CallHeads): ReadonlyMap<Sha256, string> {
@@ -180,17 +162,22 @@ async function headsThen({ before, writes }: CheckedSession, ids: readonly Objec
   return then;
 }
 
-/** Steps and calls say what they said at the earlier moment. What cannot be read is answered: of the steps of now before those of then. */
+/** Steps and calls say what they said at the earlier moment, and pages what their steps say. What cannot be read is answered: of the steps of now before those of then. */
 async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | DamageError> {
-  const { session, present, before, read } = checked;
-  const { steps: now, wrong } = read;
+  const { session, present, before, steps: now } = checked;
   if (now instanceof Error) return now;
-  const then = stepsThen(checked, now) ?? (await orDamage(before.steps(session, { first: 1 })));
+  const [then, lineage] = await Promise.all([
+    stepsThen(checked, now) ?? orDamage(before.steps(session, { first: 1 })),
+    orDamage(present.lineage(session)),
+  ]);
   if (then instanceof Error) return then;
-  if (wrong instanceof Error) return wrong;
+  if (lineage instanceof Error) return lineage;
   const old = callsIn(then);
-  const others = old.filter((id) => !read.calls.has(id));
-  const calls = new Map([...read.calls, ...(await present.heads(others))]);
+  const [wrong, calls] = await Promise.all([
+    lineage === undefined ? [] : orDamage(present.pages.wrong(lineage, now.length)),
+    present.heads([...new Set([...old, ...callsIn(now)])]),
+  ]);
+  if (wrong instanceof Error) return wrong;
   const were = await headsThen(checked, old, calls);
   const damages = [
     ...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it does not say what its steps say' })),
@@ -207,7 +194,7 @@ interface CheckedRecords extends PartsReport {
 }
 
 /** What was recorded of the session's contexts carries the id of what it says. */
-export async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
+async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
   const damages: PartDamage[] = [];
   const onDamaged = ({ message }: Error): void => {
     damages.push({ part: namedIn(message) ?? session, what: 'damaged', of: 'the records of its contexts' });
@@ -217,34 +204,6 @@ export async function checkRecords(present: StoreSnapshot, session: SessionId): 
   return { checked: whole.length + damages.length, damages, texts };
 }
 
-/** Pages that do not say what their steps say; what keeps them from being read is answered. */
-async function wrongPages(present: StoreSnapshot, session: SessionId, upto: number): Promise<readonly PartId[] | DamageError> {
-  const lineage = await orDamage(present.lineage(session));
-  if (lineage instanceof Error) return lineage;
-  return lineage === undefined ? [] : orDamage(present.pages.wrong(lineage, upto));
-}
-
-/** The heads of the calls of some steps, as they are now. */
-export const headsOfCalls = async (present: StoreSnapshot, steps: ReadParts['steps']): Promise<CallHeads> =>
-  steps instanceof Error ? new Map() : present.heads([...new Set(callsIn(steps))]);
-
-/** Reads the parts of a session, of which the steps and the heads of their calls were read before; `present` remembers what it has read. */
-export async function readParts({
-  session,
-  present,
-  records: recordsRead,
-  ...known
-}: Pick<CheckedSession, 'session' | 'present'> &
-  Pick<ReadParts, 'steps' | 'calls'> & { readonly records: Promise<CheckedRecords> }): Promise<ReadParts> {
-  const { steps } = known;
-  const [heads, records, wrong] = await Promise.all([
-    checkHeads(present, session),
-    recordsRead,
-    steps instanceof Error ? [] : wrongPages(present, session, steps.length),
-  ]);
-  return { ...known, heads, wrong, records };
-}
-
 /**
  * Checks what a session is made of as the database holds it now: texts are what they are called by, steps and calls are what they were at an earlier
  * basis, the hashes of chat, session and prompt fit. A context of the past is read at its own basis and may be whole although this finds damage: then
@@ -252,8 +211,7 @@ export async function readParts({
  */
 export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
   const { session, present } = checked;
-  const { heads, records } = checked.read;
-  const found = await checkSteps(checked);
+  const [heads, found, records] = await Promise.all([checkHeads(present, session), checkSteps(checked), checkRecords(present, session)]);
   if (found instanceof Error) {
     const part = namedIn(found.message) ?? chatObjectId(session);
     return { checked: 3, damages: [...heads, { part, what: damageKind(found, 'missing'), of: found.message }] };

@@ -11,7 +11,7 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
-import { checkRecords, headsOfCalls, orDamage, type PartDamage, type PartsReport, readParts, verifyParts } from './verify-parts.js';
+import { callsIn, orDamage, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -154,14 +154,13 @@ export async function verifySession(
   // What does not need the steps is asked for beside them, and is there when it is needed.
   const proofsRead = begun(present.assemblies(session, { onDamaged }));
   const writesRead = begun(writesOf(present, session));
-  const recordsRead = begun(checkRecords(present, session));
   const steps = await orDamage(present.steps(session, { first: 1 }));
   // Where one of them is missing, a page may hold it all the same.
   const known = steps instanceof Error ? await orDamage(present.steps(session)) : steps;
   const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
   if (!(known instanceof Error)) rebuilder.know(known);
-  // Each call is read once: answers, contexts and pages are made of what is known then.
-  const calls = await headsOfCalls(present, steps);
+  // Each call is read once: answers, contexts and pages are made of what is remembered then.
+  if (!(steps instanceof Error)) await present.heads([...new Set(callsIn(steps))]);
   // The outputs of calls, which contexts show too, are read many at a time here.
   const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
@@ -169,8 +168,7 @@ export async function verifySession(
   report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
-  const read = await readParts({ session, present, steps, calls, records: recordsRead });
-  const found = await verifyParts({ session, present, before, writes, seen, read });
+  const found = await verifyParts({ session, present, before, writes, seen, steps });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;
