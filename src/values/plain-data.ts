@@ -37,9 +37,8 @@ function copied(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return value;
   if (Array.isArray(value)) return value.map((one) => copied(one, depth + 1));
   if (!isPlain(value)) return value;
-  const copy: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) copy[name] = copied(member, depth + 1);
-  return copy;
+  // fromEntries defines what plain assignment would not: a key `__proto__`.
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member, depth + 1)]));
 }
 
 /** A copy of plain data that shares its texts with it and nothing else; what `sameData` never takes for the same is passed on as it is. */

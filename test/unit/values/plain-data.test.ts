@@ -40,6 +40,12 @@ describe('plain data', () => {
     }
   });
 
+  test('a copy has a key that would be taken for a prototype', () => {
+    const value: unknown = JSON.parse('{"a":1,"__proto__":{"b":[2]}}');
+    expect(JSON.stringify(copyOfData(value))).toBe('{"a":1,"__proto__":{"b":[2]}}');
+    expect(sameData(copyOfData(value), value)).toBe(true);
+  });
+
   test('a copy says the same and shares no object: a change of either does not reach the other', () => {
     fc.assert(
       fc.property(data, (value) => {
