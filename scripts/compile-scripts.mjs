@@ -42,12 +42,14 @@ export async function compileScripts({ from, to, names }) {
   const eachLoaded = ({ compile, statement }) => `
     import { writeFileSync } from 'node:fs';
     import { setFlagsFromString } from 'node:v8';
-    import { codeFileOf, loadedScripts, loadScript } from ${JSON.stringify(pathToFileURL(join(loader, 'compiled-script.mjs')).href)};
+    import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from ${JSON.stringify(pathToFileURL(join(loader, 'compiled-script.mjs')).href)};
     setFlagsFromString('${compile}');
     for (const path of ${JSON.stringify(paths)}) loadScript(path);
     // The code is that of the flags that it is written under.
     setFlagsFromString('--lazy');
-    for (const [path, { script }] of loadedScripts()) ${statement};`;
+    underFirstFlags(() => {
+      for (const [path, { script }] of loadedScripts()) ${statement};
+    });`;
   const write = { compile: '--no-lazy', statement: 'writeFileSync(codeFileOf(path), script.createCachedData())' };
   const check = {
     compile: '--lazy',

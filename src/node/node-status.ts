@@ -1,9 +1,8 @@
-import { request } from 'node:http';
-import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../process/owned-file.js';
 import { withinLimit } from '../process/within-limit.js';
+import { authorisation, loadPools } from '../xtdb/node-pool.js';
 import { type FoundCheckpoint, listCheckpoints, rememberedCheckpoints, type StoreEnvironment } from './checkpoint.js';
 import { checkpointStore } from './checkpoint-store.js';
 import { dataFolderAt, diskRoom, findDataFolder } from './data-folder.js';
@@ -95,31 +94,22 @@ interface NodeAnswer {
   readonly body: string;
 }
 
-/** Asks a node one thing, in JSON; undefined when it does not answer within the limit. */
-export function askNode(
+/** Asks a node one thing, in JSON, over a connection of its own; undefined when it does not answer within the limit. */
+export async function askNode(
   address: OwnNodeAddress,
   { limitMs, ...asked }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly limitMs: number },
 ): Promise<NodeAnswer | undefined> {
-  const target =
-    address.kind === 'unix'
-      ? { path: address.socketPath }
-      : { host: new URL(address.origin).hostname, port: Number(new URL(address.origin).port) };
-  // By a connection of its own: an agent, whose it would be otherwise, takes longer to make than the answer.
-  const connection = { host: target.host ?? 'localhost', port: target.port, createConnection: () => connect(target) };
-  const headers = { accept: 'application/json', ...(address.kind === 'tcp' ? { authorization: `Bearer ${address.token}` } : {}) };
-  return new Promise((resolve) => {
-    const call = request({ ...connection, ...asked, headers, signal: AbortSignal.timeout(limitMs) }, (response) => {
-      let body = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk: string) => {
-        body += chunk;
-      });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-      response.on('error', () => resolve(undefined));
-    });
-    call.on('error', () => resolve(undefined));
-    call.end();
-  });
+  const { exchange, open } = await loadPools();
+  const pool = open(address, 1);
+  const headers = { accept: 'application/json', ...authorisation(address) };
+  try {
+    const { statusCode, body } = await exchange.call(pool, { ...asked, headers, signal: AbortSignal.timeout(limitMs) });
+    return { status: statusCode, body: await body.text() };
+  } catch {
+    return undefined;
+  } finally {
+    await pool.destroy();
+  }
 }
 
 /** Asks a node for its status; undefined when it does not answer properly within the limit. */

@@ -5,10 +5,37 @@ import { pathToFileURL } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
-// The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or function by function, takes longer than a question does, and the process would
-// not end before. What runs a thousand times in a question is not worth compiling for speed either, at a seventh of this budget, as V8 would; what runs for a second is.
-// Before any script is loaded: V8 takes compiled code under the flags alone that it was compiled under.
-for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--interrupt-budget=500000']) setFlagsFromString(flag);
+/**
+ * How V8 is told to work for one answer: each flag, and what it is unless it is told. The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or
+ * function by function, takes longer than a question does, and the process would not end before. What runs a thousand times in a question is not worth compiling for speed
+ * either, at a seventh of this budget, as V8 would; what runs for a second is. Nor is it worth looking through what is kept beside other work, for a collection that a
+ * question ends before, or needs at once.
+ */
+const FLAGS = [
+  ['--no-wasm-tier-up', '--wasm-tier-up'],
+  ['--no-wasm-dynamic-tiering', '--wasm-dynamic-tiering'],
+  ['--interrupt-budget=500000', '--interrupt-budget=67584'],
+  ['--no-incremental-marking', '--incremental-marking'],
+] as const;
+
+/** Whether something is being loaded. */
+let isLoading = false;
+
+/**
+ * Does something under the flags that V8 begins with, and leaves it with ours. V8 takes compiled code under the flags alone that it was compiled under: Node's own modules
+ * come with such code, which takes a third of the time.
+ */
+export function underFirstFlags<T>(work: () => T): T {
+  if (isLoading) return work();
+  isLoading = true;
+  for (const [, first] of FLAGS) setFlagsFromString(first);
+  try {
+    return work();
+  } finally {
+    for (const [ours] of FLAGS) setFlagsFromString(ours);
+    isLoading = false;
+  }
+}
 
 /** A script of the build, and what V8 made of it. */
 export interface CompiledScript {
@@ -37,16 +64,16 @@ function codeOf(path: string): Buffer | undefined {
 
 /** What stands for a module whose members are used by name alone: it is loaded when the first one is. */
 function lateModule(load: () => object): object {
-  return new Proxy({}, { get: (_, name) => Reflect.get(load(), name) });
+  return new Proxy({}, { get: (_, name) => Reflect.get(underFirstFlags(load), name) });
 }
 
 /**
  * Loads a script of the build, once in a process, with the scripts beside it that it names (`./x.cjs`), from code that was compiled when the project was built. Where there is no
  * such code, or V8 refuses it as that of another version or with other flags, the script is compiled as any other. Throws what the script throws.
  */
-export function loadScript(path: string): CompiledScript {
-  const known = loaded.get(path);
-  if (known !== undefined) return known;
+export const loadScript = (path: string): CompiledScript => loaded.get(path) ?? underFirstFlags(() => load(path));
+
+function load(path: string): CompiledScript {
   const module: { exports: object } = { exports: {} };
   const cachedData = codeOf(path);
   const script = new Script(`(function(${PARAMETERS}){${readFileSync(path, 'utf8')}\n})`, {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout } from 'node:timers/promises';
-import type { Dispatcher, Pool } from 'undici';
+import type { Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { CodedError } from '../values/coded-error.js';
@@ -9,6 +9,7 @@ import { unlessAborted } from '../values/unless-aborted.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
 import { interpretAnswer, type MediaType } from './answers.js';
 import { XtdbError } from './errors.js';
+import { authorisation, type Exchange, loadPools } from './node-pool.js';
 
 /** A parameter of a request's URL; `undefined` leaves it out. Instants travel with milliseconds. */
 export type Param = string | number | boolean | Date | undefined;
@@ -57,11 +58,8 @@ interface Progress {
   sent: boolean;
 }
 
-type Exchange = (this: Pool, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
-
 interface Connection {
   readonly address: NodeAddress;
-  /** The library's way to send a request over a pool. */
   readonly exchange: Exchange;
   readonly work: Pool;
   readonly wait: Pool;
@@ -81,7 +79,6 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 /** Failures of a connection in the middle of an answer. */
 const CUT_OFF: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 const MAX_WAIT_CONNECTIONS = 4;
-const CONNECT_TIMEOUT_MS = 5_000;
 const BUSY_PAUSE_MS = 20;
 const MAX_BUSY_PAUSE_MS = 320;
 
@@ -253,7 +250,7 @@ export class XtdbHttp {
       headers: {
         accept: request.accept,
         ...(request.body === undefined ? {} : { 'content-type': request.body.type }),
-        ...(address.token === undefined ? {} : { authorization: `Bearer ${address.token}` }),
+        ...authorisation(address),
       },
       body: body ?? null,
       signal,
@@ -296,24 +293,10 @@ export class XtdbHttp {
     const address = typeof this.#address === 'function' ? await this.#address() : this.#address;
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
-    // Loaded here, not at the top, for a process that never asks the database; and of the library its pool alone: the rest of it (fetch, caches, mocks)
-    // takes 8 MiB and most of the time.
-    const [{ default: ConnectionPool }, { default: exchange }] = await Promise.all([
-      import('undici/lib/dispatcher/pool.js'),
-      import('undici/lib/api/api-request.js'),
-    ]);
+    const { exchange, open } = await loadPools();
     if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
-    const open = (connections: number): Pool =>
-      new ConnectionPool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
-        ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
-        connections,
-        pipelining: 1,
-        connect: { timeout: CONNECT_TIMEOUT_MS },
-        // Every request has one limit over its whole length, so the library's own two are off.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      });
-    const connection = { address, exchange, work: open(this.#options.connections), wait: open(MAX_WAIT_CONNECTIONS) };
+    // Every request has one limit over its whole length.
+    const connection = { address, exchange, work: open(address, this.#options.connections), wait: open(address, MAX_WAIT_CONNECTIONS) };
     this.#opened = connection;
     // Requests to the former node may run on to their ends; nobody waits for them here.
     if (before !== undefined) this.#retired.push(before.work.close(), before.wait.close());

@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
-import { codeFileOf, loadedScripts, loadScript } from '../../../src/process/compiled-script.js';
+import { build } from 'esbuild';
+import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from '../../../src/process/compiled-script.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 describe('a script of the build', () => {
@@ -34,7 +36,8 @@ describe('a script of the build', () => {
     await withTemporaryFolder(async (folder) => {
       const path = join(folder, 'one.cjs');
       writeFileSync(path, 'exports.sum = (a, b) => a + b;');
-      writeFileSync(codeFileOf(path), loadScript(path).script.createCachedData());
+      const { script } = loadScript(path);
+      underFirstFlags(() => writeFileSync(codeFileOf(path), script.createCachedData()));
       const cases = [
         [() => undefined, undefined],
         [(code: Buffer) => code, false],
@@ -51,6 +54,44 @@ describe('a script of the build', () => {
         expect(Reflect.get(exports, 'sum')(2, 3)).toBe(5);
         expect(script.cachedDataRejected).toBe(rejected);
       }
+    });
+  });
+
+  test('leaves what Node has compiled of its own modules and of anything else usable: it is loaded under the flags that the process began with', async () => {
+    await withTemporaryFolder(async (folder) => {
+      // Each look needs a text of its own: V8 does not compile one a second time.
+      const prelude = (imports: string): string => `${imports}
+        import { readFileSync, writeFileSync } from 'node:fs';
+        import { Script } from 'node:vm';
+        const textOf = (i) => \`exports.sum = (a, b) => a + b + \${i};\`;
+        const codeOf = (i) => \`${join(folder, 'code')}-\${i}\`;`;
+      const [write, look] = [join(folder, 'write.mjs'), join(folder, 'look.mjs')];
+      writeFileSync(
+        write,
+        `${prelude('')} for (let i = 0; i < 5; i++) writeFileSync(codeOf(i), new Script(textOf(i)).createCachedData());`,
+      );
+      // What this process runs under is not what a process begins with.
+      const loader = join(dirname(fileURLToPath(import.meta.url)), '../../../src/process/compiled-script.ts');
+      await build({
+        entryPoints: [loader],
+        outfile: join(folder, 'loader.mjs'),
+        bundle: true,
+        format: 'esm',
+        platform: 'node',
+        logLevel: 'silent',
+      });
+      writeFileSync(
+        look,
+        `${prelude("import { underFirstFlags } from './loader.mjs';")}
+        const isTaken = (i) => !new Script(textOf(i), { cachedData: readFileSync(codeOf(i)) }).cachedDataRejected;
+        const taken = [isTaken(0), underFirstFlags(() => isTaken(1)), isTaken(2), underFirstFlags(() => underFirstFlags(() => 1) === 1 && isTaken(3))];
+        try { underFirstFlags(() => { throw new Error('x'); }); } catch {}
+        process.stdout.write(JSON.stringify([...taken, isTaken(4)]));`,
+      );
+      expect(spawnSync(process.execPath, [write]).status).toBe(0);
+      const { status, stdout } = spawnSync(process.execPath, [look], { encoding: 'utf8' });
+      expect(status).toBe(0);
+      expect(JSON.parse(stdout)).toEqual([true, true, false, true, false]);
     });
   });
 });
