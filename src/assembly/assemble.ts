@@ -81,12 +81,17 @@ export function assemble(input: AssemblyInput): Assembly {
   // Added up and not joined: it takes no memory of its own until somebody reads it, and a replay only wants its hash.
   let text = '';
   for (const piece of piecesOfText(sections)) text += piece;
+  let hashed: AssemblyRecord['sections'] | undefined;
   const record: AssemblyRecord = {
     renderer: 'text',
     layout: 'ssot',
     version: RENDERER_VERSION,
     options: { strict: input.options.strict, shortIds: input.options.shortIds },
-    sections: sections.map((section) => ({ name: section.name, chars: section.text.length, sha256: hashTexts([section.text]) })),
+    // Where they are asked for: whoever compares a context with what was handed out looks at the whole alone, and at its sections where that is another one.
+    get sections() {
+      hashed ??= sections.map((section) => ({ name: section.name, chars: section.text.length, sha256: hashTexts([section.text]) }));
+      return hashed;
+    },
     blocks: sections.flatMap(({ offset, pieces }) => pieces.map((piece) => ({ ...piece, offset: offset + piece.offset }))),
     chars: text.length,
     sha256: hashTexts(piecesOfText(sections)),

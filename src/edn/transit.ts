@@ -70,6 +70,9 @@ const WRITE_HANDLERS: unknown = transit.map([
   tagged<EdnDouble>('d', (double) => `~d${double.value}`),
 ]);
 
+/** What XTDB calls a hash in transit. */
+const OID = 'xtdb/oid';
+
 const READ_OPTIONS = {
   handlers: {
     ':': (name: string) => new Keyword(name),
@@ -77,6 +80,11 @@ const READ_OPTIONS = {
     list: (items: EdnValue[]) => new EdnList(items),
     set: (items: EdnValue[]) => new EdnSet(items),
     m: (millis: string | number) => new Date(Number(millis)),
+    // The hashes that a log of transactions mostly consists of.
+    [OID]: (hash: unknown) => {
+      if (typeof hash !== 'string') throw new EdnError('unsupported', `The database answered with a #${OID} of no string.`);
+      return new EdnTagged(OID, hash);
+    },
     z: (name: string) => {
       throw new EdnError('bad-number', `The database answered with the number ${String(name).slice(0, 10)}.`);
     },
@@ -127,6 +135,7 @@ function childrenOf(value: unknown): readonly EdnValue[] | undefined {
 function toEdnValue(value: unknown, depth: number): EdnValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Object.is(value, -0) ? 0 : value;
+  if (value instanceof EdnTagged) return value;
   checkDepth(depth);
   const children = childrenOf(value) as EdnValue[] | undefined;
   if (children !== undefined) {

@@ -73,6 +73,8 @@ export class StepReader {
   readonly #texts: TextReader;
   readonly #calls: KnownCalls;
   readonly #pages: PageReader;
+  /** All steps of sessions that were read here, each as it lies by itself; kept by a reader of a database that remembers, where they are always the same. */
+  readonly #whole = new Map<SessionId, readonly Step[]>();
 
   constructor(db: DbSnapshot, texts: TextReader, { calls, pages }: { readonly calls: KnownCalls; readonly pages: PageReader }) {
     this.#db = db;
@@ -96,6 +98,7 @@ export class StepReader {
     requireDense(session, steps, from);
     const inherited = wanted.filter((segment) => !isOpenEnded(segment)).map(({ last }) => Math.min(last, upto));
     if (inherited.length > 0) requireInherited(session, steps, Math.max(...inherited));
+    if (this.#db.memory !== undefined && from === 1 && upto === Number.POSITIVE_INFINITY) this.#whole.set(session, steps);
     return steps;
   }
 
@@ -104,6 +107,8 @@ export class StepReader {
    * these are there, as `later` has them, which is this basis or a later one. Ends where the database holds no more.
    */
   async along(lineage: Lineage, { first, last, paged = last }: PagedRange, later: PageReader = this.#pages): Promise<readonly Step[]> {
+    const whole = this.#whole.get(lineage.session);
+    if (whole !== undefined) return whole.slice(first - 1, last);
     const steps: Step[] = [];
     for (let from = first; from <= last; ) {
       const ranges: Required<StepRange>[] = [];

@@ -118,9 +118,10 @@ export async function verifyAnswers(
   for (let first = 0; first < steps.length; first += AT_ONCE) {
     onProgress(first, steps.length);
     const page = steps.slice(first, first + AT_ONCE);
-    const calls = await next;
-    // Those of the next page are on their way while these are compared.
+    const reading = next;
+    // Those of the next page are on their way while these are waited for and compared.
     next = read(first + AT_ONCE);
+    const calls = await reading;
     for (const step of page) {
       const call = calls.get(step.call.id);
       const read = call instanceof Error ? call : await orDamage(verdictOn(database, step, call));

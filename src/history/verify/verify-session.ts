@@ -118,7 +118,9 @@ async function lastRead(store: ObjectStore, proofs: readonly AssemblyProof[], pr
     .flatMap(({ basis }) => (basis === null || basis.txId > latest ? [] : [basis]))
     .sort((a, b) => a.txId - b.txId)
     .at(-1);
-  return last === undefined ? present : store.asOf({ validTime: new Date(last.validTime), txId: last.txId });
+  if (last === undefined) return present;
+  const basis = { validTime: new Date(last.validTime), txId: last.txId };
+  return present.earlier(basis) ?? store.asOf(basis);
 }
 
 /** When the session's documents were written; undefined where the log does not tell, and where what it would be asked for is damaged. */

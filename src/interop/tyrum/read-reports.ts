@@ -8,6 +8,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { askOnce } from '../../values/ask-once.js';
 import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from './announced-tools.js';
 import { isReportOf, type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';
 import { TyrumError } from './tyrum-error.js';
@@ -75,7 +76,7 @@ const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] 
 export class TyrumReports {
   readonly #contexts: PastContexts;
   readonly #count: CountTexts;
-  readonly #announced = new Map<SessionId, readonly ToolAnnouncement[]>();
+  readonly #announced = new Map<SessionId, Promise<readonly ToolAnnouncement[]>>();
 
   constructor(
     readonly timeline: Timeline,
@@ -96,7 +97,7 @@ export class TyrumReports {
     const name = conversation ?? wanted?.session;
     const session = name === undefined ? undefined : await this.#named(name);
     if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
-    const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
+    const [found] = session === undefined ? [await this.#newest(limit)] : await Promise.all([this.#of(session), this.tools(session)]);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
     return this.#rows(rows);
   }
@@ -124,8 +125,7 @@ export class TyrumReports {
 
   /** What the harness had told of a session's tools by a step; undefined where it told nothing. */
   async tools(session: SessionId, step = Number.POSITIVE_INFINITY): Promise<AnnouncedTools | undefined> {
-    const known = this.#announced.get(session) ?? (await readAnnouncements(this.timeline.present, session));
-    this.#announced.set(session, known);
+    const known = await askOnce(this.#announced, session, () => readAnnouncements(this.timeline.present, session));
     return known.findLast(({ seq }) => seq <= step)?.tools;
   }
 

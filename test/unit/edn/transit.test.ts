@@ -51,6 +51,14 @@ describe('writing transit', () => {
 });
 
 describe('reading transit', () => {
+  test('a hash of the log that is no string is refused, and one under a cached tag is read', () => {
+    expect(decodeTransit('[["~#xtdb/oid","00ff"],["^0","11aa"]]')).toEqual([
+      new EdnTagged('xtdb/oid', '00ff'),
+      new EdnTagged('xtdb/oid', '11aa'),
+    ]);
+    expect(codeOf(() => decodeTransit('[["~#xtdb/oid",["^ ","a",1]]]'))).toBe('unsupported');
+  });
+
   test('rows with documents, cached keys and tagged ids are read', () => {
     const text =
       '["~#list",[["a",["^ ","~:xt/id","a","~:type","file"]],["b",["^ ","^1","b","^2","file"]],["c",["~#xtdb/oid","00ff"]],["d","~m1700000000123"]]]';
