@@ -26,6 +26,12 @@ export function commonLengthFrom({ text: a, at: i }: Place, { text: b, at: j }: 
 /** How many UTF-16 units two texts have in common from their beginning. */
 export const commonLength = (a: string, b: string): number => commonLengthFrom({ text: a, at: 0 }, { text: b, at: 0 });
 
+/** How many UTF-16 units two texts have in common at their end, at most so many. */
+export function commonEnd(a: string, b: string, most = Math.min(a.length, b.length)): number {
+  const [i, j] = [a.length, b.length];
+  return longestSame(most, (from, to) => a.slice(i - to, i - from) === b.slice(j - to, j - from));
+}
+
 /** How many bytes two pieces have in common from their beginning. */
 export function commonBytes(a: Uint8Array, b: Uint8Array): number {
   return longestSame(Math.min(a.length, b.length), (from, to) => Buffer.compare(a.subarray(from, to), b.subarray(from, to)) === 0);

@@ -3,6 +3,7 @@ import { countTokens as countExactly } from 'gpt-tokenizer/encoding/o200k_base';
 import { LRUCache } from 'lru-cache';
 import { hashText } from '../../objects/hashes.js';
 import { counted } from '../../values/counted.js';
+import { LineCounts } from './line-counts.js';
 import type { CountTexts } from './tokenizer.js';
 
 /**
@@ -14,11 +15,16 @@ const LONGEST_RUN = 256;
 const CACHED_FROM = 16;
 /** Longer texts are remembered by their hash. */
 const KEPT_AS_TEXT = 256;
+/** Longer texts are compared with the last ones of these: sections of contexts, whose next ones are mostly the same. */
+const ALIKE_FROM = 8_192;
 /** Names of special tokens that stand in a text are text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() } as const;
 
-/** By their texts, and by the hashes of longer ones, which may be texts themselves. */
-const [shortCounts, longCounts] = [new LRUCache<string, number>(counted(50_000)), new LRUCache<string, number>(counted(50_000))];
+const MOST_KEPT = 50_000;
+/** By the hashes of texts. */
+const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
+/** By texts. Lines are looked up a hundred thousand times in a question: what keeps account of which was used last takes three times as long. */
+const shortCounts = new Map<string, number>();
 
 function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d) || code === 0xa0 || code === 0x2028 || code === 0x2029 || code === 0x3000;
@@ -63,26 +69,26 @@ function beginsAnew(text: string, at: number): boolean {
 }
 
 /** The tokens of a text as those of its lines: a line stands in many texts, and is counted once. */
-function countByLines(text: string): number {
-  let tokens = 0;
-  let from = 0;
-  for (let end = text.indexOf('\n') + 1; end > 0 && end < text.length; end = text.indexOf('\n', end) + 1) {
-    if (!beginsAnew(text, end)) continue;
-    tokens += remembered(text.slice(from, end), count);
-    from = end;
-  }
-  return tokens + (from === 0 ? count(text) : remembered(text.slice(from), count));
+const lineCounts = new LineCounts({ isApart: beginsAnew, count: (line) => remembered(line, count) });
+
+function rememberedLong(text: string, counting: (text: string) => number): number {
+  const hash = hashText(text);
+  const known = longCounts.get(hash);
+  if (known !== undefined) return known;
+  const tokens = counting(text);
+  longCounts.set(hash, tokens);
+  return tokens;
 }
 
 function remembered(text: string, counting: (text: string) => number): number {
   if (text.length < CACHED_FROM) return counting(text);
-  const isShort = text.length <= KEPT_AS_TEXT;
-  const counts = isShort ? shortCounts : longCounts;
-  const known = counts.get(isShort ? text : hashText(text));
+  if (text.length > KEPT_AS_TEXT) return rememberedLong(text, counting);
+  const known = shortCounts.get(text);
   if (known !== undefined) return known;
   const tokens = counting(text);
+  if (shortCounts.size >= MOST_KEPT) shortCounts.clear();
   // A piece of a longer text would keep that one in memory: its bytes are copied.
-  counts.set(isShort ? Buffer.from(text).toString() : hashText(text), tokens);
+  shortCounts.set(Buffer.from(text).toString(), tokens);
   return tokens;
 }
 
@@ -92,7 +98,10 @@ function remembered(text: string, counting: (text: string) => number): number {
  * (5 MB, some 15 ms; 0.2 s where the program was not built): import it where it is needed, not at start-up.
  */
 export function countTokens(text: string): number {
-  return remembered(text.isWellFormed() ? text : text.toWellFormed(), countByLines);
+  const counted = text.isWellFormed() ? text : text.toWellFormed();
+  if (counted.length <= KEPT_AS_TEXT) return remembered(counted, count);
+  const alike = counted.length < ALIKE_FROM ? undefined : lineCounts.countAlike(counted);
+  return alike ?? rememberedLong(counted, (long) => lineCounts.count(long));
 }
 
 /** Counts in this thread, and keeps it busy with that: other work of the process runs before. */

@@ -68,6 +68,37 @@ describe('token counts', () => {
     expect(countTokens(hashText(text))).toBe(encode(hashText(text)).length);
   });
 
+  test('a text that begins or ends as one that was counted, or both, counts as the vocabulary does', () => {
+    const line = fc.constantFrom(
+      'id=4f2a type=file path=/src/one.ts',
+      '  indented: the line before goes on',
+      '/a slash behind a line end',
+      '',
+      'user: what does this do?',
+      '漢字 and 👩‍👩‍👧',
+      '\ttab',
+      `${'a long line of a file '.repeat(20)}`,
+    );
+    const begun = Array.from({ length: 400 }, (_, i) => `line ${i} of what a context has in common with the next`);
+    const edit = fc.record({
+      at: fc.nat(20_000),
+      gone: fc.nat(3_000),
+      lines: fc.array(line, { maxLength: 8 }),
+      cut: fc.constantFrom(0, 0, 1, 5_000),
+    });
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 40 }), fc.array(edit, { minLength: 1, maxLength: 6 }), (lines, edits) => {
+        let text = [...begun, ...lines].join('\n');
+        expect(countTokens(text)).toBe(encode(text).length);
+        for (const { at, gone, lines: more, cut } of edits) {
+          text = `${text.slice(0, at)}${more.join('\n')}${text.slice(at + gone, text.length - cut)}`;
+          expect(countTokens(text)).toBe(encode(text.toWellFormed()).length);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
   test('names of special tokens are text', () => {
     expect(countTokens('<|endoftext|>')).toBeGreaterThan(1);
   });
