@@ -74,7 +74,7 @@ export async function measureVerbs(workshop: Workshop, writer: ContextClient, da
     ...verbs.map(({ name, args }) => ({ name, prepare: async () => () => run([...args, '--data', dataDir]) })),
   ];
   const { rounds } = workshop.sizes.history;
-  const samples = await interleave(contenders, { warmUp: 1, measured: Math.min(rounds, 20), limitMs: workshop.sizes.limitMs * 7 });
+  const samples = await interleave(contenders, { warmUp: 3, measured: Math.min(rounds, 20), limitMs: workshop.sizes.limitMs * 8 });
   return {
     cases: [{ kind: 'timed', title: 'Verbs of reviewers from the shell, on a running node', samples, yardsticks: [ALONE] }],
     goals: samples

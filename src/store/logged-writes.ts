@@ -22,11 +22,11 @@ interface Place {
 export class LoggedWrites {
   readonly #after: number;
   readonly #writes: ReadonlyMap<string, LoggedWrite>;
-  readonly #earlier: ReadonlySet<string>;
+  readonly #earlier: ReadonlySet<string> | undefined;
   readonly #hashes = new Map<string, string>();
 
-  /** `after` is the transaction that the log was read after, `earlier` the steps that were there by then. */
-  constructor(after: number, writes: ReadonlyMap<string, LoggedWrite>, earlier: ReadonlySet<string> = new Set()) {
+  /** `after` is the transaction that the log was read after, `earlier` the steps that were there by then; undefined where that was not asked. */
+  constructor(after: number, writes: ReadonlyMap<string, LoggedWrite>, earlier: ReadonlySet<string> | undefined) {
     this.#after = after;
     this.#writes = writes;
     this.#earlier = earlier;
@@ -39,13 +39,14 @@ export class LoggedWrites {
     const written = segments.length === 1 && steps > 0 ? await db.entityTx(first) : undefined;
     if (written === undefined || latest === undefined || latest - written.txId > steps * LOGGED_A_STEP) return undefined;
     const after = written.txId - 1;
-    const before = after < 0 ? undefined : db.earlier(db.basis.validTime, after);
-    const [writes, earlier] = await Promise.all([
-      db.log.writesAfter(after),
-      before === undefined ? [] : partsAtSteps(before, { kind: 'steps', session, first: 1, last: Number.POSITIVE_INFINITY }),
-    ]);
+    const writes = await db.log.writesAfter(after);
     if (writes?.get(entityHash(first))?.first.txId !== written.txId) return undefined;
-    return new LoggedWrites(after, writes, new Set(earlier.map((part) => part['xt/id'])));
+    // Steps go through only where they are not there yet, and the log says so; those of an import, or of a version that wrote without that, are asked for.
+    const isNew = Array.from({ length: steps }, (_, i) => stepId(session, i + 1)).every((id) => writes.get(entityHash(id))?.isNew === true);
+    const before = isNew || after < 0 ? undefined : db.earlier(db.basis.validTime, after);
+    const earlier =
+      before === undefined ? [] : await partsAtSteps(before, { kind: 'steps', session, first: 1, last: Number.POSITIVE_INFINITY });
+    return new LoggedWrites(after, writes, isNew ? undefined : new Set(earlier.map((part) => part['xt/id'])));
   }
 
   /** Whether nothing was written to a document after a transaction; false also where that is not known. */
@@ -59,7 +60,7 @@ export class LoggedWrites {
   isThere(id: string, { validTime, txId }: Place): boolean | undefined {
     const write = this.#of(id);
     if (write === undefined || !write.isKept || txId < this.#after) return undefined;
-    if (write.first.txId > txId) return this.#earlier.has(id) ? undefined : false;
+    if (write.first.txId > txId) return write.isNew || this.#earlier?.has(id) === false ? false : undefined;
     return write.first.validTime.getTime() <= validTime.getTime() ? true : undefined;
   }
 
@@ -73,7 +74,7 @@ export class LoggedWrites {
 
   /** Whether nothing was written to a document since the session began. */
   isUnwritten(id: string): boolean {
-    return this.#of(id) === undefined && !this.#earlier.has(id);
+    return this.#of(id) === undefined && this.#earlier?.has(id) !== true;
   }
 
   /** Whether the parts of a text have been there as they are since the last write of what holds it, or before: wherever that stands, they do. */

@@ -27,12 +27,15 @@ export function entityHash(id: string): string {
 }
 
 const PUT = 'xtdb.api/put';
+const MATCH = 'xtdb.api/match';
+/** What a transaction is matched with that goes through only where there is no such entity. */
+const NOTHING = '0'.repeat(40);
 /** Whether an operation in the log writes its entity; one that is not here may write what its event does not say. */
 const WRITES: ReadonlyMap<string, boolean> = new Map([
   [PUT, true],
   ['xtdb.api/delete', true],
   ['xtdb.api/evict', true],
-  ['xtdb.api/match', false],
+  [MATCH, false],
 ]);
 
 /** Failures that leave untold what the log says: the database that holds it may be away, and what the node has taken in is read all the same. */
@@ -53,6 +56,8 @@ export interface LoggedWrite {
   readonly first: Pick<LoggedWrite, 'validTime' | 'txId'>;
   /** Whether each of its writes that were read put it, for good: none ended or removed it. */
   readonly isKept: boolean;
+  /** Whether the first of them went through only because there was no such entity. */
+  readonly isNew: boolean;
 }
 
 /** The log of a node's committed transactions, which names entities by their hashes. */
@@ -119,12 +124,16 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
     const events = transaction instanceof EdnMap ? elements(transaction.get('xtdb.api/tx-events')) : undefined;
     if (events === undefined) return undefined;
     const { txId, txTime } = readReceipt(transaction);
+    const absent = new Set<string>();
     for (const event of events) {
-      const [operation, entity, , from, to] = elements(event) ?? [];
+      const [operation, entity, content, from, to] = elements(event) ?? [];
       const isWrite = operation instanceof Keyword ? WRITES.get(operation.name) : undefined;
       const hash = hashOf(entity);
       if (isWrite === undefined || hash === undefined) return undefined;
-      if (!isWrite) continue;
+      if (!isWrite) {
+        if (hashOf(content) === NOTHING) absent.add(hash);
+        continue;
+      }
       const validTime = from instanceof Date ? from : txTime;
       const before = writes.get(hash);
       const isPut = operation instanceof Keyword && operation.name === PUT && !(to instanceof Date);
@@ -134,6 +143,7 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
         txId,
         first: before?.first ?? { validTime, txId },
         isKept: isPut && (before?.isKept ?? true),
+        isNew: before?.isNew ?? absent.has(hash),
       });
     }
   }

@@ -1,5 +1,6 @@
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
-import type { SessionId } from '../../objects/ids.js';
+import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
 import type { StoreError } from '../../store/errors.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
@@ -11,7 +12,7 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
-import { callsIn, orDamage, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
+import { callsIn, orDamage, type PartDamage, type PartsReport, readingParts, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -22,6 +23,8 @@ export interface VerifyProgress {
 
 /** How a session is verified. */
 export interface VerifyOptions {
+  /** The newest of everything, where the caller has just read it; else it is read. */
+  readonly present?: StoreSnapshot | undefined;
   readonly onProgress?: (progress: VerifyProgress) => void;
   readonly signal?: AbortSignal;
 }
@@ -129,6 +132,12 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
   return lineage === undefined || lineage instanceof Error ? undefined : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
+/** What the steps of a session name, and what stands for the session itself. */
+function objectsOf(session: SessionId, steps: readonly Step[]): readonly ObjectId[] {
+  const own = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
+  return [...new Set([...own, ...callsIn(steps), ...steps.flatMap(({ changes }) => changes?.index ?? [])])];
+}
+
 /**
  * Verifies a session from the database alone (decision E7): makes every context again that was handed out of it, and the answers of tools
  * that can be made from what is stored, and checks the parts that all of it lies in. `name` is a session's id or its unique beginning.
@@ -138,7 +147,7 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
 export async function verifySession(
   store: ObjectStore,
   name: string,
-  { onProgress, signal }: VerifyOptions = {},
+  { present: newest, onProgress, signal }: VerifyOptions = {},
 ): Promise<SessionVerification> {
   const report =
     (what: VerifyProgress['what']) =>
@@ -147,22 +156,25 @@ export async function verifySession(
       onProgress?.({ what, done, total });
     };
   // The newest of everything, also of what a clock that ran ahead has dated later than now.
-  const present = (await store.latest()).remembering();
+  const present = (newest ?? (await store.latest())).remembering();
   const session = await requireSession(present, name);
   const damaged: PartDamage[] = [];
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
-  // What does not need the steps is asked for beside them, and is there when it is needed.
+  // What does not need the steps is asked for beside them, and is there when it is needed; what the node takes long for, behind them, since all else waits for them.
   const proofsRead = begun(present.assemblies(session, { onDamaged }));
-  const writesRead = begun(writesOf(present, session));
   const steps = await orDamage(present.steps(session, { first: 1 }));
   // Where one of them is missing, a page may hold it all the same.
   const known = steps instanceof Error ? await orDamage(present.steps(session)) : steps;
+  signal?.throwIfAborted();
   const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
   if (!(known instanceof Error)) rebuilder.know(known);
-  // Each call is read once: answers, contexts and pages are made of what is remembered then.
-  if (!(steps instanceof Error)) await present.heads([...new Set(callsIn(steps))]);
+  // Each object is read once: answers, contexts and pages are made of what is remembered then.
+  const headsRead = steps instanceof Error ? undefined : begun(present.heads(objectsOf(session, steps)));
+  const writesRead = begun(writesOf(present, session));
+  await headsRead;
+  const reading = readingParts(present, session, steps);
   // The outputs of calls, which contexts show too, are read many at a time here.
   const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
@@ -170,7 +182,7 @@ export async function verifySession(
   report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
-  const found = await verifyParts({ session, present, before, writes, seen, steps });
+  const found = await verifyParts({ session, present, before, writes, seen, steps, reading });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;

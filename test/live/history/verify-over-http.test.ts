@@ -65,7 +65,7 @@ describe('a verification over HTTP', () => {
       });
       // What was on its way then, and neither answers nor contexts.
       const queries = ({ requests }: { readonly requests: Readonly<Record<string, number>> }) => requests['/_xtdb/query'] ?? 0;
-      expect(queries(gone)).toBeLessThanOrEqual(8);
+      expect(queries(gone)).toBeLessThanOrEqual(6);
       expect(queries(whole)).toBeGreaterThan(queries(gone) + 4);
     } finally {
       server.closeAllConnections();

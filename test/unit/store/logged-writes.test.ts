@@ -14,10 +14,15 @@ const written = (first: readonly [validTime: number, txId: number], last = first
   txTime: new Date(0),
   first: at(...first),
   isKept,
+  isNew: false,
 });
 
-const logged = (writes: Readonly<Record<string, LoggedWrite>>, earlier: readonly string[] = []) =>
-  new LoggedWrites(9, new Map(Object.entries(writes).map(([id, write]) => [entityHash(id), write])), new Set(earlier));
+const logged = (writes: Readonly<Record<string, LoggedWrite>>, earlier: readonly string[] | null = []) =>
+  new LoggedWrites(
+    9,
+    new Map(Object.entries(writes).map(([id, write]) => [entityHash(id), write])),
+    earlier === null ? undefined : new Set(earlier),
+  );
 
 describe('what the log of transactions tells of documents', () => {
   const step = stepId(sessionId('s'), 1);
@@ -54,6 +59,14 @@ describe('what the log of transactions tells of documents', () => {
     expect(logged({ [step]: written([5, 10]) }, [step]).isThere(step, at(5, 9))).toBeUndefined();
     expect([logged({}).isUnwritten(step), logged({}, [step]).isUnwritten(step)]).toEqual([true, false]);
     expect(logged({ [step]: written([5, 10]) }).isUnwritten(step)).toBe(false);
+  });
+
+  test('one that was written where there was none is absent before, whatever was there before the log; where nobody asked, others are not', () => {
+    const fresh = { ...written([5, 10]), isNew: true };
+    expect(logged({ [step]: fresh }, null).isThere(step, at(5, 9))).toBe(false);
+    expect(logged({ [step]: fresh }, null).isThere(step, at(5, 10))).toBe(true);
+    expect(logged({ [step]: written([5, 10]) }, null).isThere(step, at(5, 9))).toBeUndefined();
+    expect([logged({}, null).isUnwritten(step), logged({ [step]: fresh }, null).isUnwritten(step)]).toEqual([true, false]);
   });
 
   test('a text is one of its holder only if it was there as it is when that was written', () => {
