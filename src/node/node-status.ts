@@ -100,7 +100,7 @@ export async function askNode(
   { limitMs, ...asked }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly limitMs: number },
 ): Promise<NodeAnswer | undefined> {
   const { exchange, open } = await loadPools();
-  const pool = open(address, 1);
+  const pool = open(address, 1, limitMs);
   const headers = { accept: 'application/json', ...authorisation(address) };
   try {
     const { statusCode, body } = await exchange.call(pool, { ...asked, headers, signal: AbortSignal.timeout(limitMs) });

@@ -64,7 +64,12 @@ function codeOf(path: string): Buffer | undefined {
 
 /** What stands for a module whose members are used by name alone: it is loaded when the first one is. */
 function lateModule(load: () => object): object {
-  return new Proxy({}, { get: (_, name) => Reflect.get(underFirstFlags(load), name) });
+  let module: object | undefined;
+  const get = (_: object, name: string | symbol): unknown => {
+    module ??= underFirstFlags(load);
+    return Reflect.get(module, name);
+  };
+  return new Proxy({}, { get });
 }
 
 /**
@@ -92,7 +97,7 @@ function load(path: string): CompiledScript {
   const body: (...given: readonly unknown[]) => void = script.runInThisContext();
   const url = pathToFileURL(path).href;
   const isBeside = (name: string): boolean => name.startsWith('./');
-  const required = (name: string): unknown => (isBeside(name) ? besides(name) : others(name));
+  const required = (name: string): unknown => (isBeside(name) ? besides(name) : underFirstFlags(() => others(name)));
   // A script that runs from compiled code has no import of its own.
   const later = async (name: string): Promise<object> =>
     isBeside(name) ? besides(name) : import(name.startsWith('../') ? new URL(name, url).href : name);

@@ -7,7 +7,7 @@ import type { ObjectVersion } from '../objects/seal.js';
 import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
-import type { TxOp } from '../xtdb/transactions.js';
+import { END_OF_TIME, type TxOp } from '../xtdb/transactions.js';
 import { entityHash } from '../xtdb/tx-log.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { recordedSessions, recordId, toRecordPart } from './context-records.js';
@@ -48,8 +48,6 @@ export function storedPut({ version, marks, validTime, expect }: Put): StoredPut
 
 /** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
 export const ALWAYS = new Date(0);
-/** Later than every version, so that what is current then is the newest one, also where clocks differ by a little. */
-export const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
 /** XTDB's own end of time lies on the same day. */
 const LAST_DAY = Date.UTC(9999, 11, 31);
 

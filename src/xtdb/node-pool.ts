@@ -7,8 +7,11 @@ export type Exchange = (this: Pool, options: Dispatcher.RequestOptions) => Promi
 /** What opens pools of connections to nodes, and what sends requests over them. */
 export interface NodePools {
   readonly exchange: Exchange;
-  /** Whoever opens a pool destroys it. Nothing that is sent over it has a limit of time: that is the affair of whoever sends it. */
-  open(address: NodeAddress, connections: number): Pool;
+  /**
+   * Whoever opens a pool destroys it. Nothing that is sent over it has a limit of time: that is the affair of whoever sends it. Connecting alone has one, `connectMs` (5 s where
+   * it is left out), which a signal does not end.
+   */
+  open(address: NodeAddress, connections: number, connectMs?: number): Pool;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -22,12 +25,12 @@ export async function loadPools(): Promise<NodePools> {
     import('undici/lib/dispatcher/pool.js'),
     import('undici/lib/api/api-request.js'),
   ]);
-  const open = (address: NodeAddress, connections: number): Pool =>
+  const open = (address: NodeAddress, connections: number, connectMs = CONNECT_TIMEOUT_MS): Pool =>
     new ConnectionPool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
       ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
       connections,
       pipelining: 1,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
+      connect: { timeout: connectMs },
       headersTimeout: 0,
       bodyTimeout: 0,
     });

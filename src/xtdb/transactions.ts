@@ -14,6 +14,9 @@ export type TxOp =
   | { readonly op: 'put'; readonly doc: StoredDocument; readonly validTime?: Date }
   | { readonly op: 'match'; readonly id: string; readonly doc: StoredDocument | null; readonly validTime?: Date };
 
+/** Later than every version, so that what is current then is the newest one, also where clocks differ by a little. */
+export const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
+
 /** That the node took a submission. It is no commit: ask for the outcome. */
 export interface TxReceipt {
   readonly txId: number;

@@ -3,7 +3,7 @@ import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/valu
 import { XtdbError, type XtdbErrorCode } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import { askOnceIndexed, type RequestOptions } from './requests.js';
-import { entityId, readReceipt } from './transactions.js';
+import { END_OF_TIME, entityId, readReceipt } from './transactions.js';
 
 /** How the serializer that XTDB makes its hashes with marks a string: by the bytes that its length takes. */
 const SHORT_STRING = 105;
@@ -131,7 +131,8 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
       const hash = hashOf(entity);
       if (isWrite === undefined || hash === undefined) return undefined;
       if (!isWrite) {
-        if (hashOf(content) === NOTHING) absent.add(hash);
+        // One that is matched earlier may stand later.
+        if (hashOf(content) === NOTHING && from instanceof Date && from.getTime() === END_OF_TIME.getTime()) absent.add(hash);
         continue;
       }
       const validTime = from instanceof Date ? from : txTime;

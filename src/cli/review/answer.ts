@@ -57,6 +57,8 @@ interface JournalNotes {
   readonly notes: readonly string[];
   /** False where acknowledged steps cannot be read any more in the journals. */
   readonly isWhole: boolean;
+  /** Whether no acknowledged step waited in a journal before the database was read. */
+  readonly isSettled: boolean;
   /** Counts the acknowledged steps of each session that wait in a journal, which reads all of them. */
   waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }
@@ -183,6 +185,7 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
       ),
     ],
     isWhole: broken.length + aside.length === 0,
+    isSettled: waiting.length === 0,
   };
 }
 

@@ -71,8 +71,8 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       for (const [i, session] of sessions.entries()) {
         const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
         const verified = await verifySession(review.timeline.store, session, {
-          // Where nothing waits, nothing can have come between what was looked at in the journals and in the database.
-          ...(i === 0 && waitingOf.size === 0 ? { present: review.timeline.present } : {}),
+          // Where nothing waited, whatever was acknowledged by then is there; else what has come since belongs to it.
+          ...(i === 0 && review.isSettled ? { present: review.timeline.present } : {}),
           onProgress: ({ what, done, total }) => line.show(`${of}${session}: ${what} ${done}/${total}`),
           signal: stop.signal,
         });

@@ -11,11 +11,11 @@ import type { AbsentObjects, Delivery, HandedList, ShownAhead } from '../../obje
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { withinLimit } from '../../process/within-limit.js';
 import type { SessionState } from '../../session/session-state.js';
-import { END_OF_TIME } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { isOutage, XtdbError } from '../../xtdb/errors.js';
+import { END_OF_TIME } from '../../xtdb/transactions.js';
 
 import { knownContext } from '../optimistic/known-context.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';

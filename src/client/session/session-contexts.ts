@@ -1,8 +1,8 @@
 import type { MountMapping } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof, Delivery, HandedList } from '../../objects/assembly-proof.js';
 import { assemblyId } from '../../store/assemblies.js';
-import { END_OF_TIME } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
+import { END_OF_TIME } from '../../xtdb/transactions.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import { OptimisticView } from '../optimistic/optimistic-view.js';
 import {

@@ -18,7 +18,7 @@ interface LineCounting {
 
 /** How many texts are kept, and of how many UTF-16 units each: some contexts in all their sections. */
 const KEPT = 16;
-const [LEAST_UNITS, MOST_UNITS] = [4_096, 1_048_576];
+const [LEAST_UNITS, MOST_UNITS] = [4_096, 262_144];
 
 /** What two texts have in common at their beginnings and, behind that, at their ends, in UTF-16 units. */
 interface Common {
@@ -78,8 +78,10 @@ export class LineCounts {
 
   #keep(counted: CountedText): number {
     const { text, tokens } = counted;
-    if (text.length >= LEAST_UNITS && text.length <= MOST_UNITS)
-      this.#kept = [...this.#kept.filter((one) => one.text !== text), counted].slice(-KEPT);
+    if (text.length < LEAST_UNITS || text.length > MOST_UNITS) return tokens;
+    // A section of a context would keep all of it in memory: its bytes are copied.
+    const copy = { ...counted, text: Buffer.from(text).toString() };
+    this.#kept = [...this.#kept.filter((one) => one.text !== text), copy].slice(-KEPT);
     return tokens;
   }
 

@@ -1,15 +1,7 @@
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { RECORD_KINDS } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
-import {
-  chatObjectId,
-  type ObjectId,
-  type PartId,
-  type SessionId,
-  type Sha256,
-  sessionObjectId,
-  systemPromptObjectId,
-} from '../../objects/ids.js';
+import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import type { Step } from '../../objects/step.js';
 import { recordId } from '../../store/context-records.js';
@@ -19,7 +11,6 @@ import type { LoggedWrites } from '../../store/logged-writes.js';
 import { stepId } from '../../store/step-part.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkId, INLINE_UNITS } from '../../store/texts.js';
-import { begun } from '../../values/begun.js';
 
 /** Something written once that the database does not hold, or does not hold as it was written. */
 export interface PartDamage {
@@ -100,7 +91,6 @@ export interface CheckedSession {
   readonly seen: ReadonlyMap<Sha256, ObjectId>;
   /** The steps as they are now, or why they cannot be read. */
   readonly steps: readonly Step[] | DamageError;
-  readonly reading: PartsReading;
 }
 
 /** The heads of calls, by their ids. */
@@ -172,21 +162,21 @@ async function headsThen({ before, writes }: CheckedSession, ids: readonly Objec
   return then;
 }
 
-/** The pages that do not say what the steps say. */
-async function wrongPages(present: StoreSnapshot, session: SessionId, steps: readonly Step[]): Promise<readonly PartId[] | DamageError> {
-  const lineage = await orDamage(present.lineage(session));
-  if (lineage instanceof Error) return lineage;
-  return lineage === undefined ? [] : orDamage(present.pages.wrong(lineage, steps.length));
-}
-
 /** Steps and calls say what they said at the earlier moment, and pages what their steps say. What cannot be read is answered: of the steps of now before those of then. */
 async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | DamageError> {
-  const { session, present, before, steps: now, reading } = checked;
+  const { session, present, before, steps: now } = checked;
   if (now instanceof Error) return now;
-  const then = await (stepsThen(checked, now) ?? orDamage(before.steps(session, { first: 1 })));
+  const [then, lineage] = await Promise.all([
+    stepsThen(checked, now) ?? orDamage(before.steps(session, { first: 1 })),
+    orDamage(present.lineage(session)),
+  ]);
   if (then instanceof Error) return then;
+  if (lineage instanceof Error) return lineage;
   const old = callsIn(then);
-  const [wrong, calls] = await Promise.all([reading.wrongPages, present.heads([...new Set([...old, ...callsIn(now)])])]);
+  const [wrong, calls] = await Promise.all([
+    lineage === undefined ? [] : orDamage(present.pages.wrong(lineage, now.length)),
+    present.heads([...new Set([...old, ...callsIn(now)])]),
+  ]);
   if (wrong instanceof Error) return wrong;
   const were = await headsThen(checked, old, calls);
   const damages = [
@@ -214,28 +204,14 @@ async function checkRecords(present: StoreSnapshot, session: SessionId): Promise
   return { checked: whole.length + damages.length, damages, texts };
 }
 
-/** What is checked of a session's parts whatever its contexts are made of; it is on its way while these are made. */
-interface PartsReading {
-  readonly heads: Promise<readonly PartDamage[]>;
-  readonly wrongPages: Promise<readonly PartId[] | DamageError>;
-  readonly records: Promise<CheckedRecords>;
-}
-
-/** Begins to check what needs no context. `steps` are those of now, or why they cannot be read. */
-export const readingParts = (present: StoreSnapshot, session: SessionId, steps: readonly Step[] | DamageError): PartsReading => ({
-  heads: begun(checkHeads(present, session)),
-  wrongPages: begun(steps instanceof Error ? Promise.resolve(steps) : wrongPages(present, session, steps)),
-  records: begun(checkRecords(present, session)),
-});
-
 /**
  * Checks what a session is made of as the database holds it now: texts are what they are called by, steps and calls are what they were at an earlier
  * basis, the hashes of chat, session and prompt fit. A context of the past is read at its own basis and may be whole although this finds damage: then
  * it was overwritten later.
  */
 export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
-  const { session, present, reading } = checked;
-  const [heads, found, records] = await Promise.all([reading.heads, checkSteps(checked), reading.records]);
+  const { session, present } = checked;
+  const [heads, found, records] = await Promise.all([checkHeads(present, session), checkSteps(checked), checkRecords(present, session)]);
   if (found instanceof Error) {
     const part = namedIn(found.message) ?? chatObjectId(session);
     return { checked: 3, damages: [...heads, { part, what: damageKind(found, 'missing'), of: found.message }] };

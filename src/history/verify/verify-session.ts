@@ -12,7 +12,7 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
-import { callsIn, orDamage, type PartDamage, type PartsReport, readingParts, verifyParts } from './verify-parts.js';
+import { callsIn, orDamage, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -23,7 +23,7 @@ export interface VerifyProgress {
 
 /** How a session is verified. */
 export interface VerifyOptions {
-  /** The newest of everything, where the caller has just read it; else it is read. */
+  /** The newest of everything, where the caller has just read it; else it is read. Nothing that was acknowledged before may wait elsewhere. */
   readonly present?: StoreSnapshot | undefined;
   readonly onProgress?: (progress: VerifyProgress) => void;
   readonly signal?: AbortSignal;
@@ -174,7 +174,6 @@ export async function verifySession(
   const headsRead = steps instanceof Error ? undefined : begun(present.heads(objectsOf(session, steps)));
   const writesRead = begun(writesOf(present, session));
   await headsRead;
-  const reading = readingParts(present, session, steps);
   // The outputs of calls, which contexts show too, are read many at a time here.
   const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
@@ -182,7 +181,7 @@ export async function verifySession(
   report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
-  const found = await verifyParts({ session, present, before, writes, seen, steps, reading });
+  const found = await verifyParts({ session, present, before, writes, seen, steps });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;

@@ -9,6 +9,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { askOnce } from '../../values/ask-once.js';
+import { begun } from '../../values/begun.js';
 import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from './announced-tools.js';
 import { isReportOf, type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';
 import { TyrumError } from './tyrum-error.js';
@@ -97,7 +98,9 @@ export class TyrumReports {
     const name = conversation ?? wanted?.session;
     const session = name === undefined ? undefined : await this.#named(name);
     if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
-    const [found] = session === undefined ? [await this.#newest(limit)] : await Promise.all([this.#of(session), this.tools(session)]);
+    // What each of its reports needs is on its way beside them; without one nobody asks for it.
+    if (session !== undefined) begun(this.tools(session));
+    const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
     return this.#rows(rows);
   }

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { END_OF_TIME } from '../../../src/xtdb/transactions.js';
 import { entityHash } from '../../../src/xtdb/tx-log.js';
 import { executeForeign, openTestClient, uniquePrefix } from '../../support/xtdb.js';
 
@@ -41,6 +42,23 @@ describe('the log of transactions', () => {
     const written = await client.log.writtenAfter(receipt.txId, matched);
     const has = (id: string): boolean | undefined => written?.has(entityHash(id));
     expect([deleted, evicted, `${p}beside`, matched, lost].map(has)).toEqual([true, true, true, false, false]);
+  });
+
+  test('tells of a first write whether it went through only because there was nothing then and later', async () => {
+    const [guarded, plain, later] = ['guarded', 'plain', 'later'].map((name) => `${p}new-${name}`) as [string, string, string];
+    const doc = (id: string, seq: number) => ({ 'xt/id': id, seq });
+    // It stands from a later moment on, so that nothing does before.
+    const { receipt } = await client.execute([{ op: 'put', doc: doc(later, 0), validTime: new Date('2090-01-01') }]);
+    await client.execute([
+      { op: 'match', id: guarded, doc: null, validTime: END_OF_TIME },
+      { op: 'put', doc: doc(guarded, 1) },
+      { op: 'put', doc: doc(plain, 1) },
+      { op: 'match', id: later, doc: null, validTime: new Date(5) },
+      { op: 'put', doc: doc(later, 1) },
+    ]);
+    await client.execute([guarded, plain].map((id) => ({ op: 'put' as const, doc: doc(id, 2) })));
+    const writes = await client.log.writesAfter(receipt.txId);
+    expect([guarded, plain, later].map((id) => writes?.get(entityHash(id))?.isNew)).toEqual([true, false, false]);
   });
 
   test('says nothing where it is larger than what a client takes: whoever asks reads what it was asked for', async () => {

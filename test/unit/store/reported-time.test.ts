@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { toJson } from '../../../src/history/ask/run-query.js';
-import { END_OF_TIME, reportedTime } from '../../../src/store/object-store.js';
+import { reportedTime } from '../../../src/store/object-store.js';
+import { END_OF_TIME } from '../../../src/xtdb/transactions.js';
 
 test('the end of time is never reported as a time, any other moment is', () => {
   const moment = new Date('2026-11-21T14:05:30.123Z');
