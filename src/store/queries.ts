@@ -42,6 +42,12 @@ type PartsAtSteps = 'steps' | 'assemblies' | 'epochs';
 /** What names the session of such a part. */
 type SessionRef = 'session_ref' | 'assembly_ref';
 
+const partsOf = (attribute: SessionRef | 'snapshot_ref'): DatalogQuery => ({
+  find: [e, pull(e)],
+  in: [ref],
+  where: [triple(e, attribute, ref)],
+});
+
 const betweenSteps = (attribute: SessionRef, ...more: readonly WhereClause[]): DatalogQuery => ({
   find: [e, pull(e)],
   in: [ref, from, to],
@@ -67,8 +73,8 @@ const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
 
 /** The same from the first to the last: without bounds the database takes a quarter less. What has no place among the steps is among them. */
 const OF_ALL_STEPS: Readonly<Record<Exclude<PartsAtSteps, 'epochs'>, DatalogQuery>> = {
-  steps: { find: [e, pull(e)], in: [ref], where: [triple(e, 'session_ref', ref)] },
-  assemblies: { find: [e, pull(e)], in: [ref], where: [triple(e, 'assembly_ref', ref)] },
+  steps: partsOf('session_ref'),
+  assemblies: partsOf('assembly_ref'),
 };
 
 /**
@@ -83,7 +89,7 @@ function recordsBetween(ranges: number): DatalogQuery {
   return { find: [e, pull(e)], in: bounds.flat(), where: [list(sym('or-join'), [e, ...bounds.flat()], ...branches)] };
 }
 
-const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
+const SNAPSHOTS = partsOf('snapshot_ref');
 
 /** Through the chat that a session names: every step and call names its session or chat too, which would be many times as many rows. */
 const SESSIONS: DatalogQuery = {
@@ -198,7 +204,7 @@ export interface WantedParts {
 /** The parts at some steps of a session, in no order. */
 export async function partsAtSteps(db: DbSnapshot, { kind, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
   const owner = sessionObjectId(session);
-  const isAll = kind !== 'epochs' && first <= 1 && last === Number.POSITIVE_INFINITY;
+  const isAll = kind !== 'epochs' && first <= 1 && last >= Number.MAX_SAFE_INTEGER;
   const rows = isAll
     ? await db.query(OF_ALL_STEPS[kind], [owner])
     : await db.query(AT_STEPS[kind], [owner, first, Math.min(last, Number.MAX_SAFE_INTEGER)]);

@@ -5,7 +5,7 @@ import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import { askOnceIndexed, type RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
-import { TransactionLog } from './tx-log.js';
+import { NO_DOCUMENT, TransactionLog } from './tx-log.js';
 
 /** The moment that a database value stands for: what held at `validTime`, as the database knew it after transaction `txId`. */
 export interface Basis {
@@ -89,7 +89,6 @@ const BATCH = 500;
 const BATCHES_IN_FLIGHT = 3;
 /** The transaction id of a snapshot that was taken before there was any. */
 const BEFORE_FIRST_TX = -1;
-const ABSENT_HASH = /^0{40}$/;
 
 /**
  * The database at one moment: every read of a snapshot sees the same valid time and the same transactions, however long it is kept.
@@ -244,7 +243,7 @@ export class DbSnapshot {
 }
 
 function readHistoryEntry(value: EdnValue, withDocs: boolean): HistoryEntry {
-  const deleted = ABSENT_HASH.test(readHash(value));
+  const deleted = readHash(value) === NO_DOCUMENT;
   const document = value instanceof EdnMap ? value.get('xtdb.api/doc') : undefined;
   if (withDocs && !deleted && (document === undefined || document === null)) {
     throw new XtdbError('bad-response', 'A version in a history came without its document.');

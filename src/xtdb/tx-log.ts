@@ -27,15 +27,14 @@ export function entityHash(id: string): string {
 }
 
 const PUT = 'xtdb.api/put';
-const MATCH = 'xtdb.api/match';
-/** What a transaction is matched with that goes through only where there is no such entity. */
-const NOTHING = '0'.repeat(40);
+/** The hash of no document: what a version that ended something has, and what is matched where there must be none. */
+export const NO_DOCUMENT = '0'.repeat(40);
 /** Whether an operation in the log writes its entity; one that is not here may write what its event does not say. */
 const WRITES: ReadonlyMap<string, boolean> = new Map([
   [PUT, true],
   ['xtdb.api/delete', true],
   ['xtdb.api/evict', true],
-  [MATCH, false],
+  ['xtdb.api/match', false],
 ]);
 
 /** Failures that leave untold what the log says: the database that holds it may be away, and what the node has taken in is read all the same. */
@@ -132,7 +131,7 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
       if (isWrite === undefined || hash === undefined) return undefined;
       if (!isWrite) {
         // One that is matched earlier may stand later.
-        if (hashOf(content) === NOTHING && from instanceof Date && from.getTime() === END_OF_TIME.getTime()) absent.add(hash);
+        if (hashOf(content) === NO_DOCUMENT && from instanceof Date && from.getTime() === END_OF_TIME.getTime()) absent.add(hash);
         continue;
       }
       const validTime = from instanceof Date ? from : txTime;

@@ -72,7 +72,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
         const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
         const verified = await verifySession(review.timeline.store, session, {
           // Where nothing waited, whatever was acknowledged by then is there; else what has come since belongs to it.
-          ...(i === 0 && review.isSettled ? { present: review.timeline.present } : {}),
+          present: i === 0 && review.isSettled ? review.timeline.present : undefined,
           onProgress: ({ what, done, total }) => line.show(`${of}${session}: ${what} ${done}/${total}`),
           signal: stop.signal,
         });

@@ -1,4 +1,5 @@
 import { commonEnd, commonLength } from '../../values/common-length.js';
+import { firstFrom } from '../../values/first-from.js';
 
 /** A text with its tokens, and those in front of each of its lines that begins a count of its own. */
 interface CountedText {
@@ -18,7 +19,7 @@ interface LineCounting {
 
 /** How many texts are kept, and of how many UTF-16 units each: some contexts in all their sections. */
 const KEPT = 16;
-const [LEAST_UNITS, MOST_UNITS] = [4_096, 262_144];
+const [LEAST_UNITS, MOST_UNITS] = [8_192, 262_144];
 
 /** What two texts have in common at their beginnings and, behind that, at their ends, in UTF-16 units. */
 interface Common {
@@ -37,16 +38,7 @@ function commonOf(a: string, b: string): Common {
   return { begin, end };
 }
 
-/** The first of some places that is not in front of one. */
-function firstFrom(places: readonly number[], at: number): number {
-  let [low, high] = [0, places.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((places[middle] as number) < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const itself = (place: number): number => place;
 
 /**
  * Counts texts line by line, and of a text that begins and ends as one of the last ones did, only the lines between: the sections of a session's contexts, and
@@ -68,6 +60,7 @@ export class LineCounts {
 
   /** The same of a text that has most in common with one of the last ones; undefined where it has not. */
   countAlike(text: string): number | undefined {
+    if (text.length < LEAST_UNITS) return undefined;
     let [like, common]: [CountedText | undefined, Common] = [undefined, NOTHING];
     for (const one of this.#kept) {
       const found = commonOf(text, one.text);
@@ -88,12 +81,12 @@ export class LineCounts {
   /** The lines between what a text has in common with one that was counted are counted, all of them where there is none. */
   #between(text: string, like: CountedText | undefined, { begin, end }: Common): CountedText {
     // A line of the common beginning ends where the next one begins, with its first character.
-    const first = like === undefined ? 0 : firstFrom(like.starts, begin);
+    const first = like === undefined ? 0 : firstFrom(like.starts, begin, itself);
     const starts = like?.starts.slice(0, first) ?? [];
     const before = like?.before.slice(0, first) ?? [];
     const moved = text.length - (like?.text.length ?? 0);
     // Of the common end, with the line end in front of it.
-    const last = like === undefined ? 0 : firstFrom(like.starts, like.text.length - end + 1);
+    const last = like === undefined ? 0 : firstFrom(like.starts, like.text.length - end + 1, itself);
     const upto = like?.starts[last];
     let from = starts.at(-1) ?? 0;
     let tokens = before.at(-1) ?? 0;

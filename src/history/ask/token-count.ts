@@ -15,11 +15,10 @@ const LONGEST_RUN = 256;
 const CACHED_FROM = 16;
 /** Longer texts are remembered by their hash. */
 const KEPT_AS_TEXT = 256;
-/** Longer texts are compared with the last ones of these: sections of contexts, whose next ones are mostly the same. */
-const ALIKE_FROM = 8_192;
 /** Names of special tokens that stand in a text are text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() } as const;
 
+/** How many counts are kept of either kind. */
 const MOST_KEPT = 50_000;
 /** By the hashes of texts. */
 const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
@@ -69,7 +68,7 @@ function beginsAnew(text: string, at: number): boolean {
 }
 
 /** The tokens of a text as those of its lines: a line stands in many texts, and is counted once. */
-const lineCounts = new LineCounts({ isApart: beginsAnew, count: (line) => remembered(line, count) });
+const lineCounts = new LineCounts({ isApart: beginsAnew, count: remembered });
 
 function rememberedLong(text: string, counting: (text: string) => number): number {
   const hash = hashText(text);
@@ -80,12 +79,12 @@ function rememberedLong(text: string, counting: (text: string) => number): numbe
   return tokens;
 }
 
-function remembered(text: string, counting: (text: string) => number): number {
-  if (text.length < CACHED_FROM) return counting(text);
-  if (text.length > KEPT_AS_TEXT) return rememberedLong(text, counting);
+function remembered(text: string): number {
+  if (text.length < CACHED_FROM) return count(text);
+  if (text.length > KEPT_AS_TEXT) return rememberedLong(text, count);
   const known = shortCounts.get(text);
   if (known !== undefined) return known;
-  const tokens = counting(text);
+  const tokens = count(text);
   if (shortCounts.size >= MOST_KEPT) shortCounts.clear();
   // A piece of a longer text would keep that one in memory: its bytes are copied.
   shortCounts.set(Buffer.from(text).toString(), tokens);
@@ -99,9 +98,8 @@ function remembered(text: string, counting: (text: string) => number): number {
  */
 export function countTokens(text: string): number {
   const counted = text.isWellFormed() ? text : text.toWellFormed();
-  if (counted.length <= KEPT_AS_TEXT) return remembered(counted, count);
-  const alike = counted.length < ALIKE_FROM ? undefined : lineCounts.countAlike(counted);
-  return alike ?? rememberedLong(counted, (long) => lineCounts.count(long));
+  if (counted.length <= KEPT_AS_TEXT) return remembered(counted);
+  return lineCounts.countAlike(counted) ?? rememberedLong(counted, (long) => lineCounts.count(long));
 }
 
 /** Counts in this thread, and keeps it busy with that: other work of the process runs before. */

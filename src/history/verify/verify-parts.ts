@@ -49,9 +49,16 @@ export function damageKind<M extends string>(error: Error, missing: M): M | 'dam
   return isMissingPart(error) ? missing : 'damaged';
 }
 
+/** The objects that stand for a session itself. */
+export const ownObjects = (session: SessionId): readonly ObjectId[] => [
+  sessionObjectId(session),
+  chatObjectId(session),
+  systemPromptObjectId(session),
+];
+
 /** Objects whose hashes cover what their session's steps say. */
 async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<readonly PartDamage[]> {
-  const parts = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
+  const parts = ownObjects(session);
   const found = await Promise.all(parts.map((part) => orDamage(present.get(part))));
   return parts.flatMap((part, i): readonly PartDamage[] => {
     const one = found[i];

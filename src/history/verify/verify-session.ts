@@ -1,5 +1,5 @@
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
-import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreError } from '../../store/errors.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
@@ -12,7 +12,7 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
-import { callsIn, orDamage, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
+import { callsIn, orDamage, ownObjects, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
 
 /** How far a verification is. */
 export interface VerifyProgress {
@@ -115,15 +115,13 @@ async function verifyContexts(
 }
 
 /** The latest moment that some context was read at: what was written once and seen then must still be the same. */
-async function lastRead(store: ObjectStore, proofs: readonly AssemblyProof[], present: StoreSnapshot): Promise<StoreSnapshot> {
+function lastRead(proofs: readonly AssemblyProof[], present: StoreSnapshot): StoreSnapshot {
   const latest = present.basis.txId ?? -1;
   const last = proofs
     .flatMap(({ basis }) => (basis === null || basis.txId > latest ? [] : [basis]))
     .sort((a, b) => a.txId - b.txId)
     .at(-1);
-  if (last === undefined) return present;
-  const basis = { validTime: new Date(last.validTime), txId: last.txId };
-  return present.earlier(basis) ?? store.asOf(basis);
+  return (last === undefined ? undefined : present.earlier({ validTime: new Date(last.validTime), txId: last.txId })) ?? present;
 }
 
 /** When the session's documents were written; undefined where the log does not tell, and where what it would be asked for is damaged. */
@@ -134,8 +132,7 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
 
 /** What the steps of a session name, and what stands for the session itself. */
 function objectsOf(session: SessionId, steps: readonly Step[]): readonly ObjectId[] {
-  const own = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
-  return [...new Set([...own, ...callsIn(steps), ...steps.flatMap(({ changes }) => changes?.index ?? [])])];
+  return [...new Set([...ownObjects(session), ...callsIn(steps), ...steps.flatMap(({ changes }) => changes?.index ?? [])])];
 }
 
 /**
@@ -171,7 +168,7 @@ export async function verifySession(
   const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
   if (!(known instanceof Error)) rebuilder.know(known);
   // Each object is read once: answers, contexts and pages are made of what is remembered then.
-  const headsRead = steps instanceof Error ? undefined : begun(present.heads(objectsOf(session, steps)));
+  const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps));
   const writesRead = begun(writesOf(present, session));
   await headsRead;
   // The outputs of calls, which contexts show too, are read many at a time here.
@@ -179,7 +176,7 @@ export async function verifySession(
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
-  const before = await lastRead(store, proofs, present);
+  const before = lastRead(proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
   const found = await verifyParts({ session, present, before, writes, seen, steps });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };

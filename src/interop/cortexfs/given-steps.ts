@@ -8,6 +8,7 @@ import type { Step } from '../../objects/step.js';
 import { nativeId } from '../../projection/measured-entries.js';
 import { planCall, planMessage } from '../../session/plan-step.js';
 import { defined } from '../../values/defined.js';
+import { firstFrom } from '../../values/first-from.js';
 import type { ImportPlan } from './plan-import.js';
 import type { ExactStep, PlannedCall, PlannedStep } from './planned-step.js';
 
@@ -20,17 +21,6 @@ function observationOf({ source: given, state, at, sha256, content }: ImportedFi
   if (sha256 === null || state === 'stub') return { kind: 'mention', source, mtimeMs: at };
   const read = { fileHash: sha256 as Sha256, size: Buffer.byteLength(content ?? ''), mtimeMs: at };
   return { kind: 'read', source, reading: content === null ? { kind: 'binary', ...read } : { kind: 'text', content, ...read } };
-}
-
-/** The place of the first step at a moment or behind it; their count where there is none. */
-function firstFrom(steps: readonly { readonly at: number }[], moment: number): number {
-  let [low, high] = [0, steps.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((steps[middle]?.at ?? 0) < moment) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /**
@@ -54,7 +44,13 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
     const id = fileObjectId(parseSource(file.source) as FilesystemSource);
     const first = indexedAt.get(id);
     if (first === undefined || known.has(id)) continue;
-    const holder = exact[Math.max(first, firstFrom(exact, file.at))]?.step ?? exact.at(-1)?.step;
+    const holder =
+      exact[
+        Math.max(
+          first,
+          firstFrom(exact, file.at, ({ at }) => at),
+        )
+      ]?.step ?? exact.at(-1)?.step;
     const indexer = plan.steps[first];
     if (holder !== indexer && file.state !== 'stub')
       learn(indexer, {
