@@ -19,7 +19,7 @@ export interface ViewShrink {
   /** Tokens that the view would have had, and has. */
   readonly before: number;
   readonly after: number;
-  /** What became a line, went, or was cut in this view; all that is gone where its summary alone was written anew. */
+  /** What became a line, went, or was cut in this view; all that is gone where its summary alone was written anew or found no room any more. */
   readonly lines: readonly EntryId[];
   readonly gone: readonly EntryId[];
   readonly cut: readonly EntryId[];
@@ -121,9 +121,9 @@ export function budgetedView(
   const ends = new Set(messages.map(({ id }) => id));
   const draft = new ViewDraft(entries, withoutEnds(state, ends), counter);
   const stays = draft.gone.size === 0 ? 0 : goneTokens(state, counter);
+  const before = draft.tokens + stays;
   let shrunk: ViewShrink | undefined;
   if (!unchanged(draft, limits, stays)) {
-    const before = draft.tokens + stays;
     const blocks = blocksOf(entries, (entry) => entry.kind === 'system' || ends.has(entry.id));
     const results = resultsOf(blocks).filter((result) => !draft.gone.has(result.id));
     const newest = new Set(results.slice(results.length - limits.keepResults).map(({ id }) => id));
@@ -148,6 +148,8 @@ export function budgetedView(
     counter,
     digest: budget.digest ?? digestOf,
   });
+  if (shrunk === undefined && summary?.state !== state.summary)
+    shrunk = { steps: [], before, after: 0, lines: [], gone: [...draft.gone], cut: [] };
   const items = itemsOf(entries, draft, summary?.item);
   const tokens = draft.tokens + (summary?.item.tokens ?? 0);
   return {

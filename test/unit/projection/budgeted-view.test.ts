@@ -150,6 +150,31 @@ describe('a view within a limit of tokens', () => {
     );
   });
 
+  test('says so where nothing goes and its summary finds no room any more', () => {
+    const before: readonly Happening[] = [
+      { kind: 'calls', text: 'x'.repeat(500), calls: [{ output: '', args: { path: '' }, when: 'now' }] },
+      { kind: 'said', text: 'done' },
+    ];
+    const budget = { tokens: 435, trigger: 1, target: 0.75, keepResults: 0, keepTurns: 1, summary: 250 };
+    const large = budgetedView(projectionOf(before), budget);
+    expect(large.state.gone).not.toEqual([]);
+    expect(large.items.map(({ kind }) => kind)).toContain('summary');
+    const pending: Happening = { kind: 'calls', text: '', calls: [{ output: null, args: { path: 'p'.repeat(300) }, when: 'never' }] };
+    const later = projectionOf([...before, { kind: 'user', text: 'next' }, pending]);
+    const small = budgetedView(later, budget, large.state);
+    expect(small.items.map(({ kind }) => kind)).not.toContain('summary');
+    expect(small.state).toEqual({ lines: large.state.lines, gone: large.state.gone, cut: {} });
+    expect(small.shrunk).toEqual({
+      steps: [],
+      before: small.tokens + (large.items.find(({ kind }) => kind === 'summary')?.tokens ?? 0),
+      after: small.tokens,
+      lines: [],
+      gone: large.state.gone,
+      cut: [],
+    });
+    expect(budgetedView(later, budget, small.state).shrunk).toBeUndefined();
+  });
+
   test('begins with the whole view before it for as long as it need not get smaller', () => {
     let state = NO_VIEW;
     let before: readonly string[] = [];
