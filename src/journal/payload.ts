@@ -1,4 +1,5 @@
 import { assertPlainJson, DEEPEST, type Json } from '../objects/canonical-json.js';
+import { utf8Of } from '../objects/hashes.js';
 import { JournalError } from './errors.js';
 
 /** The format of encoded values. */
@@ -80,7 +81,7 @@ class Lifting {
 export function encodePayload(value: Json): readonly Buffer[] {
   const lifting = new Lifting(value);
   const body = Buffer.from(JSON.stringify(lifting.lift(value)));
-  const texts = [...lifting.numbers.keys()].map((text) => Buffer.from(text));
+  const texts = [...lifting.numbers.keys()].map(utf8Of);
   const head = Buffer.alloc(HEAD + 4 * texts.length);
   head.writeUInt8(FORMAT);
   head.writeUInt32LE(body.length, 1);

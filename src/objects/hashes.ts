@@ -82,12 +82,27 @@ export class GrowingHash {
   }
 }
 
-/** The text of bytes that are valid UTF-8, and the SHA-256 of both: `file_hash` and `content_hash` of a text file are the same [§2.4]. */
+/** The long text that came last from bytes, with them: a file that was read is written to the journal within the same call. */
+let newest: { readonly text: string; readonly bytes: Buffer } | undefined;
+
+/**
+ * The text of bytes that are valid UTF-8, and the SHA-256 of both: `file_hash` and `content_hash` of a text file are the same [§2.4]. The bytes must stay as they are:
+ * `utf8Of` may hand them out.
+ */
 export function hashedText(bytes: Buffer): { readonly text: string; readonly hash: Sha256 } {
   const text = bytes.toString('utf8');
   const digest = hashBytes(bytes);
   remember(text, digest);
+  newest = text.length < REMEMBERED.from || text.length > REMEMBERED.upto ? undefined : { text, bytes };
   return { text, hash: digest };
+}
+
+/** The UTF-8 bytes of a well-formed text, to be read only: those of the last text of `hashedText` are not made again, and kept no longer. */
+export function utf8Of(text: string): Buffer {
+  if (newest === undefined || newest.text !== text) return Buffer.from(text);
+  const { bytes } = newest;
+  newest = undefined;
+  return bytes;
 }
 
 /** Identities of files by their bindings, which never change: one call asks for the same one many times. */

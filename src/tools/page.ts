@@ -47,12 +47,15 @@ export function cutBefore(text: string, units: number): string {
 export class PageReader {
   readonly #start: PageStart;
   readonly #limits: OutputLimits;
+  /** Whole lines, in stretches of the pieces. */
   #taken: string[] = [];
   /** The piece that the text came in, as long as there is but one. */
   #piece: string | undefined;
   #takenChars = 0;
   #takenLines = 0;
+  /** What the page takes of the line under way: what came with earlier pieces, and how much it is so far. */
   #pending = '';
+  #pendingChars = 0;
   #line = 1;
   #column = 0;
   #totalChars = 0;
@@ -67,60 +70,77 @@ export class PageReader {
   push(piece: string): void {
     this.#piece = this.#totalChars === 0 ? piece : undefined;
     this.#totalChars += piece.length;
+    // The page takes one stretch of a piece: where that begins, and where the last whole line of it ends.
+    let from = piece.length;
+    let end = 0;
     let position = 0;
     while (position < piece.length) {
       const lineEnd = piece.indexOf('\n', position);
-      const end = lineEnd < 0 ? piece.length : lineEnd + 1;
-      if (this.#next === undefined && this.#line >= this.#start.offset) this.#take(piece, position, end);
+      const to = lineEnd < 0 ? piece.length : lineEnd + 1;
+      if (this.#next === undefined && this.#line >= this.#start.offset) {
+        const begin = position + this.#skipped();
+        if (begin < to) {
+          from = Math.min(from, begin);
+          this.#take(piece, begin, to);
+        }
+      }
       if (lineEnd < 0) {
-        this.#column += end - position;
+        this.#column += to - position;
       } else {
-        if (this.#next === undefined && this.#line >= this.#start.offset) this.#commit();
+        if (this.#commit()) end = to;
         this.#line++;
         this.#column = 0;
       }
-      position = end;
+      position = to;
     }
+    if (from < end) {
+      this.#taken.push(this.#pending + piece.slice(from, end));
+      this.#pending = '';
+    }
+    this.#pending = this.#pendingChars === 0 ? '' : this.#pending + piece.slice(Math.max(from, end));
   }
 
+  /** Characters of the line under way, from where it is read on, that are before the page. */
+  #skipped(): number {
+    return this.#line === this.#start.offset ? Math.max(0, this.#start.column - 1 - this.#column) : 0;
+  }
+
+  /** Takes a stretch of a line, or ends the page before that line, or within it where it is too long for any answer. */
   #take(piece: string, from: number, to: number): void {
-    const skipped = this.#line === this.#start.offset ? Math.max(0, this.#start.column - 1 - this.#column) : 0;
-    if (skipped >= to - from) return;
     if (this.#takenLines >= this.#limits.lines) {
       this.#next = { offset: this.#line };
       return;
     }
-    this.#pending += piece.slice(from + skipped, to);
-    if (this.#takenChars + this.#pending.length <= this.#limits.chars) return;
-    if (this.#takenLines > 0) {
-      this.#next = { offset: this.#line };
-    } else {
-      const part = cutBefore(this.#pending, this.#limits.chars);
-      const first = this.#line === this.#start.offset ? this.#start.column : 1;
-      this.#taken.push(part);
-      this.#takenLines = 1;
-      this.#next = { offset: this.#line, column: first + part.length };
-    }
-    this.#pending = '';
+    this.#pendingChars += to - from;
+    if (this.#takenChars + this.#pendingChars <= this.#limits.chars) return;
+    this.#pendingChars = 0;
+    this.#next = { offset: this.#line };
+    if (this.#takenLines > 0) return;
+    const part = cutBefore(this.#pending + piece.slice(from, to), this.#limits.chars);
+    const first = this.#line === this.#start.offset ? this.#start.column : 1;
+    this.#taken.push(part);
+    this.#takenLines = 1;
+    this.#next = { offset: this.#line, column: first + part.length };
   }
 
-  #commit(): void {
-    if (this.#pending === '') return;
-    this.#taken.push(this.#pending);
-    this.#takenChars += this.#pending.length;
+  /** Ends a line of the page; false where the page has nothing of it. */
+  #commit(): boolean {
+    if (this.#pendingChars === 0) return false;
+    this.#takenChars += this.#pendingChars;
     this.#takenLines++;
-    this.#pending = '';
+    this.#pendingChars = 0;
+    return true;
   }
 
   /** The page, once the whole text was pushed. */
   end(): Page {
-    this.#commit();
+    if (this.#commit()) this.#taken.push(this.#pending);
     const totalLines = this.#column > 0 ? this.#line : this.#line - 1;
     const { offset, column } = this.#start;
     const whole = offset === 1 && column === 1 && this.#next === undefined;
     return {
       // A whole text is the very one that came, so that it is hashed and kept once. A part is copied: a view of it would keep the whole.
-      text: whole && this.#piece !== undefined ? this.#piece : this.#taken.join(''),
+      text: whole && this.#piece !== undefined ? this.#piece : copied(this.#taken),
       firstLine: offset,
       lastLine: offset + this.#takenLines - 1,
       totalLines,
@@ -129,6 +149,12 @@ export class PageReader {
       whole,
     };
   }
+}
+
+/** Texts put together in memory of their own: a single stretch of another text would keep that one. */
+function copied(texts: readonly string[]): string {
+  const [first = ''] = texts;
+  return (texts.length === 1 ? [first.slice(0, 1), first.slice(1)] : texts).join('');
 }
 
 /** One page of a text that is at hand. */

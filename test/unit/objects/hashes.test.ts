@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalJson } from '../../../src/objects/canonical-json.js';
-import { assignedIdentityHash, GrowingHash, hashedText, hashText, hashTexts, sourcedIdentityHash } from '../../../src/objects/hashes.js';
+import {
+  assignedIdentityHash,
+  GrowingHash,
+  hashedText,
+  hashText,
+  hashTexts,
+  sourcedIdentityHash,
+  utf8Of,
+} from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 
@@ -24,6 +32,19 @@ describe('hashes of texts', () => {
       expect(hashedText(Buffer.from(text))).toEqual({ text, hash: plain(text) });
       expect(hashText(text)).toBe(plain(text));
     }
+  });
+
+  test('the bytes of the text that came last from bytes are those, once; of any other text they are made', () => {
+    const bytes = Buffer.from(`\ufeff${long('i')}`);
+    const { text } = hashedText(bytes);
+    expect(utf8Of(long('j'))).toEqual(Buffer.from(long('j')));
+    expect(utf8Of(text)).toBe(bytes);
+    expect(utf8Of(text)).not.toBe(bytes);
+    expect(utf8Of(text)).toEqual(bytes);
+    hashedText(bytes);
+    hashedText(Buffer.from(long('k')));
+    expect(utf8Of(text)).not.toBe(bytes);
+    expect(utf8Of(long('k'))).toEqual(Buffer.from(long('k')));
   });
 
   test('a text that grows has at each moment the hash of what it has, with an end that does not stay', () => {
