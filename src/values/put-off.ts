@@ -1,5 +1,8 @@
+/** How long work waits at most, milliseconds: in that time the process sleeps, and whoever reads the answer that was just written has its core. */
+const LATEST_MS = 1;
+
 /**
- * Work that nobody waits for until its result is asked for: it is done then, in its order, at the latest in the next turn of the event loop. Whoever asks calls `now` first. The work must not throw.
+ * Work that nobody waits for until its result is asked for: it is done then, in its order, at the latest a millisecond later. Whoever asks calls `now` first. The work must not throw.
  */
 export class PutOff {
   #waiting: (() => void)[] = [];
@@ -7,7 +10,7 @@ export class PutOff {
 
   /** Puts work behind what waits. */
   add(work: () => void): void {
-    if (this.#waiting.length === 0) setImmediate(() => this.now());
+    if (this.#waiting.length === 0) setTimeout(() => this.now(), LATEST_MS);
     this.#waiting.push(work);
   }
 
