@@ -46,7 +46,7 @@ export interface Sizes {
 
 /** The whole benchmark: under five minutes. */
 export const FULL: Sizes = {
-  reads: { small: 150, middle: 60, large: 20 },
+  reads: { small: 150, middle: 120, large: 20 },
   lists: 10,
   initializes: 10,
   coldStarts: 3,
