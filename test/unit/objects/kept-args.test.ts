@@ -36,6 +36,15 @@ describe('arguments of a call as they are kept', () => {
     expect(keptArgs(Object.fromEntries(Object.entries(args).toReversed()))).toEqual(kept);
   });
 
+  test('they are a copy: what a caller changes later changes nothing that was acknowledged', () => {
+    const args = { list: ['a', { b: 1 }], text: 'c' };
+    const kept = keptArgs(args);
+    args.list.push('later');
+    (args.list[1] as { b: number }).b = 2;
+    args.text = 'later';
+    expect(kept).toEqual({ args: { list: ['a', { b: 1 }], text: 'c' } });
+  });
+
   test('half a surrogate pair in one text is lost neither', () => {
     const args = { ...names(ARGS_BOUNDS.names), '\ud800': '\udfff' };
     expect(JSON.parse(keptArgs(args).text?.text ?? '')).toEqual(args);
