@@ -225,6 +225,17 @@ describe('tracked sources', () => {
     expect(client.tracking).toMatchObject({ attached: 0, orphaned: 0 });
   });
 
+  test('what a session has read in its last moment is let go with it', async () => {
+    await writeFile(file('a.ts'), 'one');
+    const client = await open();
+    const session = await client.openSession();
+    const reading = await wholeRead(client, 'a.ts');
+    await session.recordCall(callReport({ readings: [reading] }));
+    // As long as nobody asked, its file is not even followed.
+    await client.closeSession(session);
+    expect(client.tracking).toMatchObject({ attached: 0, orphaned: 0 });
+  });
+
   test('a step that recorded an older state than the tracker is corrected', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
