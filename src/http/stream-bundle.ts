@@ -43,8 +43,15 @@ interface Sent {
 export async function sendStream(response: ServerResponse, { media, lines, signal }: Sent): Promise<void> {
   const iterator = lines[Symbol.asyncIterator]();
   const first = await iterator.next();
+  // Whatever breaks off closes the response, and a closed response may be a client that is gone.
+  let failure: { readonly error: unknown } | undefined;
   async function* all(): AsyncGenerator<string> {
-    for (let next = first; next.done !== true; next = await iterator.next()) yield next.value;
+    try {
+      for (let next = first; next.done !== true; next = await iterator.next()) yield next.value;
+    } catch (error) {
+      if (!signal.aborted) failure = { error };
+      throw error;
+    }
   }
   response.writeHead(200, {
     'content-type': media,
@@ -57,6 +64,7 @@ export async function sendStream(response: ServerResponse, { media, lines, signa
     await pipeline(Readable.from(all()), createGzip({ level: 6 }), response, { signal });
   } catch (error) {
     response.destroy();
+    if (failure !== undefined) throw failure.error;
     if (!signal.aborted) throw error;
   }
 }

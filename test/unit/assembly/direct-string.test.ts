@@ -17,7 +17,8 @@ function usedAsKey(text: string): string {
 
 describe('a string that was the key of an object', () => {
   test('makes no text wide that it is joined into', () => {
-    expect(isNarrow(['id=', usedAsKey('one')].join(''))).toBe(false);
+    // V8 of Node 20 makes it wide; later ones do not.
+    expect(isNarrow(['id=', usedAsKey('one')].join(''))).toBe(!process.versions.v8.startsWith('11.3.'));
     expect(isNarrow(['id=', directString(usedAsKey('two'))].join(''))).toBe(true);
   });
 
