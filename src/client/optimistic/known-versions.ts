@@ -140,7 +140,7 @@ export class KnownVersions {
   }
 
   /**
-   * Takes in versions that are acknowledged and on their way to the database. They are made when somebody asks for what is known here, or in the next turn of the event loop: the answer that
+   * Takes in versions that are acknowledged and on their way to the database. They are made when somebody asks for what is known here, or a moment later: the answer that
    * the agent waits for goes first. `settle` ends it.
    */
   acknowledge(make: () => readonly MarkedVersion[], journaled: boolean): OnTheirWay {
