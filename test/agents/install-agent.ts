@@ -57,7 +57,7 @@ async function install(name: string, version: string, program: string, folder: s
  * no dependencies of the project. An installation that fails is tried once more; then the error has what npm said.
  */
 export async function installedAgent(name: string, version: string, program: string): Promise<string> {
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'palimpsest', 'agents');
+  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest', 'agents');
   const folder = join(cache, `${name.replace(/[^a-z0-9-]+/g, '-').replace(/^-/, '')}-${version}`);
   const binary = join(folder, 'node_modules', '.bin', program);
   const failures: string[] = [];

@@ -70,7 +70,7 @@ export class OpencodeServer {
       env: {
         PATH: process.env.PATH,
         HOME: home,
-        XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '/', '.cache'),
+        XDG_CACHE_HOME: process.env.XDG_CACHE_HOME || join(process.env.HOME ?? '/', '.cache'),
         OPENCODE_DISABLE_AUTOUPDATE: '1',
         OPENCODE_DISABLE_MODELS_FETCH: '1',
         PALIMPSEST_DATA: dataDir,

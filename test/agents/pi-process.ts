@@ -78,7 +78,7 @@ export class PiProcess {
         env: {
           PATH: process.env.PATH,
           HOME: home,
-          XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '/', '.cache'),
+          XDG_CACHE_HOME: process.env.XDG_CACHE_HOME || join(process.env.HOME ?? '/', '.cache'),
           PI_OFFLINE: '1',
           PI_CODING_AGENT_DIR: join(home, 'agent'),
           PALIMPSEST_DATA: dataDir,

@@ -19,7 +19,7 @@ let python: string;
 
 /** A virtual environment with the kernel and, as it lies here, our module: made on first use in the user's cache folder. */
 async function environment(): Promise<string> {
-  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'palimpsest', `amplifier-${KERNEL}`);
+  const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest', `amplifier-${KERNEL}`);
   const program = join(folder, 'bin', 'python');
   if (!existsSync(program)) await run('python3', ['-m', 'venv', folder], { timeout: LIMIT_MS });
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];

@@ -58,7 +58,7 @@ const built = new Map<boolean, Promise<BuiltFront>>();
 
 async function build(isShared: boolean): Promise<BuiltFront> {
   const java = await findJava({});
-  const cacheHome = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
+  const cacheHome = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   const installation = await ensureInstallation({
     java,
     frontDir,
