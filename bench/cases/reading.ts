@@ -70,16 +70,29 @@ async function readHere(context: ToolContext, path: string): Promise<Outcome> {
 /** Which file a contender reads in a round. */
 type PathOf = (contender: string, round: number) => string;
 
-/** What our server answers is timed beside the public one alone: whatever else writes to the node keeps it at work for a while, which our next call meets and the public server's does not. */
-function serversOf({ ours, whole, peer, xtdb }: Readers, name: typeof OURS | typeof WHOLE, pathOf: PathOf): readonly Contender[] {
-  const over = (contender: string, read: (path: string) => Promise<Outcome>): Contender => ({
-    name: contender,
+/** What a transaction that is written again is made of. */
+interface Bare {
+  readonly template: WrittenTransaction;
+  readonly marks: readonly string[];
+  readonly salt: string;
+}
+
+/** What reads a file a round, each settled once the node has what it wrote. */
+function readsOf({ xtdb }: Readers, pathOf: PathOf): (name: string, read: (path: string) => Promise<Outcome>) => Contender {
+  return (name, read) => ({
+    name,
     prepare: async (round) => {
-      const path = pathOf(contender, round);
+      const path = pathOf(name, round);
       return () => read(path);
     },
     settle: ({ call }) => untilStored(xtdb, call),
   });
+}
+
+/** One of our servers beside the public one, and nobody else: what a third one leaves to the node takes its part of the processor during a call of ours. */
+function serversOf(readers: Readers, name: typeof OURS | typeof WHOLE, pathOf: PathOf): readonly Contender[] {
+  const { ours, whole, peer } = readers;
+  const over = readsOf(readers, pathOf);
   return [
     over(name, name === OURS ? (path) => readOurs(ours, path) : (path) => readOurs(whole, path, true)),
     over(PEER, async (path) => ({ bytes: (await peer.call('read_text_file', { path })).bytes })),
@@ -87,21 +100,15 @@ function serversOf({ ours, whole, peer, xtdb }: Readers, name: typeof OURS | typ
 }
 
 /** What a call is made of: the same tool without a protocol, the transaction of what it writes, and the bare file. */
-function partsOf(
-  { library, xtdb }: Readers,
-  pathOf: PathOf,
-  bare: { readonly template: WrittenTransaction; readonly marks: readonly string[]; readonly salt: string },
-): readonly Contender[] {
+function partsOf(readers: Readers, pathOf: PathOf, { template, marks, salt }: Bare): readonly Contender[] {
+  const { library, xtdb } = readers;
+  const over = readsOf(readers, pathOf);
   return [
-    {
-      name: LIBRARY,
-      prepare: async (round) => () => readHere(library, pathOf(LIBRARY, round)),
-      settle: ({ call }) => untilStored(xtdb, call),
-    },
+    over(LIBRARY, (path) => readHere(library, path)),
     {
       name: BARE,
       prepare: async (round) => {
-        const ops = freshCopy(bare.template, bare.marks, `${bare.salt}${round}`);
+        const ops = freshCopy(template, marks, `${salt}${round}`);
         return async () => {
           const { outcome } = await xtdb.execute(ops);
           if (outcome !== 'committed') throw new Error('the bare transaction was not committed');
@@ -109,13 +116,10 @@ function partsOf(
         };
       },
     },
-    {
-      name: DISK,
-      prepare: async (round) => async () => {
-        await readFile(pathOf(DISK, round), 'utf8');
-        return {};
-      },
-    },
+    over(DISK, async (path) => {
+      await readFile(path, 'utf8');
+      return {};
+    }),
   ];
 }
 
@@ -123,7 +127,7 @@ function partsOf(
 interface Reading {
   readonly title: string;
   readonly pathOf: PathOf;
-  readonly bare: { readonly template: WrittenTransaction; readonly marks: readonly string[]; readonly salt: string };
+  readonly bare: Bare;
 }
 
 /** Our server, and the one with the whole text in its answer, each in turns with the public one, and then what a call is made of. */
@@ -210,10 +214,9 @@ export async function measureReading(workshop: Workshop, readers: Readers): Prom
     workshop.tell(`read ${size.name}`);
     const all = [...(await readUnseen(workshop, readers, size)), ...(await readSeen(workshop, readers, size))];
     cases.push(...all);
-    for (const { title, samples } of all) {
-      const [first] = samples;
-      if (first === undefined || !samples.some(({ name }) => name === PEER)) continue;
-      const measured = medianOf(samples, first.name) / medianOf(samples, PEER);
+    for (const { title, samples, yardsticks } of all) {
+      if (!yardsticks.includes(PEER)) continue;
+      const measured = medianOf(samples, samples[0]?.name ?? OURS) / medianOf(samples, PEER);
       goals.push({ what: `${title}: times server-filesystem`, measured, bar: size.goal, unit: '×' });
     }
   }

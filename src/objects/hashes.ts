@@ -14,8 +14,10 @@ export function hashBytes(bytes: Uint8Array): Sha256 {
 const recent: { readonly text: string; readonly hash: Sha256 }[] = [];
 const REMEMBERED = { texts: 4, from: 4_096, upto: 2_097_152 } as const;
 
+const isRemembered = ({ length }: string): boolean => length >= REMEMBERED.from && length <= REMEMBERED.upto;
+
 function remember(text: string, known: Sha256): void {
-  if (text.length < REMEMBERED.from || text.length > REMEMBERED.upto) return;
+  if (!isRemembered(text)) return;
   recent.unshift({ text, hash: known });
   recent.length = Math.min(recent.length, REMEMBERED.texts);
 }
@@ -93,7 +95,7 @@ export function hashedText(bytes: Buffer): { readonly text: string; readonly has
   const text = bytes.toString('utf8');
   const digest = hashBytes(bytes);
   remember(text, digest);
-  newest = text.length < REMEMBERED.from || text.length > REMEMBERED.upto ? undefined : { text, bytes };
+  newest = isRemembered(text) ? { text, bytes } : undefined;
   return { text, hash: digest };
 }
 

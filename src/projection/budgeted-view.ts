@@ -25,6 +25,16 @@ export interface ViewShrink {
   readonly cut: readonly EntryId[];
 }
 
+/** A view in which nothing but its summary became different. */
+export const summaryAlone = (gone: readonly EntryId[], before: number, after: number): ViewShrink => ({
+  steps: [],
+  before,
+  after,
+  lines: [],
+  gone,
+  cut: [],
+});
+
 /** A session within a limit of tokens. */
 export interface BudgetedView {
   readonly items: readonly ViewItem[];
@@ -148,10 +158,10 @@ export function budgetedView(
     counter,
     digest: budget.digest ?? digestOf,
   });
-  if (shrunk === undefined && summary?.state !== state.summary)
-    shrunk = { steps: [], before, after: 0, lines: [], gone: [...draft.gone], cut: [] };
   const items = itemsOf(entries, draft, summary?.item);
   const tokens = draft.tokens + (summary?.item.tokens ?? 0);
+  if (shrunk !== undefined) shrunk = { ...shrunk, after: tokens };
+  else if (summary?.state !== state.summary) shrunk = summaryAlone([...draft.gone], before, tokens);
   return {
     items,
     tokens,
@@ -163,7 +173,7 @@ export function budgetedView(
       cut: Object.fromEntries(draft.cut),
       ...defined({ summary: summary?.state }),
     },
-    shrunk: shrunk === undefined ? undefined : { ...shrunk, after: tokens },
+    shrunk,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type BudgetedView, budgetedView, type ViewItem } from './budgeted-view.js';
+import { type BudgetedView, budgetedView, summaryAlone, type ViewItem } from './budgeted-view.js';
 import type { Projection } from './project-session.js';
 import { NO_VIEW, type ViewState } from './shrink-view.js';
 import { auditedSummary, reminderOverhead, reminderWithin, type Summariser } from './summary.js';
@@ -46,12 +46,11 @@ export async function summarisedView(
   if (text === undefined || (isRewrite && (summary.by !== summariser.name || text === made.text))) return view;
   const item: ViewItem = { kind: 'summary', text, tokens: counter.count(text) + counter.perMessage, summary };
   const tokens = view.tokens - own + item.tokens;
-  const only = { steps: [], before: view.tokens, after: tokens, lines: [], gone: view.state.gone, cut: [] };
   return {
     ...view,
     items: view.items.map((one) => (isSummary(one) ? item : one)),
     tokens,
-    shrunk: view.shrunk === undefined ? only : { ...view.shrunk, after: tokens },
+    shrunk: view.shrunk === undefined ? summaryAlone(view.state.gone, view.tokens, tokens) : { ...view.shrunk, after: tokens },
     state: { ...view.state, summary: { of: made.of, text, summary } },
   };
 }

@@ -44,13 +44,8 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
     const id = fileObjectId(parseSource(file.source) as FilesystemSource);
     const first = indexedAt.get(id);
     if (first === undefined || known.has(id)) continue;
-    const holder =
-      exact[
-        Math.max(
-          first,
-          firstFrom(exact, file.at, ({ at }) => at),
-        )
-      ]?.step ?? exact.at(-1)?.step;
+    const held = firstFrom(exact, file.at, ({ at }) => at);
+    const holder = exact[Math.max(first, held)]?.step ?? exact.at(-1)?.step;
     const indexer = plan.steps[first];
     if (holder !== indexer && file.state !== 'stub')
       learn(indexer, {

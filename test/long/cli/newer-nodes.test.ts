@@ -25,10 +25,7 @@ describe.each(['22', '24'])('Node %s', (release) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const said = async (...args: readonly string[]) => {
-    const { stdout, stderr } = await run(node, [cliPath, ...args], { cwd: folder });
-    return { stdout, stderr };
-  };
+  const said = (...args: readonly string[]) => run(node, [cliPath, ...args], { cwd: folder });
 
   test('is the one that runs', async () => {
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${release}\\.`));

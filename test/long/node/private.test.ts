@@ -29,15 +29,15 @@ async function entries(): Promise<readonly string[]> {
 }
 
 /**
- * The entries that somebody besides their owner may use, and files that their owner may execute. A socket between its making and the change of its mode has what the umask
- * leaves of 0777, so its owner's bits say nothing.
+ * The entries that somebody besides their owner may use, and files that their owner may execute. While the node starts, its socket has what the umask leaves of 0777 for a moment,
+ * so its owner's bits say nothing then.
  */
-async function openToOthers(): Promise<readonly string[]> {
+async function openToOthers(isReady = true): Promise<readonly string[]> {
   const found = await Promise.all(
     (await entries()).map(async (path) => {
       // The node removes files meanwhile.
       const stat = await lstat(join(dataDir, path)).catch(() => undefined);
-      const most = stat?.isFile() ? 0o600 : 0o700;
+      const most = stat?.isDirectory() || (stat?.isSocket() && !isReady) ? 0o700 : 0o600;
       return stat === undefined || (stat.mode & 0o7777 & ~most) === 0 ? [] : [`${path} ${(stat.mode & 0o7777).toString(8)}`];
     }),
   );
@@ -49,7 +49,7 @@ async function useSession(): Promise<readonly string[]> {
   const client = await createContextClient({ dataDir, roots: [root], cwd: root });
   const session = await client.openSession();
   await session.reportToolCall({ name: 'read', args: { path: 'secret.txt' }, content: 'mine alone' });
-  const early = await openToOthers();
+  const early = await openToOthers(false);
   await session.assemble();
   const late = await openToOthers();
   await client.close();
