@@ -7,7 +7,7 @@ import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
 import { labMarkdown } from '../laboratory/lab-markdown.js';
 import { type LabRun, runLab } from '../laboratory/run-lab.js';
 import { writeLab } from '../laboratory/write-lab.js';
-import { findRecordings } from '../replay/find-recordings.js';
+import { findRecordings, othersLine } from '../replay/find-recordings.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { readConfig } from './read-config.js';
@@ -46,7 +46,7 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
       process.exitCode = 1;
       console.error(`palimpsest: ${escapedLine(path)}: ${escapedText(error.message)}`);
     }
-    for (const { folder, names } of others) progress(`${folder}: ${names.length} files are no recordings`);
+    for (const one of others) progress(othersLine(one));
     if (paths.length === 0) return;
     const { dataDir: _shared, ...node } = readSettings(process.env).node;
     const stop = new AbortController();

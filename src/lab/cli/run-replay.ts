@@ -9,9 +9,8 @@ import { sessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { codeOf, errorOf } from '../../values/thrown.js';
-import { excerpt } from '../recordings/importer.js';
 import { summariseRecording } from '../replay/dry-run.js';
-import { findRecordings } from '../replay/find-recordings.js';
+import { findRecordings, othersLine } from '../replay/find-recordings.js';
 import { parseReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
@@ -73,7 +72,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
       );
     }
     for (const { path, error } of failures) reportFailedRecording(path, error, flags);
-    for (const { folder, names } of others) progress(`${folder}: ${names.length} files are no recordings: ${excerpt(names.join(', '))}`);
+    for (const one of others) progress(othersLine(one));
     if (paths.length === 0) return;
     if (flags.dryRun) return dryRun(paths, flags, progress);
     await reportFolder(flags.out);

@@ -58,6 +58,7 @@ export function recogniseRecording(source: RecordingSource): Importer {
   }
   let best: { readonly importer: Importer; readonly certainty: number } | undefined;
   for (const importer of IMPORTERS) {
+    if (source.members !== undefined && importer.readsFolders !== true) continue;
     const certainty = importer.recognise(source);
     if (certainty > (best?.certainty ?? 0)) best = { importer, certainty };
   }

@@ -53,6 +53,8 @@ export interface RecordingSource {
 /** Reads the recordings of one format. */
 export interface Importer {
   readonly format: RecordingFormat;
+  /** Set by formats that may store a conversation as a folder with a file for each event. The other importers are never given a folder. */
+  readonly readsFolders?: true;
   /** How certain it is that the content is of this format, from 0 to 1. Reads `head` and `members` only. */
   recognise(source: RecordingSource): number;
   /**

@@ -46,16 +46,20 @@ async function openFile(path: string, size: number): Promise<RecordingSource> {
 }
 
 async function openFolder(path: string): Promise<RecordingSource> {
-  const found = await readdir(path, { recursive: true, withFileTypes: true });
-  const members = found
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(path, join(entry.parentPath, entry.name)))
-    .sort((a, b) => (a < b ? -1 : 1));
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  const names = entries.filter((entry) => !entry.isDirectory()).map((entry) => relative(path, join(entry.parentPath, entry.name)));
+  const members: string[] = [];
+  let size = 0;
+  for (const name of names.sort()) {
+    const found = await stat(join(path, name)).catch(() => undefined);
+    // A broken link counts as a file, so that its reading reports it.
+    if (found?.isFile() === false) continue;
+    members.push(name);
+    size += found?.size ?? 0;
+  }
   const [first] = members;
   if (first === undefined)
     throw new RecordingError('empty', `No file in the folder ${path}: give a recording or the folder of one.`, { recording: path });
-  let size = 0;
-  for (const member of members) size += (await stat(join(path, member))).size;
   return {
     name: path,
     size,

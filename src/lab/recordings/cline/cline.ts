@@ -11,7 +11,7 @@ const isManifest = (head: JsonObject): boolean =>
   typeof head.session_id === 'string' && ('messages_path' in head || 'workspace_root' in head);
 
 function recognise(source: RecordingSource): number {
-  if (source.members !== undefined || recordingHead(source).several) return 0;
+  if (recordingHead(source).several) return 0;
   const head = headObject(source);
   if (head === undefined) return 0;
   if (isManifest(head)) return 0.95;

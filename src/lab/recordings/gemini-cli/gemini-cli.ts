@@ -11,7 +11,7 @@ const isMessage = (record: JsonObject): boolean =>
   /^(?:user|gemini|info|warning|error)$/.test(textAt(record, 'type') ?? '') && 'content' in record;
 
 function recognise(source: RecordingSource): number {
-  const head = source.members === undefined ? headObject(source) : undefined;
+  const head = headObject(source);
   if (head === undefined || 'uuid' in head) return 0;
   if (typeof head.sessionId === 'string' && ('projectHash' in head || 'startTime' in head)) return 0.95;
   const messages = headObjects(head.messages);

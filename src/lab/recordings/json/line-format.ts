@@ -83,7 +83,6 @@ function isRecord(record: JsonObject): boolean {
 }
 
 function recogniseLines(source: RecordingSource, format: LineFormat): number {
-  if (source.members !== undefined) return 0;
   for (const record of headRecords(source)) {
     const found = lineFormat(record);
     if (found !== undefined) return found.format === format ? found.certainty : 0;

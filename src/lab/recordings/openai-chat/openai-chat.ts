@@ -119,7 +119,6 @@ function listIn(row: JsonObject | undefined): (typeof LISTS)[number] | undefined
 }
 
 function recognise(source: RecordingSource): number {
-  if (source.members !== undefined) return 0;
   const { value, several } = recordingHead(source);
   if (isJsonObject(value)) return listIn(value) !== undefined ? 0.5 : several && isMessage(value) ? 0.4 : 0;
   const [first] = headObjects(value);

@@ -139,4 +139,4 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
  * metadata or flattened, one by one or as pairs. An observation goes with the action that it names as its cause, with its call's id, else with the oldest
  * action that has none.
  */
-export const openHandsLegacy: Importer = { format: 'openhands-legacy', recognise, read };
+export const openHandsLegacy: Importer = { format: 'openhands-legacy', readsFolders: true, recognise, read };

@@ -219,4 +219,4 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
  * Conversations of the OpenHands SDK: a folder with a file for each event (`event-NNNNN-….json`, beside it `base_state.json`), or the events as JSON lines or
  * as one list. Results go with their calls by `action_id` or `tool_call_id`; a condensation names the events that leave the context.
  */
-export const openHandsSdk: Importer = { format: 'openhands-sdk', recognise, read };
+export const openHandsSdk: Importer = { format: 'openhands-sdk', readsFolders: true, recognise, read };

@@ -1,4 +1,4 @@
-import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { openRecording } from '../../../../src/lab/recordings/open-recording.js';
@@ -40,6 +40,47 @@ test('the folders in which agents keep their sessions work as they are', async (
       ['claude-code', true],
       ['codex', true],
     ]);
+  });
+});
+
+test('a folder whose first file is one JSON document holds as many recordings as it has files', async () => {
+  for (const document of ['mini-swe-agent/text-blocks.traj.json', 'swe-agent/calls.traj']) {
+    await withTemporaryFolder(async (folder) => {
+      for (const name of ['inst-1', 'inst-2']) await cp(recordingPath(document), join(folder, name, `${name}.traj.json`));
+      await cp(recordingPath('claude-code/coding.jsonl'), join(folder, 'zz.jsonl'));
+      const { paths, failures, others } = await findRecordings([folder]);
+      expect(paths.map((path) => relative(folder, path))).toEqual(['inst-1/inst-1.traj.json', 'inst-2/inst-2.traj.json', 'zz.jsonl']);
+      expect([failures, others]).toEqual([[], []]);
+    });
+  }
+});
+
+test('links to recordings are followed, each file counts once, and a link that leads nowhere is named', async () => {
+  await withTemporaryFolder(async (root) => {
+    const [folder, away] = [join(root, 'named'), join(root, 'away')];
+    await mkdir(folder);
+    await cp(recordingPath('pi/coding.jsonl'), join(away, 'a.jsonl'));
+    await cp(recordingPath('openhands-sdk/folder'), join(away, 'conversation'), { recursive: true });
+    await cp(recordingPath('claude-code/coding.jsonl'), join(folder, 'own.jsonl'));
+    await symlink(join(away, 'a.jsonl'), join(folder, 'file'));
+    await symlink(away, join(folder, 'folder'));
+    await symlink(folder, join(folder, 'loop'));
+    await symlink(join(root, 'none'), join(folder, 'broken.jsonl'));
+    const { paths, failures, others } = await findRecordings([folder, join(away, 'a.jsonl')]);
+    expect(paths.map((path) => relative(folder, path))).toEqual(['file', 'folder/conversation', 'own.jsonl']);
+    expect(failures).toEqual([]);
+    expect(others).toEqual([{ folder, names: ['broken.jsonl (unreadable (ENOENT))'] }]);
+  });
+});
+
+test('a conversation whose event files are links is read whole', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const conversation = recordingPath('openhands-sdk/folder');
+    await mkdir(join(folder, 'events'));
+    for (const name of await readdir(join(conversation, 'events')))
+      await symlink(join(conversation, 'events', name), join(folder, 'events', name));
+    expect((await findRecordings([folder])).paths).toEqual([folder]);
+    expect((await describeRecording(folder)).counts.calls).toBe((await describeRecording(conversation)).counts.calls);
   });
 });
 
