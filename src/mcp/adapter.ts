@@ -17,7 +17,7 @@ import type { Logger } from '../host/log.js';
 import { NO_TELEMETRY, type Telemetry, type Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent, type TraceContext } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
-import { isDeeperThan } from '../values/json-depth.js';
+import { refusalOf } from './check-message.js';
 import { type CallParams, DirectCalls } from './direct-calls.js';
 
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
@@ -25,15 +25,6 @@ const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Bytes reserved for everything of a result but its texts: its `_meta` holds some ids and numbers. */
 const RESERVED_BYTES = 1024 * 1024;
-
-/** The deepest nesting of a message: whatever walks a request may recurse. */
-const DEEPEST_MESSAGE = 512;
-
-/** Why a message that nests too deep is not read; undefined for one that does not. `chars` is how long it is as JSON: each level takes two of them. */
-export function tooDeep(message: unknown, chars = Number.POSITIVE_INFINITY): string | undefined {
-  if (chars <= 2 * DEEPEST_MESSAGE || !isDeeperThan(message, DEEPEST_MESSAGE)) return undefined;
-  return `The message nests deeper than ${DEEPEST_MESSAGE} levels; nothing was done. Send deeper data as text.`;
-}
 
 /** One call as the protocol brings it. */
 export interface Exchange {
@@ -195,6 +186,8 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   // With a handler of its own the SDK would check the request twice, and the result that was just made here.
   server.fallbackRequestHandler = async (request, extra) => {
     if (request.method !== 'tools/call') throw new RequestFailure(ErrorCode.MethodNotFound, 'Method not found');
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) throw new RequestFailure(refusal.code, refusal.message);
     const { params } = CallToolRequestSchema.parse(request);
     return running.track(call(params, { signal: extra.signal, notify: extra.sendNotification, request: extra }));
   };

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { ErrorCode, isJSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import { isJSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '../host/log.js';
-import { tooDeep } from './adapter.js';
+import { dropNullParams, tooDeep } from './check-message.js';
 import type { Connection } from './connection.js';
 
 /** How MCP is served over HTTP. */
@@ -41,15 +41,17 @@ function answer(response: ServerResponse, { status, code = -32_000, message, hea
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
 }
 
-/** Answers messages that nest too deep with an error instead of passing them on to the server that the transport is connected to. */
-function refuseDeepMessages(transport: StreamableHTTPServerTransport, log: Logger): void {
+/** Answers messages that nest too deep with an error instead of passing them on to the server; takes parameters that are null as left out. */
+function checkMessages(transport: StreamableHTTPServerTransport, log: Logger): void {
   const receive = transport.onmessage;
   transport.onmessage = (message, extra) => {
     const deep = tooDeep(message);
-    if (deep === undefined) receive?.(message, extra);
-    else if (isJSONRPCRequest(message)) {
+    if (deep === undefined) {
+      dropNullParams(message);
+      receive?.(message, extra);
+    } else if (isJSONRPCRequest(message)) {
       transport
-        .send({ jsonrpc: '2.0', id: message.id, error: { code: ErrorCode.InvalidRequest, message: deep } })
+        .send({ jsonrpc: '2.0', id: message.id, error: deep })
         .catch((error: unknown) => log.debug({ err: error }, 'a refusal was not delivered'));
     }
   };
@@ -134,7 +136,7 @@ export class HttpEndpoint {
       connection.close().catch((error: unknown) => log.warn({ err: error }, 'a connection did not close cleanly'));
     };
     await connection.server.connect(transport as Parameters<Server['connect']>[0]);
-    refuseDeepMessages(transport, log);
+    checkMessages(transport, log);
     return client;
   }
 

@@ -1,17 +1,21 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema, JSONRPCRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { errorOf } from '../values/thrown.js';
-import { tooDeep } from './adapter.js';
+import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import { messageOf } from '../values/thrown.js';
+import { answeredId, dropNullParams, type MessageRefusal, refusalOf, tooDeep } from './check-message.js';
 import type { DirectCalls } from './direct-calls.js';
+import { exactNumber, parseExact, stringifyExact } from './exact-ids.js';
 
 /** The longest line that is read; a long `write` comes as one. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
 /** What is kept of each end of a line that is too long: one of them holds the id of its request. */
 const END_BYTES = 1_024;
 const LINE_END = 0x0a;
+const BYTE_ORDER_MARK = '\ufeff';
+/** Messages of a batch at most, as over HTTP. */
+const LARGEST_BATCH = 100;
 
-const SCALAR = String.raw`("(?:[^"\\]|\\.)*"|-?\d+)`;
+const SCALAR = String.raw`("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*)`;
 const NAMED = String.raw`"(?:jsonrpc|method)"\s*:\s*"(?:[^"\\]|\\.)*"`;
 const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${NAMED}\s*,\s*)*"id"\s*:\s*${SCALAR}\s*,`);
 // Inside a string a quote has a backslash before it, so this is a member of the outermost object.
@@ -20,15 +24,8 @@ const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*${SCALAR}\s*(?:,\s*${NAME
 /** The id of a request of which both ends are known; null where neither holds it. */
 function idIn(head: string, tail: string): unknown {
   const found = ID_AT_START.exec(head)?.[1] ?? ID_AT_END.exec(tail)?.[1];
-  return found === undefined ? null : JSON.parse(found);
-}
-
-/** Where a request is wrong, and how. */
-function issueIn(
-  error: { readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[] } | undefined,
-): string {
-  const [issue] = error?.issues ?? [];
-  return `${issue?.path.map(String).join('.') ?? ''} ${issue?.message ?? 'invalid'}`.trim().slice(0, 500);
+  if (found === undefined) return null;
+  return found.startsWith('"') ? JSON.parse(found) : exactNumber(found);
 }
 
 /** The bytes of the line that is being read: all of them, or both ends of one that is too long. */
@@ -67,8 +64,9 @@ class Line {
 }
 
 /**
- * The stdio transport of a server: one message a line. In time and memory linear in a line; what is no message is answered with an error where its id can be
- * read, as is a line of over 64 MiB, and the connection goes on.
+ * The stdio transport of a server: one message, or a batch of them, per line. Time and memory are linear in a line. It answers every message of a batch on
+ * a line of its own, as soon as it can. It answers what is no message, and a line of over 64 MiB, with an error, under the id where that can be read, and
+ * goes on.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -80,6 +78,8 @@ export class StdioTransport implements Transport {
   readonly #output: Writable;
   readonly #longest: number;
   #line: Line;
+  /** Whether ids stand for numbers that a double cannot hold. */
+  #hasExactIds = false;
   readonly #onData = (chunk: Buffer): void => this.#read(chunk);
   readonly #onError = (error: Error): void => this.onerror?.(error);
 
@@ -98,7 +98,8 @@ export class StdioTransport implements Transport {
   /** Resolves when the message is written, or waits in the output. */
   send(message: unknown): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#output.write(`${JSON.stringify(message)}\n`)) resolve();
+      const text = this.#hasExactIds ? stringifyExact(message) : JSON.stringify(message);
+      if (this.#output.write(`${text}\n`)) resolve();
       else this.#output.once('drain', resolve);
     });
   }
@@ -130,46 +131,55 @@ export class StdioTransport implements Transport {
     const { ends } = line;
     if (ends !== undefined) {
       const message = `A line of ${line.bytes} bytes is over the limit of ${this.#longest}; nothing was done. Send less at once.`;
-      this.#refuse(idIn(ends.head, ends.tail), ErrorCode.InvalidRequest, message);
+      this.#hasExactIds = true;
+      this.#refuse(idIn(ends.head, ends.tail), { code: ErrorCode.InvalidRequest, message });
       return;
     }
     this.#receiveText(line.text());
   }
 
-  #receiveText(text: string): void {
+  #receiveText(line: string): void {
+    const text = line.startsWith(BYTE_ORDER_MARK) ? line.slice(1) : line;
     if (text.trim() === '') return;
+    let value: unknown;
     try {
-      this.#parsed(JSON.parse(text), text.length);
+      const parsed = parseExact(text);
+      value = parsed.value;
+      this.#hasExactIds ||= parsed.isExact;
     } catch (error) {
-      this.onerror?.(errorOf(error));
-    }
-  }
-
-  #parsed(value: unknown, chars: number): void {
-    const { id, method } = (typeof value === 'object' && value !== null ? value : {}) as {
-      readonly id?: unknown;
-      readonly method?: unknown;
-    };
-    const canAnswer = method !== undefined && (typeof id === 'string' || Number.isSafeInteger(id));
-    const deep = tooDeep(value, chars);
-    if (deep !== undefined) {
-      this.#refuse(canAnswer ? id : null, ErrorCode.InvalidRequest, deep);
+      const message = `The line is no JSON: ${messageOf(error).slice(0, 300)}; nothing was done. Send one message per line.`;
+      this.#refuse(null, { code: ErrorCode.ParseError, message });
       return;
     }
-    if (this.direct?.take(value) === true) return;
-    const parsed = JSONRPCMessageSchema.safeParse(value);
-    if (parsed.success) this.onmessage?.(parsed.data);
-    else if (canAnswer)
-      this.#refuse(
-        id,
-        ErrorCode.InvalidRequest,
-        `The message is no JSON-RPC request of MCP: ${issueIn(JSONRPCRequestSchema.safeParse(value).error)}`,
-      );
-    else this.onerror?.(parsed.error);
+    if (Array.isArray(value)) this.#batch(value, text.length);
+    else this.#message(value, text.length);
   }
 
-  #refuse(id: unknown, code: number, message: string): void {
-    this.onerror?.(new Error(message));
-    void this.send({ jsonrpc: '2.0', id, error: { code, message } });
+  #batch(messages: readonly unknown[], chars: number): void {
+    if (messages.length === 0 || messages.length > LARGEST_BATCH) {
+      const message = `A batch holds 1 to ${LARGEST_BATCH} messages, this one ${messages.length}; nothing was done. Send each on a line of its own.`;
+      this.#refuse(null, { code: ErrorCode.InvalidRequest, message });
+      return;
+    }
+    for (const message of messages) this.#message(message, chars);
+  }
+
+  #message(value: unknown, chars: number): void {
+    const deep = tooDeep(value, chars);
+    if (deep !== undefined) {
+      this.#refuse(answeredId(value), deep);
+      return;
+    }
+    dropNullParams(value);
+    if (this.direct?.take(value) === true) return;
+    const refusal = refusalOf(value);
+    if (refusal === undefined) this.onmessage?.(JSONRPCMessageSchema.parse(value));
+    else this.#refuse(answeredId(value), refusal);
+  }
+
+  /** Answers with an error, unless `id` is undefined: what wants no answer gets none. */
+  #refuse(id: unknown, error: MessageRefusal): void {
+    this.onerror?.(new Error(error.message));
+    if (id !== undefined) void this.send({ jsonrpc: '2.0', id, error });
   }
 }

@@ -78,10 +78,13 @@ describe.each([
         message: expect.stringContaining('Method not found'),
       });
       await expect(ask('tools/call', { arguments: {} })).rejects.toMatchObject({
-        code: -32_603,
-        message: expect.stringContaining('"name"'),
+        code: -32_602,
+        message: expect.stringContaining('The request tools/call is invalid at params.name: expected string, received undefined;'),
       });
-      await expect(ask('tools/call', { name: 'any', arguments: ['x'] })).rejects.toMatchObject({ code: -32_603 });
+      await expect(ask('tools/call', { name: 'any', arguments: ['x'] })).rejects.toMatchObject({
+        code: -32_602,
+        message: expect.stringContaining('at params.arguments: expected record, received array;'),
+      });
     });
   });
 

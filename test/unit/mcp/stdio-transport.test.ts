@@ -33,15 +33,15 @@ async function answers(): Promise<readonly unknown[]> {
 }
 
 const call = (id: unknown, params: object): object => ({ jsonrpc: '2.0', id, method: 'tools/call', params });
-const refused = (id: unknown, message: RegExp) => ({
+const refused = (id: unknown, message: RegExp, code = -32_600) => ({
   jsonrpc: '2.0',
   id,
-  error: { code: -32_600, message: expect.stringMatching(message) as unknown },
+  error: { code, message: expect.stringMatching(message) as unknown },
 });
 
 describe('lines', () => {
   test('messages are read in any pieces, blank lines are nothing', async () => {
-    const messages = [call(1, { name: 'ls', arguments: { path: 'ä€😀' } }), call('two', {})];
+    const messages = [call(1, { name: 'ls', arguments: { path: 'ä€😀' } }), call('two', { name: 'ls' })];
     const bytes = Buffer.from(`\n${messages.map((message) => JSON.stringify(message)).join('\r\n\n')}\n`);
     for (let at = 0; at < bytes.length; at += 3) input.write(bytes.subarray(at, at + 3));
     expect(await answers()).toEqual([]);
@@ -63,10 +63,34 @@ describe('lines', () => {
 });
 
 describe('messages', () => {
-  test.each([[{}], [1.5], [null], [[1]]])('a progress token %j is refused to its request', async (progressToken) => {
+  test.each([[{}], [true], [[1]]])('a progress token %j is refused to its request', async (progressToken) => {
     input.write(`${JSON.stringify(call(3, { name: 'ls', _meta: { progressToken } }))}\n`);
-    expect(await answers()).toEqual([refused(3, /params\._meta\.progressToken/)]);
+    expect(await answers()).toEqual([refused(3, /params\._meta\.progressToken/, -32_602)]);
     expect(received).toEqual([]);
+  });
+
+  test.each([
+    [{ arguments: null, cursor: null, _meta: { progressToken: null, other: 1 } }, { _meta: { other: 1 } }],
+    [{ _meta: null }, {}],
+    [null, undefined],
+  ])('takes parameters that are null as left out: %j', async (params, taken) => {
+    input.write(`${JSON.stringify({ jsonrpc: '2.0', id: 3, method: 'tools/list', params })}\n`);
+    expect(await answers()).toEqual([]);
+    expect(received).toEqual([{ jsonrpc: '2.0', id: 3, method: 'tools/list', ...(taken === undefined ? {} : { params: taken }) }]);
+  });
+
+  test.each([
+    [
+      'initialize',
+      { capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+      /params\.protocolVersion: expected string, received undefined/,
+    ],
+    ['tools/call', { arguments: {} }, /params\.name: expected string, received undefined/],
+    ['tools/call', { name: 'ls', arguments: '{"path":"a"}' }, /params\.arguments: expected record, received string/],
+    ['tools/list', 'all', /at params: expected object, received string/],
+  ])('a request %s with wrong parameters is refused in a sentence', async (method, params, message) => {
+    input.write(`${JSON.stringify({ jsonrpc: '2.0', id: 3, method, params })}\n`);
+    expect(await answers()).toEqual([refused(3, message, -32_602)]);
   });
 
   test('a request that nests too deep is refused', async () => {
@@ -92,8 +116,87 @@ describe('messages', () => {
     expect(received).toEqual([left]);
   });
 
-  test('what is no request is passed over', async () => {
-    input.write('garbage\n17\n{"id":3}\n{"jsonrpc":"2.0","method":5}\n');
+  test('a line that is no JSON, and a message that is none of JSON-RPC, are answered with an error', async () => {
+    input.write('garbage\n{"jsonrpc":"2.0","id":"x","method":"ping"\n17\n{"id":3}\n{"jsonrpc":"2.0","method":5}\n');
+    input.write('{"jsonrpc":"2.0","id":null,"method":"ping"}\n{"id":"y","method":"ping"}\n');
+    expect(await answers()).toEqual([
+      refused(null, /is no JSON: /, -32_700),
+      refused(null, /is no JSON: /, -32_700),
+      refused(null, /The message is invalid/),
+      refused(3, /The message is invalid/),
+      refused(null, /The message is invalid at id: expected a string or a number;/),
+      refused(null, /The request ping is invalid at id/),
+      refused('y', /The request ping is invalid at jsonrpc/),
+    ]);
+  });
+
+  test('a broken notification or response is not answered', async () => {
+    input.write('{"method":"notifications/initialized"}\n{"jsonrpc":"2.0","result":5}\n{"jsonrpc":"2.0","id":null,"error":{}}\n');
     expect(await answers()).toEqual([]);
+    expect(received).toEqual([]);
+  });
+
+  test('a byte order mark before a message is passed over', async () => {
+    input.write('\ufeff{"jsonrpc":"2.0","id":"bom","method":"ping"}\n\ufeff\n');
+    expect(await answers()).toEqual([]);
+    expect(received).toEqual([{ jsonrpc: '2.0', id: 'bom', method: 'ping' }]);
+  });
+});
+
+describe('batches, which protocol 2025-03-26 has', () => {
+  test('each message is received, and each wrong one answered', async () => {
+    const [ping, notification] = [
+      { jsonrpc: '2.0', id: 'b1', method: 'ping' },
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+    ];
+    input.write(`${JSON.stringify([ping, notification, 17, call('b2', {})])}\n`);
+    expect(await answers()).toEqual([refused(null, /invalid/), refused('b2', /params\.name/, -32_602)]);
+    expect(received).toEqual([ping, notification]);
+  });
+
+  test.each([[0], [101]])('one of %d messages is refused as a whole', async (count) => {
+    input.write(`${JSON.stringify(Array.from({ length: count }, (_, id) => ({ id })))}\n`);
+    expect(await answers()).toEqual([refused(null, new RegExp(`1 to 100 messages, this one ${count};`))]);
+    expect(received).toEqual([]);
+  });
+});
+
+describe('ids that a double cannot hold', () => {
+  /** Answers each message by its id, and returns the lines that are written. */
+  async function echoed(...lines: readonly string[]): Promise<readonly string[]> {
+    transport.onmessage = (message) => {
+      received.push(message);
+      const { id, params } = message as { readonly id?: string; readonly params?: { readonly requestId?: unknown } };
+      if (id !== 'last') void transport.send({ jsonrpc: '2.0', id: id ?? params?.requestId, result: {} });
+    };
+    input.write(`${lines.join('\n')}\n{"jsonrpc":"2.0","id":"last","method":"ping"}\n`);
+    await new Promise(setImmediate);
+    return String(output.read() ?? '')
+      .split('\n')
+      .filter(Boolean);
+  }
+
+  test.each([['1760000000000000001'], ['1.5'], ['-9007199254740993'], ['1e400']])('%s is answered in its own digits', async (id) => {
+    const ping = `{"jsonrpc" : "2.0", "id" : ${id}, "method":"ping","params":{"_meta":{"progressToken":${id}},"id":2.5,"text":"\\"id\\":${id}"}}`;
+    const answer = `{"jsonrpc":"2.0","id":${id},"result":{}}`;
+    expect(await echoed(ping, `[${ping}]`)).toEqual([answer, answer]);
+    expect(received[0]).toMatchObject({ params: { id: 2.5, text: `"id":${id}` } });
+  });
+
+  test('a call is taken back by the same id', async () => {
+    const id = '1760000000000000001';
+    const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`;
+    expect(await echoed(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`, cancel)).toHaveLength(2);
+    const [ping, cancelled] = received as unknown as readonly [
+      { readonly id: string },
+      { readonly params: { readonly requestId: string } },
+    ];
+    expect(cancelled.params.requestId).toBe(ping.id);
+  });
+
+  test('a refusal has the same digits', async () => {
+    expect(await echoed('{"jsonrpc":"2.0","id":1.5,"method":5}')).toEqual([expect.stringContaining('"id":1.5,')]);
+    const long = `{"jsonrpc":"2.0","id":1.5,"method":"ping","params":{"text":"${'x'.repeat(LONGEST)}"}}`;
+    expect(await echoed(long)).toEqual([expect.stringContaining('"id":1.5,')]);
   });
 });

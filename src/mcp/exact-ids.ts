@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+
+/** Begins a text that stands for a number inside this process; no client can know it. */
+const MARK = randomUUID();
+const MARKED = new RegExp(`"${MARK}:([^"]+)"`, 'g');
+/** Brackets, and texts with the number that follows a text which is a member's name. */
+const TOKEN = /[{[]|[}\]]|"([^"\\]*(?:\\.[^"\\]*)*)"(?:\s*:\s*(-?\d[\d.eE+-]*))?/g;
+/** Members that hold an id, by how deep they lie in a message. */
+const ID_DEPTHS: ReadonlyMap<string, number> = new Map([
+  ['id', 1],
+  ['requestId', 2],
+  ['progressToken', 3],
+]);
+
+/** A text that stands for a number with exactly these digits. */
+export const exactNumber = (digits: string): string => `${MARK}:${digits}`;
+
+const isLossy = (value: unknown): boolean => typeof value === 'number' && !Number.isSafeInteger(value);
+
+function hasLossyId(message: unknown): boolean {
+  if (typeof message !== 'object' || message === null) return false;
+  const { id, params } = message as { readonly id?: unknown; readonly params?: unknown };
+  if (isLossy(id)) return true;
+  if (typeof params !== 'object' || params === null) return false;
+  const { requestId, _meta } = params as { readonly requestId?: unknown; readonly _meta?: { readonly progressToken?: unknown } | null };
+  return isLossy(requestId) || isLossy(_meta?.progressToken);
+}
+
+/**
+ * Parses a line of JSON-RPC. Ids that are fractions, or too large for a double, become texts that {@link stringifyExact} turns back into the digits
+ * that the client sent: a rounded id would answer no request of its. Throws SyntaxError for what is no JSON.
+ */
+export function parseExact(text: string): { readonly value: unknown; readonly isExact: boolean } {
+  const value: unknown = JSON.parse(text);
+  const isBatch = Array.isArray(value);
+  if (!(isBatch ? value.some(hasLossyId) : hasLossyId(value))) return { value, isExact: false };
+  let depth = isBatch ? -1 : 0;
+  const marked = text.replace(TOKEN, (token, name: string | undefined, digits: string | undefined) => {
+    if (name === undefined) depth += token === '{' || token === '[' ? 1 : -1;
+    if (name === undefined || digits === undefined || ID_DEPTHS.get(name) !== depth || !isLossy(Number(digits))) return token;
+    return `"${name}":"${exactNumber(digits)}"`;
+  });
+  return { value: JSON.parse(marked), isExact: true };
+}
+
+/** Writes a message as JSON, with each number that {@link exactNumber} stands for in its own digits. */
+export const stringifyExact = (message: unknown): string => JSON.stringify(message).replace(MARKED, '$1');
