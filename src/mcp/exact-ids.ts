@@ -13,7 +13,7 @@ const ID_DEPTHS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** A text that stands for a number with exactly these digits. */
-export const exactNumber = (digits: string): string => `${MARK}:${digits}`;
+const exactNumber = (digits: string): string => `${MARK}:${digits}`;
 
 const isLossy = (value: unknown): boolean => typeof value === 'number' && !Number.isSafeInteger(value);
 
@@ -28,7 +28,9 @@ function hasLossyId(message: unknown): boolean {
 
 /**
  * Parses a line of JSON-RPC. Ids that are fractions, or too large for a double, become texts that {@link stringifyExact} turns back into the digits
- * that the client sent: a rounded id would answer no request of its. Throws SyntaxError for what is no JSON.
+ * that the client sent: a rounded id would answer no request of its.
+ *
+ * @throws {SyntaxError} for what is no JSON
  */
 export function parseExact(text: string): { readonly value: unknown; readonly isExact: boolean } {
   const value: unknown = JSON.parse(text);
@@ -41,6 +43,19 @@ export function parseExact(text: string): { readonly value: unknown; readonly is
     return `"${name}":"${exactNumber(digits)}"`;
   });
   return { value: JSON.parse(marked), isExact: true };
+}
+
+const SCALAR = String.raw`("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)`;
+const NAMED = String.raw`"(?:jsonrpc|method)"\s*:\s*"(?:[^"\\]|\\.)*"`;
+const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${NAMED}\s*,\s*)*"id"\s*:\s*${SCALAR}\s*,`);
+// Inside a string a quote has a backslash before it, so this is a member of the outermost object.
+const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*${SCALAR}\s*(?:,\s*${NAMED}\s*)*\}\s*$`);
+
+/** The id of a request of which only both ends are known; null where neither holds it. A number is a text for {@link stringifyExact}. */
+export function idIn(head: string, tail: string): unknown {
+  const found = ID_AT_START.exec(head)?.[1] ?? ID_AT_END.exec(tail)?.[1];
+  if (found === undefined) return null;
+  return found.startsWith('"') ? JSON.parse(found) : exactNumber(found);
 }
 
 /** Writes a message as JSON, with each number that {@link exactNumber} stands for in its own digits. */

@@ -4,7 +4,7 @@ import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcont
 import { messageOf } from '../values/thrown.js';
 import { answeredId, dropNullParams, type MessageRefusal, refusalOf, tooDeep } from './check-message.js';
 import type { DirectCalls } from './direct-calls.js';
-import { exactNumber, parseExact, stringifyExact } from './exact-ids.js';
+import { idIn, parseExact, stringifyExact } from './exact-ids.js';
 
 /** The longest line that is read; a long `write` comes as one. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
@@ -14,19 +14,6 @@ const LINE_END = 0x0a;
 const BYTE_ORDER_MARK = '\ufeff';
 /** Messages of a batch at most, as over HTTP. */
 const LARGEST_BATCH = 100;
-
-const SCALAR = String.raw`("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*)`;
-const NAMED = String.raw`"(?:jsonrpc|method)"\s*:\s*"(?:[^"\\]|\\.)*"`;
-const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${NAMED}\s*,\s*)*"id"\s*:\s*${SCALAR}\s*,`);
-// Inside a string a quote has a backslash before it, so this is a member of the outermost object.
-const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*${SCALAR}\s*(?:,\s*${NAMED}\s*)*\}\s*$`);
-
-/** The id of a request of which both ends are known; null where neither holds it. */
-function idIn(head: string, tail: string): unknown {
-  const found = ID_AT_START.exec(head)?.[1] ?? ID_AT_END.exec(tail)?.[1];
-  if (found === undefined) return null;
-  return found.startsWith('"') ? JSON.parse(found) : exactNumber(found);
-}
 
 /** The bytes of the line that is being read: all of them, or both ends of one that is too long. */
 class Line {
