@@ -33,8 +33,8 @@ interface OpencodeSession {
   window?: number;
   /** The next list is that of a compaction. */
   compacting: boolean;
-  /** A list was put together, and its prompt is still to be known. */
-  handing: boolean;
+  /** Whose list goes out with the prompt that is still to be known: ours, or OpenCode's own where ours was late or failed. */
+  list: 'ours' | 'own' | undefined;
   /** OpenCode's own list as it was before the last model call, in copies of ours: its own objects are made anew for each. */
   own: readonly OpencodeMessage[] | undefined;
 }
@@ -57,13 +57,13 @@ class OpencodeLoop {
     const session = this.#session(id);
     const { compacting } = session;
     session.compacting = false;
-    session.handing = false;
+    session.list = undefined;
     const own = this.#list(id, [...messages]);
     // What is summed up is the harness's own history.
     const passing = session.on && !compacting ? this.#guard.passAhead(() => own) : undefined;
     session.own = compacting ? undefined : own.kept().messages;
     const passage = await passing;
-    session.handing = passage !== undefined;
+    if (passing !== undefined) session.list = passage === undefined ? 'own' : 'ours';
     const list = passage?.messages ?? (compacting ? own.messages.map(own.withoutThoughts) : this.#guard.own(own));
     messages.splice(0, messages.length, ...list);
   }
@@ -74,13 +74,15 @@ class OpencodeLoop {
 
   async system(id: string | undefined, system: string[], model: OpencodeModel | undefined): Promise<void> {
     const session = id === undefined ? undefined : this.#sessions.get(id);
-    if (id === undefined || session?.handing !== true || SIDE_PROMPT.test(system[0] ?? '')) return;
-    session.handing = false;
+    if (id === undefined || session?.list === undefined || SIDE_PROMPT.test(system[0] ?? '')) return;
+    const { list } = session;
+    session.list = undefined;
+    // Also before OpenCode's own list: the prompt is the beginning of every request, and has to stay the same.
     system[0] = `${system[0] ?? ''}\n\n${this.#guard.guide}`;
     session.system = system.join('\n');
     if (model?.id !== undefined) session.model = model.id;
     if (model?.limit?.context !== undefined) session.window = model.limit.context;
-    await this.#guard.handOver(id, session.system);
+    if (list === 'ours') await this.#guard.handOver(id, session.system);
   }
 
   expect(id: string, callId: string): void {
@@ -134,7 +136,7 @@ class OpencodeLoop {
   #session(id: string): OpencodeSession {
     const known = this.#sessions.get(id);
     if (known !== undefined) return known;
-    const session = { on: true, system: undefined, compacting: false, handing: false, own: undefined };
+    const session = { on: true, system: undefined, compacting: false, list: undefined, own: undefined };
     this.#sessions.set(id, session);
     return session;
   }

@@ -78,6 +78,11 @@ export class HandedLists {
   #written: WrittenMessage[] = [];
   #hash = new GrowingHash();
 
+  /** Whether a list begins with every message of the list before. */
+  begins(messages: readonly unknown[]): boolean {
+    return this.#written.every(({ message }, i) => message === messages[i] || sameData(message, messages[i]));
+  }
+
   /** Hash and size of a list as its canonical JSON has them (decision E7); members without a value are no part of it. Messages that were given here do not change. */
   of(messages: readonly unknown[]): HandedList {
     const before = this.#written;

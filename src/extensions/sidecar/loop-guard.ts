@@ -2,9 +2,11 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
+import type { HistoryEvent } from '../../objects/step.js';
 import { replaceFile } from '../../process/owned-file.js';
 import type { LoopTrouble } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
+import { BypassedTurns } from './bypassed-turns.js';
 import { composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';
 import type { Calls } from './protocol.js';
@@ -96,8 +98,9 @@ export class LoopGuard {
   readonly #lists = new LatestSessions<HandedLists>();
   /** By session, while the harness's own list goes out. */
   readonly #ownLists = new Map<string, OwnLists<unknown>>();
-  /** Sessions of which a model call went out with the harness's own list since their last context. */
+  /** Sessions of which a model call went out with the harness's own list since their last context, as another beginning. */
   readonly #own = new Set<string>();
+  readonly #bypassed = new BypassedTurns();
   /** Sessions whose users asked for a new epoch since their last context. */
   readonly #tidied = new Set<string>();
   /** How sessions are shown, as far as their users have said; it goes with every list, so that another sidecar knows it too. */
@@ -124,14 +127,15 @@ export class LoopGuard {
     const begun = performance.now();
     const own = make();
     const { session } = own.list;
-    const passage = await this.#guarded(session, async () => {
+    const work = async () => {
       const made = await this.#passage(own);
       if (made === undefined) return undefined;
       const handed = this.#handedList(own, made.context);
       await this.#handed(session, handed);
       return { ...made, chars: handed.chars };
-    });
-    this.#passed(session, passage !== undefined);
+    };
+    const passage = await this.#guarded(session, work, (reason) => this.#noteBypass(session, reason));
+    if (passage !== undefined) this.#passed(session);
     if (passage !== undefined) this.#options.onPassed?.(performance.now() - begun, passage.context.pool);
     return passage;
   }
@@ -139,9 +143,16 @@ export class LoopGuard {
   /** The harness's own list, where it goes out instead: while Palimpsest is off, and where there is no context of ours. */
   own<M>(own: HarnessList<M>): readonly M[] {
     const { session } = own.list;
+    const { messages } = own.kept();
+    // Behind the request before, nothing that the model thought there is bound to another beginning.
+    if (this.#lists.get(session)?.begins(messages) === true) {
+      this.#bypassed.sent(own, messages);
+      return own.messages;
+    }
     const lists = (this.#ownLists.get(session) ?? new OwnLists<M>()) as OwnLists<M>;
     this.#ownLists.set(session, lists as OwnLists<unknown>);
     this.#own.add(session);
+    this.#bypassed.sent(own, lists.of({ ...own, messages }));
     return lists.of(own);
   }
 
@@ -153,10 +164,14 @@ export class LoopGuard {
     const begun = performance.now();
     const own = make();
     const { session, system, messages } = own.list;
-    const passage = await this.#guarded(session, () => this.#passage(own));
-    this.#passed(session, passage !== undefined);
+    const passage = await this.#guarded(
+      session,
+      () => this.#passage(own),
+      (reason) => this.#noteBypass(session, reason),
+    );
     this.#ahead.delete(session);
     if (passage === undefined) return undefined;
+    this.#passed(session);
     const handed = this.#handedList(own, passage.context);
     const expected = messages.at(-1)?.role === 'user' ? undefined : system;
     const early =
@@ -216,9 +231,9 @@ export class LoopGuard {
 
   /** Notes that the user turned Palimpsest off or on. */
   async toggled(session: string, on: boolean): Promise<void> {
-    const event = { kind: on ? 'resumed' : 'paused' } as const;
     this.#own.add(session);
-    await withTimeout(this.#options.sidecar.call('event', { session, event }), this.#options.limitMs).catch(() => undefined);
+    this.#bypassed.end(session);
+    await withTimeout(this.#event(session, { kind: on ? 'resumed' : 'paused' }), this.#options.limitMs).catch(() => undefined);
   }
 
   /** Ends the sidecar; what it still delivers, it delivers by itself. */
@@ -234,7 +249,8 @@ export class LoopGuard {
     // The sidecar works meanwhile: what it is not told of the messages is compared now, for the hash of the list that goes out.
     const [context] = await Promise.all([answer, Promise.resolve().then(own.kept)]);
     if (asked.tidy) this.#tidied.delete(session);
-    return context === null ? undefined : { messages: composed(own, context), context };
+    if (context === null || !this.#bypassed.allows(own, composed({ ...own, ...own.kept() }, context))) return undefined;
+    return { messages: composed(own, context), context };
   }
 
   /** Hash and size of the list that goes out: the harness may change the one that it is given, ours says the same. */
@@ -245,14 +261,15 @@ export class LoopGuard {
     return lists.of(composed({ ...own, ...own.kept() }, context));
   }
 
-  /** Notes whether a model call has our context. */
-  #passed(session: string, ours: boolean): void {
-    if (!ours) {
-      this.#own.add(session);
-      return;
-    }
+  /** Notes that a model call has our context. */
+  #passed(session: string): void {
     this.#own.delete(session);
     this.#ownLists.delete(session);
+    this.#bypassed.end(session);
+  }
+
+  #event(session: string, event: HistoryEvent): Promise<null> {
+    return this.#options.sidecar.call('event', { session, event });
   }
 
   #rendered(list: WholeList): WholeList {
@@ -263,7 +280,16 @@ export class LoopGuard {
     await this.#options.sidecar.call('handed', { session, ...handed });
   }
 
-  async #guarded<T>(session: string, work: () => Promise<T>): Promise<T | undefined> {
+  /** Has the session say that this call was not ours: its record may have been kept just as the time ran out. Nothing waits for it. */
+  #noteBypass(session: string, detail: string): void {
+    this.#event(session, { kind: 'bypassed', detail }).catch(() => undefined);
+  }
+
+  async #guarded<T>(
+    session: string,
+    work: () => Promise<T>,
+    onFailure: (reason: string) => void = () => undefined,
+  ): Promise<T | undefined> {
     try {
       const result = await withTimeout(work(), this.#options.limitMs);
       this.#troubled = false;
@@ -275,6 +301,7 @@ export class LoopGuard {
       if (!this.#troubled)
         this.#options.notify(`Palimpsest: this model call has the harness's own context (${reason}); see palimpsest doctor`);
       this.#troubled = true;
+      onFailure(reason);
       return undefined;
     }
   }

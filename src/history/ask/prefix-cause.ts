@@ -97,7 +97,11 @@ function ownHistory({ steps, pieceFrom, pieceTo }: Parted): PrefixCause | undefi
   const sections = [pieceFrom?.section, pieceTo?.section];
   const found = steps.findLast(({ event }) => event !== undefined && event.kind !== 'paused' && event.kind !== 'resumed');
   if (found?.event === undefined || !(sections.includes('chat') || sections.includes('list'))) return undefined;
-  return { kind: 'harness', why: `the harness's own history was ${found.event.kind}`, step: found.seq };
+  const why =
+    found.event.kind === 'bypassed'
+      ? "a model call before it went out with the harness's own list"
+      : `the harness's own history was ${found.event.kind}`;
+  return { kind: 'harness', why, step: found.seq };
 }
 
 /** What a step did, in words. */

@@ -32,7 +32,7 @@ const usage = z.strictObject({
   thinkingDropped: count.optional(),
 });
 const event = z.strictObject({
-  kind: z.enum(['compacted', 'shortened', 'diverged', 'forked', 'paused', 'resumed', 'lost']),
+  kind: z.enum(['compacted', 'shortened', 'diverged', 'forked', 'paused', 'resumed', 'bypassed', 'lost']),
   kept: count.optional(),
   missing: count.optional(),
   detail: z.string().optional(),

@@ -10,6 +10,8 @@ import { cliPath, suiteData, temporaryRoot } from '../../support/mcp-clients.js'
 interface Host {
   /** The texts of the next model call. */
   call(): Promise<string>;
+  /** The system prompt of the last model call. */
+  prompt(): string;
   command(words: string): Promise<void>;
   readonly notices: string[];
   end(): Promise<void>;
@@ -44,8 +46,9 @@ async function piHost(cwd: string): Promise<Host> {
     { role: 'toolResult', toolCallId: 'call_1', toolName: 'read', content: [{ type: 'text', text: TEXT }], timestamp: 3 },
   ];
   await fire('session_start', {});
-  await fire('before_agent_start', { systemPrompt: 'be good' });
+  const prompted = (await fire('before_agent_start', { systemPrompt: 'be good' })) as { readonly systemPrompt: string };
   return {
+    prompt: () => prompted.systemPrompt,
     call: async () => {
       const answer = (await fire('context', { messages })) as { readonly messages: readonly PiMessage[] } | undefined;
       const blocks = (answer?.messages ?? []).flatMap(({ content }) => (Array.isArray(content) ? content : []));
@@ -84,11 +87,14 @@ async function opencodeHost(cwd: string): Promise<Host> {
   };
   const { palimpsestForOpencode } = await built('opencode.js');
   const hooks = await (palimpsestForOpencode as (input: OpencodeInput) => Promise<OpencodeHooks>)(input);
+  let system: string[] = [];
   return {
+    prompt: () => system.join('\n'),
     call: async () => {
       const list = [...messages];
       await hooks['experimental.chat.messages.transform']({}, { messages: list });
-      await hooks['experimental.chat.system.transform']({ sessionID }, { system: ['be good'] });
+      system = ['be good'];
+      await hooks['experimental.chat.system.transform']({ sessionID }, { system });
       return list.flatMap(({ parts }) => parts.flatMap(({ text }) => text ?? [])).join('\n');
     },
     command: (words) => hooks['command.execute.before']({ command: 'palimpsest', sessionID, arguments: words }),
@@ -143,6 +149,16 @@ describe.each([
     ]);
     await host.command('off');
     expect(await host.call()).not.toContain('ACTIVE_CONTENT');
+  });
+
+  test('a call with the harness’s own list has the same prompt as the others, and the next one inside the turn has that list too', async () => {
+    process.env.PALIMPSEST_LOOP_LIMIT_MS = '1';
+    host = await open(folder.root);
+    for (const _ of [1, 2]) {
+      expect(await host.call()).not.toContain('ACTIVE_CONTENT');
+      expect(host.prompt()).toMatch(/^be good\n\nPalimpsest keeps your working context/);
+    }
+    expect(host.notices).toHaveLength(1);
   });
 
   test('begin as the environment says; a value that says nothing is told', async () => {

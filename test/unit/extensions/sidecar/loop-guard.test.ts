@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -7,10 +7,10 @@ import { LoopGuard, TroubleFile } from '../../../../src/extensions/sidecar/loop-
 import { SidecarProcess } from '../../../../src/extensions/sidecar/sidecar-process.js';
 import { loopTroubles } from '../../../../src/process/process-reports.js';
 
-interface Plain {
+type Plain = {
   readonly role: string;
   readonly content: string;
-}
+};
 
 /** Programs in the place of ours. */
 const PROGRAMS = {
@@ -42,6 +42,26 @@ const SERVES = `
     const said = (shown) => ({ section: "chat", role: "user", parts: [{ text: shown }] });
     const before = [said(part), said(JSON.stringify({ prefix, forgotten }))];
     const result = { session, from: 1, before, inserts: [], after: [], references: [], pool: 0, active: 0 };
+    console.log(JSON.stringify({ id, result }));
+  });`;
+
+/** Leaves the first context unanswered and answers each later one with a text of ours at the place that it is told, keeping what it was asked. */
+const LATE_ONCE = (place: 'before' | 'after'): string => `
+  const { createInterface } = require("node:readline");
+  const { appendFileSync } = require("node:fs");
+  const { join } = require("node:path");
+  let contexts = 0;
+  let first = true;
+  createInterface({ input: process.stdin }).on("line", (line) => {
+    if (first) { first = false; return; }
+    const { id, call, params } = JSON.parse(line);
+    appendFileSync(join(__dirname, "asked.txt"), JSON.stringify([call, params.event?.kind ?? params.ownList ?? null]) + "\\n");
+    if (call !== "context") { console.log(JSON.stringify({ id, result: { kept: true } })); return; }
+    contexts += 1;
+    if (contexts === 1) return;
+    const ours = [{ section: "chat", role: "user", parts: [{ text: "ours" }] }];
+    const result = { session: params.session, from: 0, before: [], inserts: [], after: [], references: [], pool: 0, active: 0 };
+    result.${place} = ours;
     console.log(JSON.stringify({ id, result }));
   });`;
 
@@ -113,6 +133,54 @@ describe('whatever happens to the sidecar of a harness', () => {
       expect(kept).toMatchObject({ what: 'pi', session: 's', passedThrough: 2, pid: process.pid });
     },
   );
+
+  /** A harness's list as it grows; its reported messages are the same objects in every list. */
+  const turns: readonly Plain[] = [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: 'looking' },
+    { role: 'assistant', content: 'looking again' },
+    { role: 'user', content: 'and now?' },
+  ];
+  const listOf = (length: number): HarnessList<Plain> => {
+    const messages = turns.slice(0, length);
+    const copies = messages.map((message) => ({ ...message }));
+    const places = messages.map((_, i) => i);
+    return { ...own, list: { session: 's', messages }, places, messages, kept: () => ({ messages: copies, said }) };
+  };
+  /** What a model call is sent, as the extensions do it. */
+  const sentBy = async (loop: LoopGuard, length: number) => {
+    const list = listOf(length);
+    const passage = await loop.pass(() => list);
+    return (passage?.messages ?? loop.own(list)).map(({ content }) => content);
+  };
+  const asked = async () =>
+    (await readFile(join(folder, 'asked.txt'), 'utf8'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  test('after a call with the harness’s own list, that list goes out until the next message of the user', async () => {
+    const loop = await loopWith(LATE_ONCE('before'), 1_000);
+    expect(await sentBy(loop, 1)).toEqual(['go']);
+    expect(await sentBy(loop, 2)).toEqual(['go', 'looking']);
+    expect(await sentBy(loop, 3)).toEqual(['go', 'looking', 'looking again']);
+    expect(await sentBy(loop, 4)).toEqual(['ours', 'go', 'looking', 'looking again', 'and now?']);
+    expect(notices).toHaveLength(1);
+    expect((await asked()).filter(([call]) => call === 'event')).toEqual([['event', 'bypassed']]);
+  });
+
+  test('our list goes out at once where it begins with the list that was sent', async () => {
+    const loop = await loopWith(LATE_ONCE('after'), 1_000);
+    expect(await sentBy(loop, 1)).toEqual(['go']);
+    expect(await sentBy(loop, 2)).toEqual(['go', 'looking', 'ours']);
+  });
+
+  test('turning Palimpsest on shows our list at once, also behind a call with the harness’s own', async () => {
+    const loop = await loopWith(LATE_ONCE('before'), 1_000);
+    expect(await sentBy(loop, 1)).toEqual(['go']);
+    await loop.toggled('s', true);
+    expect(await sentBy(loop, 2)).toEqual(['ours', 'go', 'looking']);
+  });
 
   test('a process that writes what is no answer is ended, not waited for, and takes nothing with it', async () => {
     const loop = await loopWith('process.stdin.once("data", () => console.log("Warning: none of your business"));', 30_000);
