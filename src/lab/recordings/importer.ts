@@ -14,6 +14,7 @@ export const LOSS_REASONS = [
   'duplicate-id',
   'clock-backwards',
   'opaque-content',
+  'not-as-shown',
   'repaired-text',
 ] as const;
 export type LossReason = (typeof LOSS_REASONS)[number];

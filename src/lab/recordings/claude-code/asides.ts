@@ -1,6 +1,7 @@
 import { takeFirst } from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, textAt } from '../entries/fields.js';
 import { readAttachment } from './evidence.js';
+import { readMicrocompact } from './replacements.js';
 import { type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
 
 /** A queued prompt that left the queue and is recorded nowhere else. */
@@ -67,6 +68,10 @@ export function readSystem(context: ClaudeContext, at: ClaudeRecord): void {
       kept_from: idAt(objectAt(about, 'preservedSegment'), 'headUuid'),
     };
     session.prompts.clear();
+    return;
+  }
+  if (subtype === 'microcompact_boundary') {
+    readMicrocompact(context, at);
     return;
   }
   if (QUIET.has(subtype)) return;

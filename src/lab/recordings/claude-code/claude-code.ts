@@ -5,6 +5,7 @@ import { excerpt, type Importer, type OnItem, type OnLoss, OpaqueContent } from 
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { QueuedPrompts, readAttached, readQueueOperation, readSystem } from './asides.js';
+import { readReplacements } from './replacements.js';
 import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary } from './sessions.js';
 import { readAssistant, readUser } from './turns.js';
 
@@ -23,7 +24,19 @@ const BOOKKEEPING = new Set([
   'permission-mode',
   'pr-link',
   'worktree-state',
-  'content-replacement',
+  'artifact-autoreact-ledger',
+  'artifact-comment-monitor',
+  'atis-latch',
+  'attribution-snapshot',
+  'bridge-session',
+  'cost-state',
+  'ended-by-model',
+  'file-history-delta',
+  'frame-link',
+  'history-suppression',
+  'isolation-latch',
+  'observer-ref',
+  'relocated',
 ]);
 
 /** Records of the conversation, which the format counts as its items. */
@@ -55,6 +68,7 @@ class ClaudeCodeReader implements LineReader {
     const type = textAt(record, 'type') ?? '';
     const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
     if (handler !== undefined) this.#handle(handler, type, { record, place });
+    else if (type === 'content-replacement') readReplacements(this.#context, this.#sessions.all(), { record, place });
     else if (!BOOKKEEPING.has(type)) this.#unknown(place, `a record of the kind ${JSON.stringify(excerpt(type))}`);
     return this.#context.queue.take();
   }

@@ -25,12 +25,20 @@ export interface ClaudeSession {
   readonly prompts: Map<string, string>;
   /** The tools of the calls without a result, by call id. */
   readonly calls: Map<string, string>;
+  /** Results that the model has not answered to yet, by call id: the program may still show it other texts in their place. */
+  readonly unanswered: Map<string, HeldEntry<'result'>>;
+  /** Calls whose results were replaced so. */
+  readonly replaced: Set<string>;
+  /** The records that brought results, by call id. */
+  readonly resultRecords: Map<string, string>;
   /** The calls that began sub-agents, by their prompt. */
   readonly spawns: Map<string, string>;
   /** A compaction whose summary has not come yet. */
   boundary: EntryOf<'compaction'> | undefined;
   /** Whether anything was said in it. */
   begun: boolean;
+  /** Whether its records name those that they follow. */
+  chained: boolean;
 }
 
 /** A record with its session and its place. */
@@ -93,6 +101,8 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
     return session.answer;
   }
   closeAnswer(session);
+  for (const result of session.unanswered.values()) result.release();
+  session.unanswered.clear();
   noteModel(context, at);
   const origin = record.isApiErrorMessage === true || textAt(message, 'model') === SYNTHETIC ? 'harness' : 'model';
   const held = context.queue.hold<'message'>({ kind: 'message', ...commonOf(at), role: 'assistant', origin, text: '', usage });
@@ -156,6 +166,7 @@ export class ClaudeSessions {
     this.#mainId ??= id;
     if (record.isSidechain === true) return this.#sidechain(record, place);
     const main = this.#conversation(record, place);
+    main.chained ||= idAt(record, 'parentUuid') !== undefined;
     if (main.cwd === undefined) this.#complete(main, record);
     if (id !== undefined && id !== this.#mainId) {
       // A resumed session goes on in the same file under another id.
@@ -228,9 +239,13 @@ export class ClaudeSessions {
       answer: undefined,
       prompts: new Map(),
       calls: new Map(),
+      unanswered: new Map(),
+      replaced: new Set(),
+      resultRecords: new Map(),
       spawns: new Map(),
       boundary: undefined,
       begun: false,
+      chained: false,
     };
     this.#byId.set(id, session);
     return session;

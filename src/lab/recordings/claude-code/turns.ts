@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
 import { twinEvidence } from './evidence.js';
+import { keepResult } from './replacements.js';
 import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
 
 /** A part of a prompt that has one author. */
@@ -105,7 +106,8 @@ function readResult(
   const text = textOf(context, place, block.content);
   const evidence = twinEvidence(session.calls.get(call), twin, text);
   session.calls.delete(call);
-  context.queue.push({ kind: 'result', ...commonOf(at), call_id: call, text, is_error: block.is_error === true, ...evidence });
+  const entry = { kind: 'result' as const, ...commonOf(at), call_id: call, text, is_error: block.is_error === true, ...evidence };
+  keepResult(session, context.queue.hold<'result'>(entry));
 }
 
 function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly JsonObject[]): void {
@@ -128,7 +130,9 @@ function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly J
 function noteRewind({ queue }: ClaudeContext, at: ClaudeRecord): void {
   const { session, record, place } = at;
   const parent = idAt(record, 'parentUuid') ?? '';
-  const earlier = session.prompts.get(parent);
+  // Without ids of what was before it, a prompt follows the one above it. A second beginning is a way back only where the others name what they follow.
+  if (!('parentUuid' in record)) return;
+  const earlier = parent === '' && !session.chained ? undefined : session.prompts.get(parent);
   if (earlier !== undefined) queue.push({ kind: 'event', ...commonOf(at), name: 'rewind', text: earlier, undone_from: earlier });
   session.prompts.set(parent, idAt(record, 'uuid') ?? place);
 }

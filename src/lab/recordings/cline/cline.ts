@@ -1,17 +1,29 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
-import { idAt, momentOf, objectAt, textAt } from '../entries/fields.js';
+import { idAt, momentOf, objectAt, objectsAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnItem, type OnLoss, type RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
-import { ClineMessages } from './messages.js';
+import { ClineMessages, modelOf } from './messages.js';
 
 /** Whether a file is the manifest of a session, which describes it and holds none of its messages. */
 const isManifest = (head: JsonObject): boolean =>
   typeof head.session_id === 'string' && ('messages_path' in head || 'workspace_root' in head);
 
+/** What Cline puts into the first prompt of a task. */
+const PROMPTED = /^\s*<(?:task|user_message|feedback)>|<environment_details>/;
+
+/** Whether messages are those that Cline sends: they name the model with the moment, or begin as a task of Cline does. */
+function isHistory(messages: readonly JsonObject[]): boolean {
+  if (messages.some((message) => 'modelInfo' in message && 'ts' in message)) return true;
+  const [first] = messages;
+  return first?.role === 'user' && objectsAt(first, 'content').some((block) => PROMPTED.test(textAt(block, 'text') ?? ''));
+}
+
 function recognise(source: RecordingSource): number {
-  if (recordingHead(source).several) return 0;
+  const { value, several } = recordingHead(source);
+  if (several) return 0;
+  if (Array.isArray(value)) return isHistory(headObjects(value)) ? 0.8 : 0;
   const head = headObject(source);
   if (head === undefined) return 0;
   if (isManifest(head)) return 0.95;
@@ -22,7 +34,7 @@ function recognise(source: RecordingSource): number {
     );
   if (hasMessages && typeof head.sessionId === 'string' && ('agent' in head || 'system_prompt' in head || 'updated_at' in head))
     return 0.95;
-  return hasMessages && headObjects(head.messages).some((message) => 'modelInfo' in message && 'ts' in message) ? 0.8 : 0;
+  return hasMessages && isHistory(headObjects(head.messages)) ? 0.8 : 0;
 }
 
 function manifestSession(source: RecordingSource, head: JsonObject): EntryOf<'session'> {
@@ -41,8 +53,9 @@ function manifestSession(source: RecordingSource, head: JsonObject): EntryOf<'se
 }
 
 function sessionOf(source: RecordingSource, head: JsonObject | undefined): EntryOf<'session'> {
-  const messages = headObjects(head?.messages);
-  const model = messages.map((message) => textAt(objectAt(message, 'modelInfo'), 'id')).find((id) => id !== undefined);
+  const { value } = recordingHead(source);
+  const messages = headObjects(Array.isArray(value) ? value : head?.messages);
+  const model = messages.map(modelOf).find((id) => id !== undefined);
   const started_at = messages.map((message) => momentOf(message.ts)).find((ts) => ts !== undefined);
   const native_id = idAt(head, 'sessionId') ?? recordingId(source);
   const rest = { model, started_at, system_prompt: textAt(head, 'system_prompt') };
@@ -64,7 +77,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
   yield session;
   const messages = new ClineMessages(session.native_id, onLoss);
   let prompt = session.system_prompt;
-  for await (const { path, place, value } of documentItems(source.open(), { items: ['messages.*', 'system_prompt'] }, onLoss)) {
+  for await (const { path, place, value } of documentItems(source.open(), { items: ['messages.*', '*', 'system_prompt'] }, onLoss)) {
     if (path[0] === 'system_prompt') {
       // Behind the first messages the prompt comes too late for the session entry.
       if (prompt === undefined && typeof value === 'string') {
@@ -73,16 +86,18 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
       }
       continue;
     }
+    const at = path.length === 1 ? `messages${place}` : place;
     if (isJsonObject(value)) {
       onItem(session.native_id);
-      yield* messages.entries(value, place);
-    } else onLoss(notAnObject(value, 'a message', place));
+      yield* messages.entries(value, at);
+    } else onLoss(notAnObject(value, 'a message', at));
   }
   messages.finish();
 }
 
 /**
- * Sessions of Cline (`session.messages.json`), also those that a compaction wrote; of a manifest (`session.json`) its header alone. A file in a prompt is a
+ * Sessions of Cline (`session.messages.json`), also those that a compaction wrote, and tasks of its extension (`api_conversation_history.json`, a bare list); of
+ * a manifest (`session.json`) its header alone. A file in a prompt is a
  * read without a call and becomes the event `file-attached`.
  */
 export const cline: Importer = { format: 'cline', recognise, read };

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
-import { callArguments, partsText } from '../entries/chat-message.js';
+import { callArguments, partsText, saysSomething } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, numberedText, printedFile, shownLines, wholeFile } from '../entries/shown-file.js';
 import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
@@ -58,6 +58,15 @@ interface Blocks {
   readonly entries: RecordedEntry[];
 }
 
+/** The model that a message names. */
+export function modelOf(message: JsonObject): string | undefined {
+  const about = objectAt(message, 'modelInfo');
+  return textAt(about, 'id') ?? textAt(about, 'modelId');
+}
+
+/** A call that the model writes as tags in its text; its result stands in the next prompt. */
+const TAGGED_CALL = /^<(\w+_\w+)>\s*<(\w+)>[\s\S]*<\/\2>\s*<\/\1>/m;
+
 /** Turns the messages of a Cline session into entries, one by one. */
 export class ClineMessages {
   readonly #session: string;
@@ -72,6 +81,7 @@ export class ClineMessages {
   }
 
   entries(message: JsonObject, place: string): readonly RecordedEntry[] {
+    if (!saysSomething(message, { place, onLoss: this.#onLoss })) return [];
     const common = entryCommon({ session: this.#session, place }, message, momentOf(message.ts));
     const role = textAt(message, 'role');
     const metadata = objectAt(message, 'metadata');
@@ -98,7 +108,7 @@ export class ClineMessages {
   }
 
   #modelChange(message: JsonObject, common: EntryCommon): RecordedEntry[] {
-    const model = textAt(objectAt(message, 'modelInfo'), 'id');
+    const model = modelOf(message);
     const changed = model !== undefined && this.#model !== undefined && model !== this.#model;
     this.#model = model ?? this.#model;
     return changed ? [{ ...common, kind: 'event', name: 'model-change', text: model }] : [];
@@ -119,7 +129,10 @@ export class ClineMessages {
     common: EntryCommon,
   ): EntryOf<'message'> {
     const names = { input: 'inputTokens', output: 'outputTokens', cache_read: 'cacheReadTokens', cache_write: 'cacheWriteTokens' };
-    const usage = usageAt(objectAt(message, 'metrics'), names);
+    const metrics = objectAt(message, 'metrics');
+    const usage =
+      usageAt(metrics, names) ?? usageAt(objectAt(metrics, 'tokens'), { input: 'prompt', output: 'completion', cache_read: 'cached' });
+    if (TAGGED_CALL.test(text)) this.#opaque.note('calls written as tags in a text', common.place);
     const thinking = thoughts.length === 0 ? undefined : thoughts.join('\n\n');
     return { ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage, thinking };
   }

@@ -154,10 +154,43 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
   return { id: id ?? place, tool, args, place };
 }
 
+/**
+ * A record of OpenAI's Responses interface as the chat message that says the same: a whole answer (`{object: 'response', output}`), or the output of a call.
+ * Any other record comes back as it is.
+ */
+export function asChatMessage(record: JsonObject, { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>): JsonObject {
+  if (record.type === 'function_call_output') return { ...record, role: 'tool', tool_call_id: record.call_id, content: record.output };
+  if (record.object !== 'response' || !Array.isArray(record.output)) return record;
+  const [texts, thoughts, calls]: [unknown[], string[], JsonObject[]] = [[], [], []];
+  for (const [index, item] of record.output.entries()) {
+    const type = isJsonObject(item) ? textAt(item, 'type') : undefined;
+    if (isJsonObject(item) && type === 'message') texts.push(...(Array.isArray(item.content) ? item.content : [item.content]));
+    else if (isJsonObject(item) && type === 'reasoning') {
+      const parts = [...objectsAt(item, 'summary'), ...objectsAt(item, 'content')];
+      thoughts.push(...parts.flatMap((part) => textAt(part, 'text') ?? []));
+    } else if (isJsonObject(item) && type === 'function_call') calls.push({ ...item, id: item.call_id ?? item.id });
+    else {
+      const detail = `an item of the kind ${JSON.stringify(excerpt(type ?? String(item)))}: left out`;
+      onLoss({ reason: 'unknown-block', place: `${place}.output[${index}]`, detail });
+    }
+  }
+  const reasoning = thoughts.length === 0 ? {} : { reasoning: thoughts.join('\n') };
+  return { ...record, role: 'assistant', content: texts, tool_calls: calls, ...reasoning };
+}
+
+/** Whether a record says anything at all: has a role or a content. One that does not is reported as left out. */
+export function saysSomething(record: JsonObject, { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>): boolean {
+  if (typeof record.role === 'string' || (record.content !== undefined && record.content !== null)) return true;
+  const fields = excerpt(Object.keys(record).join(', '));
+  onLoss({ reason: 'unknown-record', place, detail: `neither a role nor a content, only ${fields || 'no field'}: left out` });
+  return false;
+}
+
 /** The token counts of an OpenAI-style answer; undefined where it has none. */
 export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['usage'] {
   const usage = objectAt(answer, 'usage');
-  const cached = numberAt(objectAt(usage, 'prompt_tokens_details'), 'cached_tokens');
+  const details = objectAt(usage, 'prompt_tokens_details') ?? objectAt(usage, 'input_tokens_details');
+  const cached = numberAt(details, 'cached_tokens');
   const provider = usageAt(usage, {
     input: 'input_tokens',
     output: 'output_tokens',

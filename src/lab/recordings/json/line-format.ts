@@ -22,6 +22,8 @@ const UNCHAINED = new Set([
   'agent-name',
   'ai-title',
   'permission-mode',
+  'bridge-session',
+  'content-replacement',
 ]);
 
 function claudeCode(record: JsonObject): number {
@@ -30,7 +32,7 @@ function claudeCode(record: JsonObject): number {
     if (CHAINED.has(type) && ('uuid' in record || 'parentUuid' in record)) return CERTAIN;
     if (UNCHAINED.has(type)) return LIKELY;
   }
-  if (type === 'file-history-snapshot') return LIKELY;
+  if (type === 'file-history-snapshot' || type === 'file-history-delta') return LIKELY;
   return type === 'summary' && 'leafUuid' in record ? LIKELY : 0;
 }
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
-import { chatCalls, chatThinking, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
+import { chatCalls, chatThinking, chatUsage, partsText, saysSomething, takeFirst } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, roleAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
@@ -50,6 +50,7 @@ class Conversations {
       this.#onLoss(notAnObject(message, 'a message', place));
       return;
     }
+    if (!saysSomething(message, { place, onLoss: this.#onLoss })) return;
     const role = textAt(message, 'role');
     const prompt = !current.begun && (role === 'system' || role === 'developer');
     if (!current.begun) yield this.#opening(current, prompt ? this.#text(message, place) : undefined);

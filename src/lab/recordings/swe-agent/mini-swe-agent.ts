@@ -1,5 +1,14 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
-import { type ChatCall, chatCalls, chatThinking, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
+import {
+  asChatMessage,
+  type ChatCall,
+  chatCalls,
+  chatThinking,
+  chatUsage,
+  partsText,
+  saysSomething,
+  takeFirst,
+} from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
 import { fileEvidence, printedFile } from '../entries/shown-file.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
@@ -78,7 +87,9 @@ class MiniSweMessages {
     this.#onLoss = onLoss;
   }
 
-  entries(message: JsonObject, place: string): readonly RecordedEntry[] {
+  entries(record: JsonObject, place: string): readonly RecordedEntry[] {
+    const message = asChatMessage(record, { place, onLoss: this.#onLoss });
+    if (!saysSomething(message, { place, onLoss: this.#onLoss })) return [];
     const role = textAt(message, 'role');
     if (role === 'assistant') return this.#answered(message, place);
     const text = partsText(message.content, { place, onLoss: this.#onLoss });
@@ -104,7 +115,7 @@ class MiniSweMessages {
     const text = partsText(message.content, { place, onLoss: this.#onLoss });
     const extra = objectAt(message, 'extra');
     const thinking = chatThinking(message);
-    const usage = chatUsage(objectAt(extra, 'response'));
+    const usage = chatUsage(objectAt(extra, 'response') ?? message);
     const calls = this.#calls(message, text, place);
     this.#open = calls.map(({ id, args, place: at }) => ({ id, command: textAt(args, 'command'), named: id !== at }));
     const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, thinking, usage };

@@ -236,3 +236,84 @@ describe('edits of Claude Code', () => {
     ]);
   });
 });
+
+describe('what Claude Code showed the model instead of a result', () => {
+  const base = { sessionId: 's', cwd: '/w', timestamp: '2026-03-01T10:00:00Z' };
+  const LONG = 'line of the whole file\n'.repeat(50);
+  const prompt = { ...base, type: 'user', uuid: 'u1', parentUuid: null, message: { role: 'user', content: 'read it' } };
+  const input = { file_path: '/w/a.txt' };
+  const answer = (uuid: string, parentUuid: string, ...content: readonly object[]): object => ({
+    ...base,
+    type: 'assistant',
+    uuid,
+    parentUuid,
+    message: { id: `m-${uuid}`, role: 'assistant', model: 'x', content },
+  });
+  const call = answer('a1', 'u1', { type: 'tool_use', id: 't1', name: 'Read', input });
+  const result = {
+    ...base,
+    type: 'user',
+    uuid: 'u2',
+    parentUuid: 'a1',
+    message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: LONG }] },
+    toolUseResult: { type: 'text', file: { filePath: '/w/a.txt', content: LONG, numLines: 50, startLine: 1, totalLines: 50 } },
+  };
+  const done = answer('a2', 'u2', { type: 'text', text: 'done' });
+  const replaced = (toolUseId: string): object => ({
+    type: 'content-replacement',
+    sessionId: 's',
+    replacements: [{ kind: 'tool-result', toolUseId, replacement: '<persisted-output>\nPreview\n</persisted-output>' }],
+  });
+  const cleared = (...compactedToolIds: readonly string[]): object => ({
+    ...base,
+    type: 'system',
+    subtype: 'microcompact_boundary',
+    uuid: 'b1',
+    parentUuid: 'u2',
+    content: 'Context microcompacted',
+    microcompactMetadata: { trigger: 'auto', preTokens: 1_000, compactedToolIds, clearedAttachmentUUIDs: [] },
+  });
+
+  test('a replacement before the answer is the result, and shows no more of the file than that it is there', async () => {
+    const found = await importAll(bytesSource(linesOf(prompt, call, result, replaced('t1'), done, replaced('t1'))));
+    expect(found.losses).toEqual([]);
+    expect(entriesOf(found, 'result')).toMatchObject([
+      {
+        text: '<persisted-output>\nPreview\n</persisted-output>',
+        truncated: true,
+        files: [{ path: '/w/a.txt', moment: 'after', whole: false }],
+      },
+    ]);
+    expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['read it', '', 'done']);
+  });
+
+  test('a replacement that comes behind the answer, or is of no result, is a loss; the result stays whole', async () => {
+    const found = await importAll(bytesSource(linesOf(prompt, call, result, done, replaced('t1'), replaced('t9'))));
+    expect(lossesOf(found)).toEqual(['not-as-shown line 5.replacements[0]', 'not-as-shown line 6.replacements[0]']);
+    expect(entriesOf(found, 'result')[0]?.text).toBe(LONG);
+  });
+
+  test('a micro-compaction takes the results that it names out of the context; results that are not here are a loss', async () => {
+    const found = await importAll(bytesSource(linesOf(prompt, call, result, done, cleared('t1'))));
+    expect(found.losses).toEqual([]);
+    expect(entriesOf(found, 'compaction')).toMatchObject([{ trigger: 'microcompact', tokens_before: 1_000, dropped: ['u2'] }]);
+    const unknown = await importAll(bytesSource(linesOf(prompt, call, result, done, cleared('t1', 't8'))));
+    expect(unknown.losses).toMatchObject([{ reason: 'not-as-shown', place: 'line 5', detail: expect.stringContaining('1 results') }]);
+    const unnamed = await importAll(bytesSource(linesOf(prompt, call, result, done, cleared())));
+    expect([lossesOf(unnamed), entriesOf(unnamed, 'compaction')[0]?.dropped]).toEqual([['not-as-shown line 5'], []]);
+  });
+
+  test("the program's newer bookkeeping is no loss", async () => {
+    const kept = ['bridge-session', 'file-history-delta', 'cost-state', 'frame-link'].map((type) => ({ type, sessionId: 's' }));
+    expect((await importAll(bytesSource(linesOf(...kept, prompt, done)))).losses).toEqual([]);
+  });
+
+  test('prompts that do not name what they follow are no rewinds; a second beginning among those that do is one', async () => {
+    const { parentUuid: _none, ...loose } = prompt;
+    const rewinds = async (...records: readonly object[]): Promise<number> =>
+      entriesOf(await importAll(bytesSource(linesOf(...records))), 'event').filter(({ name }) => name === 'rewind').length;
+    expect(await rewinds(loose, { ...loose, uuid: 'u3' }, { ...loose, uuid: 'u4' })).toBe(0);
+    expect(await rewinds(prompt, { ...prompt, uuid: 'u3' })).toBe(0);
+    expect(await rewinds(prompt, call, result, done, { ...prompt, uuid: 'u3' })).toBe(1);
+  });
+});

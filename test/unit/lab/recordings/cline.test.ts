@@ -82,3 +82,36 @@ describe('Cline', () => {
     );
   });
 });
+
+describe("the history of a task of Cline's extension", () => {
+  const asked = { role: 'user', content: [{ type: 'text', text: '<task>fix</task>' }], ts: 1_772_359_201_000 };
+  const answer = {
+    role: 'assistant',
+    content: [
+      { type: 'text', text: 'look' },
+      { type: 'tool_use', id: 't1', name: 'read_file', input: { path: 'a.ts' } },
+    ],
+    ts: 1_772_359_202_000,
+    modelInfo: { modelId: 'm', providerId: 'p' },
+    metrics: { tokens: { prompt: 12, completion: 3, cached: 9 } },
+  };
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: [{ type: 'text', text: 'export 1' }] }] };
+
+  test('a bare list of messages is read as one with a head is', async () => {
+    const bare = await importAll(bytesSource(JSON.stringify([asked, answer, result])));
+    const wrapped = await importAll(bytesSource(JSON.stringify({ messages: [asked, answer, result] })));
+    expect([bare.losses, wrapped.losses]).toEqual([[], []]);
+    const said = ({ entries }: typeof bare) => entries.slice(1).map(({ kind, place }) => [kind, place]);
+    expect(said(bare)).toEqual(said(wrapped));
+    expect(entriesOf(bare, 'session')).toMatchObject([{ format: 'cline', model: 'm', started_at: 1_772_359_201_000 }]);
+    expect(entriesOf(bare, 'message')[1]?.usage).toEqual({ input: 12, output: 3, cache_read: 9 });
+    expect(entriesOf(bare, 'result')).toMatchObject([{ call_id: 't1', text: 'export 1' }]);
+  });
+
+  test('calls that older versions wrote as tags in the text are told', async () => {
+    const tagged = { role: 'assistant', content: 'I look.\n\n<read_file>\n<path>a.ts</path>\n</read_file>' };
+    const found = await importAll(bytesSource(JSON.stringify([{ ...asked, ts: undefined }, tagged])));
+    expect(entriesOf(found, 'session')).toMatchObject([{ format: 'cline' }]);
+    expect(lossesOf(found)).toEqual(['opaque-content messages[1]']);
+  });
+});

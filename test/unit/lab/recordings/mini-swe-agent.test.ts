@@ -98,3 +98,52 @@ describe('mini-swe-agent with commands in text', () => {
     expect(run.losses.map(({ reason }) => reason)).toEqual(['unknown-block', 'unknown-record', 'malformed-record']);
   });
 });
+
+describe('mini-swe-agent with a model behind the Responses interface', () => {
+  const answer = (...output: readonly object[]): object => ({
+    object: 'response',
+    output,
+    usage: { input_tokens: 40, output_tokens: 6, input_tokens_details: { cached_tokens: 30 } },
+    extra: { actions: [{ command: 'cat a.py', tool_call_id: 'c1' }] },
+  });
+  const run = async (...messages: readonly object[]) =>
+    importAll(bytesSource(JSON.stringify({ info: { exit_status: 'Submitted' }, messages, trajectory_format: 'mini-swe-agent-1.1' })));
+
+  test('an answer has its text, thoughts, tokens and calls, and each call its output', async () => {
+    const found = await run(
+      { role: 'user', content: 'task' },
+      answer(
+        { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Read it.' }] },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'look' }] },
+        { type: 'function_call', call_id: 'c1', name: 'bash', arguments: '{"command":"cat a.py"}' },
+      ),
+      {
+        type: 'function_call_output',
+        call_id: 'c1',
+        output: '<returncode>0</returncode>\n<output>print(1)\n</output>',
+        extra: { raw_output: 'print(1)\n', returncode: 0 },
+      },
+    );
+    expect(found.losses).toEqual([]);
+    expect(entriesOf(found, 'message')[1]).toMatchObject({
+      role: 'assistant',
+      text: 'look',
+      thinking: 'Read it.',
+      usage: { input: 40, cache_read: 30 },
+    });
+    expect(entriesOf(found, 'call')).toMatchObject([{ call_id: 'c1', tool: 'bash', args: { command: 'cat a.py' } }]);
+    expect(entriesOf(found, 'result')).toMatchObject([
+      { call_id: 'c1', text: expect.stringContaining('print(1)'), files: [{ path: 'a.py', whole: true, text: 'print(1)\n' }] },
+    ]);
+  });
+
+  test('an unknown item of an answer, and a record that says nothing, are losses and no empty messages', async () => {
+    const found = await run({ role: 'user', content: 'task' }, answer({ type: 'computer_call' }), { object: 'note', id: 'x' });
+    expect(lossesOf(found)).toEqual([
+      'unknown-block messages[1].output[0]',
+      'unknown-record messages[2]',
+      'missing-result messages[1].extra.actions[0]',
+    ]);
+    expect(entriesOf(found, 'message')).toHaveLength(2);
+  });
+});

@@ -1,0 +1,55 @@
+import { isJsonObject } from '../../../values/json-object.js';
+import type { HeldEntry } from '../entries/entry-queue.js';
+import { idAt, listAt, numberAt, objectAt, textAt, textsAt } from '../entries/fields.js';
+import { namedFile } from '../entries/shown-file.js';
+import { excerpt } from '../importer.js';
+import { type ClaudeContext, type ClaudeRecord, type ClaudeSession, commonOf } from './sessions.js';
+
+/** Keeps a result until the model answers, since the program may show the model another text in its place, which the file records behind the result. */
+export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): void {
+  const { call_id, native_id } = held.entry;
+  session.unanswered.get(call_id)?.release();
+  session.unanswered.set(call_id, held);
+  if (native_id !== undefined) session.resultRecords.set(call_id, native_id);
+}
+
+/** Puts the text that the model was shown in the place of a result; false where the result has gone already, or is not of this session. */
+function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, text: string): boolean {
+  if (replaced.has(call)) return true;
+  const held = unanswered.get(call);
+  // What the model did not see of a file shows nothing; that the file is there is still known.
+  const files = held?.entry.files?.map(({ path }) => namedFile(path));
+  if (held?.update({ text, truncated: true, ...(files === undefined ? {} : { files }) }) !== true) return false;
+  replaced.add(call);
+  return true;
+}
+
+/** Reads `content-replacement`: which texts the model was shown in the place of results. Later versions of a session repeat the record. */
+export function readReplacements({ onLoss }: ClaudeContext, sessions: Iterable<ClaudeSession>, at: Omit<ClaudeRecord, 'session'>): void {
+  const all = [...sessions];
+  for (const [index, one] of listAt(at.record, 'replacements').entries()) {
+    const fields = isJsonObject(one) ? one : undefined;
+    const [call, text] = [idAt(fields, 'toolUseId'), textAt(fields, 'replacement')];
+    const done = call !== undefined && text !== undefined && all.some((session) => replaceResult(session, call, text));
+    if (done) continue;
+    const what = call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;
+    const detail = `the model was shown ${text?.length ?? 'unknown'} characters ${what}; what was recorded before is kept as it is`;
+    onLoss({ reason: 'not-as-shown', place: `${at.place}.replacements[${index}]`, detail });
+  }
+}
+
+/** Reads `microcompact_boundary`: from here on the results of some calls, and some attachments, are no longer in the context. */
+export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRecord): void {
+  const about = objectAt(at.record, 'microcompactMetadata');
+  const calls = textsAt(about, 'compactedToolIds');
+  const records = calls.flatMap((call) => at.session.resultRecords.get(call) ?? []);
+  const dropped = [...new Set([...records, ...textsAt(about, 'clearedAttachmentUUIDs')])];
+  const unknown = calls.length - records.length;
+  if (unknown > 0 || dropped.length === 0) {
+    const detail =
+      dropped.length === 0 && unknown === 0 ? 'it does not say which results left the context' : `${unknown} results are not here`;
+    onLoss({ reason: 'not-as-shown', place: at.place, detail: `a micro-compaction: ${detail}; they stay in the context` });
+  }
+  const tokens_before = numberAt(about, 'preTokens');
+  queue.push({ kind: 'compaction', ...commonOf(at), trigger: 'microcompact', tokens_before, dropped });
+}
