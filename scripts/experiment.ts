@@ -6,7 +6,7 @@ import { runExperiment } from '../src/lab/experiments/run-experiment.js';
 import { describeRun } from './describe-run.js';
 
 const { values, positionals } = parseArgs({
-  options: { out: { type: 'string', default: 'docs/experiments' }, reports: { type: 'boolean', default: false } },
+  options: { out: { type: 'string', default: 'reports' }, reports: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 const [file = 'scripts/experiments/window.json'] = positionals;

@@ -29,6 +29,6 @@ const run = await runLab(paths, {
   signal: stop.signal,
 });
 for (const { path, error } of [...unread, ...run.failures]) console.error(`${path}: ${error.message}`);
-const out = values.out ?? join('docs/experiments', `${new Date().toISOString().slice(0, 10)}-laboratory`);
+const out = values.out ?? join('reports', `${new Date().toISOString().slice(0, 10)}-laboratory`);
 for (const path of await writeLab(out, run)) console.log(path);
 process.exitCode = unread.length + run.failures.length > 0 ? 1 : 0;

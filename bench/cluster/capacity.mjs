@@ -1,13 +1,14 @@
 /**
- * A model on paper of a thousand agents over one log, computed from the figures that `npm run bench -- --only cluster` has measured: what they need of each resource, and which of them ends first.
- * `node bench/cluster/capacity.mjs [FIGURES.json [PAGE.md]]` writes the tables into the page, between its marks.
+ * Models a thousand agents over one log: what they need of each resource, and which one runs out first.
+ *
+ * `node bench/cluster/capacity.mjs FIGURES.json [PAGE.md]` computes the tables from a run of `npm run bench -- --only cluster`, which
+ * writes its figures to `bench/results`, and puts them between the marks of the page.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const FIGURES = join(root, 'docs', 'experiments', '2026-11-23-cluster.json');
 const PAGE = join(root, 'docs', 'capacity.md');
 const BEGIN = '<!-- computed: begin -->';
 const END = '<!-- computed: end -->';
@@ -153,6 +154,7 @@ export function pageWith(page, run) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [figures = FIGURES, page = PAGE] = process.argv.slice(2);
+  const [figures, page = PAGE] = process.argv.slice(2);
+  if (figures === undefined) throw new Error('no figures: node bench/cluster/capacity.mjs bench/results/RUN.json [PAGE.md]');
   writeFileSync(page, pageWith(readFileSync(page, 'utf8'), JSON.parse(readFileSync(figures, 'utf8'))));
 }
