@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { remoteFolders } from '../process/data-folder.js';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
-import { LockTimeoutError } from '../process/lock.js';
+import { LockError } from '../process/lock.js';
 import { namesIn, replaceFile, textOf } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
@@ -122,7 +122,7 @@ const UNWRITABLE: ReadonlySet<string> = new Set([
  * else comes back as it is.
  */
 export function nodeFailure(dir: string, error: unknown): unknown {
-  if (error instanceof LockTimeoutError) return new NodeError('locked', error.message, { cause: error });
+  if (error instanceof LockError) return new NodeError('locked', error.message, { cause: error });
   if (codeOf(error) === 'ABORT_ERR') {
     return new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: error });
   }

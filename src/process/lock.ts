@@ -14,9 +14,9 @@ export interface HeldLock<Owner> {
   readonly heldBy: Owner | undefined;
 }
 
-/** Thrown when a lock stays in the hands of a living process for longer than the caller waits. */
-export class LockTimeoutError extends CodedError<'held'> {
-  override readonly name = 'LockTimeoutError';
+/** Thrown when a lock cannot be had. `held`: a living process kept it for longer than the caller waits. `occupied`: what has its name is no lock. */
+export class LockError extends CodedError<'held' | 'occupied'> {
+  override readonly name = 'LockError';
 }
 
 /** One generation of a lock: the file `<name>.<generation>.lock`. */
@@ -116,11 +116,12 @@ export async function acquireLock<Owner extends ProcessIdentity>(
   return { heldBy: undefined };
 }
 
-const tokenSchema = processIdentitySchema.extend({ token: z.string() });
-/** The content of a lock with one fixed name. */
+/** What a lock with one fixed name says of its owner. */
+export const tokenSchema = processIdentitySchema.extend({ token: z.string() });
 type TokenOwner = z.infer<typeof tokenSchema>;
 
-const ownToken = async (): Promise<TokenOwner> => ({ ...(await identifySelf()), token: randomUUID() });
+/** What a new lock of this process says. */
+export const ownToken = async (): Promise<TokenOwner> => ({ ...(await identifySelf()), token: randomUUID() });
 
 /** The living process that owns the lock with this fixed name; undefined when it is free or its owner died. */
 export function namedLockOwner(path: string): Promise<ProcessIdentity | undefined> {
@@ -148,25 +149,41 @@ async function removeDead(path: string, seen: string): Promise<void> {
   }
 }
 
+/** How a lock with one fixed name is kept. `content` names its owner and is unique to one acquisition. */
+export interface LockKeeping {
+  /** Its name in errors. */
+  readonly path: string;
+  /** Makes the lock with its whole content. False if the name is taken. */
+  take(content: string): Promise<boolean>;
+  /** The content of the lock; undefined if it is free. */
+  read(): Promise<string | undefined>;
+  /** Frees the lock of a dead owner, unless another process has it by now. */
+  removeDead(seen: string): Promise<void>;
+  /** Frees the lock if it still has this content. Never throws. */
+  release(content: string): void;
+}
+
+/** How long a caller waits for a living owner. `onWait` is called once, with the owner's pid. */
+export interface LockWait {
+  readonly limitMs: number;
+  readonly signal?: AbortSignal | undefined;
+  onWait?(ownerPid: number): void;
+}
+
 /**
- * Runs `work` while this process alone owns the lock file `path`, waiting for a living owner and taking over from a dead one. `onWait` is called once with
- * the pid of the living owner.
- * @throws {LockTimeoutError} held – a living owner kept it for longer than `limitMs`
+ * Runs `work` while this process alone owns a lock, waiting for a living owner and taking over from a dead one.
+ * @throws {LockError} held – a living owner kept it for longer than `limitMs`
  * @throws {AbortError} the signal fired
  */
-export async function withNamedLock<T>(
-  path: string,
-  options: { readonly limitMs: number; readonly signal?: AbortSignal | undefined; onWait?(ownerPid: number): void },
-  work: () => Promise<T>,
-): Promise<T> {
+export async function withLock<T>(keeping: LockKeeping, options: LockWait, work: () => Promise<T>): Promise<T> {
   const content = JSON.stringify(await ownToken());
   let waitingFor: ProcessIdentity | undefined;
   const taken = await pollUntil(async () => {
-    if (await createWholeFile(path, content)) return true;
-    const text = await textOf(path);
+    if (await keeping.take(content)) return true;
+    const text = await keeping.read();
     if (text === undefined) return undefined;
     const owner = await livingOwnerIn(text, tokenSchema);
-    if (owner === undefined) await removeDead(path, text);
+    if (owner === undefined) await keeping.removeDead(text);
     else {
       if (waitingFor === undefined) options.onWait?.(owner.pid);
       waitingFor = owner;
@@ -174,14 +191,26 @@ export async function withNamedLock<T>(
     return undefined;
   }, options);
   if (taken === undefined) {
-    throw new LockTimeoutError(
+    throw new LockError(
       'held',
-      `Process ${waitingFor?.pid ?? '?'} has held ${path} for too long. End that process, then try again.`,
+      `Process ${waitingFor?.pid ?? '?'} has held ${keeping.path} for too long. End that process, then try again.`,
     );
   }
   try {
     return await work();
   } finally {
-    ownedFile(path, content).remove();
+    keeping.release(content);
   }
+}
+
+/** Runs `work` while this process alone owns the lock file `path`. Throws what `withLock` throws. */
+export function withNamedLock<T>(path: string, options: LockWait, work: () => Promise<T>): Promise<T> {
+  const file: LockKeeping = {
+    path,
+    take: (content) => createWholeFile(path, content),
+    read: () => textOf(path),
+    removeDead: (seen) => removeDead(path, seen),
+    release: (content) => ownedFile(path, content).remove(),
+  };
+  return withLock(file, options, work);
 }

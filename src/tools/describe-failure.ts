@@ -16,6 +16,8 @@ interface Failure {
   readonly next?: string;
 }
 
+const lookAgain = (error: SourceError): string => `Nothing was done. Look at it first: read path=${headerValue(error.path)}`;
+
 type Next = (error: SourceError, call: ToolContext) => Promise<string> | string;
 
 /** The names in the folder of a missing path that are most like it, as the agent would write them. */
@@ -53,8 +55,9 @@ const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   'too-large': () => 'Use a smaller file.',
   'invalid-path': () => 'Give the path of a file or folder as ls shows it.',
   loop: () => 'Use the real path of the file.',
-  exists: () => 'Choose another name.',
-  'changed-underneath': (error) => `Look at it again: read path=${headerValue(error.path)}`,
+  exists: lookAgain,
+  'changed-underneath': lookAgain,
+  busy: () => 'Nothing was done. Try again.',
   io: () => 'Try again; if it happens again, tell the user.',
 };
 

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
-import { writeSource } from '../filesystem/access/write-source.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
+import { changeSource, type Expected } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { type ChangedSince, changedSince } from './changed-since.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
@@ -18,8 +19,12 @@ interface Written {
   readonly meta?: Performed['meta'];
 }
 
-/** The answer of a tool that wrote a file: what stands on the disk now is indexed; the agent wrote it but did not read it [§5.6]. */
+/**
+ * The answer of a tool that wrote a file: what stands on the disk now is indexed; the agent wrote it but did not read it [§5.6]. Made while the file is locked,
+ * so that it is this call's version and no later one's.
+ */
 async function performed(file: LocatedFile, { text, fileHash, said, effect, meta }: Written, work: Work): Promise<Performed> {
+  work.session.seen.wrote(file.id, fileHash);
   const header = headerLine('file', { id: shownId(file.id, work), path: file.display, chars: text.length });
   return {
     content: said,
@@ -37,19 +42,26 @@ function requireSeen(changed: ChangedSince | undefined): void {
   throw new ToolError('changed-since', message, { next, learned: { readings: [reading] } });
 }
 
+/** What the file must still be when its lock is had; undefined for what cannot be read, which the write itself judges. */
+function expectedAfter(reading: SourceReading): Expected | undefined {
+  if (reading.kind === 'missing') return 'absent';
+  return 'fileHash' in reading ? reading.fileHash : undefined;
+}
+
 async function write(path: string, text: string, work: Work): Promise<Performed> {
-  const { files } = work.client;
-  const file = await files.locate(path, { mustExist: false });
+  const { client, session, signal } = work;
+  const file = await client.files.locate(path, { mustExist: false });
   if (!file.location.reachable) throw unreachableError(path);
-  if (work.session.seen.has(file.id)) {
-    const now = await files.read(file.source, work.signal);
-    requireSeen(changedSince(work.session.seen, { source: file.source, name: path }, now));
-  }
-  work.signal.throwIfAborted();
-  const { created, fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, shown: path });
-  const lines = text === '' ? 0 : linesIn(text);
-  const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
-  return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } }, work);
+  const before = await client.files.read(file.source, signal);
+  requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
+  signal.throwIfAborted();
+  return changeSource(client.files.access.roots, { path: file.location.path, shown: path, signal }, async (writeLocked) => {
+    // A change that arrived together with this one was not known when this text was made.
+    const { created, fileHash } = await writeLocked(text, expectedAfter(before));
+    const lines = text === '' ? 0 : linesIn(text);
+    const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
+    return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } }, work);
+  });
 }
 
 /** `write`: a whole file, atomically, indexed from the disk afterwards. */
@@ -79,17 +91,22 @@ function linesText({ changed }: EditedText): string {
 }
 
 async function edit(path: string, edits: readonly Edit[], work: Work): Promise<Performed> {
-  const { files } = work.client;
-  const file = await files.locate(path, { mustExist: false });
-  const before = requireReadable(await files.read(file.source, work.signal), file, path);
-  requireSeen(changedSince(work.session.seen, { source: file.source, name: path }, before));
-  const edited = applyEdits(wholeText(before, path), edits, shownName(path));
-  const { text } = edited;
-  work.signal.throwIfAborted();
-  // Whoever changed the file since it was read must not lose that change.
-  const { fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, expected: before.fileHash, shown: path });
-  const said = `Edited ${shownName(path)}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
-  return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was changed.` }, work);
+  const { client, session, signal } = work;
+  const file = await client.files.locate(path, { mustExist: false });
+  const read = async () => requireReadable(await client.files.read(file.source, signal), file, path);
+  // No folder is made for a file that is not there.
+  if (!file.location.exists) await read();
+  return changeSource(client.files.access.roots, { path: file.location.path, shown: path, signal }, async (writeLocked) => {
+    const before = await read();
+    requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
+    const edited = applyEdits(wholeText(before, path), edits, shownName(path));
+    const { text } = edited;
+    signal.throwIfAborted();
+    // A program that takes no lock may have changed the file since it was read.
+    const { fileHash } = await writeLocked(text, before.fileHash);
+    const said = `Edited ${shownName(path)}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
+    return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was changed.` }, work);
+  });
 }
 
 const EDIT = z.object({

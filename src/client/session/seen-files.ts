@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ActiveObject } from '../../assembly/layout.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { counted } from '../../values/counted.js';
 import { PutOff } from '../../values/put-off.js';
 import { fileObjectId } from '../file-access.js';
 import type { ReportedReading } from './call-report.js';
@@ -23,12 +24,19 @@ export class SeenFiles {
     maxSize: MOST_CHARS,
     sizeCalculation: ({ length }) => Math.max(length, MOST_CHARS / MOST_FILES),
   });
+  /** The hash of what this session wrote last to a file. The next call may come before the write is recorded. */
+  readonly #written = new LRUCache<ObjectId, string>(counted(MOST_FILES));
   readonly #late = new PutOff();
 
   /** Takes what a call read or wrote; what cannot be compared is forgotten. */
   read({ source, reading }: Pick<ReportedReading, 'source' | 'reading'>): void {
     // The answer that the agent waits for goes first.
     this.#late.add(() => this.#take(fileObjectId(source), textOf(reading)));
+  }
+
+  /** Takes what a call wrote, as soon as it stands on the disk. */
+  wrote(id: ObjectId, fileHash: string): void {
+    this.#written.set(id, fileHash);
   }
 
   /** Takes what a context that was handed out shows of files. */
@@ -39,13 +47,14 @@ export class SeenFiles {
 
   /**
    * The text that the agent saw last where a file has another one now. What it is told then it has seen.
-   * @returns undefined where the file is as it was seen, or not remembered, or cannot be compared
+   * @returns undefined where the file is as it was seen or as this session wrote it, or not remembered, or cannot be compared
    */
   changed(source: ReportedReading['source'], reading: SourceReading): { readonly before: string; readonly after: string } | undefined {
     this.#late.now();
     const id = fileObjectId(source);
     const [before, after] = [this.#texts.get(id), textOf(reading)];
     if (before === undefined || after === undefined || before === after) return undefined;
+    if (reading.kind === 'text' && reading.fileHash === this.#written.get(id)) return undefined;
     this.#texts.set(id, after);
     return { before, after };
   }

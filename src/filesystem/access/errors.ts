@@ -15,6 +15,7 @@ export type SourceErrorCode =
   | 'loop'
   | 'exists'
   | 'changed-underneath'
+  | 'busy'
   | 'io';
 
 /**

@@ -292,6 +292,7 @@ const OUTCOMES: Readonly<Record<SourceErrorCode, Outcome>> = {
   exists: unreachable('io'),
   // The path goes on leading elsewhere: it, or a folder above it, is a link by now.
   'changed-underneath': notRegular('symlink'),
+  busy: unreachable('io'),
   io: unreachable('io'),
 };
 

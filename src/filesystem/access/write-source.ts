@@ -9,6 +9,7 @@ import { takeFreeName } from '../../process/take-free-name.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
 import { type AllowedRoots, awayError } from './roots.js';
+import { inTurn, type LockedFile, withSourceLock } from './source-lock.js';
 
 /** What was written. */
 export interface WrittenSource {
@@ -22,17 +23,29 @@ export interface WrittenSource {
   readonly created: boolean;
 }
 
-/** What is written, and how. */
-export interface SourceWrite {
-  /** Text or bytes, written exactly as given. */
-  readonly content: string | Uint8Array;
-  /** What must stand there: nothing, or the bytes of this hash; else `exists` or `changed-underneath`. Anything may if left out. */
-  readonly expected?: Sha256 | 'absent';
+/** What must stand at a path before it is changed: nothing, or the bytes of this hash. */
+export type Expected = Sha256 | 'absent';
+
+/** How a file is named, made and waited for. */
+export interface SourceChange {
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;
   /** True: a file and folders that are made are their user's alone; otherwise as the user's umask says. */
   readonly private?: boolean;
+  /** Ends the wait for other changes of the file. */
+  readonly signal?: AbortSignal;
 }
+
+/** What is written, and how. */
+export interface SourceWrite extends SourceChange {
+  /** Text or bytes, written exactly as given. */
+  readonly content: string | Uint8Array;
+  /** What must stand there, else `exists` or `changed-underneath`. Anything may if left out. */
+  readonly expected?: Expected;
+}
+
+/** Writes the file that is locked for a change: text or bytes, exactly as given, as {@link writeSource} does. */
+export type WriteLocked = (content: string | Uint8Array, expected?: Expected) => Promise<WrittenSource>;
 
 /** An open folder that is known to lie inside the roots. */
 interface Folder {
@@ -41,50 +54,84 @@ interface Folder {
 }
 
 /**
+ * Changes a file by its canonical path while nothing else of ours changes it, in this process or another (decision F12). `change` reads what stands there, and
+ * writes with the function that it is given. Missing parent folders are made.
+ * @throws {SourceError} busy – another process kept the file for too long; and what `writeSource` throws
+ */
+export function changeSource<T>(
+  roots: AllowedRoots,
+  options: SourceChange & { readonly path: CanonicalPath },
+  change: (write: WriteLocked) => Promise<T>,
+): Promise<T> {
+  const { path, shown = path, private: isPrivate = false, signal } = options;
+  return inTurn(
+    path,
+    async () => {
+      // What is written there would be hidden when the mount is back.
+      if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
+      const folder = await openParent({ roots, shown, isPrivate }, path);
+      const write: WriteLocked = async (content, expected) => {
+        const bytes = bytesOf(content, shown);
+        try {
+          return await replaceFile({ roots, path, shown, folder, isPrivate }, bytes, expected);
+        } catch (error) {
+          throw sourceErrorFrom(error, shown);
+        }
+      };
+      return locked({ path, shown, folder }, () => change(write), signal);
+    },
+    signal,
+  );
+}
+
+/**
  * Writes a file by its canonical path, missing parent folders included.
  * Atomic: the bytes go to a temporary file in the same folder, reach the disk, and take the name in one step; a reader sees the old file or
  * the new one, a crash leaves one of them (and the temporary file, which the next write in that folder removes). The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
  * A folder swapped for a link meanwhile is not followed, a link put at the name itself is replaced, not written through.
  * @throws {SourceError} unreachable – the root or mount that holds it is away; is-directory, not-regular, no-permission, outside-roots, io – the file cannot be written there; exists, changed-underneath – what
- *   stands there is not what was expected; not-text – the text cannot be written exactly
+ *   stands there is not what was expected; not-text – the text cannot be written exactly; busy – another process kept the file for too long
  */
 export async function writeSource(roots: AllowedRoots, path: CanonicalPath, write: SourceWrite): Promise<WrittenSource> {
-  const { content, shown = path, private: isPrivate = false } = write;
-  if (typeof content === 'string' && !content.isWellFormed()) {
-    throw new SourceError('not-text', `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`, {
-      path: shown,
-    });
-  }
-  const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
-  // What is written there would be hidden when the mount is back.
-  if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
-  const folder = await openParent({ roots, shown, isPrivate }, path);
+  const { content, expected, ...options } = write;
+  bytesOf(content, options.shown ?? path);
+  return changeSource(roots, { ...options, path }, (writeLocked) => writeLocked(content, expected));
+}
+
+function bytesOf(content: string | Uint8Array, shown: string): Uint8Array {
+  if (typeof content !== 'string') return content;
+  if (content.isWellFormed()) return Buffer.from(content, 'utf8');
+  throw new SourceError('not-text', `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`, {
+    path: shown,
+  });
+}
+
+/** Runs `work` under the file's lock and closes the folder. */
+async function locked<T>(file: LockedFile, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
-    return await replaceFile({ roots, path, shown, folder, isPrivate }, bytes, write.expected);
+    return await withSourceLock(file, work, signal);
   } catch (error) {
-    throw sourceErrorFrom(error, shown);
+    throw sourceErrorFrom(error, file.shown);
   } finally {
-    await folder.handle.close();
+    await file.folder.handle.close();
   }
 }
 
 /**
  * Removes a file by its canonical path if it holds the bytes of a hash. A folder swapped for a link meanwhile is not followed.
- * @throws {SourceError} not-found, changed-underneath – something else stands there; outside-roots, no-permission, io
+ * @throws {SourceError} not-found, changed-underneath – something else stands there; outside-roots, no-permission, io; busy – another process kept the file for too long
  */
-export async function removeSource(roots: AllowedRoots, path: CanonicalPath, expected: Sha256): Promise<void> {
-  const parent = posix.dirname(path);
-  const { handle } = await openFolderInside(roots, parent, path);
-  try {
-    const target = entryPath(handle, parent, posix.basename(path));
-    await requireExpected({ roots, path, shown: path }, await writableTarget(target, path), expected);
-    await unlink(target);
-    await handle.sync();
-  } catch (error) {
-    throw sourceErrorFrom(error, path);
-  } finally {
-    await handle.close();
-  }
+export function removeSource(roots: AllowedRoots, path: CanonicalPath, expected: Sha256): Promise<void> {
+  return inTurn(path, async () => {
+    const parent = posix.dirname(path);
+    const { handle } = await openFolderInside(roots, parent, path);
+    return locked({ path, shown: path, folder: { handle, path: parent } }, async () => {
+      const target = entryPath(handle, parent, posix.basename(path));
+      await requireExpected({ roots, path, shown: path }, await writableTarget(target, path), expected);
+      await unlink(target);
+      await handle.sync();
+    });
+  });
 }
 
 /** The file that is written: where, as the agent names it, and its open parent folder. */

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, chown, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, link, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
-import { writeSource } from '../../../../src/filesystem/access/write-source.js';
+import { changeSource, removeSource, writeSource } from '../../../../src/filesystem/access/write-source.js';
 import { canonicalPath, sha256 } from '../../../../src/objects/ids.js';
+import { type AskedProcess, buildProgram, startProgram } from '../../../support/asked-process.js';
 import { type TempFolder, tempFolder, unprivileged } from '../temp-folder.js';
 
 const sha = (text: string) => sha256(createHash('sha256').update(text).digest('hex'));
@@ -175,5 +177,104 @@ describe('a folder swapped for a link during the writing', () => {
     expect(await readdir(folder.outside)).toEqual([]);
     expect(outcomes).toContain('written');
     await writeFile(join(folder.outside, 'kept'), '');
+  });
+});
+
+/** Adds a line to a file as an edit does: reads, then writes what it read and the line. */
+const PROGRAM = `
+import { readFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { AllowedRoots } from "./filesystem/access/roots.js";
+import { changeSource } from "./filesystem/access/write-source.js";
+const answer = {
+  add: async ([root, path, line]) => changeSource(await AllowedRoots.open([root]), { path }, async (write) => {
+    const before = await readFile(path, 'utf8');
+    await write(before + line + '\\n', createHash('sha256').update(before).digest('hex'));
+    return true;
+  }),
+  stop: async ([root, path]) => changeSource(await AllowedRoots.open([root]), { path }, () => { process.send({ value: 'inside' }); return new Promise(() => setInterval(() => {}, 1e6)); }),
+};`;
+
+describe('changes of one file at the same time (decision F12)', () => {
+  let programs: string;
+  let program: string;
+  const processes: AskedProcess[] = [];
+  beforeAll(async () => {
+    programs = await mkdtemp(join(tmpdir(), 'palimpsest-write-program-'));
+    program = await buildProgram(programs, 'changer', PROGRAM);
+  });
+  afterAll(() => rm(programs, { recursive: true, force: true }));
+  afterEach(async () => {
+    await Promise.all(processes.splice(0).map((one) => one.kill()));
+  });
+  const start = async (): Promise<AskedProcess> => {
+    const started = await startProgram(program);
+    processes.push(started);
+    return started;
+  };
+
+  test('of several processes none takes away what another one wrote, also after one was killed inside', async () => {
+    const path = await folder.put('root/log.txt', '');
+    const changers = await Promise.all(Array.from({ length: 4 }, start));
+    const wanted: string[] = [];
+    for (let round = 0; round < 5; round++) {
+      const killed = await start();
+      expect((await killed.ask('stop', folder.inside, path)).value).toBe('inside');
+      const lines = changers.map((_, i) => `${round}-${i}`);
+      const added = changers.map((one, i) => one.ask('add', folder.inside, path, lines[i]));
+      await killed.kill();
+      expect(await Promise.all(added)).toEqual(changers.map(() => ({ value: true })));
+      wanted.push(...lines);
+    }
+    expect((await text(path)).trimEnd().split('\n').sort()).toEqual(wanted.sort());
+    expect(await readdir(folder.inside)).toEqual(['log.txt']);
+  });
+
+  test('in one process each reads what the one before wrote; what gives up waiting changes nothing and holds up nobody', async () => {
+    await folder.put('root/a.txt', '');
+    const path = inside('a.txt');
+    const abort = new AbortController();
+    const add = (line: string, signal?: AbortSignal): Promise<unknown> =>
+      changeSource(roots, { path, ...(signal === undefined ? {} : { signal }) }, async (write) => {
+        if (line === '0') abort.abort();
+        const before = await text(path);
+        return write(`${before}${line}`, sha(before));
+      });
+    const [first, given, ...others] = [add('0'), add('1', abort.signal), ...['2', '3', '4', '5'].map((line) => add(line))];
+    await expect(given).rejects.toMatchObject({ name: 'AbortError' });
+    await Promise.all([first, ...others]);
+    expect(await text(path)).toBe('02345');
+  });
+
+  test('removing waits for a write and refuses what that wrote', async () => {
+    await folder.put('root/a.txt', 'v1');
+    const [written, removed] = await Promise.allSettled([
+      writeSource(roots, inside('a.txt'), { content: 'v2', expected: sha('v1') }),
+      removeSource(roots, inside('a.txt'), sha('v1')),
+    ]);
+    expect([written.status, removed]).toEqual([
+      'fulfilled',
+      expect.objectContaining({ reason: expect.objectContaining({ code: 'changed-underneath' }) }),
+    ]);
+    expect(await text(inside('a.txt'))).toBe('v2');
+  });
+
+  test('many writers that expect the same bytes: one writes, the others are refused', async () => {
+    await folder.put('root/a.txt', 'v1');
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, i) => writeSource(roots, inside('a.txt'), { content: `${i}`, expected: sha('v1') })),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  test('a file in the place of the lock is named, and stays', async () => {
+    await writeSource(roots, inside('a.txt'), { content: 'x' });
+    const name = `.palimpsest.${createHash('sha256').update('a.txt').digest('hex').slice(0, 16)}.lock`;
+    await folder.put(`root/${name}`, 'mine');
+    await expect(writeSource(roots, inside('a.txt'), { content: 'y', shown: 'a.txt' })).rejects.toMatchObject({
+      code: 'io',
+      message: expect.stringContaining(name),
+    });
+    expect(await text(inside(name))).toBe('mine');
   });
 });
