@@ -5,6 +5,7 @@ import { type EntryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt
 import { excerpt, type Importer, type OnLoss, OpaqueContent } from '../importer.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
+import { CompletedItems } from './completed-items.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
 
 /** The longest pause between two records of a history that is written in one go, milliseconds. */
@@ -75,6 +76,7 @@ class CodexReader implements LineReader {
   readonly #copy = new CopiedHistory();
   readonly #items: Readonly<Record<string, (payload: JsonObject, common: EntryCommon) => void>>;
   readonly #context: ItemContext;
+  readonly #completed: CompletedItems;
   #head: HeldEntry<'session'> | undefined;
   #tokens: string | undefined;
   readonly #records: Readonly<Record<string, Handler>> = {
@@ -100,6 +102,7 @@ class CodexReader implements LineReader {
       thinking: undefined,
     };
     this.#items = codexItems(this.#context);
+    this.#completed = new CompletedItems(this.#context);
   }
 
   read(record: JsonObject, place: string): readonly RecordedEntry[] {
@@ -118,6 +121,7 @@ class CodexReader implements LineReader {
 
   finish(): readonly RecordedEntry[] {
     this.#flushThinking();
+    this.#completed.finish();
     this.#opaque.finish(this.#onLoss);
     return this.#queue.drain();
   }
@@ -163,6 +167,7 @@ class CodexReader implements LineReader {
   #item({ payload, place, at }: CodexRecord): void {
     const type = textAt(payload, 'type') ?? '';
     const common = this.#common({ place, at }, payload);
+    this.#completed.transcript(payload);
     if (type !== 'message' && type !== 'reasoning') this.#flushThinking();
     const handler = Object.hasOwn(this.#items, type) ? this.#items[type] : undefined;
     if (handler !== undefined) handler(payload, common);
@@ -200,6 +205,7 @@ class CodexReader implements LineReader {
     const common = this.#common(where);
     const call = this.#context.calls.get(idAt(payload, 'call_id') ?? '');
     if (type === 'token_count') this.#usage(payload, common);
+    else if (type === 'item_completed') this.#completed.item(objectAt(payload, 'item'), common);
     else if (type === 'turn_aborted') this.#queue.push({ kind: 'event', ...common, name: 'aborted', text: textAt(payload, 'reason') });
     else if (type === 'thread_rolled_back') {
       const turns = numberAt(payload, 'num_turns') ?? 0;

@@ -20,7 +20,7 @@ const HARNESS_TEXT =
   /^\s*(?:<(?:environment_context|permissions instructions|user_instructions|INSTRUCTIONS|turn_aborted|subagent_notification|skill|skills_instructions|collaboration_mode|user_shell_command|model_switch|personality_spec|apps_instructions|plugins_instructions|realtime_conversation|hook_prompt)[\s>]|# AGENTS\.md instructions)/;
 
 /** Who wrote a message. */
-function originOf(role: EntryOf<'message'>['role'], text: string): EntryOf<'message'>['origin'] {
+export function originOf(role: EntryOf<'message'>['role'], text: string): EntryOf<'message'>['origin'] {
   if (role === 'assistant') return 'model';
   return role === 'user' && !HARNESS_TEXT.test(text) ? 'person' : 'harness';
 }
@@ -64,6 +64,8 @@ export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
 
 /** A call without a result, with what events have reported of it so far. */
 interface OpenCall {
+  /** Whether it is a script of the code mode, which makes calls itself. */
+  readonly script: boolean;
   exitCode: number | undefined;
   files: readonly ShownFile[] | undefined;
 }
@@ -114,7 +116,7 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
 
   const call = (payload: JsonObject, common: EntryCommon, { tool, args }: { readonly tool: string; readonly args: JsonObject }): void => {
     const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? placeAsCallId(common.place);
-    context.calls.set(id, { exitCode: undefined, files: undefined });
+    context.calls.set(id, { script: tool === 'exec', exitCode: undefined, files: undefined });
     const cwd = callDirectory(args, context.turnCwd);
     const elsewhere = cwd !== undefined && cwd !== context.sessionCwd;
     queue.push({ kind: 'call', ...common, call_id: id, tool, args: { ...args }, ...(elsewhere ? { cwd } : {}) });

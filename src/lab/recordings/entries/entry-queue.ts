@@ -10,6 +10,8 @@ export interface HeldEntry<K extends EntryKind> {
   update(change: Partial<EntryOf<K>>): boolean;
   /** Ends the changes, so that the entry can leave the queue. */
   release(): void;
+  /** Takes the entry out of the queue again; one that has left it stays. */
+  withdraw(): void;
 }
 
 interface Slot {
@@ -40,6 +42,7 @@ export class EntryQueue {
 
   /** Adds an entry that is not finished. */
   hold<K extends EntryKind>(entry: EntryOf<K>): HeldEntry<K>;
+  hold(entry: RecordedEntry): HeldEntry<EntryKind>;
   hold(entry: RecordedEntry): HeldEntry<EntryKind> {
     const slot: Slot = { entry, held: true };
     this.#put(slot);
@@ -53,6 +56,11 @@ export class EntryQueue {
       },
       release() {
         slot.held = false;
+      },
+      withdraw: () => {
+        if (!this.#slots.includes(slot)) return;
+        this.#slots = this.#slots.filter((one) => one !== slot);
+        this.#chars -= charsOf(slot.entry);
       },
     };
   }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { entriesOf, type Imported, importAll, lossesOf } from '../../../support/recordings.js';
+import { bytesSource, entriesOf, type Imported, importAll, linesOf, lossesOf } from '../../../support/recordings.js';
 
 describe('a session of Codex', () => {
   let found: Imported;
@@ -132,5 +132,84 @@ describe('traps of Codex', () => {
     ]);
     expect(old.entries.map(({ kind }) => kind)).toEqual(['session', 'message', 'message', 'call', 'result', 'message']);
     expect(entriesOf(old, 'result')[0]).toMatchObject({ is_error: false, text: expect.stringContaining('exit_code') });
+  });
+});
+
+describe('completed items of Codex', () => {
+  const at = (second: number): string => `2026-03-01T10:00:0${second}.000Z`;
+  const meta = { timestamp: at(0), type: 'session_meta', payload: { id: 's', timestamp: at(0), cwd: '/w', cli_version: '0.150.0' } };
+  const completed = (second: number, item: object): object => ({
+    timestamp: at(second),
+    type: 'event_msg',
+    payload: { type: 'item_completed', thread_id: 't', turn_id: 'u', item },
+  });
+  const response = (second: number, payload: object): object => ({ timestamp: at(second), type: 'response_item', payload });
+  const asked = completed(1, { type: 'UserMessage', id: 'i1', content: [{ type: 'text', text: 'why' }] });
+  const answered = completed(4, { type: 'AgentMessage', id: 'i4', content: [{ type: 'Text', text: 'because' }] });
+  const ran = (id: string): object =>
+    completed(2, {
+      type: 'CommandExecution',
+      id,
+      command: ['bash', '-lc', 'cat a.txt'],
+      cwd: '/w',
+      exit_code: 0,
+      aggregated_output: 'hello',
+    });
+  const changes = { '/w/b.txt': { type: 'add', content: 'new\n' } };
+  const changed = completed(3, { type: 'FileChange', id: 'p1', status: 'completed', changes });
+  const read = async (...records: readonly object[]): Promise<Imported> => importAll(bytesSource(linesOf(meta, ...records)));
+
+  test('a file that has nothing else is told by them', async () => {
+    const found = await read(asked, ran('e1'), changed, answered);
+    expect(found.losses).toEqual([]);
+    expect(entriesOf(found, 'message').map(({ role, origin, text }) => [role, origin, text])).toEqual([
+      ['user', 'person', 'why'],
+      ['assistant', 'model', 'because'],
+    ]);
+    expect(entriesOf(found, 'call').map(({ call_id, tool }) => [call_id, tool])).toEqual([
+      ['e1', 'shell'],
+      ['p1', 'apply_patch'],
+    ]);
+    expect(entriesOf(found, 'result')).toMatchObject([
+      { call_id: 'e1', text: 'hello', is_error: false },
+      { call_id: 'p1', files: [{ path: '/w/b.txt', whole: true }] },
+    ]);
+  });
+
+  test('beside a transcript they count nothing twice, and tell what a script did', async () => {
+    const found = await read(
+      response(1, { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'why' }] }),
+      asked,
+      response(1, { type: 'custom_tool_call', name: 'exec', call_id: 'x1', input: 'await tools.exec_command({cmd: "cat a.txt"})' }),
+      ran('e1'),
+      changed,
+      response(3, { type: 'custom_tool_call_output', call_id: 'x1', output: 'done' }),
+      answered,
+      response(4, { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'because' }] }),
+    );
+    expect(lossesOf(found)).toEqual(['opaque-content line 4']);
+    expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['why', 'because']);
+    expect(entriesOf(found, 'call').map(({ call_id }) => call_id)).toEqual(['x1']);
+    expect(entriesOf(found, 'event').map(({ name, text }) => [name, text?.includes('a.txt') || text?.includes('b.txt')])).toEqual([
+      ['script-step', true],
+      ['script-step', true],
+    ]);
+    expect(entriesOf(found, 'result')[0]?.files).toMatchObject([{ path: '/w/b.txt', whole: true }]);
+  });
+
+  test('the end of a call that the transcript has gives its exit code, and is no step of a script', async () => {
+    const call = response(1, { type: 'function_call', name: 'exec_command', call_id: 'c1', arguments: '{"cmd":"false"}' });
+    const failed = completed(2, { type: 'CommandExecution', id: 'c1', command: 'false', exit_code: 1, aggregated_output: '' });
+    const found = await read(call, failed, response(3, { type: 'function_call_output', call_id: 'c1', output: 'no header' }), failed);
+    expect(entriesOf(found, 'event')).toEqual([]);
+    expect(entriesOf(found, 'result')).toMatchObject([{ is_error: true }]);
+  });
+
+  test('a message that the transcript lacks and an item of an unknown kind are losses', async () => {
+    const spoken = response(1, { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'other' }] });
+    expect(lossesOf(await read(asked, spoken, completed(2, { type: 'Hologram' })))).toEqual([
+      'unknown-record line 4',
+      'unknown-record line 2',
+    ]);
   });
 });

@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import type { HeldEntry } from '../entries/entry-queue.js';
+import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
+import { fileEvidence } from '../entries/shown-file.js';
+import { excerpt } from '../importer.js';
+import type { EntryKind, EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
+import { type ItemContext, originOf, patchEvidence } from './items.js';
+
+/** The texts of a message, in the transcript and in an event. */
+const textsIn = (holder: JsonObject): readonly string[] => [
+  ...objectsAt(holder, 'content').flatMap((part) => textAt(part, 'text') ?? []),
+  ...objectsAt(holder, 'fragments').flatMap((part) => textAt(part, 'text') ?? []),
+];
+
+/** Stands for a message's text, so that memory does not grow with the recording. */
+const keyOf = (role: string | undefined, text: string): string => createHash('sha1').update(`${role} ${text}`).digest('base64');
+
+const ROLES: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
+  ['UserMessage', 'user'],
+  ['HookPrompt', 'user'],
+  ['AgentMessage', 'assistant'],
+]);
+/** Items that say nothing beside a transcript: it has the same, or they are for the screen. */
+const REPEATED = new Set([
+  'Plan',
+  'Reasoning',
+  'WebSearch',
+  'ImageView',
+  'ImageGeneration',
+  'CollabAgentToolCall',
+  'SubAgentActivity',
+  'Sleep',
+  'ContextCompaction',
+]);
+/** Items of a call that was made. */
+const MADE = new Set(['CommandExecution', 'FileChange', 'McpToolCall', 'DynamicToolCall']);
+
+/** What an item says of a call: its tool and arguments, its output, and whether it failed. */
+interface MadeCall extends Pick<EntryOf<'call'>, 'tool' | 'args'> {
+  readonly text: string;
+  readonly failed: boolean;
+  readonly files: readonly ShownFile[];
+}
+
+function madeCall(item: JsonObject): MadeCall {
+  const type = textAt(item, 'type');
+  const failed = /^(?:failed|declined)$/i.test(textAt(item, 'status') ?? '') || (numberAt(item, 'exit_code') ?? 0) !== 0;
+  if (type === 'CommandExecution') {
+    const cmd = textAt(item, 'command');
+    const call =
+      cmd === undefined ? { tool: 'shell', args: { command: textsAt(item, 'command') } } : { tool: 'exec_command', args: { cmd } };
+    return { ...call, text: textAt(item, 'aggregated_output') ?? textAt(item, 'stdout') ?? '', failed, files: [] };
+  }
+  if (type === 'FileChange') {
+    const files = patchEvidence({ ...item, success: !failed });
+    const paths = Object.keys(objectAt(item, 'changes') ?? {});
+    return { tool: 'apply_patch', args: { paths }, text: textAt(item, 'stdout') ?? '', failed, files };
+  }
+  const output = objectAt(item, 'result') ?? { content: item.content_items };
+  const text = textsIn(output).join('\n') || (textAt(item, 'error') ?? textAt(objectAt(item, 'error'), 'message') ?? '');
+  const args = isJsonObject(item.arguments) ? item.arguments : { input: item.arguments };
+  const name = [textAt(item, 'server'), textAt(item, 'tool')].filter((part) => part !== undefined).join('__');
+  return { tool: name || 'unknown', args: { ...args }, text, failed, files: [] };
+}
+
+/** The entries of an item in a file that has nothing else. */
+function entriesOf(item: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
+  const type = textAt(item, 'type') ?? '';
+  const role = type === 'Plan' ? 'assistant' : ROLES.get(type);
+  if (role !== undefined) {
+    const text = textAt(item, 'text') ?? textsIn(item).join('\n');
+    return [{ kind: 'message', ...common, role, origin: originOf(role, text), text }];
+  }
+  if (type === 'Reasoning') {
+    const thinking = [...textsAt(item, 'summary_text'), ...textsAt(item, 'raw_content')].join('\n');
+    return [{ kind: 'message', ...common, role: 'assistant', origin: 'model', text: '', thinking }];
+  }
+  if (type === 'ContextCompaction') return [{ kind: 'compaction', ...common }];
+  if (!MADE.has(type)) return [{ kind: 'event', ...common, name: 'item', text: JSON.stringify(item) }];
+  const { tool, args, text, failed, files } = madeCall(item);
+  const call_id = idAt(item, 'id') ?? common.place;
+  const cwd = textAt(item, 'cwd');
+  return [
+    { kind: 'call', ...common, call_id, tool, args, ...(cwd === undefined ? {} : { cwd }) },
+    { kind: 'result', ...common, call_id, text, is_error: failed, ...fileEvidence(files) },
+  ];
+}
+
+/**
+ * Reads `item_completed`, in which later versions tell again what the transcript says, and alone what scripts of the code mode did. A file without a transcript
+ * is told by these events. Beside a transcript, a call that it does not have is the event `script-step`, and a message that it does not have is a loss.
+ */
+export class CompletedItems {
+  readonly #context: ItemContext;
+  /** The entries of items, until the file turns out to have a transcript. */
+  #held: HeldEntry<EntryKind>[] = [];
+  #hasTranscript = false;
+  readonly #calls = new Set<string>();
+  /** The messages that the transcript has, and those that only events had up to now. */
+  readonly #said = new Set<string>();
+  readonly #unsaid = new Map<string, { readonly place: string; readonly text: string }>();
+
+  constructor(context: ItemContext) {
+    this.#context = context;
+  }
+
+  /** Notes an item of the transcript. */
+  transcript(payload: JsonObject): void {
+    for (const entry of this.#held) entry.withdraw();
+    this.#held = [];
+    this.#hasTranscript = true;
+    const call = idAt(payload, 'call_id');
+    if (call !== undefined) this.#calls.add(call);
+    if (payload.type !== 'message') return;
+    for (const text of textsIn(payload)) {
+      const key = keyOf(textAt(payload, 'role'), text);
+      this.#said.add(key);
+      this.#unsaid.delete(key);
+    }
+  }
+
+  /** Takes the item of an event. */
+  item(item: JsonObject | undefined, common: EntryCommon): void {
+    const type = textAt(item, 'type') ?? '';
+    const role = ROLES.get(type);
+    if (item === undefined || (role === undefined && !REPEATED.has(type) && !MADE.has(type))) {
+      const detail = `a completed item of the kind ${JSON.stringify(excerpt(type))}: left out`;
+      this.#context.onLoss({ reason: 'unknown-record', place: common.place, detail });
+      return;
+    }
+    const [first] = role === undefined ? [] : textsIn(item);
+    const key = keyOf(role, first ?? '');
+    if (first !== undefined && !this.#said.has(key)) this.#unsaid.set(key, { place: common.place, text: excerpt(first) });
+    if (!this.#hasTranscript) for (const entry of entriesOf(item, common)) this.#held.push(this.#context.queue.hold(entry));
+    else if (MADE.has(type)) this.#made(item, common);
+  }
+
+  /** Reports the messages that only events told, at the end of a file with a transcript. */
+  finish(): void {
+    if (!this.#hasTranscript) return;
+    for (const { place, text } of this.#unsaid.values()) {
+      const detail = `only an event tells this message, and the transcript does not: left out: ${text}`;
+      this.#context.onLoss({ reason: 'unknown-record', place, detail });
+    }
+  }
+
+  /** A call beside the transcript: the end of one that it has, or a step of a script. */
+  #made(item: JsonObject, common: EntryCommon): void {
+    const { calls, queue } = this.#context;
+    const id = idAt(item, 'id') ?? '';
+    const { tool, args, text, failed, files } = madeCall(item);
+    const open = calls.get(id) ?? [...calls.values()].findLast(({ script }) => script);
+    if (open !== undefined && files.length > 0) open.files = [...(open.files ?? []), ...files];
+    const own = calls.get(id);
+    if (own !== undefined) own.exitCode = numberAt(item, 'exit_code') ?? own.exitCode;
+    if (this.#calls.has(id)) return;
+    const said = [`${tool} ${JSON.stringify(args)}`, ...(failed ? ['[failed]'] : []), ...(text === '' ? [] : [text])];
+    queue.push({ kind: 'event', ...common, name: 'script-step', text: said.join('\n') });
+  }
+}
