@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { StepsInFork } from '../client/delivery/rescue-fork.js';
 import type { Finding } from '../host/findings.js';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import type { Settings } from '../host/settings.js';
@@ -116,6 +117,25 @@ async function askNodes({ nodeUrl, nodeToken }: Pick<Settings, 'nodeUrl' | 'node
   return Promise.all(parseNodeUrls(nodeUrl).map((address) => probeHealth({ ...address, ...defined({ token: nodeToken?.() }) })));
 }
 
+/** Acknowledged steps that only a fork has (decision F6); undefined where the database does not answer. */
+async function forksIn(settings: Settings): Promise<readonly StepsInFork[] | undefined> {
+  const [{ stepsInForks }, { openStore }] = await Promise.all([
+    import('../client/delivery/rescue-fork.js'),
+    import('../host/open-store.js'),
+  ]);
+  try {
+    const { store, close } = await openStore(settings, () => undefined);
+    try {
+      return await stepsInForks(await store.latest());
+    } finally {
+      await close();
+    }
+  } catch {
+    // The findings on the node say why.
+    return undefined;
+  }
+}
+
 async function examine(flags: DoctorFlags): Promise<void> {
   const [{ findingsOf }, { inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
     import('../host/findings.js'),
@@ -125,7 +145,10 @@ async function examine(flags: DoctorFlags): Promise<void> {
   ]);
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
-  const [inspected, asked] = await Promise.all([inspectDataFolder(dataDir, process.env), askNodes(settings)]);
+  const [seen, asked] = await Promise.all([inspectDataFolder(dataDir, process.env), askNodes(settings)]);
+  // A node that does not run is not started for this.
+  const answers = asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
+  const inspected = { ...seen, ...defined({ forks: answers ? await forksIn(settings) : undefined }) };
   const now = Date.now();
   const findings = findingsOf(inspected, now, asked);
   const { node, own, remote, loops, formatTrouble } = inspected;
@@ -148,6 +171,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
         sessions,
         trackers,
         loops,
+        forks: inspected.forks ?? null,
       }),
     );
   } else {

@@ -1,3 +1,4 @@
+import { stepsInForkText } from '../client/delivery/rescue-fork.js';
 import type { JournalState } from '../journal/journals.js';
 import type { RefusedRecords } from '../journal/refused-note.js';
 import type { NodeErrorCode } from '../node/errors.js';
@@ -21,6 +22,7 @@ type OwnFindingCode =
   | 'journal-unreadable'
   | 'delivery-refused'
   | 'delivery-late'
+  | 'steps-in-fork'
   | 'watches-exhausted'
   | 'loop-bypassed';
 
@@ -174,6 +176,12 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     means: 'acknowledged calls have waited for the database for more than a minute',
     next: 'look at the other findings; without one, whether the node answers, and how far its index is behind the log',
   },
+  'steps-in-fork': {
+    weight: 'look',
+    means:
+      'another writer took a session over before all acknowledged steps of the former one were delivered: a fork has them, the session does not',
+    next: 'palimpsest log FORK shows the steps; open the fork to go on from them. Nothing is lost',
+  },
   'watches-exhausted': {
     weight: 'look',
     means: 'the system has no watch left for some folders: their files are only checked now and then',
@@ -279,9 +287,10 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
 
 /** What is the matter with a data folder that was looked at, and with the nodes that clients use instead of its own (`asked`), what must be repaired first. */
 export function findingsOf(folder: InspectedDataFolder, now: number, asked: readonly ProbedNode[] = []): readonly Finding[] {
-  const { node, own, remote, loops, formatTrouble, lacksDocuments } = folder;
+  const { node, own, remote, loops, formatTrouble, lacksDocuments, forks = [] } = folder;
   const format: readonly Found[] =
     formatTrouble === null ? [] : [[isKnown(formatTrouble.code) ? formatTrouble.code : 'data-corrupt', formatTrouble.message]];
+  const forked = forks.map((one): Found => ['steps-in-fork', stepsInForkText(one)]);
   const loopsFound = loops.map(({ what, session, reason }): Found => ['loop-bypassed', `${what} in session ${session}: ${reason}`]);
   const found = [
     ...format,
@@ -289,6 +298,7 @@ export function findingsOf(folder: InspectedDataFolder, now: number, asked: read
     // With XTDB_URL nobody starts the folder's own node: what its last start failed of keeps nobody from working.
     ...(asked.length > 0 && !node.running ? [] : ofNode(node, lacksDocuments)),
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
+    ...forked,
     ...loopsFound,
   ];
   const findings = found.map(([code, detail]): Finding => ({ code, detail, ...FINDINGS[code] }));

@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { StepsInFork } from '../client/delivery/rescue-fork.js';
 import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
@@ -33,6 +34,8 @@ export interface InspectedDataFolder {
   readonly formatTrouble: { readonly code: string; readonly message: string } | null;
   /** Whether the node has stopped because the database lacks documents that its log names, as its own log says. */
   readonly lacksDocuments: boolean;
+  /** Acknowledged steps that only a fork has; absent where no database answered. */
+  readonly forks?: readonly StepsInFork[];
 }
 
 /** Lines of the node's log that are looked through for why its indexer stopped. */

@@ -1,3 +1,4 @@
+import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/delivery/rescue-fork.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { AnswersReport } from '../../history/verify/verify-answers.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';
@@ -38,16 +39,20 @@ function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport)
   ];
 }
 
-/** What was found of one session, with the acknowledged steps that no check could reach because they wait in a journal. */
-type Found = SessionVerification & { readonly waiting: number };
+/**
+ * What was found of one session, with the acknowledged steps that no check could reach because they wait in a journal, and those that only a fork of the session has because another writer
+ * went on with it.
+ */
+type Found = SessionVerification & { readonly waiting: number; readonly forks: readonly StepsInFork[] };
 
-function reportLines({ session, contexts, answers, parts, ok, waiting }: Found): readonly string[] {
+function reportLines({ session, contexts, answers, parts, ok, waiting, forks }: Found): readonly string[] {
   const damages = parts.damages.map(({ part, what, of }) => `          ${what.toUpperCase()} ${part} (${of})`);
   const whole = parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
   const unchecked =
     waiting === 0 ? [] : [`waiting   NOT CHECKED: ${waiting} acknowledged steps wait in a journal and are not in the database`];
   const checked = `parts     ${parts.checked} checked, ${whole}`;
-  const lines = [...contextLines(contexts), ...answerLines(answers), checked, ...damages, ...unchecked];
+  const forked = forks.map((one) => `forked    ${stepsInForkText(one)}`);
+  const lines = [...contextLines(contexts), ...answerLines(answers), checked, ...damages, ...unchecked, ...forked];
   return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines].map(escapedLine);
 }
 
@@ -67,6 +72,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
     try {
       const sessions = await sessionsOf(review, names, flags.all === true);
       const waitingOf = await review.waitingSteps();
+      const inForks = await stepsInForks(review.timeline.present);
       const found: Found[] = [];
       for (const [i, session] of sessions.entries()) {
         const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
@@ -78,7 +84,8 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
         });
         line.end();
         const waiting = waitingOf.get(verified.session) ?? 0;
-        found.push({ ...verified, ok: verified.ok && waiting === 0, waiting });
+        const forks = inForks.filter((one) => one.session === verified.session);
+        found.push({ ...verified, ok: verified.ok && waiting === 0, waiting, forks });
         if (flags.json !== true) console.log(found.slice(-1).flatMap(reportLines).join('\n'));
       }
       const isDelivered = flags.all !== true || waitingOf.size === 0;

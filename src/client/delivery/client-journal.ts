@@ -40,21 +40,24 @@ function cutNotice(owner: string, { file, offset, length }: JournalDamage): stri
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
 }
 
-/** Whether more records of a session wait in a journal than were refused there; also where its process trimmed it meanwhile, so that it has to be looked at again. */
-async function holdsSession(
+interface SessionRecord {
+  readonly write: SessionWrite;
+  readonly sequence: number;
+}
+
+/** How often a journal is read again whose files its process removes meanwhile. */
+const MOST_READINGS = 5;
+
+/** The records of a session that wait in a journal, less those that were refused there. */
+async function* recordsOf(
   dataDir: string,
   { owner, refused }: Pick<InspectedJournal, 'owner' | 'refused'>,
   session: SessionId,
-): Promise<boolean> {
+): AsyncGenerator<SessionRecord> {
   let left = refused.find((one) => one.session === session)?.records ?? 0;
-  try {
-    for await (const { payload } of waitingRecords(dataDir, owner)) {
-      const write = readWrite(payload);
-      if (!(write instanceof Error) && write.session === session && left-- === 0) return true;
-    }
-    return false;
-  } catch {
-    return true;
+  for await (const { payload, sequence } of waitingRecords(dataDir, owner)) {
+    const write = readWrite(payload);
+    if (!(write instanceof Error) && write.session === session && left-- <= 0) yield { write, sequence };
   }
 }
 
@@ -73,12 +76,18 @@ export interface Receipt {
   readonly refused: (why: NotKeptError) => void;
 }
 
-/** What is called with a write of a dead process. */
-interface AdoptedWrite {
+/** A write that another process acknowledged. */
+export interface OthersWrite {
   readonly write: SessionWrite;
-  readonly receipt: Receipt;
+  /** Undefined where a living process has the journal, which marks it there. */
+  readonly receipt?: Receipt;
   /** All that can be read of its journal, and what is lost of that; undefined for a journal without damage. */
   readonly damaged: DamagedJournal | undefined;
+}
+
+/** A write that a dead process acknowledged. */
+interface AdoptedWrite extends OthersWrite {
+  readonly receipt: Receipt;
 }
 
 /**
@@ -206,29 +215,75 @@ export class ClientJournal {
 
   /**
    * Waits until the database has what other living processes hold in their journals, their own and adopted ones, of one session, or of all as far as it was acknowledged
-   * before now. False when that takes longer than the limit.
+   * before now. Calls `eachTime` before each look: a process may end meanwhile. False when that takes longer than the limit.
    */
-  async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
+  async othersDelivered(
+    limitMs: number,
+    { session, eachTime }: { readonly session: SessionId | undefined; readonly eachTime: () => Promise<void> },
+  ): Promise<boolean> {
     const from = Date.now();
-    while (await this.#othersHold(from, session)) {
+    for (;;) {
+      await eachTime();
+      if (!(await this.#othersHold(from, session))) return true;
       if (Date.now() >= from + limitMs) return false;
       // Another process delivers; all that can be seen of it is its journal.
       await delay(TIME_LIMITS.otherJournals);
     }
-    return true;
+  }
+
+  /** The writes of a session that wait in the journals of other processes, in their order, but for the known ones. Adds them to those. Changes nothing. */
+  async heldByOthers(session: SessionId, known: Set<string>): Promise<readonly OthersWrite[]> {
+    const { dataDir } = this.#settings;
+    const held: OthersWrite[] = [];
+    for (const journal of await this.#others()) {
+      const { owner, damage } = journal;
+      const records = await this.#unlessTrimmed(journal, session);
+      const fresh = records.filter(({ sequence }) => !known.has(`${owner}:${sequence}`));
+      const damaged = damage.length === 0 || fresh.length === 0 ? undefined : await readDamaged(dataDir, journal);
+      for (const { write, sequence } of fresh) {
+        known.add(`${owner}:${sequence}`);
+        held.push({ write, damaged });
+      }
+    }
+    return held;
+  }
+
+  /** The records of a session in a journal whose process may remove a delivered file while it is read: then it is read again. */
+  async #unlessTrimmed(journal: InspectedJournal, session: SessionId): Promise<readonly SessionRecord[]> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const records: SessionRecord[] = [];
+        for await (const record of recordsOf(this.#settings.dataDir, journal, session)) records.push(record);
+        return records;
+      } catch (error) {
+        if (tries === MOST_READINGS) throw error;
+      }
+    }
+  }
+
+  #others(): Promise<readonly InspectedJournal[]> {
+    return inspectJournals(this.#settings.dataDir, { except: new Set([this.#own, ...this.#adopted].map(({ owner }) => owner)) });
   }
 
   async #othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
-    const { dataDir } = this.#settings;
-    const except = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
-    for (const journal of await inspectJournals(dataDir, { except })) {
+    for (const journal of await this.#others()) {
       const { pending, oldestAt, refused } = journal;
       // What was refused for good is not on its way. The note of it is written after what it says; of one session it is compared with that session's own records.
       const isRefused = session === undefined && refused.reduce((sum, { records }) => sum + records, 0) >= pending;
       if (oldestAt === undefined || isRefused) continue;
-      if (session === undefined ? oldestAt <= until : await holdsSession(dataDir, journal, session)) return true;
+      if (session === undefined ? oldestAt <= until : await this.#holdsSession(journal, session)) return true;
     }
     return false;
+  }
+
+  /** Whether a record of a session is on its way in a journal; also where its process trimmed it meanwhile, so that it has to be looked at again. */
+  async #holdsSession(journal: InspectedJournal, session: SessionId): Promise<boolean> {
+    try {
+      for await (const _record of recordsOf(this.#settings.dataDir, journal, session)) return true;
+      return false;
+    } catch {
+      return true;
+    }
   }
 
   /** Closes this and all adopted journals; what waits stays for the next client. Idempotent. */

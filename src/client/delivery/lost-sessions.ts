@@ -11,7 +11,7 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import type { XtdbError } from '../../xtdb/errors.js';
 import { NotKeptError } from './not-kept.js';
 import { planAssembly, planWrite } from './plan-write.js';
-import { earlierFork, freeFork, type RescuePlace } from './rescue-fork.js';
+import { earlierFork, epochOf, freeFork, type RescuePlace } from './rescue-fork.js';
 import { forkHeads } from './session-heads.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
@@ -61,6 +61,11 @@ function learnCalls({ fork, renames }: Rescue, ids: Iterable<ObjectId>): void {
 const placeOf = (rescue: Rescue, seq: number): Rescue =>
   rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
 
+/** Whose write it is: a session has one writer for each epoch of its lease (decision F5). */
+type Held = Pick<SessionWrite, 'session' | 'lease'>;
+
+const rescueKey = ({ session, lease }: Held): string => `${session}\0${epochOf(lease)}`;
+
 const isTakenOver = (error: unknown): error is SessionError => error instanceof SessionError && error.code === 'taken-over';
 
 interface LostSessionsOptions {
@@ -80,8 +85,10 @@ export class LostSessions {
   readonly #onRescued: RescuedListener;
   readonly #isDurable: boolean;
   readonly #writing: WriteOptions;
-  readonly #failures = new Map<SessionId, Error>();
-  readonly #rescues = new Map<SessionId, Promise<Rescue>>();
+  /** The error of the newest writer that failed. Writers of later epochs go on. */
+  readonly #failures = new Map<SessionId, { readonly error: Error; readonly epoch: number }>();
+  /** By session and epoch. */
+  readonly #rescues = new Map<string, Promise<Rescue>>();
   /** Ends when every write that was refused so far is where it is kept. */
   readonly #settling = new Map<SessionId, Promise<unknown>>();
 
@@ -92,20 +99,27 @@ export class LostSessions {
     this.#writing = { persistent: true, onOutage };
   }
 
-  /** Why nothing of a session can be written any more; undefined while it can. */
-  failure(session: SessionId): Error | undefined {
-    return this.#failures.get(session);
+  /** The error that ended a writer of a session; undefined while the writer can go on. A later writer of the same session does not fail with an earlier one. */
+  failure({ session, lease }: Held): Error | undefined {
+    const failed = this.#failures.get(session);
+    return failed === undefined || epochOf(lease) > failed.epoch ? undefined : failed.error;
   }
 
-  /** Notes that a write of a session failed for good: the session must not go on over the gap. */
-  fail(session: SessionId, error: unknown): void {
-    if (!this.#failures.has(session)) this.#failures.set(session, errorOf(error));
+  /** Notes that a write failed for good: its writer must not go on over the gap. */
+  fail(held: Held, error: unknown): void {
+    if (this.failure(held) === undefined) this.#report(held, errorOf(error));
+  }
+
+  #report({ session, lease }: Held, error: Error): void {
+    const epoch = epochOf(lease);
+    if (epoch >= (this.#failures.get(session)?.epoch ?? 0)) this.#failures.set(session, { error, epoch });
   }
 
   /** Lets a session that is opened anew be written again once its refused writes are where they are kept; false when that takes longer than the limit. */
   async forget(session: SessionId, limitMs: number): Promise<boolean> {
     if (!(await endsWithin(this.#settling.get(session) ?? Promise.resolve(), limitMs))) return false;
-    for (const known of [this.#settling, this.#rescues, this.#failures]) known.delete(session);
+    for (const known of [this.#settling, this.#failures]) known.delete(session);
+    for (const key of this.#rescues.keys()) if (key.startsWith(`${session}\0`)) this.#rescues.delete(key);
     return true;
   }
 
@@ -122,7 +136,7 @@ export class LostSessions {
     );
     if (!isRefusal(error)) throw error;
     if (!isTakenOver(error)) throw this.#notKept(write, 'the database refuses it', error);
-    this.fail(session, error);
+    this.fail(write, error);
     try {
       return await this.#rescued(write, error);
     } catch (failure) {
@@ -133,13 +147,13 @@ export class LostSessions {
         failure,
       );
       // Whoever comes back to the session is to hear of this, and not only that it was taken over.
-      if (!this.#isNotKept(session)) this.#failures.set(session, refused);
+      if (!this.#isNotKept(write)) this.#report(write, refused);
       throw refused;
     }
   }
 
-  #isNotKept(session: SessionId): boolean {
-    return this.#failures.get(session) instanceof NotKeptError;
+  #isNotKept(held: Held): boolean {
+    return this.failure(held) instanceof NotKeptError;
   }
 
   /** The error for a write that was refused for good; that of the write before it where it failed for that. `refusal` says who refused it. */
@@ -149,28 +163,28 @@ export class LostSessions {
   }
 
   async #rescued(write: SessionWrite, error: SessionError): Promise<Error> {
-    const { session } = write;
     if (write.assembly !== undefined) {
       await this.#keepAssembly(write, write.assembly);
-      return this.#failures.get(session) ?? error;
+      return this.failure(write) ?? error;
     }
     if (write.step === undefined || write.lease === null || write.lease === undefined) return error;
-    const rescue = this.#intoFork(write, this.#rescues.get(session));
-    this.#rescues.set(session, rescue);
+    const key = rescueKey(write);
+    const rescue = this.#intoFork(write, this.#rescues.get(key));
+    this.#rescues.set(key, rescue);
     const { fork } = placeOf(await rescue, write.step.seq);
     // Named once all is there: whoever opens it takes it over.
-    await this.#atRest(session);
+    await this.#atRest(key);
     const reported = new SessionError('taken-over', `${error.message}; what was acknowledged here is kept in session ${fork}`, {
       cause: error,
     });
-    if (!this.#isNotKept(session)) this.#failures.set(session, reported);
+    if (!this.#isNotKept(write)) this.#report(write, reported);
     return reported;
   }
 
-  /** Waits until nothing that was refused for a session so far is on its way into its fork. */
-  async #atRest(session: SessionId): Promise<void> {
-    for (let last: Promise<Rescue> | undefined; last !== this.#rescues.get(session); ) {
-      last = this.#rescues.get(session);
+  /** Waits until nothing that was refused of a writer so far is on its way into its fork. */
+  async #atRest(key: string): Promise<void> {
+    for (let last: Promise<Rescue> | undefined; last !== this.#rescues.get(key); ) {
+      last = this.#rescues.get(key);
       await last?.catch(() => undefined);
     }
   }
@@ -252,7 +266,7 @@ export class LostSessions {
    * with the session, which then has all of them.
    */
   async #keepAssembly(write: SessionWrite, proof: AssemblyProof): Promise<void> {
-    const rescue = await this.#rescues.get(write.session);
+    const rescue = await this.#rescues.get(rescueKey(write));
     const store = this.#store;
     const find = async (): Promise<Planned<RescuePlace | undefined>> => ({
       ops: [],

@@ -12,7 +12,7 @@ import { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { ClientJournal, Receipt } from './client-journal.js';
+import type { ClientJournal, OthersWrite, Receipt } from './client-journal.js';
 import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
@@ -133,15 +133,15 @@ export class Outbox {
     return this.#parts.journal?.nearFull ?? false;
   }
 
-  /** Why nothing of a session can be written any more; undefined while it can. */
-  failure(session: SessionId): Error | undefined {
-    return this.#lost.failure(session);
+  /** The error that ended a session under the lease that its writer holds; undefined while it can be written. */
+  failure(held: Pick<SessionWrite, 'session' | 'lease'>): Error | undefined {
+    return this.#lost.failure(held);
   }
 
   /** Refuses a session that nothing can be written to any more; with `tells` its user counts as told why. @throws what `failure` gives */
-  requireWritable(session: SessionId, tells: boolean): void {
-    const failure = this.#lost.failure(session);
-    if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
+  requireWritable(held: Pick<SessionWrite, 'session' | 'lease'>, tells: boolean): void {
+    const failure = this.#lost.failure(held);
+    if (tells && failure instanceof NotKeptError) this.#refused.tell(held.session);
     if (failure !== undefined) throw failure;
   }
 
@@ -208,31 +208,53 @@ export class Outbox {
 
   /** Takes over what dead processes of the data folder left (decision F6). Resolves when all is handed over, not when it is delivered. */
   async adoptLeft(): Promise<void> {
-    await this.#parts.journal?.adoptAll(({ write, damaged, receipt }) => {
-      if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
-      const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
-      this.#adopt(write, { seen: true, journaled: false, bridge, receipt });
-    });
+    await this.#parts.journal?.adoptAll((adopted) => this.#takeUp(adopted));
+  }
+
+  /** Delivers what another process acknowledged: it may be in the database already. */
+  #takeUp({ write, damaged, receipt }: OthersWrite): void {
+    if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
+    const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
+    this.#adopt(write, { seen: true, journaled: false, bridge, ...defined({ receipt }) });
+  }
+
+  /** Waits until living processes have delivered what they hold, of one session or of all; adopts what those leave that end meanwhile. False when that takes longer than the limit. */
+  async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
+    return (await this.#parts.journal?.othersDelivered(limitMs, { session, eachTime: () => this.adoptLeft() })) ?? true;
   }
 
   /**
    * Waits until the database has what any process of the data folder, dead or alive, acknowledged for a session so far; false when that takes longer than ten
-   * seconds. Of a session that is taken over, what a living process does not deliver in that time is given up.
+   * seconds. For a session that this client does not hold: others may write on.
    */
-  async hasDelivered(session: SessionId, takeOver = false): Promise<boolean> {
-    await this.adoptLeft();
-    const others = (await this.#parts.journal?.othersDelivered(TIME_LIMITS.delivery, session)) ?? true;
-    return (others || takeOver) && this.drained(session, TIME_LIMITS.delivery);
+  async hasDelivered(session: SessionId): Promise<boolean> {
+    return (await this.othersDelivered(TIME_LIMITS.delivery, session)) && this.drained(session, TIME_LIMITS.delivery);
   }
 
   /**
-   * Makes a session writable that is about to be opened: waits for what `hasDelivered` waits for, and tries again what was refused of it before. False when that takes longer than
-   * ten seconds each.
+   * Brings what any process of the data folder acknowledged for a session to the database, for a client that holds the lock of the session: nobody else acknowledges anything for it. What
+   * another living process has in its journal is delivered here, too, so that no slow process keeps it back; each step is written once, by whichever comes first.
+   */
+  async #bringAll(session: SessionId): Promise<boolean> {
+    const known = new Set<string>();
+    for (;;) {
+      await this.adoptLeft();
+      const held = (await this.#parts.journal?.heldByOthers(session, known)) ?? [];
+      for (const one of held) this.#takeUp(one);
+      if (!(await this.drained(session, TIME_LIMITS.delivery))) return false;
+      // An acknowledgement that was under way when the lock was taken comes moments later.
+      if (held.length === 0) return true;
+    }
+  }
+
+  /**
+   * Makes a session writable that is about to be opened by the client that holds its lock: brings everything that was acknowledged for it to the database, and tries again what was
+   * refused of it before. False when that takes longer than ten seconds each.
    * @throws {NotKeptError} something that this client acknowledged was refused for good, and nobody was told yet; the next time the session is opened over the gap
    */
-  async readies(session: SessionId, takeOver: boolean): Promise<boolean> {
+  async readies(session: SessionId): Promise<boolean> {
     const refused = this.#refused.of(session);
-    if (!(await this.hasDelivered(session, takeOver)) || !(await this.#lost.forget(session, TIME_LIMITS.delivery))) return false;
+    if (!(await this.#bringAll(session)) || !(await this.#lost.forget(session, TIME_LIMITS.delivery))) return false;
     this.#refused.take(refused);
     for (const { write, how, nth } of refused) this.#adopt(write, { ...how, seen: true }, nth);
     if (refused.length > 0 && !(await this.drained(session, TIME_LIMITS.delivery))) return false;
@@ -299,7 +321,7 @@ export class Outbox {
       });
     const settled = applied.then(
       () => undefined,
-      (error: unknown) => this.#lost.fail(write.session, error),
+      (error: unknown) => this.#lost.fail(write, error),
     );
     const { writer } = this.#parts;
     const one = { lane: writer.laneOf(laneOf(write)), settled };
@@ -342,7 +364,7 @@ export class Outbox {
       return { ...result, txId };
     } catch (error) {
       // Refused is answered too; what is lost already was not asked for again.
-      if (!(error instanceof XtdbError) && this.#lost.failure(write.session) === undefined) this.#outage = undefined;
+      if (!(error instanceof XtdbError) && this.#lost.failure(write) === undefined) this.#outage = undefined;
       throw error;
     } finally {
       settle();
@@ -387,7 +409,7 @@ export class Outbox {
         await nextTurn();
       }
       // A session of which one write is lost must not go on over the gap.
-      const failure = standsAlone(write) ? undefined : this.#lost.failure(write.session);
+      const failure = standsAlone(write) ? undefined : this.#lost.failure(write);
       if (failure !== undefined) throw failure;
     };
     const planOf = (one: SessionWrite): Plan<WriteResult> =>

@@ -10,6 +10,7 @@ import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { DamagedJournal } from './damaged-journal.js';
+import { epochOf } from './rescue-fork.js';
 import { type HeadPosition, headsAt, turnHeads } from './session-heads.js';
 import type { SessionWrite } from './session-write.js';
 
@@ -24,7 +25,6 @@ interface Reached {
 }
 
 const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined => puts.findLast(({ head }) => head['xt/id'] === id);
-const epochOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
 
 /** Which step it is, whoever read it: a journal is read when its damage is told and again when it is delivered. */
 const placeOf = ({ session, seq }: Step): string => `${session}\0${seq}`;

@@ -167,7 +167,7 @@ export class ContextClient {
     const client = new ContextClient(files, journal, options);
     await client.#environment.outbox.adoptLeft();
     // What another process delivers just now would change what a sole writer decides by.
-    if (options.soleWriter === true) await journal?.othersDelivered(TIME_LIMITS.delivery);
+    if (options.soleWriter === true) await client.#environment.outbox.othersDelivered(TIME_LIMITS.delivery);
     return client;
   }
 
@@ -232,7 +232,8 @@ export class ContextClient {
     const { outbox } = this.#environment;
     await outbox.adoptLeft();
     if (!(await outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
-    if (others) await this.#journal?.othersDelivered(TIME_LIMITS.drain);
+    if (others && !(await outbox.othersDelivered(TIME_LIMITS.drain))) return this.store;
+    if (!(await outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
     return this.store;
   }
 
@@ -361,7 +362,7 @@ export class ContextClient {
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
       // What others acknowledged for this session, dead or alive, has to be in the database before it is read.
-      const isThere = isNew || (await outbox.readies(id, takeOver));
+      const isThere = isNew || (await outbox.readies(id));
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',
