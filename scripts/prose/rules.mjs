@@ -67,16 +67,17 @@ export const plainSentences = (context) => {
     [Syntax.Paragraph](node) {
       for (const sentence of splitAST(node).children) {
         if (sentence.type !== SentenceSplitterSyntax.Sentence || skips(sentence, Syntax)) continue;
-        const text = sentence.raw;
         const padding = locator.at(sentence.range[0] - node.range[0]);
-        const count = words(text);
-        if (count > MAX_WORDS)
-          report(node, new RuleError(`a sentence of ${count} words: at most ${MAX_WORDS}`, { padding }));
-        if (RIDDLE.test(text))
-          report(
-            node,
-            new RuleError(`a statement begins with "${text.split(/\s/)[0]}": name its subject`, { padding }),
-          );
+        // The splitter takes a bold lead and the sentence after it for one.
+        for (const text of sentence.raw.split(/(?<=[.?!:]\*\*)\s+/)) {
+          const count = words(text);
+          if (count > MAX_WORDS)
+            report(node, new RuleError(`a sentence of ${count} words: at most ${MAX_WORDS}`, { padding }));
+          if (RIDDLE.test(text)) {
+            const subject = text.split(/\s/)[0];
+            report(node, new RuleError(`a statement begins with "${subject}": name its subject`, { padding }));
+          }
+        }
       }
     },
   };
