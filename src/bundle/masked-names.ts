@@ -3,19 +3,16 @@ import { hashText, sourcedIdentityHash } from '../objects/hashes.js';
 import { canonicalPath, filesystemId, type ObjectId, type SessionId } from '../objects/ids.js';
 import { mapTexts } from '../objects/map-texts.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
+import { MASK, type ValueMask } from '../redaction/mark.js';
 
-/** What hides texts, and values with their names. The same text is always hidden alike. */
-export interface ValueMask {
-  masked(text: string): string;
+/** Hides texts of a session, and some of its objects as a whole. */
+export interface ObjectMask extends ValueMask {
   /** Whether all that an object says is hidden. */
   hides(id: string): boolean;
-  /** What stands in the place of what is hidden. */
-  readonly mark: string;
-  maskedValue(value: Json): Json;
 }
 
 /** What is hidden in a bundle, and how many rules say so. */
-export interface BundleMask extends ValueMask {
+export interface BundleMask extends ObjectMask {
   /** By where they come from; never what they hide. */
   readonly rules: { readonly session: number; readonly texts: number; readonly patterns: number };
 }
@@ -101,7 +98,7 @@ export class MaskedNames {
 
   /** What stands in the place of all that an object says; undefined where not all of it is hidden. */
   markOf(id: string): string | undefined {
-    return this.#mask.hides(id) ? this.#mask.mark : undefined;
+    return this.#mask.hides(id) ? MASK : undefined;
   }
 
   /** A text without what is hidden, files in it called as they are called now, also by the beginnings of their ids. */
@@ -120,9 +117,8 @@ export class MaskedNames {
   }
 
   #name(name: string): string {
-    const { mark } = this.#mask;
     const shown = this.#mask.masked(name);
-    return shown === name ? name : shown.replaceAll(mark, `${mark}${this.#session}`);
+    return shown === name ? name : shown.replaceAll(MASK, `${MASK}${this.#session}`);
   }
 
   #add(id: string, made: string): void {

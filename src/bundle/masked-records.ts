@@ -1,6 +1,7 @@
 import type { Json } from '../objects/canonical-json.js';
 import { type ContextRecord, contextRecord, type RecordKind } from '../objects/context-record.js';
 import { hashText } from '../objects/hashes.js';
+import { roundedSize } from '../redaction/mark.js';
 import { toRecordPart } from '../store/context-records.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
@@ -24,8 +25,6 @@ const FREE: ReadonlySet<string> = new Set(['extra', 'data', 'content', 'provenan
 
 /** Members that say how long or large something is. */
 const SIZE = /(?:chars|bytes|tokens|length|size|actual)$|^(?:before|after)$/i;
-/** Sizes are told in steps of this many: the exact one would tell how long what is hidden is. */
-const SIZE_STEP = 100;
 
 const DIGEST = /^[0-9a-f]{64}$/;
 
@@ -98,7 +97,7 @@ export class MaskedRecords {
   }
 
   #below(name: string, value: Json, of: (name: string, value: Json) => Json): Json {
-    if (typeof value === 'number' && SIZE.test(name)) return Math.ceil(value / SIZE_STEP) * SIZE_STEP;
+    if (typeof value === 'number' && SIZE.test(name)) return roundedSize(value);
     if (Array.isArray(value)) return value.map((one) => of(name, one));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, of(key, one)]));

@@ -4,6 +4,7 @@ import { isInfrastructureId, isPartId, type SessionId } from '../objects/ids.js'
 import { isObjectType } from '../objects/object-type.js';
 import { type FilesystemSource, parseSource } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
+import type { ValueMask } from '../redaction/mark.js';
 import { assemblyId, toAssemblyPart } from '../store/assemblies.js';
 import { formerId } from '../store/part-id.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
@@ -13,7 +14,7 @@ import { BundleError } from './bundle-error.js';
 import type { CollectedSession } from './collect-session.js';
 import { MaskedContexts } from './masked-contexts.js';
 import { type MaskedDocument, MaskedDocuments } from './masked-documents.js';
-import { type BundleMask, MaskedNames, type ValueMask } from './masked-names.js';
+import { type BundleMask, MaskedNames } from './masked-names.js';
 import { MaskedRecords } from './masked-records.js';
 
 /** What was masked; it says nothing of what. */

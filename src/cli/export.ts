@@ -52,7 +52,7 @@ async function requireUnredacted({ timeline, session, withRedacted, mask }: Aske
 
 /** Refuses a page in which a word of few letters would have to be hidden: all that it shows is made of such words. */
 async function requireFindable({ session, mask }: AskedExport): Promise<void> {
-  const { LEAST_TEXT } = await import('../interop/text-mask.js');
+  const { LEAST_TEXT } = await import('../redaction/text-mask.js');
   if (mask === undefined || mask.shortest >= LEAST_TEXT) return;
   const { BundleError } = await import('../bundle/bundle-error.js');
   throw new BundleError(
@@ -179,9 +179,8 @@ interface ExportFlags extends ReviewFlags {
 /** What hides texts as the flags say it: by the rules of the session, those of a file, and secrets of known forms. */
 async function maskOf({ timeline, session }: ReviewedSession, { redact, withRedacted = false }: ExportFlags): Promise<AskedExport['mask']> {
   if (redact === undefined) return undefined;
-  const [{ TextMask, parseMaskRules }, { MASK }, { hiddenTexts }, { readFile }] = await Promise.all([
-    import('../interop/text-mask.js'),
-    import('../interop/masking.js'),
+  const [{ TextMask, parseMaskRules }, { hiddenTexts }, { readFile }] = await Promise.all([
+    import('../redaction/text-mask.js'),
     import('../interop/agent-context/export-bundle.js'),
     import('node:fs/promises'),
   ]);
@@ -200,7 +199,6 @@ async function maskOf({ timeline, session }: ReviewedSession, { redact, withReda
     masked,
     maskedValue,
     hides: (id: string) => own.objects.has(id),
-    mark: MASK,
     rules,
     shortest: Math.min(...own.words.map(({ length }) => length)),
   };

@@ -1,9 +1,10 @@
 import { BundleError } from '../bundle/bundle-error.js';
-import type { ValueMask } from '../bundle/masked-names.js';
+import type { ObjectMask } from '../bundle/masked-names.js';
 import type { Json } from '../objects/canonical-json.js';
 import { hashText, metadataHash, objectHash } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import { FIELDS, isObjectType } from '../objects/object-type.js';
+import { MASK, roundedSize } from '../redaction/mark.js';
 import type { PageAnswer } from './page-answers.js';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -20,8 +21,6 @@ interface SearchedTexts {
 const HASHES: ReadonlySet<string> = new Set(['sha256', 'content_hash', 'file_hash', 'metadata_hash', 'object_hash']);
 /** Fields that say how long it is, beside its hash or within what stands there. */
 const SIZES: ReadonlySet<string> = new Set(['chars', 'bytes', 'tokens']);
-/** Sizes of what is hidden are told in steps of this many: the exact one would tell how long that is. */
-const SIZE_STEP = 100;
 /** Stands for the hash of what the page does not hold, so that nothing shows whether something of it is hidden. */
 const UNTOLD = hashText('');
 
@@ -30,14 +29,14 @@ const UNTOLD = hashText('');
  * whether somebody guessed right. A hash is told only where the page holds what it is the hash of, as it was.
  */
 export class MaskedAnswers {
-  readonly #mask: ValueMask;
+  readonly #mask: ObjectMask;
   /** Hashes that are not told, and what stands for them. */
   readonly #hashes = new Map<string, string>();
   /** Hashes of what the page holds as it was. */
   readonly #told = new Set<string>();
   #count = 0;
 
-  constructor(mask: ValueMask) {
+  constructor(mask: ObjectMask) {
     this.#mask = mask;
   }
 
@@ -114,17 +113,17 @@ export class MaskedAnswers {
 
   /** The texts that a search looks through, without those of objects that are hidden as a whole. */
   #corpus({ found, texts }: SearchedTexts): object {
-    const { hides, mark } = this.#mask;
+    const { hides } = this.#mask;
     const isHidden = (i: number): boolean => hides(found.hits[i]?.object ?? '');
-    return { found, texts: texts.map((text, i) => (isHidden(i) ? mark : text)) };
+    return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
   /** What is left of a version of an object that is hidden as a whole; nothing to be changed of any other. */
   #whole({ text }: Members, object: Members): Members {
-    const { hides, mark } = this.#mask;
+    const { hides } = this.#mask;
     if (!hides(String(object['xt/id']))) return {};
     this.#count += 1;
-    return { text: text === null ? null : mark, object: { ...object, content: object.content === null ? null : mark } };
+    return { text: text === null ? null : MASK, object: { ...object, content: object.content === null ? null : MASK } };
   }
 
   #withhold(hash: string, left: string): void {
@@ -152,7 +151,7 @@ export class MaskedAnswers {
       Object.entries(value).map(([name, one]) => {
         if (name === 'args' && isMembers(one)) return [name, this.#arguments(one)];
         if (HASHES.has(name) && typeof one === 'string') return [name, this.#hashOf(one)];
-        if (SIZES.has(name) && typeof one === 'number' && isLessHere) return [name, Math.ceil(one / SIZE_STEP) * SIZE_STEP];
+        if (SIZES.has(name) && typeof one === 'number' && isLessHere) return [name, roundedSize(one)];
         return [name, this.#value(one, isLessHere)];
       }),
     );

@@ -7,6 +7,7 @@ const SLICES: Readonly<Record<string, string>> = {
   'src/http/stream-bundle.ts': 'what makes bundles is loaded when one is asked for',
   'src/history/ask/found-lines.ts': 'the page that holds its session searches by it too, and runs of the house only what imports nothing',
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
+  'src/redaction/published-rules.ts': 'only this file touches the library of rules, so that another can take its place',
   'src/cli/review/note.ts': 'what a verb runs is bundled by its file: no other verb needs notes',
   'src/cli/review/tyrum.ts': 'what a verb runs is bundled by its file: in that of the other reports each of their answers would load it',
 };

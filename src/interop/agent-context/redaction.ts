@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { mapTexts } from '../../objects/map-texts.js';
-import { MASK } from '../masking.js';
+import { MASK, piecesWithout } from '../../redaction/mark.js';
 import { redactions } from './shapes.js';
 
 /** The type of the event records that say what may not be shown. */
@@ -81,8 +81,12 @@ export class Redactor {
   readonly #rules: ReadonlyMap<string, RedactionRule>;
   /** The longest first, so that no part of one is left by another. */
   readonly #hidden: readonly string[];
+  /** The same, to tell that a text is one of them. */
+  readonly #whole: ReadonlySet<string>;
   /** Those of them that rules spell out. */
   readonly #exact: ReadonlySet<string>;
+  /** The texts that are masked wherever they stand. */
+  readonly hidden: readonly string[];
   readonly policies: readonly string[];
 
   constructor(events: readonly ContextRecord<'event'>[], textOf: (name: string) => readonly string[]) {
@@ -92,12 +96,9 @@ export class Redactor {
     this.#hidden = [...new Set(taken.flatMap((text) => [text, text.trim()]))]
       .filter((text) => text !== '')
       .sort((a, b) => b.length - a.length);
+    this.#whole = new Set(this.#hidden);
+    this.hidden = this.#hidden.filter((text) => this.#isHiddenInside(text));
     this.policies = [...new Set([...this.#rules.values()].flatMap(({ policy_refs }) => policy_refs))];
-  }
-
-  /** The texts that are masked wherever they stand. */
-  get hidden(): readonly string[] {
-    return this.#hidden.filter((text) => this.#isHiddenInside(text));
   }
 
   /** Those of whole items that are masked where they stand by themselves alone: they are too short for anything else. */
@@ -130,12 +131,6 @@ export class Redactor {
   }
 
   #masked(text: string): string {
-    // What stands between the masks: a mask is no text to look into.
-    let between: readonly string[] = [text];
-    for (const hidden of this.#hidden) {
-      if (text === hidden) return MASK;
-      if (this.#isHiddenInside(hidden)) between = between.flatMap((part) => part.split(hidden));
-    }
-    return between.join(MASK);
+    return this.#whole.has(text) ? MASK : piecesWithout(text, this.hidden).join(MASK);
   }
 }

@@ -1,8 +1,8 @@
 import { hashText } from '../../objects/hashes.js';
 import type { Entry } from '../../projection/entry.js';
+import { withoutSecrets } from '../../redaction/secrets.js';
 import { messageOf } from '../../values/thrown.js';
 import { unlessAborted } from '../../values/unless-aborted.js';
-import { withoutSecrets } from '../secrets.js';
 import type { MemoryAdapter, MemoryChange } from './agent-memory.js';
 import { type MemoryItem, memoryItem, memoryText } from './memory-item.js';
 import type { SessionFacts } from './session-facts.js';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
+import { withoutSecretValues } from '../../redaction/secrets.js';
 import { defined } from '../../values/defined.js';
-import { withoutSecretValues } from '../secrets.js';
 import { stableUuid } from './stable-uuid.js';
 import { TyrumError } from './tyrum-error.js';
 

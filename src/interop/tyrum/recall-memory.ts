@@ -1,5 +1,5 @@
-import { MASK } from '../masking.js';
-import { withoutSecrets } from '../secrets.js';
+import { MASK } from '../../redaction/mark.js';
+import { withoutSecrets } from '../../redaction/secrets.js';
 import { CANONICAL } from './consolidate-memory.js';
 import { type MemoryItem, memoryText, writtenAt } from './memory-item.js';
 

@@ -9,12 +9,12 @@ import { importBundle } from '../../../src/bundle/import-bundle.js';
 import type { BundleMask } from '../../../src/bundle/masked-names.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
-import { MASK } from '../../../src/interop/masking.js';
-import { type MaskRules, TextMask } from '../../../src/interop/text-mask.js';
 import type { Json } from '../../../src/objects/canonical-json.js';
 import { type ContextRecord, contextRecord } from '../../../src/objects/context-record.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { filesystemId, type SessionId, sessionId } from '../../../src/objects/ids.js';
+import { MASK } from '../../../src/redaction/mark.js';
+import { type MaskRules, TextMask } from '../../../src/redaction/text-mask.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, wholeRead } from '../../support/context.js';
@@ -27,7 +27,7 @@ import { openTestClient } from '../../support/xtdb.js';
 
 const maskOf = (rules: MaskRules): BundleMask => {
   const { masked, maskedValue } = new TextMask(rules);
-  return { masked, maskedValue, hides: () => false, mark: MASK, rules: { session: 0, texts: rules.texts.length, patterns: 0 } };
+  return { masked, maskedValue, hides: () => false, rules: { session: 0, texts: rules.texts.length, patterns: 0 } };
 };
 
 type Line = Readonly<Record<string, Readonly<Record<string, unknown>>>>;

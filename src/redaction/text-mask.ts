@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import type { Json } from '../objects/canonical-json.js';
 import { CodedError } from '../values/coded-error.js';
 import { messageOf } from '../values/thrown.js';
-import { MASK } from './masking.js';
+import { MASK, piecesWithout, type ValueMask } from './mark.js';
 import { withoutSecrets, withoutSecretValues } from './secrets.js';
 
 /** Thrown where rules of what is to be hidden cannot be used. */
@@ -122,7 +122,7 @@ function formsOf(text: string): readonly string[] {
 }
 
 /** Hides texts in all their forms, what matches patterns, and secrets of known forms. The same text is always masked alike. */
-export class TextMask {
+export class TextMask implements ValueMask {
   readonly #patterns: readonly RE2JS[];
   /** The longest first, so that no part of one is left by another. */
   readonly #forms: readonly string[];
@@ -185,9 +185,7 @@ export class TextMask {
 
   #without(text: string): string {
     if (this.#whole.has(text) || this.#whole.has(text.trim())) return MASK;
-    // What stands between the masks: a mask is no text to look into.
-    let between: readonly string[] = [text];
-    for (const form of this.#forms) if (text.includes(form)) between = between.flatMap((part) => part.split(form));
+    let between = piecesWithout(text, this.#forms);
     if (this.#words !== undefined) between = between.flatMap((part) => part.split(this.#words as RegExp));
     for (const pattern of this.#patterns) between = between.flatMap((part) => pattern.split(part, -1));
     const joined = between.map((part) => this.#withoutEnds(part)).join(MASK);

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { MASK } from '../../../src/interop/masking.js';
-import { parseMaskRules, TextMask } from '../../../src/interop/text-mask.js';
+import { MASK } from '../../../src/redaction/mark.js';
+import { parseMaskRules, TextMask } from '../../../src/redaction/text-mask.js';
 
 const SECRET = 'Blue "Heron" costs 12,50 €/kg';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { withoutSecrets, withoutSecretValues } from '../../../src/interop/secrets.js';
+import { withoutSecrets, withoutSecretValues } from '../../../src/redaction/secrets.js';
 import { anyText } from '../../support/any-text.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 import { effort } from '../../support/effort.js';
@@ -123,10 +123,10 @@ describe('secrets in a text', () => {
       list: [{ apiKey: '[redacted]', note: 'Bearer [redacted]' }],
       pin_secret: '[redacted]',
       has_password: true,
-      credentials: { user: '[redacted]', key: ['[redacted]'] },
+      credentials: '[redacted]',
       tokens: '5',
       'database password': '[redacted]',
-      'API keys (old)': ['[redacted]'],
+      'API keys (old)': '[redacted]',
       token_count: 5,
       'password=[redacted]': null,
     });

@@ -1,2 +1,0 @@
-/** What stands where something may not be shown. */
-export const MASK = '[redacted]';
