@@ -4,6 +4,7 @@ import type { Backend, SessionLoan } from '../host/backend.js';
 import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
 import type { SessionId } from '../objects/ids.js';
 import { parseJson } from '../process/owned-file.js';
+import type { AgentSandbox } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
 
 /** What a client's `_meta` says about where a call belongs. */
@@ -14,6 +15,8 @@ export interface CallHints {
   readonly callId?: string;
   /** The client's id of the turn (decision B7). */
   readonly turnRef?: string;
+  /** The client's own limits for what its agent does. */
+  readonly sandbox?: AgentSandbox;
 }
 
 type Meta = Readonly<Record<string, unknown>>;
@@ -34,13 +37,24 @@ function mapAt(meta: Meta, key: string): Meta {
   return (typeof value === 'string' ? parseJson(value, mapSchema) : mapSchema.safeParse(value).data) ?? {};
 }
 
-/** Reads the hints that clients are known to send; Codex sends all three, most others none. */
+/** The sandbox that Codex reports: with the metadata of a turn, or as the state that a server may ask for. */
+function codexSandbox(meta: Meta, turn: Meta): AgentSandbox | undefined {
+  const policy = mapAt(mapAt(meta, 'codex/sandbox-state-meta'), 'sandboxPolicy');
+  const mode = textAt(turn, 'sandbox_mode') ?? textAt(policy, 'type');
+  if (mode === undefined) return undefined;
+  const { workspaces } = turn;
+  const folders = Array.isArray(workspaces) ? workspaces : Object.keys(mapAt(turn, 'workspaces'));
+  const isFolder = (folder: unknown): folder is string => typeof folder === 'string' && folder.startsWith('/');
+  return { program: 'Codex', mode, workspaces: folders.filter(isFolder).slice(0, 50) };
+}
+
+/** Reads the hints that clients are known to send; Codex sends all of them, most others none. */
 export function callHints(meta: Meta): CallHints {
   const codexTurn = mapAt(meta, 'x-codex-turn-metadata');
   const thread = textAt(meta, 'threadId', 'palimpsest/session') ?? textAt(codexTurn, 'thread_id');
   const callId = textAt(meta, 'callId', 'itemId', 'claudecode/toolUseId');
   const turnRef = textAt(codexTurn, 'turn_id') ?? textAt(meta, 'turnId');
-  return defined({ thread, callId, turnRef });
+  return defined({ thread, callId, turnRef, sandbox: codexSandbox(meta, codexTurn) });
 }
 
 /** The session that a call names: by its argument `session`, else by the conversation. Characters that a session id cannot have become dashes. */

@@ -89,10 +89,10 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
         `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. Tell the user if it happens again.`,
       );
     }
-    const { callId, turnRef } = hints;
+    const { callId, turnRef, sandbox } = hints;
     const { session } = used;
     const answer = await tool
-      .run(args, { client, session, signal: exchange.signal, ...defined({ callId, turnRef }) })
+      .run(args, { client, session, signal: exchange.signal, ...defined({ callId, turnRef, sandbox }) })
       .finally(() => used.done());
     const { call: recorded } = answer.meta;
     exchange.tell({

@@ -3,6 +3,7 @@ import { assertPlainJson, type Json } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
 import { codeOf } from '../values/thrown.js';
+import { requireAllowed } from './agent-sandbox.js';
 import { type ArgumentShape, inputSchema, type ParsedArguments, parseArguments } from './arguments.js';
 import { describeFailure } from './describe-failure.js';
 import { frame, withinLimits } from './framing.js';
@@ -60,6 +61,7 @@ function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
 }
 
 async function perform<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>, raw: unknown, work: Work): Promise<Performed> {
+  requireAllowed(definition.name, definition.annotations, work.sandbox);
   const { values, remarks } = parseArguments(definition.name, definition.shape, raw);
   work.signal.throwIfAborted();
   const notes = remarks.map((remark) => `[${remark}]`);

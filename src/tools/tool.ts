@@ -19,6 +19,19 @@ export interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
+/**
+ * The limits that an agent's own program sets for what the agent does, as that program reports them
+ * with a call.
+ */
+export interface AgentSandbox {
+  /** The program, as its user knows it. */
+  readonly program: string;
+  /** The program's own word for its limits, such as `read-only`. */
+  readonly mode: string;
+  /** Folders that the program works in, besides the working folder of the server. */
+  readonly workspaces: readonly string[];
+}
+
 /** What a call is made in. */
 export interface ToolContext {
   readonly client: ContextClient;
@@ -29,6 +42,8 @@ export interface ToolContext {
   readonly callId?: string;
   /** The client's own id of the turn, where it sends one (decision B7). */
   readonly turnRef?: string;
+  /** The limits of the agent's own program, where it reports them. */
+  readonly sandbox?: AgentSandbox;
 }
 
 /** What the agent gets: one text within the output limits, never empty, and data about it for programs. */
@@ -65,7 +80,8 @@ type ToolErrorCode =
   | 'no-match'
   | 'changed-since'
   | 'ambiguous'
-  | 'nothing-done';
+  | 'nothing-done'
+  | 'sandboxed';
 
 /** What a failed call nevertheless learned about files; it is recorded with the call. */
 type Learned = Pick<CallReport, 'readings' | 'mentions'>;

@@ -3,6 +3,7 @@ import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { changeSource, type Expected } from '../filesystem/access/write-source.js';
+import { requireInWorkspace } from './agent-sandbox.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { type ChangedSince, changedSince } from './changed-since.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
@@ -52,6 +53,7 @@ async function write(path: string, text: string, work: Work): Promise<Performed>
   const { client, session, signal } = work;
   const file = await client.files.locate(path, { mustExist: false });
   if (!file.location.reachable) throw unreachableError(path);
+  await requireInWorkspace(file.location.path, shownName(path), work);
   const before = await client.files.read(file.source, signal);
   requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
   signal.throwIfAborted();
@@ -93,6 +95,7 @@ function linesText({ changed }: EditedText): string {
 async function edit(path: string, edits: readonly Edit[], work: Work): Promise<Performed> {
   const { client, session, signal } = work;
   const file = await client.files.locate(path, { mustExist: false });
+  await requireInWorkspace(file.location.path, shownName(path), work);
   const read = async () => requireReadable(await client.files.read(file.source, signal), file, path);
   // No folder is made for a file that is not there.
   if (!file.location.exists) await read();

@@ -7,6 +7,20 @@ describe('what a client says of a call in its _meta (decisions B2, B7)', () => {
     expect(callHints(meta)).toEqual({ thread: 't-1', callId: 'call_7', turnRef: 'u-2' });
   });
 
+  test('Codex names its sandbox and workspaces', () => {
+    const sandbox = (turn: object): unknown => callHints({ 'x-codex-turn-metadata': turn }).sandbox;
+    expect(sandbox({ sandbox_mode: 'read-only', workspaces: { '/p': {}, relative: {} } })).toEqual({
+      program: 'Codex',
+      mode: 'read-only',
+      workspaces: ['/p'],
+    });
+    expect(sandbox({ sandbox_mode: 'workspace-write', workspaces: ['/p', 5] })).toMatchObject({ workspaces: ['/p'] });
+    expect(callHints({ 'codex/sandbox-state-meta': { sandboxPolicy: { type: 'read-only' } } }).sandbox).toMatchObject({
+      mode: 'read-only',
+    });
+    expect(sandbox({ sandbox_mode: 5 })).toBeUndefined();
+  });
+
   test('turn metadata may come as JSON text', () => {
     expect(callHints({ 'x-codex-turn-metadata': '{"turn_id":"u-2","thread_id":"t-1"}' })).toEqual({ thread: 't-1', turnRef: 'u-2' });
   });
