@@ -19,6 +19,7 @@ import { type DamagedJournal, lossText, readDamaged, readWrite } from './damaged
 import { JournalRefusals } from './journal-refusals.js';
 import type { NotKeptError } from './not-kept.js';
 import type { SessionWrite } from './session-write.js';
+import type { StepBridge } from './step-bridge.js';
 import { encodeWrite } from './write-record.js';
 
 /** How a client keeps what it acknowledges. */
@@ -85,8 +86,33 @@ export interface OthersWrite {
   readonly damaged: DamagedJournal | undefined;
 }
 
+/** How a write is delivered. */
+export interface Delivery {
+  /** Whether an outage only delays it. */
+  readonly persistent: boolean;
+  /** Whether an earlier process may have applied it. */
+  readonly seen: boolean;
+  /** Whether it is in this client's journal. */
+  readonly journaled: boolean;
+  /** What leads it over what its journal has lost. */
+  readonly bridge?: StepBridge | undefined;
+}
+
+/** How a write is delivered whose record lies in a journal. */
+export interface JournaledDelivery extends Omit<Delivery, 'persistent'> {
+  /** Undefined where no journal holds it. */
+  readonly receipt?: Receipt;
+}
+
+/** A write that is acknowledged, and its place among all of them. */
+export interface AdoptedWrite {
+  readonly write: SessionWrite;
+  readonly how: JournaledDelivery;
+  readonly nth: number;
+}
+
 /** A write that a dead process acknowledged. */
-interface AdoptedWrite extends OthersWrite {
+interface LeftWrite extends OthersWrite {
   readonly receipt: Receipt;
 }
 
@@ -152,13 +178,13 @@ export class ClientJournal {
    * file is kept (decision 0011). Resolves when all are handed over, those of a call before this one too, not when they are delivered. Rejects where a file cannot
    * be read just now; the next call goes on there.
    */
-  adoptAll(adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+  adoptAll(adopt: (adopted: LeftWrite) => void): Promise<void> {
     const adopted = this.#adopting.then(() => this.#adoptAll(adopt));
     this.#adopting = adopted.catch(() => undefined);
     return adopted;
   }
 
-  async #adoptAll(adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+  async #adoptAll(adopt: (adopted: LeftWrite) => void): Promise<void> {
     const { dataDir, what, onNotice } = this.#settings;
     for (const unread of this.#unread) await this.#handOver(unread, adopt);
     for (const owner of await adoptableJournals(dataDir)) {
@@ -177,7 +203,7 @@ export class ClientJournal {
     }
   }
 
-  async #handOver(unread: UnreadJournal, adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+  async #handOver(unread: UnreadJournal, adopt: (adopted: LeftWrite) => void): Promise<void> {
     const { dataDir, onNotice } = this.#settings;
     const { journal } = unread;
     const damaged = journal.damage.length === 0 ? undefined : await readDamaged(dataDir, journal);

@@ -62,7 +62,9 @@ const placeOf = (rescue: Rescue, seq: number): Rescue =>
   rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
 
 /** Whose write it is: a session has one writer for each epoch of its lease (decision F5). */
-type Held = Pick<SessionWrite, 'session' | 'lease'>;
+interface Held extends Pick<SessionWrite, 'session'> {
+  readonly lease?: SessionWrite['lease'] | undefined;
+}
 
 const rescueKey = ({ session, lease }: Held): string => `${session}\0${epochOf(lease)}`;
 

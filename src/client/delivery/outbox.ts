@@ -12,7 +12,7 @@ import { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { ClientJournal, OthersWrite, Receipt } from './client-journal.js';
+import type { AdoptedWrite, ClientJournal, Delivery, JournaledDelivery, OthersWrite } from './client-journal.js';
 import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
@@ -56,31 +56,6 @@ export interface OutboxParts {
   /** Undefined for a client that acknowledges a write when it is committed. */
   readonly journal?: ClientJournal | undefined;
   readonly telemetry: Telemetry;
-}
-
-/** How a write is delivered. */
-interface Delivery {
-  /** Whether an outage only delays it. */
-  readonly persistent: boolean;
-  /** Whether an earlier process may have applied it. */
-  readonly seen: boolean;
-  /** Whether it is in this client's journal. */
-  readonly journaled: boolean;
-  /** What leads it over what its journal has lost. */
-  readonly bridge?: StepBridge | undefined;
-}
-
-/** How a write is delivered whose record lies in a journal. */
-interface JournaledDelivery extends Omit<Delivery, 'persistent'> {
-  /** Undefined where no journal holds it. */
-  readonly receipt?: Receipt;
-}
-
-/** A write that is acknowledged, and its place among all of them. */
-interface AdoptedWrite {
-  readonly write: SessionWrite;
-  readonly how: JournaledDelivery;
-  readonly nth: number;
 }
 
 /** The lane of writes that belong to no session; no session can have this id. */
@@ -134,14 +109,14 @@ export class Outbox {
   }
 
   /** The error that ended a session under the lease that its writer holds; undefined while it can be written. */
-  failure(held: Pick<SessionWrite, 'session' | 'lease'>): Error | undefined {
-    return this.#lost.failure(held);
+  failure(session: SessionId, lease: SessionWrite['lease']): Error | undefined {
+    return this.#lost.failure({ session, lease });
   }
 
   /** Refuses a session that nothing can be written to any more; with `tells` its user counts as told why. @throws what `failure` gives */
-  requireWritable(held: Pick<SessionWrite, 'session' | 'lease'>, tells: boolean): void {
-    const failure = this.#lost.failure(held);
-    if (tells && failure instanceof NotKeptError) this.#refused.tell(held.session);
+  requireWritable(session: SessionId, lease: SessionWrite['lease'], tells: boolean): void {
+    const failure = this.failure(session, lease);
+    if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
     if (failure !== undefined) throw failure;
   }
 

@@ -281,7 +281,7 @@ async function assembleFromDatabase(
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
   // Steps that were lost to another writer meanwhile are not in the database as they are here.
-  const failure = outbox.failure({ session: loaded.state.id, lease: loaded.lease });
+  const failure = outbox.failure(loaded.state.id, loaded.lease);
   if (failure !== undefined) throw failure;
   // Another process, or this one before its clock stepped back, may have dated what is loaded later than now.
   store.noteTime(Math.max(loaded.state.lastAt, loaded.promptAt, loaded.position.at));

@@ -301,18 +301,14 @@ export class ContextSession {
     return this.#closing;
   }
 
-  get #held(): Pick<SessionWrite, 'session' | 'lease'> {
-    return { session: this.id, lease: this.#loaded.lease };
-  }
-
   /** Whether nothing more can be recorded here: another process took the session over, or a write failed for good. Opening it again gives another one. */
   get isLost(): boolean {
-    return this.#environment.outbox.failure(this.#held) !== undefined || this.#lock?.isStillOurs() === false;
+    return this.#environment.outbox.failure(this.id, this.#loaded.lease) !== undefined || this.#lock?.isStillOurs() === false;
   }
 
   /** A session that another process moved to itself must not acknowledge anything more here (decision F5). */
   #requireLease(tells = true): void {
-    this.#environment.outbox.requireWritable(this.#held, tells);
+    this.#environment.outbox.requireWritable(this.id, this.#loaded.lease, tells);
     if (this.#lock?.isStillOurs() === false) {
       throw new SessionError(
         'taken-over',
