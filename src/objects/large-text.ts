@@ -1,3 +1,5 @@
+import { splitsPair } from '../values/surrogate-pairs.js';
+
 /** Text above this many UTF-8 bytes is abridged in `content` and kept whole as chunks (decision C6); fixed, so that two clients never differ. */
 export const LARGE_TEXT_BYTES = 1_048_576;
 /** UTF-16 units of the longest chunk (decision G5). */
@@ -23,12 +25,6 @@ export interface Abridged {
 export function isLargeText(text: string): boolean {
   if (text.length > LARGE_TEXT_BYTES) return true;
   return text.length * 3 > LARGE_TEXT_BYTES && Buffer.byteLength(text) > LARGE_TEXT_BYTES;
-}
-
-/** Whether a cut before `index` would separate the two halves of a surrogate pair. */
-function splitsPair(text: string, index: number): boolean {
-  if (index <= 0 || index >= text.length) return false;
-  return (text.charCodeAt(index - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(index) & 0xfc00) === 0xdc00;
 }
 
 /** The part of `start` that is kept: at most 65,536 units; a line end in the second half of them is a better cut than the last unit. */

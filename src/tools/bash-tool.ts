@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { lastUnits } from '../values/surrogate-pairs.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { frame, headerLine, headerValue, remaining, shownId } from './framing.js';
 import { type CommandEnd, runCommand } from './run-command.js';
@@ -35,7 +36,7 @@ function lastPart(
   }
   if (first < lines.length) return { text: lines.slice(first).join('\n'), firstLine: first + 1, totalLines: lines.length };
   const last = lines.at(-1) ?? '';
-  return { text: last.slice(-limits.chars).toWellFormed(), firstLine: lines.length, totalLines: lines.length };
+  return { text: lastUnits(last, limits.chars), firstLine: lines.length, totalLines: lines.length };
 }
 
 function endText({ why, exitCode, killedBy }: CommandEnd, seconds: number): string | undefined {

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { PatternError, SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
+import { PatternError, type PatternErrorCode, SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { listDirectory } from '../filesystem/access/list-directory.js';
 import { DocumentError } from '../objects/errors.js';
 import { SessionError } from '../session/errors.js';
@@ -21,11 +21,12 @@ const lookAgain = (error: SourceError): string => `Nothing was done. Look at it 
 type Next = (error: SourceError, call: ToolContext) => Promise<string> | string;
 
 /** The names in the folder of a missing path that are most like it, as the agent would write them. */
-async function neighbours(path: string, { client, session }: ToolContext): Promise<readonly string[]> {
+async function neighbours(path: string, call: ToolContext): Promise<readonly string[]> {
   const folder = posix.dirname(path);
   try {
-    const { location } = await client.files.locate(folder);
-    const { entries } = await listDirectory(client.files.access.roots, location.path);
+    const { files } = call.client;
+    const { location } = await files.locate(folder);
+    const { entries } = await listDirectory(files.access.roots, location.path);
     const near = similarNames(
       posix.basename(path),
       entries.map(({ name }) => name),
@@ -34,7 +35,7 @@ async function neighbours(path: string, { client, session }: ToolContext): Promi
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
   }
-  return similarPaths(path, session);
+  return similarPaths(path, call);
 }
 
 /** The first of the allowed folders, as the agent sees them. */
@@ -45,7 +46,7 @@ function allowedFolders({ client }: ToolContext): readonly string[] {
 
 const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   'not-found': async (error, call) =>
-    `${didYouMean(await neighbours(error.path, call))}List the folder to see what is there: ls path=${headerValue(posix.dirname(error.path))}`,
+    `${didYouMean(await neighbours(error.path, call), error.path)}List the folder to see what is there: ls path=${headerValue(posix.dirname(error.path))}`,
   'outside-roots': (_error, call) => `Allowed: ${allowedFolders(call).join(', ')}`,
   'is-directory': (error) => `List it instead: ls path=${headerValue(error.path)}`,
   'not-regular': () => 'Only regular files can be used.',
@@ -61,6 +62,11 @@ const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   io: () => 'Try again; if it happens again, tell the user.',
 };
 
+const MEND: Readonly<Record<PatternErrorCode, string>> = {
+  'invalid-regex': 'Mend the pattern, or set literal=true to search for it as plain text.',
+  'invalid-glob': 'Mend the glob, for example *.ts or src/**/*.{ts,js}.',
+};
+
 function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
 }
@@ -70,8 +76,7 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
   if (error instanceof ToolError && error.cause instanceof SourceError) return describeFailure(error.cause, call);
   if (error instanceof ToolError) return { message: error.message, ...defined({ next: error.next }) };
   if (error instanceof SourceError) return { message: `${error.message}.`, next: await NEXT[error.code](error, call) };
-  if (error instanceof PatternError)
-    return { message: `${error.message}.`, next: 'Mend the pattern, or set literal=true to search for it as plain text.' };
+  if (error instanceof PatternError) return { message: `${error.message}.`, next: MEND[error.code] };
   if (error instanceof DocumentError) return { message: `${error.message}.`, next: 'Give the value in another form.' };
   if (error instanceof SessionError && error.code === 'taken-over') {
     return { message: 'another process has taken this session over.', next: 'Call again to take it back and go on from where it stands.' };

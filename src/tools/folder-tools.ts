@@ -3,9 +3,11 @@ import * as z from 'zod';
 import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/access/list-directory.js';
 import { ignoredNames } from '../filesystem/search/ignore-rules.js';
 import { findFiles, walkFiles } from '../filesystem/search/walk.js';
+import { noFilesText } from './empty-search.js';
 import { treeLines } from './folder-tree.js';
 import { shownName } from './framing.js';
 import { asGiven, discover, listingTool, reachablePlace } from './listing.js';
+import { didYouMean, similarPaths } from './require-object.js';
 
 const FOLDER = z.string().min(1).optional().describe('Folder (default: the working folder)');
 
@@ -72,7 +74,7 @@ export const findTool = listingTool({
     return {
       fields: { path: folder.display, files: found.paths.length },
       lines: found.paths.map((file) => shownName(asGiven(folder, file))),
-      none: `No files below ${shownName(path)} match ${shownName(pattern)}.`,
+      none: `${noFilesText(pattern, path)} ${didYouMean(similarPaths(pattern, work), pattern)}`.trimEnd(),
       notes: [
         found.truncated ? `[There are more than ${limit} files. Narrow the pattern or give a larger limit.]` : undefined,
         found.timedOut ? '[The search took too long and was stopped; narrow the path.]' : undefined,

@@ -2,7 +2,8 @@ import { isBare, renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { shortId } from '../session/object-reference.js';
-import { cutBefore, type OutputLimits, type Page } from './page.js';
+import { firstUnits } from '../values/surrogate-pairs.js';
+import type { OutputLimits, Page } from './page.js';
 
 type FieldValue = string | number | undefined;
 
@@ -66,10 +67,10 @@ export function linesIn(text: string): number {
 export function withinLimits(text: string, limits: OutputLimits): string {
   // No text has more lines than characters.
   if (text.length <= limits.chars && (text.length <= limits.lines || linesIn(text) <= limits.lines)) return text;
-  const end = cutBefore(text.slice(text.lastIndexOf('\n') + 1), Math.min(1_000, Math.floor(limits.chars / 3)));
+  const end = firstUnits(text.slice(text.lastIndexOf('\n') + 1), Math.min(1_000, Math.floor(limits.chars / 3)));
   const lines = text.split('\n', Math.max(1, limits.lines - 2));
-  const start = cutBefore(lines.join('\n'), Math.max(1, limits.chars - end.length - 40));
-  return `${start}\n[... cut at the output limit ...]\n${end}`.slice(0, limits.chars).toWellFormed();
+  const start = firstUnits(lines.join('\n'), Math.max(1, limits.chars - end.length - 40));
+  return firstUnits(`${start}\n[... cut at the output limit ...]\n${end}`, limits.chars);
 }
 
 /** Whose ids are shown, and how. */
@@ -90,6 +91,9 @@ export const lineId = (id: ObjectId, shown: Shown): string => headerValue(shownI
 export function shownName(name: string): string {
   return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$|^"/u.test(name) ? JSON.stringify(name).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped) : name;
 }
+
+/** A name JSON-quoted in ASCII alone. */
+export const escapedName = (name: string): string => JSON.stringify(name).replace(/[^\x20-\x7e]/g, escaped);
 
 function escaped(character: string): string {
   return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('');

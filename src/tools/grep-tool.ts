@@ -1,9 +1,11 @@
 import * as z from 'zod';
-import type { FoundLine } from '../filesystem/search/search-task.js';
+import type { FoundLine, LeftOutFile } from '../filesystem/search/search-task.js';
 import { searchText } from '../filesystem/search/search-text.js';
 import { defined } from '../values/defined.js';
+import { noFilesText, noMatchesText } from './empty-search.js';
 import { shownName } from './framing.js';
 import { asGiven, discover, listingTool, reachablePlace } from './listing.js';
+import { ToolError } from './tool.js';
 
 const DEFAULT_LIMIT = 100;
 
@@ -31,6 +33,25 @@ function resultLines(found: readonly FoundLine[], nameOf: (path: string) => stri
   return lines;
 }
 
+/** Why the one file that was named is not searched. */
+function leftOutError({ why, bytes }: LeftOutFile, name: string): ToolError {
+  if (why === 'binary')
+    return new ToolError('not-text', `${name} is not searched: it is binary (${bytes} bytes, a NUL among them).`, {
+      next: 'Search another file; lines of text can be searched alone.',
+    });
+  return new ToolError('too-large', `${name} is left out: it has ${bytes} bytes, and files over 64 MiB are not searched.`, {
+    next: 'Search it with a command of the shell, or split it into smaller files.',
+  });
+}
+
+const NAMED_LEFT_OUT = 5;
+
+function leftOutNote(names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const more = names.length > NAMED_LEFT_OUT ? ` and ${names.length - NAMED_LEFT_OUT} more` : '';
+  return `[Left out, over 64 MiB: ${names.slice(0, NAMED_LEFT_OUT).join(', ')}${more}. Search such a file with a command of the shell.]`;
+}
+
 /** `grep`: lines of files by regular expression, ignore rules honoured. */
 export const grepTool = listingTool({
   name: 'grep',
@@ -40,13 +61,15 @@ export const grepTool = listingTool({
     const place = await reachablePlace(path, work);
     const options = { ignoreCase, literal, context, limit, signal: work.signal, shown: path, ...defined({ glob }) };
     const found = await searchText(work.client.files.access.roots, place.location.path, { pattern, ...options });
+    const named = found.leftOut.find((one) => one.path === place.location.path);
+    if (named !== undefined) throw leftOutError(named, shownName(path));
     const paths = [...new Set(found.lines.map((line) => line.path))];
     const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
     const { mentions, note } = await discover(place, paths, work);
     return {
       fields: { path: place.display, matches: found.matches, files: paths.length },
       lines: resultLines(found.lines, (one) => names.get(one) ?? one, context > 0),
-      none: 'No matches found.',
+      none: glob !== undefined && found.files === 0 ? noFilesText(glob, path) : noMatchesText(pattern, literal),
       notes: [
         found.truncated
           ? `[There are more than ${found.matches} matches. Narrow the pattern, path or glob, or give a larger limit.]`
@@ -55,6 +78,7 @@ export const grepTool = listingTool({
         found.skipped > 0
           ? `[${found.skipped} lines or files were too long or have names that are not UTF-8, and were left out.]`
           : undefined,
+        leftOutNote(found.leftOut.map((one) => shownName(asGiven(place, one.path)))),
         note,
       ],
       mentions,

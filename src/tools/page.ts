@@ -1,4 +1,5 @@
 import { defined } from '../values/defined.js';
+import { firstUnits, splitsPair } from '../values/surrogate-pairs.js';
 import { ToolError } from './tool.js';
 
 /** How much of a text one answer may hold. */
@@ -33,19 +34,12 @@ export interface Page {
   readonly whole: boolean;
 }
 
-/** Cuts a text that would split a surrogate pair one unit earlier. */
-export function cutBefore(text: string, units: number): string {
-  if (units >= text.length) return text;
-  const last = text.charCodeAt(units - 1);
-  return text.slice(0, units > 0 && last >= 0xd800 && last <= 0xdbff ? units - 1 : units);
-}
-
 /**
  * Picks one page out of a text that arrives in pieces, and counts the rest.
- * The pieces may be cut anywhere; only the page and the line being read are held in memory.
+ * The pieces may be cut anywhere, but where the page begins inside a line between two characters; only the page and the line being read are held in memory.
  */
 export class PageReader {
-  readonly #start: PageStart;
+  #start: PageStart;
   readonly #limits: OutputLimits;
   /** Whole lines, in stretches of the pieces. */
   #taken: string[] = [];
@@ -78,7 +72,7 @@ export class PageReader {
       const lineEnd = piece.indexOf('\n', position);
       const to = lineEnd < 0 ? piece.length : lineEnd + 1;
       if (this.#next === undefined && this.#line >= this.#start.offset) {
-        const begin = position + this.#skipped();
+        const begin = this.#beginning(piece, position);
         if (begin < to) {
           from = Math.min(from, begin);
           this.#take(piece, begin, to);
@@ -100,9 +94,13 @@ export class PageReader {
     this.#pending = this.#pendingChars === 0 ? '' : this.#pending + piece.slice(Math.max(from, end));
   }
 
-  /** Characters of the line under way, from where it is read on, that are before the page. */
-  #skipped(): number {
-    return this.#line === this.#start.offset ? Math.max(0, this.#start.column - 1 - this.#column) : 0;
+  /** Where the page begins in a piece whose line goes on at `position`. A column inside a surrogate pair is moved before it. */
+  #beginning(piece: string, position: number): number {
+    if (this.#line !== this.#start.offset) return position;
+    const begin = position + Math.max(0, this.#start.column - 1 - this.#column);
+    if (begin === position || !splitsPair(piece, begin)) return begin;
+    this.#start = { ...this.#start, column: this.#start.column - 1 };
+    return begin - 1;
   }
 
   /** Takes a stretch of a line, or ends the page before that line, or within it where it is too long for any answer. */
@@ -116,7 +114,7 @@ export class PageReader {
     this.#pendingChars = 0;
     this.#next = { offset: this.#line };
     if (this.#takenLines > 0) return;
-    const part = cutBefore(this.#pending + piece.slice(from, to), this.#limits.chars);
+    const part = firstUnits(this.#pending + piece.slice(from, to), this.#limits.chars);
     const first = this.#line === this.#start.offset ? this.#start.column : 1;
     this.#taken.push(part);
     this.#takenLines = 1;

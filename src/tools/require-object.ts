@@ -1,26 +1,35 @@
+import { posix } from 'node:path';
 import { renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
-import { similarNames } from '../values/similar-names.js';
-import { shownName } from './framing.js';
+import { similarPaths as pathsLike } from '../values/similar-names.js';
+import { escapedName, shownName } from './framing.js';
 import { type ToolContext, ToolError } from './tool.js';
 
-/** Display paths of the session's files that are most like a name. */
-export function similarPaths(name: string, session: ContextSession): readonly string[] {
-  const byName = new Map<string, string>();
-  for (const id of session.state.sets.index) {
+type Call = Pick<ToolContext, 'client' | 'session'>;
+
+/** Display paths of the session's files whose names are most like that of a path; not that of the path itself, nor of a deleted file. */
+export function similarPaths(path: string, { client, session }: Call): readonly string[] {
+  const known = [...session.state.sets.index].flatMap((id) => {
     const metadata = session.metadata(id);
-    if (metadata?.type === 'file') byName.set(metadata.displayPath.slice(metadata.displayPath.lastIndexOf('/') + 1), metadata.displayPath);
-  }
-  const wanted = name.slice(name.lastIndexOf('/') + 1);
-  return similarNames(wanted, byName.keys()).flatMap((near) => byName.get(near) ?? []);
+    return metadata?.type === 'file' && metadata.state !== 'deleted' ? [metadata.displayPath] : [];
+  });
+  return pathsLike(posix.resolve(client.files.cwd, path), known);
 }
 
-/** "Did you mean …?", or nothing. */
-export function didYouMean(names: readonly string[]): string {
-  return names.length === 0 ? '' : `Did you mean ${names.map(shownName).join(' or ')}? `;
+const letters = (path: string): string => path.slice(path.lastIndexOf('/') + 1).normalize('NFC');
+
+/** "Did you mean …?", or nothing. A name that looks like the wanted one, but is composed otherwise, is written with escapes. */
+export function didYouMean(paths: readonly string[], wanted: string): string {
+  if (paths.length === 0) return '';
+  const shown = paths.map((path) =>
+    letters(path) === letters(wanted) && !path.endsWith(wanted)
+      ? `${escapedName(path)} (the same letters, composed otherwise)`
+      : shownName(path),
+  );
+  return `Did you mean ${shown.join(' or ')}? `;
 }
 
 /** One line per candidate of an ambiguous prefix: its id and what it is. */
@@ -35,7 +44,7 @@ export function candidateLines(ids: readonly ObjectId[], session: ContextSession
 }
 
 /** A reference as the session knows it: a path written in another way, such as relative, becomes the display path of the file that it means. */
-export async function knownReference(reference: string, { client, session }: Pick<ToolContext, 'client' | 'session'>): Promise<string> {
+export async function knownReference(reference: string, { client, session }: Call): Promise<string> {
   if (session.resolve(reference).kind !== 'unknown') return reference;
   try {
     const { id } = await client.files.locate(reference, { mustExist: false });
@@ -51,7 +60,7 @@ export async function knownReference(reference: string, { client, session }: Pic
  *
  * @throws {ToolError} `unknown-object`, `ambiguous` – for what names none or several
  */
-export async function requireObject(reference: string, call: Pick<ToolContext, 'client' | 'session'>): Promise<ObjectId> {
+export async function requireObject(reference: string, call: Call): Promise<ObjectId> {
   const { session } = call;
   const resolution = session.resolve(await knownReference(reference, call));
   switch (resolution.kind) {
@@ -67,7 +76,7 @@ export async function requireObject(reference: string, call: Pick<ToolContext, '
       });
     case 'unknown':
       throw new ToolError('unknown-object', `no object of this session is called ${quoted(reference)}.`, {
-        next: `${didYouMean(similarPaths(reference, session))}Use context to list the known objects, or read with a path.`,
+        next: `${didYouMean(similarPaths(reference, call), reference)}Use context to list the known objects, or read with a path.`,
       });
   }
 }

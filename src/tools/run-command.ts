@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { cutBefore } from './page.js';
+import { StringDecoder } from 'node:string_decoder';
 
 /** How a command is run. */
 export interface CommandOptions {
@@ -18,6 +18,16 @@ export interface CommandEnd {
   readonly killedBy: NodeJS.Signals | null;
   readonly why: 'exited' | 'timeout' | 'cancelled';
 }
+
+/** The text of bytes that may end inside a character, without that one. */
+const wholeCharacters = (bytes: Buffer): string => new StringDecoder('utf8').write(bytes);
+
+/** Where the first character begins in bytes that may begin inside one: at most three bytes belong to an earlier one. */
+const characterBegin = (bytes: Buffer): number =>
+  Math.max(
+    0,
+    bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80),
+  );
 
 /** Keeps the beginning and the end of a stream of bytes. */
 class Capture {
@@ -54,7 +64,8 @@ class Capture {
     const head = Buffer.concat(this.#head);
     const tail = Buffer.concat(this.#tail);
     if (this.#dropped === 0) return Buffer.concat([head, tail]).toString('utf8');
-    return `${cutBefore(head.toString('utf8'), this.#most)}\n[... ${this.#dropped} bytes of output dropped ...]\n${tail.toString('utf8')}`;
+    const end = tail.subarray(characterBegin(tail)).toString('utf8');
+    return `${wholeCharacters(head)}\n[... ${this.#dropped} bytes of output dropped ...]\n${end}`;
   }
 }
 

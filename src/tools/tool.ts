@@ -3,6 +3,7 @@ import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { Json } from '../objects/canonical-json.js';
 import { CodedError } from '../values/coded-error.js';
+import { firstUnits } from '../values/surrogate-pairs.js';
 
 /** A JSON Schema (2020-12) of a tool's arguments, in the words that every client passes on: no `$ref`, `anyOf` or `const`. */
 export interface InputSchema {
@@ -76,6 +77,7 @@ type ToolErrorCode =
   | 'unknown-object'
   | 'not-found'
   | 'not-text'
+  | 'too-large'
   | 'out-of-range'
   | 'no-match'
   | 'changed-since'
@@ -114,5 +116,5 @@ export function failureText(message: string, next?: string): string {
   if (Buffer.byteLength(text) <= LONGEST_ERROR) return text;
   let cut = text.slice(0, LONGEST_ERROR);
   while (Buffer.byteLength(cut) > LONGEST_ERROR - 4) cut = cut.slice(0, Math.floor(cut.length * 0.9));
-  return `${cut.toWellFormed()}...`;
+  return `${firstUnits(text, cut.length)}...`;
 }

@@ -100,12 +100,12 @@ const WORDS: Readonly<Record<Verb, Words>> = {
   unpin: { description: 'Let pinned objects collapse again.', done: 'unpinned', already: '' },
 };
 
-type Explain = (entry: Failed, session: ContextSession) => string;
+type Explain = (entry: Failed, call: Work) => string;
 
 const WHY: Readonly<Record<VerbFailure, Explain>> = {
-  unknown: ({ reference }, session) =>
-    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, session))}List with context, or read the file`,
-  ambiguous: ({ candidates = [] }, session) => `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
+  unknown: ({ reference }, call) =>
+    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}List with context, or read the file`,
+  ambiguous: ({ candidates = [] }, { session }) => `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
   infrastructure: () => 'is infrastructure, a part of the session itself; only files and tool calls can be chosen',
   'not-active': () => 'is not active',
   'not-pinned': () => 'is not pinned',
@@ -118,8 +118,8 @@ const WHY: Readonly<Record<VerbFailure, Explain>> = {
 const nameOf = (metadata: ObjectMetadata): string =>
   metadata.type === 'file' ? headerValue(metadata.displayPath) : `toolcall ${headerValue(metadata.tool)}`;
 
-function failureLine(entry: Failed, session: ContextSession): string {
-  return `${quoted(entry.reference)} ${WHY[entry.failure](entry, session)}`;
+function failureLine(entry: Failed, call: Work): string {
+  return `${quoted(entry.reference)} ${WHY[entry.failure](entry, call)}`;
 }
 
 function doneLine(verb: Verb, entry: Done, work: Work): string {
@@ -146,7 +146,7 @@ function activeLine(plan: VerbPlan, session: ContextSession): string {
 export function performVerb(plan: VerbPlan, work: Work): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
   const failed = plan.entries.filter((entry) => !entry.ok);
-  const failures = failed.map((entry) => failureLine(entry, work.session));
+  const failures = failed.map((entry) => failureLine(entry, work));
   const meta = {
     done: done.map(({ id }) => id).slice(0, 100),
     failed: failed.map(({ reference, failure }) => ({ reference: reference.slice(0, 200), failure })).slice(0, 100),

@@ -22,12 +22,16 @@ export function editDistance(left: string, right: string, most = 8): number {
 /** How far a name may be from what was asked for and still be worth suggesting. */
 const reach = (wanted: string): number => Math.max(1, Math.min(6, Math.floor(wanted.length / 3)));
 
-/** The names most like `wanted`, best first: near in spelling, or one holding the other; letter case counts little. */
+/** The form in which names are compared: neither case nor how a letter with a mark is composed (NFC, NFD) counts. */
+const compared = (name: string): string => name.normalize('NFC').toLowerCase();
+
+/** The names most like `wanted`, best first and never itself: near in spelling, or one holding the other. */
 export function similarNames(wanted: string, names: Iterable<string>, most = 3): readonly string[] {
-  const target = wanted.toLowerCase();
+  const target = compared(wanted);
   const scored: { readonly name: string; readonly score: number }[] = [];
   for (const name of names) {
-    const candidate = name.toLowerCase();
+    if (name === wanted) continue;
+    const candidate = compared(name);
     const distance = editDistance(target, candidate, reach(target));
     if (distance <= reach(target)) scored.push({ name, score: distance });
     else if (target.length >= 3 && candidate.length >= 3 && (candidate.includes(target) || target.includes(candidate))) {
@@ -36,4 +40,19 @@ export function similarNames(wanted: string, names: Iterable<string>, most = 3):
   }
   scored.sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1));
   return scored.slice(0, most).map(({ name }) => name);
+}
+
+const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+
+/** The paths whose last names are most like that of `wanted`: first those with the very same, never `wanted` itself. */
+export function similarPaths(wanted: string, paths: Iterable<string>, most = 3): readonly string[] {
+  const byName = new Map<string, string[]>();
+  for (const path of paths) {
+    if (path === wanted) continue;
+    const same = byName.get(nameIn(path));
+    if (same === undefined) byName.set(nameIn(path), [path]);
+    else same.push(path);
+  }
+  const name = nameIn(wanted);
+  return [name, ...similarNames(name, byName.keys(), most)].flatMap((near) => byName.get(near) ?? []).slice(0, most);
 }

@@ -18,7 +18,7 @@ export async function searchInProcess(task: SearchTask): Promise<FoundText> {
   const collector = new LineCollector(task);
   for (const path of task.paths) {
     task.signal?.throwIfAborted();
-    const text = await readText(task, path);
+    const text = await readText({ task, collector }, path);
     // Most files match nowhere, and one look at the whole text tells so much sooner than one at each line.
     if (text === undefined || !(TEXT_ANCHOR.test(task.pattern) || wholeText.test(text))) continue;
     collector.timedOut = !(await searchLines({ task, collector, expression }, path, text));
@@ -37,17 +37,30 @@ function compile(task: SearchTask, flags: number): RE2JS {
   }
 }
 
+/** Text without its byte order mark, which tells UTF-16 from UTF-8; undefined for bytes that hold a NUL. */
+function decoded(bytes: Buffer): string | undefined {
+  const [first, second] = bytes;
+  const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
+  if (utf16 === undefined && bytes.includes(0)) return undefined;
+  return new TextDecoder(utf16 ?? 'utf-8').decode(bytes);
+}
+
 /** The text of a file, line ends as one character; `undefined` where it is gone, closed, binary or too large. The one file that was named must open. */
-async function readText(task: SearchTask, path: string): Promise<string | undefined> {
+async function readText({ task, collector }: Pick<Search, 'task' | 'collector'>, path: string): Promise<string | undefined> {
   const opened = await openFileInside(task.roots, path, task.named).catch((error: unknown) => {
     if (task.named === undefined && error instanceof SourceError) return undefined;
     throw error;
   });
   if (opened === undefined) return undefined;
   try {
-    if (opened.stats.size > LARGEST_SEARCHED) return undefined;
-    const bytes = await opened.handle.readFile();
-    return bytes.includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n');
+    const bytes = Number(opened.stats.size);
+    if (bytes > LARGEST_SEARCHED) {
+      collector.leftOut.push({ path, bytes, why: 'too-large' });
+      return undefined;
+    }
+    const text = decoded(await opened.handle.readFile());
+    if (text === undefined && task.named !== undefined) collector.leftOut.push({ path, bytes, why: 'binary' });
+    return text?.replaceAll('\r\n', '\n');
   } catch {
     return undefined;
   } finally {

@@ -1,3 +1,4 @@
+import { firstUnits, splitsPair } from '../../values/surrogate-pairs.js';
 import { named, PatternError } from '../access/errors.js';
 import type { AllowedRoots } from '../access/roots.js';
 
@@ -24,8 +25,20 @@ export interface FoundText {
   /** Whether the limit left matches out. */
   readonly truncated: boolean;
   readonly timedOut: boolean;
-  /** Matching lines or files that were left out because they are too long to handle or have names that are not UTF-8. */
+  /** Files that path and glob chose, whether they were searched or not. */
+  readonly files: number;
+  /** Matching lines that are too long to handle, and files whose names are not UTF-8. */
   readonly skipped: number;
+  /** Files that were not searched: the large ones, and a binary one if it is the one that was named. */
+  readonly leftOut: readonly LeftOutFile[];
+}
+
+/** A file that a search leaves out. */
+export interface LeftOutFile {
+  /** Canonical. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly why: 'too-large' | 'binary';
 }
 
 /** What both ways of searching are told. */
@@ -45,7 +58,7 @@ export interface SearchTask {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Files larger than this are not searched. */
+/** Files of more bytes are not searched. */
 export const LARGEST_SEARCHED = 64 * 1024 * 1024;
 const LONGEST_TEXT = 2000;
 
@@ -59,7 +72,7 @@ export function invalidRegex(pattern: string, why: string, cause?: unknown): Pat
 function cutLine(text: string, matchStart: number): { readonly text: string; readonly cut: boolean } {
   if (text.length <= LONGEST_TEXT) return { text, cut: false };
   const from = matchStart < LONGEST_TEXT / 2 ? 0 : Math.min(matchStart - LONGEST_TEXT / 4, text.length - LONGEST_TEXT);
-  return { text: text.slice(from, from + LONGEST_TEXT).toWellFormed(), cut: true };
+  return { text: firstUnits(text.slice(splitsPair(text, from) ? from + 1 : from), LONGEST_TEXT), cut: true };
 }
 
 /**
@@ -75,6 +88,7 @@ export class LineCollector {
   #isFull = false;
   timedOut = false;
   skipped = 0;
+  readonly leftOut: LeftOutFile[] = [];
 
   constructor(task: SearchTask) {
     this.#task = task;
@@ -107,6 +121,8 @@ export class LineCollector {
 
   result(): FoundText {
     this.finish(true);
-    return { lines: this.#lines, matches: this.#matches, truncated: this.#isFull, timedOut: this.timedOut, skipped: this.skipped };
+    const { timedOut, skipped, leftOut } = this;
+    const files = this.#task.paths.length;
+    return { lines: this.#lines, matches: this.#matches, truncated: this.#isFull, timedOut, files, skipped, leftOut };
   }
 }

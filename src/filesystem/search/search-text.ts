@@ -36,7 +36,8 @@ const DEFAULT_TIMEOUT = 30_000;
 
 /**
  * Searches the lines of a regular file, or of the files below a folder.
- * What is walked: see {@link walkFiles}; a file that is named itself is searched whatever rules ignore it. Files with a NUL are skipped. Every file is
+ * What is walked: see {@link walkFiles}; a file that is named itself is searched whatever rules ignore it. Files with a NUL are skipped, but for UTF-16 with
+ * its byte order mark. Every file is
  * opened first and found to be a regular one inside the roots, and what was opened is searched.
  * Throws {@link PatternError} and {@link SourceError}, `not-regular` for a named pipe, socket or device; rejects with the signal's reason on abort.
  */

@@ -1,4 +1,5 @@
-import { closeSync } from 'node:fs';
+import { closeSync, read } from 'node:fs';
+import { promisify } from 'node:util';
 import { SourceError } from '../access/errors.js';
 import { openDescriptorInside } from '../access/open-inside.js';
 import { runProgram } from './ripgrep.js';
@@ -31,6 +32,7 @@ const NEWLINE = 10;
 const FIRST_RUN = 64;
 /** Descriptors of one run: half of what the most careful systems allow a process. */
 const MOST_AT_ONCE = 512;
+const PIECE_BYTES = 1024 * 1024;
 /** The first descriptor that a program gets beyond those of its input and outputs. */
 const FIRST_DESCRIPTOR = 3;
 
@@ -45,7 +47,7 @@ export async function searchWithRipgrep(task: SearchTask, binary: string): Promi
   let goesOn: boolean;
   // Once in any case: a pattern is refused where there is nothing to search, too.
   do {
-    const files = await openFiles(task, task.paths.slice(at, at + size));
+    const files = await openFiles({ task, collector }, task.paths.slice(at, at + size));
     try {
       goesOn = await searchOpened({ task, collector, binary }, files);
     } finally {
@@ -58,7 +60,10 @@ export async function searchWithRipgrep(task: SearchTask, binary: string): Promi
 }
 
 /** Opens files, in their order, without those that are gone, closed, no regular files any more or too large. The one file that was named must open. */
-async function openFiles(task: SearchTask, paths: readonly string[]): Promise<readonly OpenedFile[]> {
+async function openFiles(
+  { task, collector }: Pick<Search, 'task' | 'collector'>,
+  paths: readonly string[],
+): Promise<readonly OpenedFile[]> {
   const opened = await Promise.allSettled(
     paths.map(async (path) => ({ path, ...(await openDescriptorInside(task.roots, path, task.named)) })),
   );
@@ -68,9 +73,31 @@ async function openFiles(task: SearchTask, paths: readonly string[]): Promise<re
     for (const { fd } of files) closeSync(fd);
     throw failed.reason;
   }
-  const searched = files.filter(({ size }) => size <= LARGEST_SEARCHED);
-  for (const { fd } of files.filter(({ size }) => size > LARGEST_SEARCHED)) closeSync(fd);
+  const searched: OpenedFile[] = [];
+  for (const { path, fd, size } of files) {
+    const bytes = Number(size);
+    const why = bytes > LARGEST_SEARCHED ? 'too-large' : task.named !== undefined && (await isBinary(fd)) ? 'binary' : undefined;
+    if (why === undefined) searched.push({ path, fd });
+    else {
+      collector.leftOut.push({ path, bytes, why });
+      closeSync(fd);
+    }
+  }
   return searched;
+}
+
+const readAt = promisify(read);
+
+/** Whether a file holds a NUL and is not UTF-16 by its byte order mark: ripgrep does not tell of such a file unless something in it matches. */
+async function isBinary(fd: number): Promise<boolean> {
+  const piece = Buffer.alloc(PIECE_BYTES);
+  for (let at = 0; ; ) {
+    const { bytesRead } = await readAt(fd, piece, 0, piece.length, at);
+    const bytes = piece.subarray(0, bytesRead);
+    if (at === 0 && /^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))) return false;
+    if (bytesRead === 0 || bytes.includes(0)) return bytesRead > 0;
+    at += bytesRead;
+  }
 }
 
 /** One search under way. */
@@ -110,7 +137,8 @@ function searchArgs(task: SearchTask): readonly string[] {
     // One after another, as the files are named.
     '--threads=1',
     '--crlf',
-    '--encoding=none',
+    // A byte order mark is no part of the first line, and tells UTF-16.
+    '--encoding=auto',
     `--max-count=${task.limit + 1}`,
     `--context=${task.context}`,
     ...(task.ignoreCase ? ['--ignore-case'] : ['--case-sensitive']),

@@ -2,6 +2,7 @@ import type { DisplayPaths } from '../../assembly/metadata.js';
 import { quoted } from '../../objects/errors.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { similarPaths } from '../../values/similar-names.js';
 import { findSession, sessionOf } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 
@@ -74,14 +75,26 @@ async function byStart({ snapshot, members }: Candidates, name: string): Promise
   return matches[0];
 }
 
-/** As `findObject`; throws HistoryError `unknown-object`. */
+/** Paths of files that are shown, most like a name. */
+async function pathsLike(snapshot: StoreSnapshot, name: string, { session, paths }: ObjectSearch): Promise<readonly string[]> {
+  const members = session === undefined ? undefined : new Set<string>((await snapshot.sets(session)).sets.index);
+  const files = (await snapshot.sources()).filter(({ id, source }) => members?.has(id) !== false && paths.shows?.(source) !== false);
+  return similarPaths(
+    name,
+    files.map(({ source }) => paths.display(source)),
+  );
+}
+
+/** As `findObject`; throws HistoryError `unknown-object`, which names the paths most like it. */
 export async function requireObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId> {
   const found = await findObject(snapshot, name, search);
   if (found !== undefined) return found;
   const where = search.session === undefined ? 'the database' : `session ${search.session}`;
+  const like = await pathsLike(snapshot, name, search);
+  const hint = like.length === 0 ? 'name it' : `did you mean ${like.map(quoted).join(' or ')}? Else name it`;
   throw new HistoryError(
     'unknown-object',
-    `there is no object ${quoted(name)} in ${where}: name it by id, by ${SHORTEST} or more characters that its id begins with, or by path`,
+    `there is no object ${quoted(name)} in ${where}: ${hint} by id, by ${SHORTEST} or more characters that its id begins with, or by path`,
   );
 }
 

@@ -160,6 +160,7 @@ describe('questions about the past', () => {
     expect(await codeOf(id('zzz'))).toBe('unknown-object');
     expect(await codeOf(id('\ud83d'))).toBe('unknown-object');
     expect(await codeOf(askWho(timeline, { object: first }))).toBe('wrong-kind');
+    await expect(id('a.tss', first)).rejects.toThrow(`did you mean "${join(made.root, 'a.ts')}"? Else name it by id`);
   });
 
   test('a long session is asked about with a handful of requests: its context of a turn, and its log', async () => {

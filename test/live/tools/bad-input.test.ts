@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, open, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { effort } from '../../support/effort.js';
@@ -29,6 +29,10 @@ beforeAll(async () => {
   await writeFile(join(root, 'secret.txt'), 'for nobody');
   await chmod(join(root, 'secret.txt'), 0);
   await symlink('/etc/passwd', join(root, 'link'));
+  await symlink('nothing-there', join(root, 'dangling'));
+  await writeFile(join(root, 'café.txt'.normalize('NFD')), 'coffee\n');
+  await writeFile(join(root, 'huge.log'), '');
+  await truncate(join(root, 'huge.log'), 64 * 1024 * 1024 + 1);
   await writeFile(Buffer.concat([Buffer.from(`${root}/bad-`), Buffer.from([0xff, 0xfe])]), 'x');
   agent = await stdioAgent(root, ['--session', SESSION], {}, { withoutOverride: true });
 });
@@ -89,7 +93,22 @@ describe('what an agent gets wrong is answered by an error that says what to do'
     ['an empty path', 'read', { path: '' }, /read: "path": expected string to have >=1 characters/],
     ['no path at all', 'read', {}, /read needs a path or an id/],
     ['a missing argument', 'write', { path: 'x.txt' }, /write: "content": expected string, received undefined \(The whole new text\)/],
-    ['an invalid glob', 'find', { pattern: '[a' }, /the glob "\[a" is invalid/],
+    ['an invalid glob', 'find', { pattern: '[a' }, /the glob "\[a" is invalid.*\nMend the glob, for example/],
+    ['an invalid glob to search by', 'grep', { pattern: 'a', glob: '{a' }, /the glob "\{a" is invalid.*\nMend the glob, for example/],
+    ['a binary file to search', 'grep', { pattern: 'x', path: 'picture.png' }, /picture\.png is not searched: it is binary \(8 bytes/],
+    [
+      'a file to search that is too large',
+      'grep',
+      { pattern: 'x', path: 'huge.log' },
+      /huge\.log is left out: it has 67108865 bytes, and files over 64 MiB are not searched\./,
+    ],
+    [
+      'a name that is composed otherwise',
+      'read',
+      { path: 'café.txt'.normalize('NFC') },
+      /Did you mean "cafe\\u0301\.txt" \(the same letters, composed otherwise\)\?/,
+    ],
+    ['a link to nothing', 'read', { path: 'dangling' }, /"dangling" .* does not exist\.\nList the folder/],
     ['an invalid regular expression', 'grep', { pattern: '(' }, /the pattern "\(" cannot be searched for/],
     [
       'an offset past the end',
@@ -150,6 +169,20 @@ describe('what an agent gets wrong is answered by an error that says what to do'
 });
 
 describe('what is odd but right', () => {
+  test('a column inside a surrogate pair is read from the character on', async () => {
+    await writeFile(join(root, 'emoji.txt'), 'a😀b\n');
+    expect((await agent.call('read', { path: 'emoji.txt', column: 3 })).text).toMatch(/\]\n😀b\n$/);
+  });
+
+  test('a search says which files it left out, and that a glob chose none', async () => {
+    const { text } = await agent.call('grep', { pattern: 'three' });
+    expect(text).toMatch(/\ncrlf\.txt:3: three\n.*\n\[Left out, over 64 MiB: huge\.log\. /);
+    expect((await agent.call('grep', { pattern: 'three', glob: '*.txt,*.md' })).text).toMatch(
+      /\nNo files below \. match \*\.txt,\*\.md\. A glob is one pattern: write alternatives as \{\*\.txt,\*\.md\}\.\n/,
+    );
+    expect((await agent.call('find', { pattern: 'emojis.txt' })).text).toMatch(/No files .*\. Did you mean \S+\/emoji\.txt\?\n/);
+  });
+
   test('an empty file is read as such', async () => {
     const { text, isError } = await agent.call('read', { path: 'empty.txt' });
     expect({ text, isError }).toEqual({ text: expect.stringMatching(/lines=0 chars=0\]\n\(empty file\)$/), isError: false });

@@ -71,6 +71,18 @@ describe('pages of a text', () => {
     expect(pageOf('abcdefghij\nk\n', { offset: 1, column: 5 }, { chars: 100, lines: 10 }).text).toBe('efghij\nk\n');
   });
 
+  test('a column inside a surrogate pair begins before the character', () => {
+    expect(pageOf('a😀bc\n', { offset: 1, column: 3 }, WIDE)).toMatchObject({ text: '😀bc\n', whole: false });
+    expect(pageOf('x\n😀', { offset: 2, column: 2 }, WIDE).text).toBe('😀');
+    expect(pageOf('a😀bcdef\n', { offset: 1, column: 3 }, { chars: 3, lines: 1 })).toMatchObject({
+      text: '😀b',
+      next: { offset: 1, column: 5 },
+    });
+    const reader = new PageReader({ offset: 1, column: 6 }, WIDE);
+    for (const piece of ['abc', 'd😀', '😀e\n', 'f']) reader.push(piece);
+    expect(reader.end().text).toBe('😀😀e\nf');
+  });
+
   test('a beginning past the end is an error that names the range', () => {
     const past = (): Page => pageOfPieces(['a\nb\n'], { start: { offset: 9, column: 1 }, limits: WIDE, name: 'x.txt' });
     expect(past).toThrow(ToolError);

@@ -51,6 +51,12 @@ describe('a shell command', () => {
     expect(process.kill(Number(output), 'SIGKILL')).toBe(true);
   });
 
+  test.each([0, 1, 2, 3])('cuts its output between characters, %d bytes before them', async (count) => {
+    const program = `process.stdout.write('x'.repeat(${count}) + '€'.repeat(200000))`;
+    const { output } = await run(`'${process.execPath}' -e "${program}"`, { mostBytes: 2_000 });
+    expect(output).toMatch(/^x*€+\n\[\.\.\. \d+ bytes of output dropped \.\.\.\]\n€+$/);
+  });
+
   test('keeps the beginning and the end of more output than can be kept', async () => {
     const { output } = await run('seq 1 100000', { mostBytes: 2_000 });
     expect(Number(/\[\.\.\. (\d+) bytes of output dropped/.exec(output)?.[1])).toBeGreaterThan(500_000);

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { symlink } from 'node:fs/promises';
+import { symlink, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -98,7 +98,10 @@ describe.each([
   test('a file that is named is searched although it is ignored', async () => {
     expect(await shown('needle', {}, join(folder.inside, 'b.log'))).toEqual(['b.log:1 needle in a log']);
     expect(await shown('needle', {}, join(folder.inside, 'node_modules'))).toEqual(['node_modules/p/i.ts:1 needle']);
-    expect(await shown('needle', {}, join(folder.inside, 'binary.dat'))).toEqual([]);
+    expect(await search('needle', {}, join(folder.inside, 'binary.dat'))).toMatchObject({
+      lines: [],
+      leftOut: [{ path: join(folder.inside, 'binary.dat'), bytes: 16, why: 'binary' }],
+    });
   });
 
   test('what is named and no regular file is refused at once: a pipe, a socket, a device of an allowed folder', async () => {
@@ -129,6 +132,38 @@ describe.each([
     const { lines, truncated } = await search('of many', { limit: 150 });
     expect(lines.map(({ path }) => path)).toEqual(Array.from({ length: 150 }, (_, i) => join(folder.inside, `many/${i + 100}.txt`)));
     expect(truncated).toBe(true);
+  });
+
+  test('a byte order mark is no part of the first line, and tells UTF-16 from binary bytes', async () => {
+    const utf16 = Buffer.from('\ufeffneedle of äöü\nmore\n', 'utf16le');
+    await folder.put('root/marks/a.txt', '\ufeffneedle first\nneedle then\n');
+    await folder.put('root/marks/b.txt', utf16);
+    await folder.put('root/marks/c.txt', Buffer.from(utf16).swap16());
+    const found = ['a.txt:1 needle first', 'a.txt:2 needle then', 'b.txt:1 needle of äöü', 'c.txt:1 needle of äöü'];
+    expect(await shown('^needle', {}, join(folder.inside, 'marks'))).toEqual(found.map((line) => `marks/${line}`));
+    expect(await shown('of äöü$', {}, join(folder.inside, 'marks/b.txt'))).toEqual(['marks/b.txt:1 needle of äöü']);
+  });
+
+  test('a file over 64 MiB is said to be left out, of a folder and by its own name', async () => {
+    await folder.put('root/large/small.txt', 'needle\n');
+    const large = await folder.put('root/large/large.txt', 'needle\n');
+    await truncate(large, 64 * 1024 * 1024 + 1);
+    const leftOut = [{ path: large, bytes: 64 * 1024 * 1024 + 1, why: 'too-large' }];
+    expect(await search('needle', {}, join(folder.inside, 'large'))).toMatchObject({ matches: 1, files: 2, leftOut });
+    expect(await search('needle', {}, large)).toMatchObject({ matches: 0, files: 1, leftOut });
+  });
+
+  test('how many files a glob chose is known', async () => {
+    expect(await search('needle', { glob: '*.none' })).toMatchObject({ matches: 0, files: 0 });
+    expect(await search('nowhere', { glob: '*.ts' })).toMatchObject({ matches: 0, files: 2 });
+    expect(await search('needle', { glob: '*.none' }, join(folder.inside, 'a.ts'))).toMatchObject({ matches: 0, files: 0 });
+  });
+
+  test.each([0, 1, 2, 3])('a line that is cut holds whole characters, %d characters before them', async (count) => {
+    await folder.put('root/emoji.txt', `${'x'.repeat(count)}${'😀'.repeat(3_000)}needle here${'😀'.repeat(3_000)}\n`);
+    const { lines } = await search('needle here');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.text).toMatch(/^x*(?:😀)+needle here(?:😀)+$/u);
   });
 
   test('very long lines are cut around the match', async () => {

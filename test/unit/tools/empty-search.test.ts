@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals';
+import { noFilesText, noMatchesText } from '../../../src/tools/empty-search.js';
+
+describe('a search that finds nothing', () => {
+  test.each([
+    ['*.zig', 'No files below . match *.zig.'],
+    ['!*.ts', 'No files below . match !*.ts. A glob cannot leave files out: '],
+    ['*.ts,*.js', 'No files below . match *.ts,*.js. A glob is one pattern: write alternatives as {*.ts,*.js}.'],
+    ['*.ts *.js', 'write alternatives as {*.ts,*.js}.'],
+    ['*.ts|*.js', 'write alternatives as {*.ts,*.js}.'],
+    ['app/[id]/*.tsx', '[id] stands for one of its characters: write \\[id\\] for the brackets themselves.'],
+  ])('says what the glob %s means', (glob, text) => {
+    expect(noFilesText(glob, '.')).toContain(text);
+  });
+
+  test.each(['*.{ts,js}', 'a\\,b', '\\[id\\].ts'])('says nothing more of %s', (glob) => {
+    expect(noFilesText(glob, 'src')).toBe(`No files below src match ${glob}.`);
+  });
+
+  test('says what a bar with a backslash means in a regular expression', () => {
+    expect(noMatchesText('a\\|b', false)).toBe(
+      'No matches found. "\\|" stands for the character "|" itself here: write a|b for alternatives.',
+    );
+  });
+
+  test.each([
+    ['a|b', false],
+    ['main\\(', false],
+    ['a\\\\|b', false],
+    ['a\\|b', true],
+  ])('says nothing more of the pattern %s, literal %s', (pattern, isLiteral) => {
+    expect(noMatchesText(pattern, isLiteral)).toBe('No matches found.');
+  });
+});
