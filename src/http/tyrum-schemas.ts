@@ -136,7 +136,7 @@ export const TYRUM_REQUESTS = {
       target: share.describe('Share that a compaction brings the prompt down to (default 0.5)'),
       keep_last_messages: z.int().positive().optional().describe('Newest messages whose turns stay while the limit allows (default 2)'),
       keep_results: count.optional().describe('Newest results that stay in full while the limit allows (default 3)'),
-      checkpoint_tokens: count.optional().describe('Most tokens of the checkpoint (default a tenth of the limit)'),
+      checkpoint_tokens: count.optional().describe('Most tokens of the checkpoint beside its obligations (default a tenth of the limit)'),
       reason: z
         .enum(['token_pressure', 'manual', 'overflow'])
         .optional()

@@ -66,19 +66,31 @@ function summaryOf(
     room,
     before,
     limits,
+    spare,
     counter,
     digest,
-  }: { room: number; before: ViewState['summary']; limits: ViewLimits; counter: TokenCounter; digest: Digest },
+    isCurrent,
+  }: {
+    room: number;
+    before: ViewState['summary'];
+    limits: ViewLimits;
+    spare: number;
+    counter: TokenCounter;
+    digest: Digest;
+    isCurrent: (text: string) => boolean;
+  },
 ): MadeSummary | undefined {
   if (gone.length === 0) return undefined;
   const of = goneKey(gone);
   const most = Math.min(room, limits.summary) - counter.perMessage;
-  if (before?.of === of && counter.count(before.text) <= room - counter.perMessage)
+  if (before?.of === of && counter.count(before.text) <= room - counter.perMessage && isCurrent(before.summary.text))
     return { item: summaryItem(before, counter), state: before };
+  const around = counter.perMessage + reminderOverhead(counter);
   const limit = most - reminderOverhead(counter);
   if (limit <= 0) return undefined;
-  const summary = digest({ entries: gone, counter, limit });
-  const text = reminderWithin(summary.text, most, counter);
+  const free = Math.max(limit, Math.min(room, spare) - around);
+  const summary = digest({ entries: gone, counter, limit, spare: free });
+  const text = reminderWithin(summary.text, free + reminderOverhead(counter), counter);
   if (text === undefined) return undefined;
   const state = { of, text, summary };
   return { item: summaryItem(state, counter), state };
@@ -117,7 +129,8 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
  *
  * The same entries, budget and state give the same view. What was decided stays decided (`state`), so that the view begins with the whole view before it
  * until it must get smaller again.
- * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the least limit, where the system's messages, pending calls and the least of the newest message pass it
+ * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the least limit, where the system's messages, pending calls, what the summary must say and the least of the newest message
+ * pass it
  */
 export function budgetedView(
   projection: Pick<Projection, 'entries' | 'counter'>,
@@ -129,16 +142,19 @@ export function budgetedView(
   const users = entries.filter(({ kind }) => kind === 'user');
   const messages = [users[0], users.at(-1)].filter((entry) => entry !== undefined);
   const ends = new Set(messages.map(({ id }) => id));
-  const draft = new ViewDraft(entries, withoutEnds(state, ends), counter);
+  const begin = (): ViewDraft => new ViewDraft(entries, withoutEnds(state, ends), counter);
+  let draft = begin();
   const stays = draft.gone.size === 0 ? 0 : goneTokens(state, counter);
   const before = draft.tokens + stays;
+  const isDue = !unchanged(draft, limits, stays);
   let shrunk: ViewShrink | undefined;
-  if (!unchanged(draft, limits, stays)) {
+  if (isDue) {
     const blocks = blocksOf(entries, (entry) => entry.kind === 'system' || ends.has(entry.id));
-    const results = resultsOf(blocks).filter((result) => !draft.gone.has(result.id));
+    const results = resultsOf(blocks).filter((result) => !state.gone.includes(result.id));
     const newest = new Set(results.slice(results.length - limits.keepResults).map(({ id }) => id));
     const lastTurn = entries.at(-1)?.turn ?? 0;
-    const steps = shrink({ draft, blocks, limits, lastTurn, newest, messages, counter });
+    const { draft: smaller, steps } = shrink({ begin, blocks, limits, lastTurn, newest, messages });
+    draft = smaller;
     if (steps.length > 0) {
       shrunk = {
         steps,
@@ -155,8 +171,10 @@ export function budgetedView(
     room: limits.most - draft.tokens,
     before: state.summary,
     limits,
+    spare: limits.roomy - draft.tokens,
     counter,
     digest: budget.digest ?? digestOf,
+    isCurrent: (text) => !(isDue || budget.renew === true) || budget.required?.isIn(text) !== false,
   });
   const items = itemsOf(entries, draft, summary?.item);
   const tokens = draft.tokens + (summary?.item.tokens ?? 0);

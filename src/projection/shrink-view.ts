@@ -141,6 +141,8 @@ export class ViewDraft {
 /** What a view is made smaller by. */
 interface Shrinking {
   readonly draft: ViewDraft;
+  /** Nothing goes: results become lines, messages are cut. */
+  readonly keepsAll: boolean;
   readonly blocks: readonly Block[];
   readonly limits: ViewLimits;
   /** The last turn, which may be under way. */
@@ -149,7 +151,6 @@ interface Shrinking {
   readonly newest: ReadonlySet<EntryId>;
   /** The first and the newest message of a user: they stay, whatever goes. */
   readonly messages: readonly Entry[];
-  readonly counter: TokenCounter;
 }
 
 type Shrink = (shrinking: Shrinking) => void;
@@ -163,6 +164,8 @@ const isHeld = ({ active, pinned }: ResultEntry): boolean => active || pinned;
 /** What the summary takes of the limit, once something is gone. */
 const reserved = ({ draft, limits }: Shrinking): number => (draft.gone.size === 0 ? 0 : limits.summary);
 const sizeOf = (shrinking: Shrinking): number => shrinking.draft.tokens + reserved(shrinking);
+/** What a view takes at least, with what its summary must say. */
+const leastOf = ({ draft, limits }: Shrinking): number => draft.tokens + (draft.gone.size === 0 ? 0 : limits.leastSummary);
 
 /** In the order in which they are tried: each only where the ones before it were not enough. */
 const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, Shrink])[] = [
@@ -189,7 +192,8 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
     'turns',
     ({ target }) => target,
     (shrinking) => {
-      const { draft, blocks, limits, lastTurn } = shrinking;
+      const { draft, blocks, limits, lastTurn, keepsAll } = shrinking;
+      if (keepsAll) return;
       const pending = blocks.find((block) => block.isPending && block.turn > 0)?.turn ?? Number.POSITIVE_INFINITY;
       const end = Math.min(pending, lastTurn - limits.keepTurns);
       let turn: number | undefined;
@@ -207,14 +211,15 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
     'pressure',
     ({ most }) => most,
     (shrinking) => {
-      const { draft, blocks, limits } = shrinking;
+      const { draft, blocks, limits, keepsAll } = shrinking;
       for (const result of resultsOf(blocks)) {
         if (sizeOf(shrinking) <= limits.most) return;
         if (draft.collapses(result)) draft.collapse(result);
       }
+      if (keepsAll) return;
       for (const block of blocks) {
         // What stands for it gets shorter before more goes.
-        if (draft.tokens <= limits.most) return;
+        if (leastOf(shrinking) <= limits.most) return;
         if (limits.keepBehindPending && block.isPending) return;
         if (!block.isFixed && !block.isPending && !draft.isGone(block)) draft.drop(block);
       }
@@ -223,10 +228,11 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
   [
     'cut',
     ({ most }) => most,
-    ({ draft, limits, messages }) => {
+    (shrinking) => {
+      const { draft, limits, messages } = shrinking;
       for (const message of messages) {
-        if (draft.tokens <= limits.most) return;
-        draft.shorten(message, draft.tokens - limits.most);
+        if (leastOf(shrinking) <= limits.most) return;
+        draft.shorten(message, leastOf(shrinking) - limits.most);
       }
     },
   ],
@@ -234,27 +240,49 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
 
 /** Only the steps of pressure and cut count what is there without its summary, which takes what is left. */
 const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
-  (step === 'cut' ? shrinking.draft.tokens : sizeOf(shrinking)) <= limit;
+  (step === 'cut' ? leastOf(shrinking) : sizeOf(shrinking)) <= limit;
 
 function tooSmall(limits: ViewLimits, least: number): ProjectionError {
   const pending = limits.keepBehindPending ? 'everything from the first call or approval on that waits' : 'what is pending';
+  const required = limits.leastSummary === 0 ? '' : `, the ${limits.leastSummary} tokens that the summary must say`;
   return new ProjectionError(
     'budget-too-small',
-    `the system's messages, ${pending} and the user's newest message take ${least} tokens, and the limit is ${limits.most}: give at least ${least}`,
+    `the system's messages, ${pending}${required} and the user's newest message take ${least} tokens, and the limit is ${limits.most}: give at least ${least}`,
     { least },
   );
 }
 
-/** Makes a view smaller until it fits; which steps were taken. */
-export function shrink(shrinking: Shrinking): readonly ShrinkStep[] {
+/** A view that got smaller, and by which steps. */
+interface Shrunk {
+  readonly draft: ViewDraft;
+  readonly steps: readonly ShrinkStep[];
+}
+
+function taken(shrinking: Shrinking): Shrunk & { readonly least: number } {
   const { draft, limits } = shrinking;
-  const taken: ShrinkStep[] = [];
+  const steps: ShrinkStep[] = [];
   for (const [step, limitOf, apply] of SHRINKS) {
     if (fits(shrinking, step, limitOf(limits))) continue;
     const before = draft.tokens;
     apply(shrinking);
-    if (draft.tokens < before) taken.push(step);
+    if (draft.tokens < before) steps.push(step);
   }
-  if (draft.tokens > limits.most) throw tooSmall(limits, draft.tokens);
-  return taken;
+  return { draft, steps, least: leastOf(shrinking) };
+}
+
+/**
+ * Makes a view smaller until it fits. Where what the summary must say takes more than what went, nothing goes, if that fits as well.
+ * @throws {ProjectionError} `budget-too-small`
+ */
+export function shrink(asked: Omit<Shrinking, 'draft' | 'keepsAll'> & { readonly begin: () => ViewDraft }): Shrunk {
+  const { limits } = asked;
+  const shrunk = taken({ ...asked, draft: asked.begin(), keepsAll: false });
+  if (shrunk.draft.gone.size === 0 || limits.leastSummary === 0) {
+    if (shrunk.least > limits.most) throw tooSmall(limits, shrunk.least);
+    return shrunk;
+  }
+  const whole = taken({ ...asked, draft: asked.begin(), keepsAll: true });
+  const least = Math.min(shrunk.least, whole.least);
+  if (least > limits.most) throw tooSmall(limits, least);
+  return whole.least <= Math.min(shrunk.least, limits.most) ? whole : shrunk;
 }

@@ -37,15 +37,20 @@ export async function summarisedView(
   if (isRewrite && !rewrite) return view;
   const { counter } = projection;
   const own = view.items.filter(isSummary).reduce((sum, { tokens }) => sum + tokens, 0);
-  const room = Math.min(view.limits.most - view.tokens + own, view.limits.summary) - counter.perMessage;
+  const [others, around] = [view.tokens - own, counter.perMessage + reminderOverhead(counter)];
+  const room = view.limits.most - others;
   const gone = new Set(view.state.gone);
   const entries = projection.entries.filter(({ id }) => gone.has(id));
-  const limit = room - reminderOverhead(counter);
-  const summary = await auditedSummary({ entries, counter, limit }, { summariser, signal, digest: budget.digest });
-  const text = reminderWithin(summary.text, room, counter);
+  const limit = Math.min(room, view.limits.summary) - around;
+  const spare = Math.max(limit, Math.min(room, view.limits.roomy - others) - around);
+  const summary = await auditedSummary(
+    { entries, counter, limit, spare, required: view.limits.leastSummary },
+    { summariser, signal, digest: budget.digest },
+  );
+  const text = reminderWithin(summary.text, (summary.by === summariser.name ? limit : spare) + reminderOverhead(counter), counter);
   if (text === undefined || (isRewrite && (summary.by !== summariser.name || text === made.text))) return view;
   const item: ViewItem = { kind: 'summary', text, tokens: counter.count(text) + counter.perMessage, summary };
-  const tokens = view.tokens - own + item.tokens;
+  const tokens = others + item.tokens;
   return {
     ...view,
     items: view.items.map((one) => (isSummary(one) ? item : one)),

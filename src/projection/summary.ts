@@ -13,6 +13,10 @@ export interface SummaryRequest {
   readonly counter: TokenCounter;
   /** The most tokens that the summary may have. */
   readonly limit: number;
+  /** A digest may go beyond its limit to there for what users demanded; the limit if left out. */
+  readonly spare?: number;
+  /** The tokens of the limit that what must be said takes; 0 if left out. */
+  readonly required?: number;
 }
 
 /** One try of a summariser. */
@@ -158,7 +162,7 @@ export async function auditedSummary(
   const fallback = digest(request);
   if (summariser === undefined) return fallback;
   // What has no room in the summary cannot be asked of it.
-  const identifiers = lastThatFit(fallback.identifiers, request.limit * SHARE_OF_IDENTIFIERS, request.counter);
+  const identifiers = lastThatFit(fallback.identifiers, (request.limit - (request.required ?? 0)) * SHARE_OF_IDENTIFIERS, request.counter);
   const refused: string[] = [];
   for (let attempt = 1; attempt <= TRIES && signal?.aborted !== true; attempt++) {
     const one: SummaryTry = { ...request, identifiers, attempt, complaint: refused.at(-1), signal };

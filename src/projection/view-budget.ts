@@ -1,6 +1,14 @@
 import { ProjectionError } from './errors.js';
 import type { Digest } from './summary.js';
 
+/** What every summary of a view must say, whatever else it says. */
+export interface RequiredText {
+  /** The tokens of a summary that says nothing else, as it stands in a request. */
+  readonly tokens: number;
+  /** Whether a text says all of it. */
+  isIn(text: string): boolean;
+}
+
 /** How large a view may be, and how it gets smaller. */
 export interface ViewBudget {
   /** The most tokens that the view has: never passed, whatever the entries hold. */
@@ -15,6 +23,10 @@ export interface ViewBudget {
   readonly keepTurns?: number;
   /** The most tokens of the summary of what is left out; a tenth of the limit if left out, 0 for none. */
   readonly summary?: number;
+  /** Raises the summary as far as the limit allows; where it does not fit, the view is refused. Nothing if left out. */
+  readonly required?: RequiredText;
+  /** Makes a summary anew that does not say what is required, also where nothing has to get smaller; false if left out. */
+  readonly renew?: boolean;
   /** Nothing behind the first call or approval that waits goes, even where the limit itself would be passed; false if left out. */
   readonly keepBehindPending?: boolean;
   /** Summarises what is left out without a model; `digestOf` if left out. */
@@ -29,6 +41,10 @@ export interface ViewLimits {
   readonly keepResults: number;
   readonly keepTurns: number;
   readonly summary: number;
+  /** The least tokens of a summary, of `summary`. */
+  readonly leastSummary: number;
+  /** The size of the view up to which a summary may grow for what users demanded: halfway to the limit, so that the view need not soon get smaller again. */
+  readonly roomy: number;
   readonly keepBehindPending: boolean;
 }
 
@@ -54,6 +70,7 @@ function whole(name: string, value: number, least: number): number {
 export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest }: ViewBudget): ViewLimits {
   const most = whole('the limit', tokens, 1);
   const { keepResults = KEEP_RESULTS, keepTurns = 0, summary = Math.floor(most * SHARE_OF_SUMMARY), keepBehindPending = false } = rest;
+  const leastSummary = rest.required?.tokens ?? 0;
   const goal = Math.floor(most * share('target', target));
   return {
     most,
@@ -61,8 +78,10 @@ export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest
     target: goal,
     keepResults: whole('the number of results kept', keepResults, 0),
     keepTurns: whole('the number of turns kept', keepTurns, 0),
-    // A summary that took the whole target would leave nothing to be read after it.
-    summary: Math.min(whole('the summary', summary, 0), Math.floor(goal / 2)),
+    // What must be said stands beside the rest. A summary whose rest took the whole target would leave nothing to be read after it.
+    summary: Math.min(whole('the summary', summary, 0), Math.floor(goal / 2)) + leastSummary,
+    leastSummary,
+    roomy: Math.floor((goal + most) / 2),
     keepBehindPending,
   };
 }

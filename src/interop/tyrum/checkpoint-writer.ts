@@ -1,6 +1,6 @@
 import type { Json } from '../../objects/canonical-json.js';
-import { lastThatFit, type Summariser, type SummaryTry } from '../../projection/summary.js';
-import { type Checkpoint, checkpointSchema, checkpointText, listedText } from './checkpoint.js';
+import type { Summariser, SummaryTry } from '../../projection/summary.js';
+import { type Checkpoint, checkpointSchema, checkpointText, OBLIGATION_LISTS } from './checkpoint.js';
 import type { SessionFacts } from './session-facts.js';
 import { TyrumError } from './tyrum-error.js';
 
@@ -37,17 +37,20 @@ function readCheckpoint(value: unknown): Checkpoint {
   return read.data;
 }
 
-/** A checkpoint with the obligations that it does not have, the newest as far as they fit. */
+/**
+ * A checkpoint with the obligations that it left out.
+ * @throws {TyrumError} `checkpoint-refused` where it then has more tokens than it may
+ */
 function withObligations(checkpoint: Checkpoint, { obligations }: SessionFacts, { limit, counter }: SummaryTry): Checkpoint {
-  let whole = checkpoint;
-  for (const list of ['user_constraints', 'decisions'] as const) {
-    const held = checkpointText(whole);
-    const missing = obligations[list].filter((one) => !held.includes(one));
-    const room = limit - counter.count(held) - counter.count(`${list}:\n`);
-    const kept = new Set(lastThatFit(missing, room - missing.length * counter.count(listedText(list, '')), counter));
-    whole = { ...whole, [list]: [...whole[list], ...missing.filter((one) => kept.has(one))] };
-  }
-  return counter.count(checkpointText(whole)) <= limit ? whole : checkpoint;
+  const held = checkpointText(checkpoint);
+  const whole = { ...checkpoint };
+  for (const list of OBLIGATION_LISTS) whole[list] = [...whole[list], ...obligations[list].filter((one) => !held.includes(one))];
+  const [own, all] = [counter.count(held), counter.count(checkpointText(whole))];
+  if (all <= limit || all === own) return whole;
+  throw new TyrumError(
+    'checkpoint-refused',
+    `it has ${own} tokens of ${limit}, and leaves out obligations that take ${all - own} more: say them, or say less of the rest`,
+  );
 }
 
 /** A writer of checkpoints as a summariser: what it writes is read strictly, gets the obligations that it left out, and is then audited as every summary is. */

@@ -34,8 +34,15 @@ const LISTS: { readonly [Name in CheckpointList]: { readonly title: string; read
   completed_work: { title: 'Done', isLine: false },
 };
 
-/** The lists of a checkpoint in the order in which a model reads them. */
-export const CHECKPOINT_LISTS = Object.keys(LISTS) as readonly CheckpointList[];
+const CHECKPOINT_LISTS = Object.keys(LISTS) as readonly CheckpointList[];
+
+/** The lists whose known texts every checkpoint says: what was noted or decided, and is not settled. */
+export const OBLIGATION_LISTS = [
+  'user_constraints',
+  'decisions',
+  'pending_work',
+  'unresolved_questions',
+] as const satisfies readonly CheckpointList[];
 
 /** How one more element of a list is written, with what stands before it. */
 export function listedText(list: CheckpointList, text: string): string {

@@ -10,7 +10,7 @@ import { defined } from '../../values/defined.js';
 import { type CheckpointWriter, checkpointSummariser } from './checkpoint-writer.js';
 import { type Conversation, conversationState, SURFACE } from './conversation.js';
 import type { ConversationState } from './conversation-state.js';
-import { digestCheckpoint } from './digest-checkpoint.js';
+import { digestCheckpoint, requiredOf, unsaidDemands } from './digest-checkpoint.js';
 import { TyrumError } from './tyrum-error.js';
 import { sentEntries } from './visible-prompt.js';
 
@@ -31,7 +31,7 @@ export interface CompactionWish {
   readonly keepLastMessages?: number;
   /** The newest results that stay in full for as long as the limit allows; 3 if left out. */
   readonly keepResults?: number;
-  /** The most tokens of the checkpoint; a tenth of the limit if left out. */
+  /** The most tokens of the checkpoint beside its obligations; a tenth of the limit if left out. */
   readonly checkpointTokens?: number;
   /** What a provider said that the last request took: compacts where that is over the threshold, whatever is counted here. */
   readonly reported?: number;
@@ -44,6 +44,8 @@ export interface CompactedConversation {
   readonly state: ConversationState;
   /** What a checkpoint must name, and the messages that it is of. */
   readonly identifiers: readonly string[];
+  /** Sentences of users that say what must hold, and that the checkpoint has no room for. */
+  readonly unsaid: readonly string[];
 }
 
 const TARGET = 0.5;
@@ -55,7 +57,7 @@ function keptTurns(entries: readonly Entry[], keep: number): number {
   return last - (messages.slice(-keep)[0]?.turn ?? last);
 }
 
-function budgetOf({ facts }: Conversation, entries: readonly Entry[], wish: CompactionWish): ViewBudget {
+function budgetOf({ facts, projection }: Conversation, entries: readonly Entry[], wish: CompactionWish): ViewBudget {
   const { tokens, reserved = 0, threshold = 1, target = TARGET, keepLastMessages = KEEP_MESSAGES, reason, reported = 0 } = wish;
   if (reserved >= tokens) {
     throw new TyrumError('invalid-settings', `${reserved} tokens of ${tokens} are reserved, which leaves none: give more, or reserve less`);
@@ -67,8 +69,9 @@ function budgetOf({ facts }: Conversation, entries: readonly Entry[], wish: Comp
     target,
     keepTurns: keptTurns(entries, Math.max(1, keepLastMessages)),
     keepBehindPending: true,
+    renew: isDue,
     digest: (request) => digestCheckpoint(request, facts),
-    ...defined({ keepResults: wish.keepResults, summary: wish.checkpointTokens }),
+    ...defined({ keepResults: wish.keepResults, summary: wish.checkpointTokens, required: requiredOf(facts, projection.counter) }),
   };
 }
 
@@ -97,30 +100,31 @@ export async function compactConversation(
     writer === undefined
       ? budgetedView(shown, budget, state)
       : await summarisedView(shown, budget, { state, summariser: checkpointSummariser(writer, facts), ...defined({ signal, rewrite }) });
-  const gone = new Set<string>(view.state.gone);
+  const isGone = new Set<string>(view.state.gone);
+  const gone = entries.filter(({ id }) => isGone.has(id));
+  const after = conversationState(conversation, { state: view.state, at: view.shrunk === undefined ? conversation.compactedAt : at });
   return {
     view,
-    state: conversationState(conversation, { state: view.state, at: view.shrunk === undefined ? conversation.compactedAt : at }),
-    identifiers: criticalIdentifiers(entries.filter(({ id }) => gone.has(id))),
+    state: after,
+    identifiers: criticalIdentifiers(gone),
+    unsaid: after.checkpoint === null ? [] : unsaidDemands(after.checkpoint, facts.of(gone)),
   };
 }
 
 /** The records of a compaction; none where nothing had to go. */
 export function compactionRecords(
   projection: Projection,
-  { view }: CompactedConversation,
+  { view, unsaid }: CompactedConversation,
   { wish, at }: { readonly wish: CompactionWish; readonly at: number },
 ): readonly ContextRecord[] {
   const { shrunk, state } = view;
   if (shrunk === undefined) return [];
   const { reason, reserved } = wish;
-  const refused = [...(state.summary?.summary.refused ?? [])];
+  const losses = (state.summary?.summary.refused ?? []).map((why) => `a checkpoint was not taken: ${why}`);
+  if (unsaid.length > 0) losses.push(`the checkpoint has no room for ${unsaid.length} sentences of users that say what must hold`);
   return viewRecords(projection, view, { target: 'model', surface: SURFACE, trigger: reason, at }).map((record) => {
     if (record.kind === 'budget') return { ...record, body: { ...record.body, ...defined({ reserved }) } };
-    if (record.kind !== 'compaction' || refused.length === 0) return record;
-    return {
-      ...record,
-      body: { ...record.body, loss: [...(record.body.loss ?? []), ...refused.map((why) => `a checkpoint was not taken: ${why}`)] },
-    };
+    if (record.kind !== 'compaction' || losses.length === 0) return record;
+    return { ...record, body: { ...record.body, loss: [...(record.body.loss ?? []), ...losses] } };
   });
 }

@@ -7,7 +7,7 @@ import { compactionsOf, viewStateOf } from '../../projection/view-records.js';
 import { defined } from '../../values/defined.js';
 import { type Checkpoint, checkpointSchema } from './checkpoint.js';
 import type { ConversationState } from './conversation-state.js';
-import { digestCheckpoint } from './digest-checkpoint.js';
+import { digestCheckpoint, requiredOf } from './digest-checkpoint.js';
 import { FACT_KINDS, type SessionFacts, sessionFacts } from './session-facts.js';
 
 /** The name of the surface in its records. */
@@ -37,14 +37,15 @@ export async function conversationAt(moment: SessionMoment): Promise<Conversatio
 
 const callsOf = (entry: Entry): readonly EntryCall[] => (entry.kind === 'assistant' ? entry.calls : []);
 
-/** The tokens of a checkpoint that stands in no prompt, since none had room for it. */
+/** The tokens, beside its obligations, of a checkpoint that stands in no prompt, since none had room for it. */
 const UNSHOWN_TOKENS = 1_000;
 
 function checkpointOf(gone: readonly Entry[], { projection: { counter }, facts }: Conversation, { summary }: ViewState): Checkpoint | null {
   if (gone.length === 0) return null;
   const kept = checkpointSchema.safeParse(summary?.summary.form);
   if (kept.success) return kept.data;
-  return checkpointSchema.parse(digestCheckpoint({ entries: gone, counter, limit: UNSHOWN_TOKENS }, facts).form);
+  const limit = UNSHOWN_TOKENS + (requiredOf(facts, counter)?.tokens ?? 0);
+  return checkpointSchema.parse(digestCheckpoint({ entries: gone, counter, limit }, facts).form);
 }
 
 /** Approvals that are obligations: without an answer, or answered while their call waits. */

@@ -1,11 +1,28 @@
 import { cutText } from '../../projection/cut-text.js';
 import type { TokenCounter } from '../../projection/entry.js';
 import { criticalIdentifiers, lostIdentifiers } from '../../projection/identifiers.js';
-import { DIGEST, lastThatFit, leftOutLine, type Summary, type SummaryRequest, turnLines } from '../../projection/summary.js';
-import { CHECKPOINT_LISTS, type Checkpoint, type CheckpointList, checkpointText, listedText, titleText } from './checkpoint.js';
-import type { SessionFacts } from './session-facts.js';
+import {
+  DIGEST,
+  lastThatFit,
+  leftOutLine,
+  reminderOverhead,
+  type Summary,
+  type SummaryRequest,
+  turnLines,
+} from '../../projection/summary.js';
+import type { RequiredText } from '../../projection/view-budget.js';
+import {
+  type Checkpoint,
+  type CheckpointList,
+  checkpointSchema,
+  checkpointText,
+  listedText,
+  OBLIGATION_LISTS,
+  titleText,
+} from './checkpoint.js';
+import type { KnownFacts, SessionFacts } from './session-facts.js';
 
-/** The most that each list may take of what is left when it is filled, in the order in which they are: obligations first. */
+/** The most that each list may take, beside its obligations, of what is left when it is filled; in the order in which they are. */
 const SHARES: readonly (readonly [CheckpointList, number])[] = [
   ['user_constraints', 0.4],
   ['decisions', 0.4],
@@ -21,20 +38,80 @@ const SHARE_OF_GOAL = 0.25;
 /** What is in a list, so that each stands once. */
 const distinct = (texts: readonly string[]): readonly string[] => [...new Set(texts.filter((text) => text !== ''))];
 
-/** Takes the oldest of the least important away until a checkpoint fits. */
-function fitted(checkpoint: Checkpoint, limit: number, counter: TokenCounter): Checkpoint {
+const EMPTY: Checkpoint = checkpointSchema.parse({ goal: '', handoff_md: '' });
+
+/** The least checkpoint of a session: its obligations alone. */
+function obligationsAlone({ obligations }: SessionFacts): Checkpoint {
+  return { ...EMPTY, ...Object.fromEntries(OBLIGATION_LISTS.map((list) => [list, [...distinct(obligations[list])]])) };
+}
+
+/** What every checkpoint must say; undefined where there is nothing. */
+export function requiredOf(facts: SessionFacts, counter: TokenCounter): RequiredText | undefined {
+  const text = checkpointText(obligationsAlone(facts));
+  if (text === '') return undefined;
+  const all = OBLIGATION_LISTS.flatMap((list) => distinct(facts.obligations[list]));
+  // Lines that meet may take a token more than each alone.
+  const tokens = counter.count(text) + reminderOverhead(counter) + counter.perMessage + 1;
+  return { tokens, isIn: (said) => all.every((one) => said.includes(one)) };
+}
+
+/** Takes the oldest of the least important away until a checkpoint fits, its obligations last. */
+function fitted(checkpoint: Checkpoint, least: Checkpoint, { limit, counter }: SummaryRequest): Checkpoint {
   let left = checkpoint;
   const isOver = (): boolean => counter.count(checkpointText(left)) > limit;
-  for (const [list] of SHARES.toReversed()) while (left[list].length > 0 && isOver()) left = { ...left, [list]: left[list].slice(1) };
+  const takeFrom = (kept: (list: CheckpointList) => number): void => {
+    for (const [list] of SHARES.toReversed())
+      while (left[list].length > kept(list) && isOver()) left = { ...left, [list]: left[list].slice(1) };
+  };
+  takeFrom((list) => least[list].length);
   if (isOver()) left = { ...left, goal: '' };
-  return isOver() ? { ...left, handoff_md: '' } : left;
+  if (isOver()) left = { ...left, handoff_md: '' };
+  takeFrom(() => 0);
+  return left;
+}
+
+/** The sentences of users that say what must hold, and that a checkpoint does not say. */
+export const unsaidDemands = ({ user_constraints: said }: Checkpoint, { user_constraints: all }: KnownFacts): readonly string[] =>
+  distinct(all).filter((one) => !said.includes(one));
+
+/** A checkpoint within a limit: its obligations, then of each list the newest of the rest as far as they fit. */
+function checkpointWithin(
+  texts: Readonly<Record<CheckpointList, readonly string[]>>,
+  {
+    goal: asked,
+    handoff,
+    least,
+    shareOfDemands,
+  }: { readonly goal: string; readonly handoff: string; readonly least: Checkpoint; readonly shareOfDemands?: number },
+  request: SummaryRequest,
+): Checkpoint {
+  const { counter, limit } = request;
+  let room = limit - counter.count(handoff) - counter.count(checkpointText(least));
+  const goal = room <= 0 ? '' : cutText(asked, room * SHARE_OF_GOAL, counter);
+  room -= counter.count(`\nGoal: ${goal}`);
+  const lists: Partial<Record<CheckpointList, string[]>> = {};
+  for (const [list, share] of SHARES) {
+    const required = least[list];
+    const pieces = distinct(texts[list])
+      .filter((text) => !required.includes(text))
+      .map((text) => listedText(list, text));
+    const title = required.length > 0 ? 0 : counter.count(titleText(list));
+    const part = list === 'user_constraints' ? (shareOfDemands ?? share) : share;
+    const kept = lastThatFit(pieces, room * part - title, counter);
+    if (kept.length > 0) room -= kept.reduce((sum, piece) => sum + counter.count(piece) + 1, title);
+    // Behind the rest, so that what goes first is no obligation.
+    lists[list] = [...kept.map((piece) => piece.slice(listedText(list, '').length)), ...required];
+  }
+  return fitted({ ...EMPTY, goal, ...lists, handoff_md: handoff }, least, request);
 }
 
 /**
- * The checkpoint that is made without a model, the same for the same entries and facts: obligations first (constraints and preferences, decisions, open work, open questions), then names, findings,
- * files and what was done, of each the newest as far as they fit. Its text is never over the limit, so that it may be empty.
+ * The checkpoint that is made without a model, the same for the same entries and facts: obligations first (constraints, decisions, open work, open questions), whole; then the sentences in which users
+ * demanded something, names, findings, files and what was done, of each the newest as far as they fit. Sentences that find no room raise it up to `spare`. Its text is never over the limit or what it
+ * was raised to, so that it may be empty.
  */
-export function digestCheckpoint({ entries, counter, limit }: SummaryRequest, facts: SessionFacts): Summary {
+export function digestCheckpoint(request: SummaryRequest, facts: SessionFacts): Summary {
+  const { entries, counter, limit, spare = limit } = request;
   const identifiers = criticalIdentifiers(entries);
   const found = facts.of(entries);
   const texts: Readonly<Record<CheckpointList, readonly string[]>> = {
@@ -42,20 +119,13 @@ export function digestCheckpoint({ entries, counter, limit }: SummaryRequest, fa
     critical_identifiers: identifiers,
     completed_work: [...found.completed_work, ...turnLines(entries)],
   };
-  const handoff = leftOutLine(entries);
-  let room = limit - counter.count(handoff);
-  const goal = room <= 0 ? '' : cutText(facts.goal, room * SHARE_OF_GOAL, counter);
-  room -= counter.count(`\nGoal: ${goal}`);
-  const lists = Object.fromEntries(CHECKPOINT_LISTS.map((list) => [list, [] as string[]])) as Record<CheckpointList, string[]>;
-  for (const [list, share] of SHARES) {
-    const pieces = distinct(texts[list]).map((text) => listedText(list, text));
-    const title = counter.count(titleText(list));
-    const kept = lastThatFit(pieces, room * share - title, counter);
-    if (kept.length === 0) continue;
-    room -= kept.reduce((sum, piece) => sum + counter.count(piece) + 1, title);
-    lists[list] = kept.map((piece) => piece.slice(listedText(list, '').length));
+  const about = { goal: facts.goal, handoff: leftOutLine(entries), least: obligationsAlone(facts) };
+  let checkpoint = checkpointWithin(texts, about, request);
+  const unsaid = unsaidDemands(checkpoint, found);
+  if (unsaid.length > 0 && spare > limit) {
+    const more = unsaid.reduce((sum, one) => sum + counter.count(listedText('user_constraints', one)) + 1, 0);
+    checkpoint = checkpointWithin(texts, { ...about, shareOfDemands: 1 }, { ...request, limit: Math.min(spare, limit + more) });
   }
-  const checkpoint = fitted({ goal, ...lists, handoff_md: handoff }, limit, counter);
   const text = checkpointText(checkpoint);
   return {
     text,

@@ -2,7 +2,7 @@ import type { ContextRecord, RecordBody } from '../../objects/context-record.js'
 import type { ApprovalEntry, Entry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { oneLine, shownLine } from '../../projection/summary.js';
-import type { Checkpoint, CheckpointList } from './checkpoint.js';
+import type { Checkpoint, CheckpointList, OBLIGATION_LISTS } from './checkpoint.js';
 
 /** The records that facts are read of. */
 export const FACT_KINDS = ['note', 'missing'] as const;
@@ -13,8 +13,8 @@ export type KnownFacts = Readonly<Record<Exclude<CheckpointList, 'critical_ident
 /** What is known of a session without a model: what was noted, what users asked for, what was decided. */
 export interface SessionFacts {
   readonly goal: string;
-  /** Constraints and decisions that somebody noted or that approvals made: they stand in every checkpoint as far as they fit. */
-  readonly obligations: Pick<Checkpoint, 'user_constraints' | 'decisions'>;
+  /** What somebody noted or approvals decided, and what is open: every checkpoint says all of it. */
+  readonly obligations: Pick<Checkpoint, (typeof OBLIGATION_LISTS)[number]>;
   /** What concerns some entries; every text goes through `clean` whole, before anything is taken or cut out of it. */
   of(entries: readonly Entry[], clean?: Clean): KnownFacts;
 }
@@ -79,20 +79,25 @@ export function sessionFacts({ entries, files }: Projection, records: readonly C
     entries.flatMap((entry) => (entry.kind === 'approval' && entry.state !== 'pending' ? [decisionOf(entry, clean)] : []));
   const first = entries.find(({ kind }) => kind === 'user');
   const asked = first?.kind === 'user' ? first.text : '';
+  const known = (clean: Clean): SessionFacts['obligations'] => ({
+    user_constraints: [...noted('constraint', clean)],
+    decisions: [...decided(clean), ...noted('decision', clean)],
+    pending_work: [...noted('todo', clean)],
+    unresolved_questions: [...noted('question', clean), ...[...questions].map((question) => oneLine(clean(question)))],
+  });
   return {
     goal: noted('goal').at(-1) ?? shownLine(asked, LONGEST_GOAL),
-    obligations: { user_constraints: [...noted('constraint')], decisions: [...noted('decision'), ...decided(asItIs)] },
-    of: (some, clean = asItIs) => ({
-      user_constraints: [
-        ...some.flatMap((entry) => (entry.kind === 'user' ? demandsOf(clean(entry.text)) : [])),
-        ...noted('constraint', clean),
-      ],
-      decisions: [...decided(clean), ...noted('decision', clean)],
-      pending_work: noted('todo', clean),
-      unresolved_questions: [...noted('question', clean), ...[...questions].map((question) => oneLine(clean(question)))],
-      discoveries: noted('fact', clean),
-      relevant_files: some.flatMap((entry) => (entry.kind === 'result' ? entry.files.flatMap((id) => paths.get(id) ?? []) : [])),
-      completed_work: noted('done', clean),
-    }),
+    obligations: known(asItIs),
+    of: (some, clean = asItIs) => {
+      const obligations = known(clean);
+      const demands = some.flatMap((entry) => (entry.kind === 'user' ? demandsOf(clean(entry.text)) : []));
+      return {
+        ...obligations,
+        user_constraints: [...demands, ...obligations.user_constraints],
+        discoveries: noted('fact', clean),
+        relevant_files: some.flatMap((entry) => (entry.kind === 'result' ? entry.files.flatMap((id) => paths.get(id) ?? []) : [])),
+        completed_work: noted('done', clean),
+      };
+    },
   };
 }
