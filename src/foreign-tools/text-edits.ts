@@ -20,17 +20,23 @@ export function bareLines(text: string): readonly string[] {
 
 const PIECE = 64 * 1024;
 
-/** A text with Windows line ends. Works in pieces: one pass over a text of line ends alone would hold a match for each. */
-export function toCrlf(text: string): string {
+/** A text in which all lines end alike. Works in pieces: one pass over a text of line ends alone would hold a match for each. */
+function withEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {
     const end = from + PIECE;
     const to = text[end - 1] === '\r' ? end + 1 : end;
-    pieces.push(text.slice(from, to).replace(/\r?\n/g, '\r\n'));
+    pieces.push(text.slice(from, to).replace(/\r?\n/g, lineEnd));
     from = to;
   }
   return pieces.join('');
 }
+
+/** A text with Windows line ends. */
+export const toCrlf = (text: string): string => withEnds(text, '\r\n');
+
+/** A text with `\n` for every `\r\n`. */
+export const toLf = (text: string): string => withEnds(text, '\n');
 
 /** How the places of a text are looked for. */
 interface OccurrenceOptions {

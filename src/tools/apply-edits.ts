@@ -1,4 +1,5 @@
-import { type FoundText, findText, toCrlf } from '../foreign-tools/text-edits.js';
+import { findText } from '../foreign-tools/text-edits.js';
+import { findAcrossEnds, inEndsOf, type Place, wholeEnd } from './line-ends.js';
 import { ToolError } from './tool.js';
 
 /** One replacement: `oldText` stands exactly once in the original. */
@@ -58,10 +59,20 @@ function almost(text: string, wanted: string): string | undefined {
 /** The text that is edited, the file that it is of, and what the edit at hand is called in errors. */
 interface Target {
   readonly text: string;
-  /** Whether all of its lines, and there is more than one, end as on Windows. */
-  readonly onlyCrlf: boolean;
   readonly path: string;
   readonly name: string;
+}
+
+/** The first places of a text, and the number of all. */
+interface Places {
+  readonly places: readonly Place[];
+  readonly count: number;
+}
+
+function find(text: string, wanted: string): Places {
+  const { text: stands, places, count } = findText(text, wanted, { overlapping: true });
+  if (count === 0 && wanted.includes('\n')) return findAcrossEnds(text, wanted);
+  return { places: places.map((at) => ({ start: wholeEnd(text, at), end: at + stands.length })), count };
 }
 
 function notFound({ name, path, text }: Target, wanted: string): ToolError {
@@ -73,8 +84,8 @@ function notFound({ name, path, text }: Target, wanted: string): ToolError {
   );
 }
 
-function several({ name, path, text }: Target, { places, count }: FoundText): ToolError {
-  const lines = places.map((at) => lineEnds(text, at) + 1);
+function several({ name, path, text }: Target, { places, count }: Places): ToolError {
+  const lines = places.map(({ start }) => lineEnds(text, start) + 1);
   return new ToolError(
     'ambiguous',
     `${name}: the text stands ${count} times in ${path} (lines ${lines.join(', ')}${count > places.length ? ', ...' : ''}). Nothing was changed.`,
@@ -83,18 +94,17 @@ function several({ name, path, text }: Target, { places, count }: FoundText): To
 }
 
 function locate(edit: Edit, index: number, target: Target): Replacement {
-  const { text, name, onlyCrlf } = target;
+  const { text, name } = target;
   if (edit.oldText === '') {
     throw new ToolError('invalid-arguments', `${name} is empty. Nothing was changed.`, {
       next: 'Name the text to replace; write makes a new file.',
     });
   }
-  const found = findText(text, edit.oldText, { overlapping: true });
-  const [start] = found.places;
-  if (start === undefined) throw notFound(target, edit.oldText);
+  const found = find(text, edit.oldText);
+  const [place] = found.places;
+  if (place === undefined) throw notFound(target, edit.oldText);
   if (found.count > 1) throw several(target, found);
-  const replacement = onlyCrlf || found.text !== edit.oldText ? toCrlf(edit.newText) : edit.newText;
-  return { index, start, end: start + found.text.length, text: replacement };
+  return { index, ...place, text: inEndsOf(text, place, edit.newText) };
 }
 
 /** Characters that are searched for one call: those of the text, once for each edit. What is more would keep all other calls waiting. */
@@ -112,16 +122,15 @@ function requireBounded(text: string, edits: readonly Edit[], path: string): voi
 
 /**
  * Applies edits to a text, each matched against the original, all or none.
- * Windows line ends stay Windows line ends, a byte order mark stays. Takes time linear in the text for each edit; their product has a limit.
+ * Line ends stay as they are, also where a text has both kinds; a byte order mark stays. Takes time linear in the text for each edit; their product has a limit.
  *
  * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that do not apply, overlap, change nothing, or are too many for so long a text
  */
 export function applyEdits(original: string, edits: readonly Edit[], path: string): EditedText {
   const nameOf = (index: number): string => (edits.length === 1 ? 'oldText' : `edits[${index}].oldText`);
   requireBounded(original, edits, path);
-  const onlyCrlf = original.includes('\r\n') && !/(^|[^\r])\n/.test(original);
   const replacements = edits
-    .map((edit, index) => locate(edit, index, { text: original, onlyCrlf, path, name: nameOf(index) }))
+    .map((edit, index) => locate(edit, index, { text: original, path, name: nameOf(index) }))
     .sort((a, b) => a.start - b.start);
   const pieces: string[] = [];
   let position = 0;

@@ -8,6 +8,7 @@ import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { type ChangedSince, changedSince } from './changed-since.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { headerLine, linesIn, shownId, shownName } from './framing.js';
+import { inFormOf } from './line-ends.js';
 import { type Readable, requireReadable } from './require-readable.js';
 import { ToolError } from './tool.js';
 
@@ -49,19 +50,27 @@ function expectedAfter(reading: SourceReading): Expected | undefined {
   return 'fileHash' in reading ? reading.fileHash : undefined;
 }
 
-async function write(path: string, text: string, work: Work): Promise<Performed> {
+/** The text of a file that is replaced: of one over 64 MiB its beginning, of anything else that is no text nothing. */
+function replacedText(reading: SourceReading): string {
+  if (reading.kind === 'large-text' && reading.chunks !== undefined) return [...reading.chunks()].join('');
+  return reading.kind === 'text' || reading.kind === 'large-text' ? reading.content : '';
+}
+
+async function write(path: string, given: string, work: Work): Promise<Performed> {
   const { client, session, signal } = work;
   const file = await client.files.locate(path, { mustExist: false });
   if (!file.location.reachable) throw unreachableError(path);
   await requireInWorkspace(file.location.path, shownName(path), work);
   const before = await client.files.read(file.source, signal);
   requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
+  const text = inFormOf(replacedText(before), given);
   signal.throwIfAborted();
   return changeSource(client.files.access.roots, { path: file.location.path, shown: path, signal }, async (writeLocked) => {
     // A change that arrived together with this one was not known when this text was made.
     const { created, fileHash } = await writeLocked(text, expectedAfter(before));
     const lines = text === '' ? 0 : linesIn(text);
-    const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
+    const kept = text === given ? '' : ' The line ends and byte order mark that it had are kept.';
+    const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.${kept}`;
     return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } }, work);
   });
 }
@@ -69,7 +78,7 @@ async function write(path: string, text: string, work: Work): Promise<Performed>
 /** `write`: a whole file, atomically, indexed from the disk afterwards. */
 export const writeTool = defineTool({
   name: 'write',
-  description: 'Write a file: create it or replace all of it. Use edit to change a part.',
+  description: 'Write a file: create it or replace all of it, line ends kept. Use edit to change a part.',
   shape: {
     path: z.string().min(1).describe('File to write; missing folders are made'),
     content: z.string().describe('The whole new text'),

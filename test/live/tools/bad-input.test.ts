@@ -200,6 +200,21 @@ describe('what is odd but right', () => {
     expect(await readFile(join(root, 'crlf.txt'), 'utf8')).toBe('1\r\n2\r\nthree\r\n');
   });
 
+  test('write keeps the Windows line ends and the byte order mark of the file that it replaces, and says so', async () => {
+    const path = join(root, 'marked.txt');
+    await writeFile(path, '\ufeffone\r\ntwo\r\n');
+    const { text } = await agent.call('write', { path, content: 'one\n2\n' });
+    expect(text).toContain('2 lines, 9 characters. The line ends and byte order mark that it had are kept.');
+    expect(await readFile(path, 'utf8')).toBe('\ufeffone\r\n2\r\n');
+    await writeFile(path, 'one\r\ntwo\n');
+    expect((await agent.call('write', { path, content: 'a\n' })).isError).toBe(true);
+    expect((await agent.call('write', { path, content: 'a\n' })).text).toMatch(/1 line, 2 characters\.$/);
+    await writeFile(path, 'a\r\n');
+    await agent.call('read', { path });
+    await agent.call('write', { path, content: 'a\r\nb\n' });
+    expect(await readFile(path, 'utf8')).toBe('a\r\nb\n');
+  });
+
   test('a file of tens of megabytes is read page by page, and no line of the protocol gets long', async () => {
     const parts = effort(20, 100);
     const file = await open(join(root, 'big.txt'), 'w');

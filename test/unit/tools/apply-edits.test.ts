@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { applyEdits } from '../../../src/tools/apply-edits.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
@@ -27,8 +28,45 @@ describe('edits of a text', () => {
     expect(applyEdits('one\r\ntwo\r\n', [{ oldText: 'one\r\ntwo', newText: 'x\r\ny' }], 'f').text).toBe('x\r\ny\r\n');
   });
 
-  test('mixed line ends are left as they are', () => {
-    expect(applyEdits('one\r\ntwo\nthree\n', [{ oldText: 'three', newText: 'a\nb' }], 'f').text).toBe('one\r\ntwo\na\nb\n');
+  test.each([
+    ['new lines take the end of the line that they stand in', 'one\r\ntwo\nthree\n', 'three', 'a\nb', 'one\r\ntwo\na\nb\n'],
+    ['new lines in a Windows line of a mixed text are Windows lines', 'one\r\ntwo\nthree\n', 'one', 'a\nb', 'a\r\nb\r\ntwo\nthree\n'],
+    ['a last line without an end takes that of the line before', 'one\ntwo\r\nthree', 'three', 'a\nb', 'one\ntwo\r\na\r\nb'],
+    [
+      'a text of several lines is found across both kinds',
+      'x\r\none\r\ntwo\nthree\r\ny\n',
+      'one\ntwo\nthree',
+      '1\ntwo\n3',
+      'x\r\n1\r\ntwo\n3\r\ny\n',
+    ],
+    ['lines that stay keep their ends when one is put between', 'a\r\nb\nc\r\n', 'a\nb\nc\n', 'a\nnew\nb\nc\n', 'a\r\nnew\r\nb\nc\r\n'],
+    ['lines that stay keep their ends when one is taken out', 'a\r\nb\nc\r\nd\n', 'a\nb\nc\nd', 'a\nc\nd', 'a\r\nc\r\nd\n'],
+    ['a text that begins with a line end takes the whole of it', 'a\r\nb\nc', '\nb\nc', '!', 'a!'],
+    ['a text with Windows ends is found in one without', 'a\nb\nc\n', 'a\r\nb', 'x\ny', 'x\ny\nc\n'],
+    ['the lines around are not touched', '1\r\n2\n3\n4\r\n', '2\n3\n', '', '1\r\n4\r\n'],
+  ])('mixed line ends: %s', (_name, text, oldText, newText, expected) => {
+    expect(applyEdits(text, [{ oldText, newText }], 'f').text).toBe(expected);
+  });
+
+  test('places across line ends of both kinds are counted', () => {
+    expect(() => applyEdits('a\r\nb\nc\na\nb\r\nc\n', [{ oldText: 'a\nb\nc', newText: 'x' }], 'f')).toThrow(
+      /stands 2 times in f \(lines 1, 4\)/,
+    );
+  });
+
+  test('any text with any line ends: an edit finds what an agent sees, and leaves every other byte', () => {
+    const line = fc.constantFrom('a', 'b', '', 'ab');
+    const lineEnd = fc.constantFrom('\n', '\r\n');
+    const lines = fc.array(fc.tuple(line, lineEnd), { minLength: 1, maxLength: 6 }).map((all) => all.map((one) => one.join('')).join(''));
+    fc.assert(
+      fc.property(lines, lines, lines, (before, old, after) => {
+        const seen = `<${old}>`.replaceAll('\r\n', '\n');
+        const { text } = applyEdits(`${before}<${old}>${after}`, [{ oldText: seen, newText: `${seen}\nnew` }], 'f');
+        expect(text.startsWith(`${before}<${old}>`)).toBe(true);
+        expect(text.endsWith(`new${after}`)).toBe(true);
+        expect(text.length - before.length - old.length - after.length - 2 - 3).toBeLessThanOrEqual(2);
+      }),
+    );
   });
 
   test.each([
