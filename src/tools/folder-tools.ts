@@ -3,9 +3,10 @@ import * as z from 'zod';
 import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/access/list-directory.js';
 import { ignoredNames } from '../filesystem/search/ignore-rules.js';
 import { findFiles, walkFiles } from '../filesystem/search/walk.js';
+import { MOST_DISCOVERED } from '../indexing/decide-file.js';
 import { noFilesText } from './empty-search.js';
 import { treeLines } from './folder-tree.js';
-import { shownName } from './framing.js';
+import { headerValue, shownName } from './framing.js';
 import { asGiven, discover, listingTool, reachablePlace } from './listing.js';
 import { didYouMean, similarPaths } from './require-object.js';
 
@@ -14,7 +15,6 @@ const FOLDER = z.string().min(1).optional().describe('Folder (default: the worki
 const notUtf8 = (names: number): string | undefined =>
   names > 0 ? `[${names} names are not UTF-8; such files cannot be used here.]` : undefined;
 
-const MOST_ENTRIES = 2_000;
 const SUFFIX: Readonly<Record<EntryKind, string>> = { file: '', directory: '/', symlink: '@', fifo: '|', socket: '=', device: '#' };
 
 function entryLine({ name, kind, target }: DirectoryEntry): string {
@@ -25,31 +25,28 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
 export const lsTool = listingTool({
   name: 'ls',
   description: 'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread.',
-  shape: { path: FOLDER, limit: z.int().min(1).optional().describe(`Most entries (default ${MOST_ENTRIES})`) },
-  list: async ({ path = '.', limit = MOST_ENTRIES }, work) => {
+  shape: { path: FOLDER, limit: z.int().min(1).optional().describe('Most entries (default: all)') },
+  list: async ({ path = '.', limit }, work) => {
     const folder = await reachablePlace(path, work);
     const at = folder.location.path;
     const { roots } = work.client.files.access;
     const { entries, unaddressable } = await listDirectory(roots, at, { signal: work.signal, shown: path });
     const shown = entries.slice(0, limit);
-    const ignored = await ignoredNames(
-      at,
-      shown.map(({ name, kind }) => ({ name, isFolder: kind === 'directory' })),
-    );
-    const named = shown.filter(({ name, kind, addressable }) => kind === 'file' && addressable && !ignored.has(name));
-    const paths = named.map(({ name }) => posix.join(at, name));
-    const { mentions, note } = await discover(folder, paths, work);
+    const files = shown.filter(({ kind, addressable }) => kind === 'file' && addressable).map(({ name }) => name);
+    // Rules may take milliseconds for each name, and a folder may have a million.
+    const judged = files.slice(0, MOST_DISCOVERED).map((name) => ({ name, isFolder: false }));
+    const ignored = await ignoredNames(at, judged);
+    const paths = judged.flatMap(({ name }) => (ignored.has(name) ? [] : [posix.join(at, name)]));
+    const { mentions, note } = await discover(folder, { paths, of: files.length }, work);
     return {
       fields: { path: folder.display, entries: entries.length },
       lines: shown.map(entryLine),
       none: '(empty folder)',
-      notes: [
+      notes: [notUtf8(unaddressable), note],
+      rest:
         entries.length > shown.length
-          ? `[${entries.length - shown.length} more entries. Continue: ls with limit=${entries.length}]`
+          ? `[${entries.length - shown.length} more entries. Continue: ls path=${headerValue(path)} limit=${entries.length}]`
           : undefined,
-        notUtf8(unaddressable),
-        note,
-      ],
       mentions,
     };
   },
@@ -70,7 +67,7 @@ export const findTool = listingTool({
     const folder = await reachablePlace(path, work);
     const { roots } = work.client.files.access;
     const found = await findFiles(roots, folder.location.path, { pattern, limit, signal: work.signal, shown: path });
-    const { mentions, note } = await discover(folder, found.paths, work);
+    const { mentions, note } = await discover(folder, found, work);
     return {
       fields: { path: folder.display, files: found.paths.length },
       lines: found.paths.map((file) => shownName(asGiven(folder, file))),
@@ -104,7 +101,7 @@ export const treeTool = listingTool({
     const walked = await walkFiles(work.client.files.access.roots, at, { limit: MOST_WALKED, signal: work.signal, shown: path });
     const { lines, named } = treeLines(walked.paths, depth, shownName);
     const paths = named.map((file) => posix.join(at, file));
-    const { mentions, note } = await discover(folder, paths, work);
+    const { mentions, note } = await discover(folder, { paths }, work);
     return {
       fields: { path: folder.display, files: walked.paths.length },
       lines,

@@ -65,7 +65,7 @@ export const grepTool = listingTool({
     if (named !== undefined) throw leftOutError(named, shownName(path));
     const paths = [...new Set(found.lines.map((line) => line.path))];
     const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
-    const { mentions, note } = await discover(place, paths, work);
+    const { mentions, note } = await discover(place, { paths }, work);
     return {
       fields: { path: place.display, matches: found.matches, files: paths.length },
       lines: resultLines(found.lines, (one) => names.get(one) ?? one, context > 0),

@@ -24,23 +24,26 @@ interface Listing extends Pick<Performed, 'mentions'> {
   readonly none: string;
   /** What was left out, and why. */
   readonly notes: readonly (string | undefined)[];
+  /** How to get what comes behind the lines. Said below the last of them, so that an answer that is cut before names one way to go on. */
+  readonly rest?: string | undefined;
 }
 
 /** The output of a listing tool: all lines are stored, as many as fit are shown, the rest is read by the call's own id. */
 function performedListing(tool: string, listing: Listing, work: Work): Performed {
-  const { fields, lines, none, mentions, truncated } = listing;
+  const { fields, lines, none, mentions, truncated, rest } = listing;
   const notes = listing.notes.filter((note) => note !== undefined);
+  const ends = rest === undefined ? notes : [...notes, rest];
   const content = lines.length === 0 ? none : lines.join('\n');
   const show = (callId: Parameters<Performed['show']>[0]): string => {
     const id = shownId(callId, work);
     const header = headerLine(tool, { id, ...fields });
-    const taken = header.length + notes.reduce((sum, note) => sum + note.length + 1, 0) + headerValue(id).length + 120;
-    const page = pageOf(content, { offset: 1, column: 1 }, remaining(work.limits, taken, notes.length + 2));
+    const taken = header.length + ends.reduce((sum, note) => sum + note.length + 1, 0) + headerValue(id).length + 120;
+    const page = pageOf(content, { offset: 1, column: 1 }, remaining(work.limits, taken, ends.length + 2));
     const shown = page.next === undefined ? header : headerLine(tool, { id, ...fields, lines: lineRange(page) });
-    return frame(shown, page.text, [...notes, continuation(page, 'read', { id })]);
+    return frame(shown, page.text, [...notes, page.next === undefined ? rest : continuation(page, 'read', { id })]);
   };
   return {
-    content: [content, ...notes].join('\n'),
+    content: [content, ...ends].join('\n'),
     show,
     meta: { ...fields, ...defined({ truncated }) },
     ...defined({ mentions }),
@@ -81,11 +84,18 @@ interface Discovered {
   readonly note: string | undefined;
 }
 
+/** Canonical paths of the files that a listing mentions, the first ones, and how many there are of them in all. */
+interface ListedFiles {
+  readonly paths: readonly string[];
+  /** As many as `paths` if left out. */
+  readonly of?: number;
+}
+
 /**
  * Takes up what a listing of `folder` mentions [§5.6, Discovery]: existing regular files by their canonical paths. A file of the session's index is only
  * referred to, so that it is not looked at again.
  */
-export async function discover(folder: LocatedFile, paths: readonly string[], work: Work): Promise<Discovered> {
+export async function discover(folder: LocatedFile, { paths, of = paths.length }: ListedFiles, work: Work): Promise<Discovered> {
   const { roots, mounts } = work.client.files.access;
   const { state } = work.session;
   const listed = paths.slice(0, MOST_DISCOVERED).map((path) => {
@@ -99,10 +109,7 @@ export async function discover(folder: LocatedFile, paths: readonly string[], wo
     const mtimeMs = isKnown ? 0 : dates.get(path);
     return mtimeMs === undefined ? [] : [{ source, mtimeMs }];
   });
-  const note =
-    paths.length > MOST_DISCOVERED
-      ? `[Only the first ${MOST_DISCOVERED} of these ${paths.length} files were added to your pool.]`
-      : undefined;
+  const note = of > MOST_DISCOVERED ? `[Only the first ${MOST_DISCOVERED} of these ${of} files were added to your pool.]` : undefined;
   return { mentions, note };
 }
 

@@ -1,19 +1,22 @@
-import { constants } from 'node:fs';
-import { lstat, open } from 'node:fs/promises';
+import { constants, type Dirent } from 'node:fs';
+import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { entryPath } from '../access/open-inside.js';
 import { bytesOf, type IgnorePattern, type MatchEffort, readIgnorePattern } from './ignore-pattern.js';
 
-/** The rules of one `.gitignore`. */
+/** The rules of one file. */
 interface Rules {
-  /** The folder that it lies in, in bytes, with a slash at its end. */
+  /** The folder that they hold in, in bytes, with a slash at its end. */
   readonly base: string;
   /** The last one first: it wins. */
   readonly patterns: readonly IgnorePattern[];
 }
 
-/** How the file is called that brings rules. */
-export const IGNORE_FILE = Buffer.from('.gitignore');
+const IGNORE_FILE = '.gitignore';
+const REPOSITORY = '.git';
+/** Rules of one clone, weaker than those of any `.gitignore`. */
+const EXCLUDE_FILE = [REPOSITORY, 'info', 'exclude'] as const;
 
 const LARGEST_FILE = 1024 * 1024;
 /** Rules that hold in one folder, those of the folders above included. What is behind them is passed over: each of them is tried for every path. */
@@ -29,7 +32,7 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Whether a path is a `.git` or lies in one; such paths are never discovered (decision C7). */
 export function isInGitFolder(path: string): boolean {
-  return path.split('/').includes('.git');
+  return path.split('/').includes(REPOSITORY);
 }
 
 /** How many more rules, and characters of those with wildcards, a folder may bring. */
@@ -49,10 +52,25 @@ interface Chain {
 
 const NO_RULES: Chain = { rules: [], room: WHOLE_ROOM };
 
+/** What a folder brings of its own. */
+interface OwnRules {
+  /** Where its entries are read: its path, or one through a handle of it. */
+  readonly at: string;
+  /** Whether it is the top of a repository. */
+  readonly isTop: boolean;
+  readonly hasFile: boolean;
+}
+
+/** What a folder with these entries brings of its own. `at` is where they are read. */
+export function ownRules(at: string, entries: readonly Dirent<Buffer>[]): OwnRules {
+  const named = (name: string) => entries.find((entry) => entry.name.equals(Buffer.from(name)));
+  return { at, isTop: named(REPOSITORY) !== undefined, hasFile: named(IGNORE_FILE)?.isFile() === true };
+}
+
 /**
- * The ignore rules that hold in one folder: its own `.gitignore` and those of the folders above, up to the top of the repository.
- * Immutable; {@link IgnoreRules.enter} gives those of a subfolder. Deeper rules win over higher ones, as in git. However many rules a repository brings, a
- * verdict takes milliseconds: of more than 20,000 those nearest to the top hold.
+ * The ignore rules that hold in one folder: its own `.gitignore` and those of the folders above, up to the top of the repository, and `.git/info/exclude` of that top.
+ * The top of a repository inside another one begins anew, as it does for git. Immutable; {@link IgnoreRules.enter} gives those of a subfolder. Deeper rules win over
+ * higher ones, as in git. However many rules a repository brings, a verdict takes milliseconds: of more than 20,000 those nearest to the top hold.
  */
 export class IgnoreRules {
   /** The folder below which paths are judged; it is not ignored by the chain itself. */
@@ -71,19 +89,19 @@ export class IgnoreRules {
   static async load(folder: string): Promise<IgnoreRules> {
     const above = await foldersAbove(folder);
     let chain = NO_RULES;
-    for (const one of above) chain = await withRules(chain, one);
+    for (const one of above) chain = await withRules(chain, one, await rulesAt(one));
     const folderIgnored = new IgnoreRules(above[0] ?? folder, chain, false).ignores(folder, true);
-    return new IgnoreRules(folder, await withRules(folderIgnored ? NO_RULES : chain, folder), folderIgnored);
+    return new IgnoreRules(folder, await withRules(folderIgnored ? NO_RULES : chain, folder, await rulesAt(folder)), folderIgnored);
   }
 
-  /** The rules of a subfolder that is not ignored; `file` is where its own are read, undefined where it has none. */
-  async enter(subfolder: string, file: string | undefined): Promise<IgnoreRules> {
-    return new IgnoreRules(subfolder, file === undefined ? this.#chain : await withRules(this.#chain, subfolder, file), this.folderIgnored);
+  /** The rules of a subfolder that is not ignored. */
+  async enter(subfolder: string, own: OwnRules): Promise<IgnoreRules> {
+    return new IgnoreRules(subfolder, await withRules(this.#chain, subfolder, own), this.folderIgnored);
   }
 
   /** Whether a path below the folder is ignored, by its own name or that of a folder on the way. */
   ignores(path: string, isFolder: boolean): boolean {
-    if (posix.basename(path) === '.git') return true;
+    if (posix.basename(path) === REPOSITORY) return true;
     const { rules } = this.#chain;
     const bytes = bytesOf(path);
     const top = below(bytesOf(this.#folder)).length;
@@ -150,12 +168,28 @@ async function foldersAbove(folder: string): Promise<readonly string[]> {
 }
 
 async function isRepositoryTop(folder: string): Promise<boolean> {
-  return (await lstat(posix.join(folder, '.git')).catch(() => undefined)) !== undefined;
+  return (await lstat(posix.join(folder, REPOSITORY)).catch(() => undefined)) !== undefined;
 }
 
-/** A chain with the rules of one folder more; the same one where that has no readable regular `.gitignore`, or none that says something. */
-async function withRules(chain: Chain, folder: string, file: string = posix.join(folder, IGNORE_FILE.toString())): Promise<Chain> {
-  const handle = await open(file, FLAGS).catch(() => undefined);
+const rulesAt = async (folder: string): Promise<OwnRules> => ({ at: folder, isTop: await isRepositoryTop(folder), hasFile: true });
+
+/** A chain with the rules of one folder more. */
+async function withRules(chain: Chain, folder: string, { at, isTop, hasFile }: OwnRules): Promise<Chain> {
+  const above = isTop ? await withFile(NO_RULES, folder, [at, ...EXCLUDE_FILE]) : chain;
+  return hasFile ? withFile(above, folder, [at, IGNORE_FILE]) : above;
+}
+
+/** Opens a file by the names on its way, none of which may be a link: whoever made the repository chose them. */
+async function openWithoutLinks([folder, name, ...rest]: readonly string[]): Promise<FileHandle> {
+  const path = posix.join(folder ?? '/', name ?? '');
+  if (rest.length === 0) return open(path, FLAGS);
+  const handle = await open(path, FLAGS | constants.O_DIRECTORY);
+  return openWithoutLinks([entryPath(handle, path, ''), ...rest]).finally(() => handle.close());
+}
+
+/** A chain with the rules of one file more; the same one where that is no readable regular file, or says nothing. */
+async function withFile(chain: Chain, folder: string, names: readonly string[]): Promise<Chain> {
+  const handle = await openWithoutLinks(names).catch(() => undefined);
   if (handle === undefined) return chain;
   try {
     const stats = await handle.stat();

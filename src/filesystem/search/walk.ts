@@ -5,7 +5,7 @@ import { posix } from 'node:path';
 import { entryPath, leave, openFolderInside } from '../access/open-inside.js';
 import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
-import { IGNORE_FILE, IgnoreRules, turnTaker } from './ignore-rules.js';
+import { IgnoreRules, ownRules, turnTaker } from './ignore-rules.js';
 
 /** How a folder is walked. */
 export interface WalkOptions {
@@ -64,11 +64,10 @@ class Walk {
   async enter(folder: string, prefix: string, above: IgnoreRules | undefined): Promise<Entered> {
     const opened = await openFolderInside(this.#roots, folder, above === undefined ? this.#options.shown : folder);
     try {
-      const entries = await readdir(entryPath(opened.handle, folder, ''), { withFileTypes: true, encoding: 'buffer' });
+      const at = entryPath(opened.handle, folder, '');
+      const entries = await readdir(at, { withFileTypes: true, encoding: 'buffer' });
       entries.sort((a, b) => Buffer.compare(a.name, b.name));
-      const hasRules = entries.some((entry) => entry.isFile() && entry.name.equals(IGNORE_FILE));
-      const own = hasRules ? entryPath(opened.handle, folder, IGNORE_FILE.toString()) : undefined;
-      return { folder, prefix, entries, rules: await (above?.enter(folder, own) ?? IgnoreRules.load(folder)) };
+      return { folder, prefix, entries, rules: await (above?.enter(folder, ownRules(at, entries)) ?? IgnoreRules.load(folder)) };
     } finally {
       leave(opened);
     }

@@ -88,6 +88,20 @@ describe('looking around', () => {
     expect(Number(shown)).toBeLessThan(Number(more));
   });
 
+  test('ls names one way to go on, which leads to the last entry', async () => {
+    const ways = (text: string): readonly string[] => [...text.matchAll(/Continue: ([^\]]+)\]/g)].map(([, way = '']) => way);
+    let { text } = await agent.call('ls', { path: 'many' });
+    expect(text).toContain('entries=2100');
+    expect(ways(text)).toEqual([expect.stringMatching(/^read id=\S+ offset=\d+$/)]);
+    const [, id, offset] = /read id=(\S+) offset=(\d+)/.exec(text) ?? [];
+    ({ text } = await agent.call('read', { id, offset: Number(offset) }));
+    expect([ways(text), body(text).includes('f2099.txt')]).toEqual([[], true]);
+    ({ text } = await agent.call('ls', { path: 'many', limit: 20 }));
+    expect(ways(text)).toEqual(['ls path=many limit=2100']);
+    ({ text } = await agent.call('ls', { path: 'many', limit: 2_090 }));
+    expect(ways(text)).toEqual([expect.stringMatching(/^read id=/)]);
+  });
+
   test('bash shows the end of its output, all of it stays readable, failure says how it ended', async () => {
     const { text } = await agent.call('bash', { command: 'seq 1 5000' });
     expect(text.split('\n').length).toBeLessThanOrEqual(2_000);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -71,7 +71,8 @@ test('random rules in a folder and its subfolders ignore what git ignores', asyn
   const ignoredByGit = git('check-ignore', '--stdin', '-z', '--no-index');
   let ignored = 0;
   await fc.assert(
-    fc.asyncProperty(RULES, fc.option(RULES), async (rules, deeper) => {
+    fc.asyncProperty(RULES, fc.option(RULES), fc.option(RULES), async (rules, deeper, exclude) => {
+      await writeFile(join(folder.inside, '.git/info/exclude'), exclude ?? '');
       await writeFile(join(folder.inside, '.gitignore'), rules);
       if (deeper === null) await rm(join(folder.inside, 'a/.gitignore'), { force: true });
       else await writeFile(join(folder.inside, 'a/.gitignore'), deeper);
@@ -88,15 +89,16 @@ test('random rules in a folder and its subfolders ignore what git ignores', asyn
         loaded.set(at, known);
         if (known.folderIgnored || known.ignores(whole, isFolder)) ours.push(path);
       }
-      expect([rules, deeper, ours.sort()]).toEqual([rules, deeper, expected.sort()]);
+      expect([rules, deeper, exclude, ours.sort()]).toEqual([rules, deeper, exclude, expected.sort()]);
     }),
     {
       numRuns: effort(60, 3000),
       examples: [
-        ['a/**/', null],
-        ['a**/b', null],
-        ['/**/a\n!a/', '!a\nb'],
-        ['a/***/b\n*\\ ', null],
+        ['a/**/', null, null],
+        ['a**/b', null, null],
+        ['/**/a\n!a/', '!a\nb', null],
+        ['a/***/b\n*\\ ', null, null],
+        ['!ba', null, 'ba\n/b/'],
       ],
     },
   );
@@ -126,4 +128,15 @@ test('of patterns with wildcards so many characters are kept; plain ones and tho
   const loaded = await IgnoreRules.load(folder.inside);
   const ignores = (name: string) => loaded.ignores(join(folder.inside, name), false);
   expect(['acbx', 'plain', 'x.log', 'qz', 'other'].map(ignores)).toEqual([true, true, true, false, false]);
+});
+
+test('an exclude file is not read through a link on its way', async () => {
+  git('init', '-q')('');
+  await folder.put('elsewhere/exclude', 'a.b\n');
+  await rm(join(folder.inside, '.git/info'), { recursive: true });
+  await symlink(join(folder.base, 'elsewhere'), join(folder.inside, '.git/info'));
+  expect((await IgnoreRules.load(folder.inside)).ignores(join(folder.inside, 'a.b'), false)).toBe(false);
+  await rm(join(folder.inside, '.git/info'));
+  await folder.put('root/.git/info/exclude', 'a.b\n');
+  expect((await IgnoreRules.load(folder.inside)).ignores(join(folder.inside, 'a.b'), false)).toBe(true);
 });

@@ -73,6 +73,25 @@ describe('a walk', () => {
     expect((await walkFiles(roots, join(folder.inside, 'node_modules'))).paths).toEqual(['p/build/x.js', 'p/index.js', 'p/y.log']);
   });
 
+  test.each([
+    ['a repository', '.git/HEAD'],
+    ['a submodule', '.git'],
+  ])('of %s inside another one follows the rules of that alone, wherever it begins', async (_what, mark) => {
+    await folder.put('root/outer/.git/info/exclude', '*.mine\n');
+    await folder.put('root/outer/.gitignore', '*.outer\n');
+    await folder.put(`root/outer/sub/${mark}`, '');
+    await folder.put('root/outer/sub/.gitignore', '*.inner\n');
+    for (const name of ['a.outer', 'a.inner', 'a.mine', 'deep/b.outer', 'deep/b.inner']) {
+      await folder.put(`root/outer/sub/${name}`, '');
+      await folder.put(`root/outer/${name}`, '');
+    }
+    const inner = ['.gitignore', 'a.mine', 'a.outer', 'deep/b.outer'];
+    const paths = async (path: string): Promise<readonly string[]> => (await walkFiles(roots, join(folder.inside, path))).paths;
+    expect(await paths('outer/sub')).toEqual(inner);
+    expect(await paths('outer/sub/deep')).toEqual(['b.outer']);
+    expect(await paths('outer')).toEqual(['.gitignore', 'a.inner', 'deep/b.inner', ...inner.map((path) => `sub/${path}`)]);
+  });
+
   test('stops at its limit and says so', async () => {
     expect(await walkFiles(roots, folder.inside, { limit: 2 })).toMatchObject({ paths: KEPT.slice(0, 2), truncated: true });
     expect(await walkFiles(roots, folder.inside, { limit: KEPT.length })).toMatchObject({ paths: KEPT, truncated: false });
