@@ -6,7 +6,7 @@ import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { QueuedPrompts, readAttached, readQueueOperation, readSystem } from './asides.js';
 import { readReplacements } from './replacements.js';
-import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary } from './sessions.js';
+import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary, readEarly } from './sessions.js';
 import { readAssistant, readUser } from './turns.js';
 
 /** Records that are no part of the conversation: titles, snapshots of files for undoing, marks of the window. */
@@ -74,7 +74,10 @@ class ClaudeCodeReader implements LineReader {
   }
 
   finish(): readonly RecordedEntry[] {
-    for (const session of this.#sessions.all()) closeBoundary(this.#context, session);
+    for (const session of this.#sessions.all()) {
+      readEarly(session, () => true);
+      closeBoundary(this.#context, session);
+    }
     this.#context.opaque.finish(this.#context.onLoss);
     return this.#context.queue.drain();
   }

@@ -13,6 +13,13 @@ interface Answer {
   readonly thoughts: string[];
 }
 
+/** A result that stands in front of its call. */
+interface EarlyResult {
+  readonly read: () => void;
+  /** How many answers have begun since. */
+  answers: number;
+}
+
 /** The state of one session of a file. */
 export interface ClaudeSession {
   readonly id: string;
@@ -25,6 +32,8 @@ export interface ClaudeSession {
   readonly prompts: Map<string, string>;
   /** The tools of the calls without a result, by call id. */
   readonly calls: Map<string, string>;
+  /** Results whose calls have not come yet, by call id: the program writes a call that is done at once behind its result. */
+  readonly early: Map<string, EarlyResult>;
   /** Results that the model has not answered to yet, by call id: the program may still show it other texts in their place. */
   readonly unanswered: Map<string, HeldEntry<'result'>>;
   /** Calls whose results were replaced so. */
@@ -67,6 +76,15 @@ export function commonOf({ session, record, place }: ClaudeRecord) {
   };
 }
 
+/** Reads the results that no longer wait for their calls. */
+export function readEarly({ early }: ClaudeSession, isOver: (result: EarlyResult) => boolean): void {
+  for (const [call, result] of early) {
+    if (!isOver(result)) continue;
+    early.delete(call);
+    result.read();
+  }
+}
+
 /** Ends the answer under way: no further record belongs to it. */
 export function closeAnswer(session: ClaudeSession): void {
   session.answer?.held.release();
@@ -101,6 +119,8 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
     return session.answer;
   }
   closeAnswer(session);
+  readEarly(session, ({ answers }) => answers > 0);
+  for (const result of session.early.values()) result.answers += 1;
   for (const result of session.unanswered.values()) result.release();
   session.unanswered.clear();
   noteModel(context, at);
@@ -239,6 +259,7 @@ export class ClaudeSessions {
       answer: undefined,
       prompts: new Map(),
       calls: new Map(),
+      early: new Map(),
       unanswered: new Map(),
       replaced: new Set(),
       resultRecords: new Map(),

@@ -103,6 +103,17 @@ function readResult(
     context.onLoss({ reason: 'orphan-result', place, detail: 'a result that names no call: left out' });
     return;
   }
+  if (!session.calls.has(call) && !session.resultRecords.has(call) && !session.early.has(call)) {
+    session.early.set(call, { answers: 0, read: () => takeResult(context, at, { call, block, twin }) });
+  } else takeResult(context, at, { call, block, twin });
+}
+
+function takeResult(
+  context: ClaudeContext,
+  at: ClaudeRecord,
+  { call, block, twin }: { readonly call: string; readonly block: JsonObject; readonly twin: unknown },
+): void {
+  const { session, place } = at;
   const text = textOf(context, place, block.content);
   const evidence = twinEvidence(session.calls.get(call), twin, text);
   session.calls.delete(call);
@@ -190,4 +201,7 @@ function readCall({ queue, onLoss }: ClaudeContext, at: ClaudeRecord, block: Jso
     args: { ...args },
     ...(cwd === undefined || cwd === session.cwd ? {} : { cwd }),
   });
+  const early = session.early.get(id);
+  session.early.delete(id);
+  early?.read();
 }

@@ -303,6 +303,16 @@ describe('what Claude Code showed the model instead of a result', () => {
     expect([lossesOf(unnamed), entriesOf(unnamed, 'compaction')[0]?.dropped]).toEqual([['not-as-shown line 5'], []]);
   });
 
+  test('a result that stands in front of its call is its result; without a call it is one event, in its place', async () => {
+    const found = await importAll(bytesSource(linesOf(prompt, result, call, done)));
+    expect(found.losses).toEqual([]);
+    expect(found.entries.map(({ kind }) => kind)).toEqual(['session', 'message', 'message', 'call', 'result', 'message']);
+    const alone = await importAll(bytesSource(linesOf(prompt, result, done, answer('a3', 'a2', { type: 'text', text: 'more' }))));
+    expect(lossesOf(alone)).toEqual(['orphan-result line 2']);
+    expect(alone.entries.at(-2)).toMatchObject({ kind: 'event', name: 'orphan-result' });
+    expect(lossesOf(await importAll(bytesSource(linesOf(prompt, result))))).toEqual(['orphan-result line 2']);
+  });
+
   test("the program's newer bookkeeping is no loss", async () => {
     const kept = ['bridge-session', 'file-history-delta', 'cost-state', 'frame-link'].map((type) => ({ type, sessionId: 's' }));
     expect((await importAll(bytesSource(linesOf(...kept, prompt, done)))).losses).toEqual([]);
