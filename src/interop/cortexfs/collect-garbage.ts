@@ -1,5 +1,6 @@
-import { lstat, mkdir, rename } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { lstat, mkdir, realpath, rename } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { isWithin } from '../../filesystem/access/mounts.js';
 import { replaceFile } from '../../process/owned-file.js';
 import { systemCode } from '../../process/system-error.js';
 import { CortexfsError } from './errors.js';
@@ -37,6 +38,17 @@ async function runFolder(archive: string, now: number): Promise<string> {
   }
 }
 
+/** The place of a folder that may not be there yet, every link on the way to it followed. */
+async function placeOf(path: string): Promise<string> {
+  const absolute = resolve(path);
+  try {
+    return await realpath(absolute);
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT' || dirname(absolute) === absolute) throw error;
+    return join(await placeOf(dirname(absolute)), basename(absolute));
+  }
+}
+
 async function moved(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   try {
@@ -64,8 +76,7 @@ export async function collectGarbage(
   const times = new Map<string, number>();
   for (const path of files.keys()) times.set(path, (await lstat(join(folder, path))).mtimeMs);
   const plan = planCollection({ files, writtenAt: (path) => times.get(path) ?? now }, policy, now);
-  const isInside = !relative(resolve(folder), resolve(archive)).startsWith('..');
-  if (isInside)
+  if (isWithin(await placeOf(archive), await realpath(folder)))
     throw new CortexfsError('no-archive', `the archive ${archive} lies in the session directory: name another folder (--archive)`);
   if (!apply || plan.collected.length === 0) return { ...plan, archived: undefined };
   const archived = await runFolder(archive, now);

@@ -86,15 +86,39 @@ function namedPaths(files: ReadonlyMap<string, string>): ReadonlySet<string> {
   ]);
 }
 
-/** Whether the raw files still have all that a chunk holds. */
-function isRebuildable(name: string, text: string, files: ReadonlyMap<string, string>): boolean {
+const isRaw = (source: unknown): source is string => source === 'messages.jsonl' || source === 'events.jsonl';
+
+/** Lines of a raw file, from the first to the last of them by number; undefined where the file does not have them all. */
+function rawLines(files: ReadonlyMap<string, string>, source: string, [first, last]: readonly [number, number]): string | undefined {
+  const lines = linesOf(files.get(source) ?? '');
+  if (!(first >= 1 && first <= last && last <= lines.length)) return undefined;
+  return lines
+    .slice(first - 1, last)
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** All that a chunk may hold that only refers to raw lines, by their numbers or by the ids of the first and the last of them. */
+const REFERENCE: ReadonlySet<string> = new Set(['source', 'start', 'end', 'start_event', 'end_event', 'hash']);
+
+/** Whether a chunk only refers to raw lines, and its hash is that of the lines as they are. */
+function isReference(text: string, files: ReadonlyMap<string, string>): boolean {
   const read = strictJson(text);
-  if (read.ok && isJsonObject(read.value) && (read.value.source === 'messages.jsonl' || read.value.source === 'events.jsonl')) return true;
+  if (!read.ok || !isJsonObject(read.value) || Object.keys(read.value).some((key) => !REFERENCE.has(key))) return false;
+  const { source, start, end, start_event: from, end_event: to, hash } = read.value;
+  if (!isRaw(source) || typeof hash !== 'string') return false;
+  const ids = from === undefined && to === undefined ? [] : fieldsOf(files.get(source)).map(({ id }) => id);
+  const range = ids.length === 0 ? ([Number(start), Number(end)] as const) : ([ids.indexOf(from) + 1, ids.indexOf(to) + 1] as const);
+  const lines = rawLines(files, source, range);
+  return lines !== undefined && hashText(lines) === hash.replace(/^sha256[:-]/, '');
+}
+
+/** Whether a chunk is made again out of the raw files, byte for byte: its indexed lines, or the lines that it refers to. A claim alone is nothing to compare. */
+function isRebuildable(name: string, text: string, files: ReadonlyMap<string, string>): boolean {
+  if (isReference(text, files)) return true;
   return fieldsOf(files.get('context/swap/index.jsonl')).some(({ id, source, range }) => {
     const [, first, last] = /^(\d+)-(\d+)$/.exec(String(range)) ?? [];
-    if (id !== name || (source !== 'messages.jsonl' && source !== 'events.jsonl') || first === undefined) return false;
-    const lines = linesOf(files.get(source) ?? '').slice(Number(first) - 1, Number(last));
-    return lines.map((line) => `${line}\n`).join('') === text;
+    return id === name && isRaw(source) && rawLines(files, source, [Number(first), Number(last)]) === text;
   });
 }
 
@@ -127,7 +151,7 @@ export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolic
       decide(path, 'a pack is made again by palimpsest pack', young(path, 'pack_ttl', policy.packTtl));
     if (chunk !== undefined) {
       const isLost = !isRebuildable(chunk, text, files);
-      decide(path, 'the raw files have all of it', isLost ? 'nothing says how to make it again' : young(path, 'swap_ttl', policy.swapTtl));
+      decide(path, 'the raw files have all of it', isLost ? 'the raw files do not give it again' : young(path, 'swap_ttl', policy.swapTtl));
     }
     if (blob !== undefined) {
       const count = refs.get(blob) ?? 0;

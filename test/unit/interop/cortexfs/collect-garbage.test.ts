@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { collectGarbage } from '../../../../src/interop/cortexfs/collect-garbage.js';
 import { readPolicy } from '../../../../src/interop/cortexfs/gc-plan.js';
+import { hashText } from '../../../../src/objects/hashes.js';
 import { FOREIGN, filesIn, writeFiles } from '../../../support/session-directories.js';
 
 const DAY = 86_400_000;
@@ -49,8 +50,8 @@ describe('garbage of a session directory', () => {
     expect(plan.collected.map(({ path }) => path)).toEqual(gone);
     expect(Object.fromEntries(plan.kept.map(({ path, reason }) => [path, reason]))).toEqual({
       'context/pack.md': 'written 43200 s ago, pack_ttl is 86400 s',
-      'context/swap/chunk/sha256-2': 'nothing says how to make it again',
-      'context/swap/chunk/sha256-abc': 'written 86400 s ago, swap_ttl is 172800 s',
+      'context/swap/chunk/sha256-2': 'the raw files do not give it again',
+      'context/swap/chunk/sha256-abc': 'the raw files do not give it again',
       'context/dedup/blob/sha256-b': 'its index has 2 references',
       'context/dedup/blob/sha256-c': 'a pack or reference names it',
     });
@@ -79,7 +80,6 @@ describe('garbage of a session directory', () => {
       'context/pack.json',
       'context/pack.md',
       'context/swap/chunk/sha256-1',
-      'context/swap/chunk/sha256-abc',
     ]);
   });
 
@@ -98,10 +98,31 @@ describe('garbage of a session directory', () => {
     expect(await readdir(root)).toEqual(['main']);
   });
 
-  test('no archive lies in the directory itself', async () => {
-    await expect(collectGarbage(folder, { now, apply: true, archive: join(folder, 'context/old') })).rejects.toMatchObject({
-      code: 'no-archive',
-    });
+  test('a chunk that refers to raw lines goes only where its hash is that of the lines, and it holds nothing else', async () => {
+    const hash = `sha256:${hashText(`${first}\n`)}`;
+    const call = (FOREIGN['events.jsonl'] ?? '').split('\n')[1] ?? '';
+    const chunks = {
+      numbers: { source: 'messages.jsonl', start: 1, end: 2, hash },
+      ids: { source: 'events.jsonl', start_event: 'c1', end_event: 'c1', hash: `sha256:${hashText(`${call}\n`)}` },
+      unknown: { source: 'events.jsonl', start_event: 'c1', end_event: 'no', hash },
+      claim: { source: 'messages.jsonl' },
+      claimed: { source: 'messages.jsonl', start: 1, end: 2 },
+      other: { source: 'messages.jsonl', start: 1, end: 1, hash },
+      beyond: { source: 'messages.jsonl', start: 1, end: 9_999, hash },
+      more: { source: 'messages.jsonl', start: 1, end: 2, hash, text: 'nobody else has this' },
+    };
+    const written = Object.entries(chunks).map(([name, chunk]) => [`context/swap/chunk/sha256-${name}`, `${JSON.stringify(chunk)}\n`]);
+    await writeFiles(folder, { 'context/gc.policy': 'pack_ttl=9d\ndedup_min_refs=0\n', ...Object.fromEntries(written) });
+    const { collected } = await collectGarbage(folder, { now });
+    expect(collected.map(({ path }) => path.slice('context/swap/chunk/sha256-'.length)).sort()).toEqual(['1', 'ids', 'numbers']);
+  });
+
+  test('no archive lies in the directory itself, whatever its name, or by which link it is reached', async () => {
+    await symlink(join(folder, 'context'), join(root, 'elsewhere'));
+    await symlink(folder, join(root, 'same'));
+    for (const archive of [folder, join(folder, 'context/old'), join(folder, '..x'), join(root, 'elsewhere/old'), join(root, 'same/..x/y')])
+      await expect(collectGarbage(folder, { now, apply: true, archive })).rejects.toMatchObject({ code: 'no-archive' });
     expect(await filesIn(folder)).toEqual({ ...files });
+    expect(await collectGarbage(folder, { now, archive: join(root, '..x') })).toMatchObject({ archived: undefined });
   });
 });
