@@ -60,7 +60,7 @@ interface Manifest {
 const manifests = async (): Promise<readonly Manifest[]> => parseAllDocuments(await deploy('kubernetes.yml')).map((one) => one.toJS());
 
 async function containerOf(name: string): Promise<Container> {
-  const found = (await manifests()).find(({ kind, metadata }) => kind !== 'Service' && metadata.name === name);
+  const found = (await manifests()).find(({ kind, metadata }) => /^(?:StatefulSet|Deployment)$/.test(kind) && metadata.name === name);
   if (found === undefined) throw new Error(`the manifests have no ${name}`);
   return found.spec.template.spec.containers[0];
 }
@@ -163,7 +163,12 @@ describe('what the compose file starts', () => {
     const { environment, ports: published } = await serviceOf('proxy');
     expect(published.map((port) => port.replace(/\$\{PROXY_PORT:-(\d+)\}/, '$1'))).toEqual(['127.0.0.1:7390:7390']);
     expect(environment).toMatchObject({ NODE_A: 'node-a:7391', NODE_B: 'node-b:7391' });
-    const env = { NODE_A: `127.0.0.1:${ports['node-a']}`, NODE_B: `127.0.0.1:${ports['node-b']}`, NODE_TOKEN: token };
+    const env = {
+      PROXY_HOSTS: 'localhost 127.0.0.1',
+      NODE_A: `127.0.0.1:${ports['node-a']}`,
+      NODE_B: `127.0.0.1:${ports['node-b']}`,
+      NODE_TOKEN: token,
+    };
     proxy = spawn('haproxy', ['-db', '-f', file], { env: { ...process.env, ...env }, stdio: 'ignore' });
     const url = `http://127.0.0.1:${ports.proxy}`;
     const client = join(dir, 'client');
