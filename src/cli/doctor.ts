@@ -11,7 +11,7 @@ import { defined } from '../values/defined.js';
 import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
 import type { ProbedNode } from '../xtdb/node-list.js';
 import { dataFlag, jsonFlag } from './flags.js';
-import { escapedJson, escapedLine, reportFailure } from './output.js';
+import { printJson, printLines, reportFailure } from './output.js';
 
 /** Flags of `palimpsest doctor`, as commander hands them over. */
 interface DoctorFlags {
@@ -159,21 +159,19 @@ async function examine(flags: DoctorFlags): Promise<void> {
     const aside = all.flatMap((folder) => folder.aside);
     const sessions = all.flatMap((folder) => folder.sessions);
     const trackers = all.flatMap((folder) => folder.trackers);
-    console.log(
-      escapedJson({
-        dataDir,
-        healthy,
-        findings,
-        formatTrouble: formatTrouble?.message ?? null,
-        node,
-        journals,
-        aside,
-        sessions,
-        trackers,
-        loops,
-        forks: inspected.forks ?? null,
-      }),
-    );
+    printJson({
+      dataDir,
+      healthy,
+      findings,
+      formatTrouble: formatTrouble?.message ?? null,
+      node,
+      journals,
+      aside,
+      sessions,
+      trackers,
+      loops,
+      forks: inspected.forks ?? null,
+    });
   } else {
     const foreign = remote.flatMap((folder) => [
       `remote    ${folder.path}, for a node that someone else runs`,
@@ -190,7 +188,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
       ...foreign,
       ...findingLines(findings),
     ];
-    console.log(lines.map(escapedLine).join('\n'));
+    printLines(lines);
   }
   if (!healthy) process.exitCode = 1;
 }

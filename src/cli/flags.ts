@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { escapedJson, USAGE_EXIT_CODE } from './output.js';
+import { printJson, USAGE_EXIT_CODE } from './output.js';
 
 /** The flag of every command that works on a data folder. */
 export const dataFlag = (): Option =>
@@ -47,8 +47,8 @@ export function endUsageErrors(command: Command, argv: readonly string[], names:
   const help = `See ${path.join(' ')} --help`;
   command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE));
   if (wantsJson(argv)) {
-    const told = (text: string): string =>
-      escapedJson({
+    const told = (text: string): void =>
+      printJson({
         error: {
           code: 'usage',
           message: `${text
@@ -57,7 +57,7 @@ export function endUsageErrors(command: Command, argv: readonly string[], names:
             .replace(/\.$/, '')}. ${help}`,
         },
       });
-    command.configureOutput({ outputError: (text) => console.log(told(text)) });
+    command.configureOutput({ outputError: told });
   } else command.showHelpAfterError(help);
   for (const below of command.commands) endUsageErrors(below, argv, path);
 }

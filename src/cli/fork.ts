@@ -7,16 +7,25 @@ interface ForkFlags extends ReviewFlags {
 }
 
 async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
-  const [{ answerReview }, { requireSession }, { askedMoment, parseReference }, { forkAt }, { holderIn }, { newSessionId }, { sessionId }] =
-    await Promise.all([
-      import('./review/answer.js'),
-      import('../history/rebuild/find-session.js'),
-      import('../history/ask/reference.js'),
-      import('../client/session/fork-at.js'),
-      import('../client/session/open-session.js'),
-      import('../client/session/new-session-id.js'),
-      import('../objects/ids.js'),
-    ]);
+  const [
+    { answerReview },
+    { requireSession },
+    { askedMoment, parseReference },
+    { forkAt },
+    { holderIn },
+    { newSessionId },
+    { sessionId },
+    { tell },
+  ] = await Promise.all([
+    import('./review/answer.js'),
+    import('../history/rebuild/find-session.js'),
+    import('../history/ask/reference.js'),
+    import('../client/session/fork-at.js'),
+    import('../client/session/open-session.js'),
+    import('../client/session/new-session-id.js'),
+    import('../objects/ids.js'),
+    import('./output.js'),
+  ]);
   await answerReview(flags, async ({ timeline, clientDir }) => {
     const { name, moment } = parseReference(reference);
     const when = askedMoment(flags, moment);
@@ -31,7 +40,7 @@ async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
     );
     const { seq } = made.parent;
     const turn = (await timeline.steps(parent)).find((step) => step.seq === seq)?.turn ?? 0;
-    if (flags.json !== true) process.stderr.write(`forked from ${parent} after step ${seq}, turn ${turn}\n`);
+    if (flags.json !== true) tell(`forked from ${parent} after step ${seq}, turn ${turn}`);
     return {
       lines: () => [id],
       json: () => ({ id, parent: { session: parent, at: seq, turn } }),

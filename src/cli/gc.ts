@@ -8,14 +8,13 @@ interface GcFlags {
 }
 
 async function gcAction(folder: string, { apply = false, archive, json }: GcFlags): Promise<void> {
-  const [{ collectGarbage }, { escapedJson, escapedLine, reportFailure }] = await Promise.all([
+  const [{ collectGarbage }, { printJson, printLines, reportFailure }] = await Promise.all([
     import('../interop/cortexfs/collect-garbage.js'),
     import('./output.js'),
   ]);
   await reportFailure({ json: json === true }, async () => {
     const { collected, kept, archived } = await collectGarbage(folder, { now: Date.now(), apply, archive });
-    if (json === true)
-      return console.log(escapedJson({ folder, applied: archived !== undefined, archived: archived ?? null, collected, kept }));
+    if (json === true) return printJson({ folder, applied: archived !== undefined, archived: archived ?? null, collected, kept });
     const what = archived === undefined ? 'would archive' : 'archived';
     const lines = [
       ...collected.map(({ path, bytes, reason }) => `${what} ${path}, ${bytes} bytes: ${reason}`),
@@ -26,7 +25,7 @@ async function gcAction(folder: string, { apply = false, archive, json }: GcFlag
           ? `${collected.length} files; nothing was changed: archive them with --apply`
           : `${collected.length} files are in ${archived}`,
     ];
-    console.log(lines.map(escapedLine).join('\n'));
+    printLines(lines);
   });
 }
 

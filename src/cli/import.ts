@@ -193,10 +193,11 @@ async function imported(file: string | undefined, asked: ImportFlags) {
 }
 
 async function importAction(file: string | undefined, flags: ImportFlags): Promise<void> {
-  const { escapedJson, escapedLine, reportFailure } = await import('./output.js');
+  const { printJson, printLines, reportFailure } = await import('./output.js');
   await reportFailure(flags, async () => {
     const { lines, json } = await imported(file, flags);
-    console.log(flags.json === true ? escapedJson(json) : lines.map(escapedLine).join('\n'));
+    if (flags.json === true) printJson(json);
+    else printLines(lines);
   });
 }
 

@@ -4,7 +4,7 @@ import type { SessionFate } from '../client/delivery/left-sessions.js';
 import type { AdoptionPlan, LeftJournal } from '../host/adopt-journals.js';
 import { damageText } from './doctor.js';
 import { dataFlag, jsonFlag } from './flags.js';
-import { escapedJson, escapedLine, progressLine, reportFailure } from './output.js';
+import { printJson, printLines, progressLine, reportFailure, tell } from './output.js';
 
 const WHAT = 'palimpsest journal';
 
@@ -52,16 +52,12 @@ async function salvage(flags: JournalFlags): Promise<void> {
     await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice, onWaiting }).finally(() => line.end());
     settled = await settleAside(folder);
   }
-  if (flags.json === true) console.log(escapedJson({ plan, applied: flags.apply === true, notices, settled }));
+  if (flags.json === true) printJson({ plan, applied: flags.apply === true, notices, settled });
   else {
     const lines =
       plan.length === 0 ? ['no journal is damaged'] : plan.map((line) => `${flags.apply === true ? 'done' : 'plan'}      ${line}`);
     const rest = flags.apply === true || plan.length === 0 ? [] : ['Nothing was changed. Do it with --apply; no file is ever removed.'];
-    console.log(
-      [...lines, ...notices.map((line) => `note      ${line}`), ...settled.map((path) => `kept      ${path}`), ...rest]
-        .map(escapedLine)
-        .join('\n'),
-    );
+    printLines([...lines, ...notices.map((line) => `note      ${line}`), ...settled.map((path) => `kept      ${path}`), ...rest]);
   }
 }
 
@@ -120,14 +116,14 @@ async function adopt(folder: string, flags: JournalFlags): Promise<void> {
   const work = flags.apply === true ? adoptJournals(path, settings, options) : planAdoption(path, settings);
   const plan = await work.finally(() => line.end());
   const left = undelivered(plan);
-  if (flags.json === true) return console.log(escapedJson({ ...plan, undelivered: left, applied: flags.apply === true, notices }));
+  if (flags.json === true) return printJson({ ...plan, undelivered: left, applied: flags.apply === true, notices });
   const rest =
     flags.apply === true || left === 0
       ? [`All of it is in the database. ${folder} was not changed: remove it when you like.`]
       : [
           `Nothing was changed. Deliver the ${left} records with --apply; the folder is only read. Its process may live: then it and this deliver the same, once.`,
         ];
-  console.log([...adoptionLines(plan), ...notices.map((notice) => `note      ${notice}`), ...rest].map(escapedLine).join('\n'));
+  printLines([...adoptionLines(plan), ...notices.map((notice) => `note      ${notice}`), ...rest]);
 }
 
 /** How often a delivery looks whether the node that it waits for is ready, milliseconds. */
@@ -152,7 +148,7 @@ async function deliver({ data }: { readonly data: string }): Promise<void> {
     { ...process.env, XTDB_URL: undefined, PALIMPSEST_PROFILE: undefined, PALIMPSEST_LOG: undefined },
     { data },
   );
-  await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: (line) => console.error(line) });
+  await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: tell });
 }
 
 /** `palimpsest journal`: what can be done with damaged journals, and with those of a host that is gone. */

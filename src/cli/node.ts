@@ -5,7 +5,7 @@ import type { ShownAddress } from '../node/node-state.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { defined } from '../values/defined.js';
 import { dataFlag, jsonFlag, wholeBetween, wholeNumber } from './flags.js';
-import { escapedJson, escapedText, reportFailure } from './output.js';
+import { printJson, printLines, printText, reportFailure, tell } from './output.js';
 
 /** How many checkpoints of a log are kept unless told otherwise. */
 const CHECKPOINTS_KEPT = 3;
@@ -53,15 +53,15 @@ async function startNode(flags: NodeFlags): Promise<void> {
       transport: flags.tcp ? ('tcp' as const) : undefined,
       restoreFrom: flags.restore,
     }),
-    onProgress: (message) => console.error(message),
+    onProgress: tell,
   });
   await node.release();
   const { pid, started, profile, version } = node;
   const address = shownAddress(node.address);
   const ms = Math.round(performance.now() - from);
   const how = started ? `is ready after ${(ms / 1000).toFixed(1)} s` : 'already runs';
-  if (flags.json) console.log(JSON.stringify({ started, pid, address, profile, version, ms }));
-  else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`);
+  if (flags.json) printJson({ started, pid, address, profile, version, ms });
+  else printLines([`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`]);
 }
 
 /** What there is to say of a node besides where it stands; undefined where there is nothing. */
@@ -71,15 +71,15 @@ interface StatusTexts {
   readonly checkpoint: string | undefined;
 }
 
-function describeStatus(status: NodeStatusReport, { trouble, log, checkpoint }: StatusTexts): string {
+function describeStatus(status: NodeStatusReport, { trouble, log, checkpoint }: StatusTexts): readonly string[] {
   const troubled = trouble === undefined ? [] : [`writes      ${trouble}`];
   if (!status.running) {
     const failed = status.failure === null ? [] : [`The last start failed: ${status.failure.message}`];
-    return [`No node runs on ${status.dataDir}.`, ...failed, ...troubled].join('\n');
+    return [`No node runs on ${status.dataDir}.`, ...failed, ...troubled];
   }
   const health = status.answers ? 'answers' : 'does not answer';
   const behind = status.indexing === null ? '' : `, ${status.indexing.indexed} of ${status.indexing.of} transactions indexed`;
-  const lines = [
+  return [
     `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}${behind}, ${health}`,
     `address     ${addressText(status.address)}`,
     `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
@@ -88,7 +88,6 @@ function describeStatus(status: NodeStatusReport, { trouble, log, checkpoint }: 
     ...(checkpoint === undefined ? [] : [`checkpoint  ${checkpoint}`]),
     ...troubled,
   ];
-  return lines.join('\n');
 }
 
 async function statusTexts(status: NodeStatusReport): Promise<StatusTexts> {
@@ -107,10 +106,10 @@ async function showAll(flags: NodeFlags): Promise<void> {
   const { inspectNodes } = await import('../host/inspect-nodes.js');
   const nodes = await inspectNodes(await wholeSettings(flags));
   const { status, format, formatTrouble } = nodes.own;
-  if (flags.json) console.log(escapedJson(nodes));
+  if (flags.json) printJson(nodes);
   else {
-    const own = [describeStatus(status, await statusTexts(status)), `format      ${formatTrouble ?? format ?? 'no database yet'}`];
-    console.log([...own, ...nodes.remote.flatMap(remoteLines)].map(escapedText).join('\n'));
+    const own = [...describeStatus(status, await statusTexts(status)), `format      ${formatTrouble ?? format ?? 'no database yet'}`];
+    printLines([...own, ...nodes.remote.flatMap(remoteLines)]);
   }
   if (!nodes.healthy) process.exitCode = 3;
 }
@@ -120,9 +119,10 @@ async function showStatus(flags: NodeFlags): Promise<void> {
   if (flags.all) return showAll(flags);
   const { hasFailedWrites, nodeStatus } = await import('../node/node-status.js');
   const status = await nodeStatus((await settingsOf(flags)).dataDir, process.env);
-  console.log(flags.json ? JSON.stringify(status) : describeStatus(status, await statusTexts(status)));
+  if (flags.json) printJson(status);
+  else printLines(describeStatus(status, await statusTexts(status)));
   if (process.env.XTDB_URL)
-    console.error('XTDB_URL is set: clients use the nodes that it names, not this one. Ask them with: palimpsest node status --all');
+    tell('XTDB_URL is set: clients use the nodes that it names, not this one. Ask them with: palimpsest node status --all');
   if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
 }
 
@@ -138,7 +138,7 @@ async function checkpoint(place: string, flags: NodeFlags): Promise<void> {
     behind,
     keep,
   });
-  if (flags.json) return console.log(escapedJson(done));
+  if (flags.json) return printJson(done);
   const { path, files, txTime } = done.checkpoint;
   const size = files.reduce((sum, file) => sum + file.size, 0);
   const what = done.written ? 'written' : 'new enough, so none was written';
@@ -146,7 +146,7 @@ async function checkpoint(place: string, flags: NodeFlags): Promise<void> {
     `${path}: ${what}; transactions up to ${txTime}, ${files.length} files of ${size} bytes`,
     ...done.removed.map((old) => `${old}: removed`),
   ];
-  console.log(lines.map(escapedText).join('\n'));
+  printLines(lines);
 }
 
 /** A node that does not run is no failure. */
@@ -154,17 +154,17 @@ async function stopRunning(flags: NodeFlags): Promise<void> {
   const { stopNode } = await import('../node/stop-node.js');
   const { dataDir } = await settingsOf(flags);
   const stopped = await stopNode(dataDir);
-  if (flags.json) console.log(JSON.stringify({ stopped }));
-  else console.log(stopped ? 'The node has stopped.' : `No node runs on ${dataDir}.`);
+  if (flags.json) printJson({ stopped });
+  else printLines([stopped ? 'The node has stopped.' : `No node runs on ${dataDir}.`]);
 }
 
 async function showLogs(flags: NodeFlags): Promise<void> {
   const { nodeLogs } = await import('../node/node-status.js');
   const { dataDir } = await settingsOf(flags);
   const logs = await nodeLogs(dataDir, flags.lines);
-  if (flags.json) console.log(JSON.stringify({ path: logs?.path ?? null, text: logs?.text ?? null }));
-  else if (logs?.text === undefined) console.error(`No node has run on ${dataDir} yet.`);
-  else console.log(logs.text);
+  if (flags.json) printJson({ path: logs?.path ?? null, text: logs?.text ?? null });
+  else if (logs?.text === undefined) tell(`No node has run on ${dataDir} yet.`);
+  else printText(logs.text);
 }
 
 /** What `node start` leaves running in the background. SIGTERM and SIGINT stop the node; a closed terminal does not. */

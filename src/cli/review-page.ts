@@ -7,7 +7,7 @@ import { Argument, Command, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import { defined } from '../values/defined.js';
 import { collect, dataFlag, wholeBetween } from './flags.js';
-import { reportFailure } from './output.js';
+import { printText, reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon } from './young-generation.js';
 
 /** Flags of `review`, as commander hands them over. */
@@ -42,7 +42,7 @@ async function openBrowser(address: string): Promise<void> {
   const named = process.env.BROWSER;
   const [program, ...args] = named === undefined || named === '' ? (OPENERS[process.platform] ?? ['xdg-open']) : [named];
   const child = spawn(program, [...args, pathToFileURL(file).href], { detached: true, stdio: 'ignore' });
-  child.once('error', () => process.stderr.write(`No browser could be opened (${program}): open the address above.\n`));
+  child.once('error', () => tell(`No browser could be opened (${program}): open the address above.`));
   child.unref();
   setTimeout(() => void remove().catch(() => undefined), OPENED_MS).unref();
   process.once('exit', () => void remove().catch(() => undefined));
@@ -61,8 +61,8 @@ export function reviewPageCommand(version: string, web: string): Command {
     const settings = await settingsOfPast(serverSettings(given, { env: process.env, cwd: process.cwd(), version }));
     const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
     const announce = ({ page }: { readonly page: (view?: string) => string }): void => {
-      process.stdout.write(`The review page is at ${page(view)}\nThe address lets one visitor in, once. Ctrl-C ends it.\n`);
-      if (open) void openBrowser(page(view)).catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+      printText(`The review page is at ${page(view)}\nThe address lets one visitor in, once. Ctrl-C ends it.`);
+      if (open) void openBrowser(page(view)).catch((error: unknown) => tell(String(error)));
     };
     // Nobody is told the token of the server: all that there is to be asked is what the page may ask.
     await serveHttp(settings, {

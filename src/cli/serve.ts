@@ -3,7 +3,7 @@ import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
-import { reportFailure } from './output.js';
+import { reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
 
 /** Flags of `mcp`, as commander hands them over. */
@@ -96,7 +96,7 @@ export function mcpCommand(version: string): Command {
 /** Says where the server is: the token, and the address of the review page, which lets one visitor in. */
 function announce({ mcp, token, page }: ServedAddresses): void {
   const shown = token === undefined ? '' : `\nAuthorization: Bearer ${token}`;
-  process.stderr.write(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}\n`);
+  tell(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}`);
 }
 
 /** `palimpsest serve`: serves several agents over HTTP on this machine. `web` is the folder of the built review page. */

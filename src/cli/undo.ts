@@ -21,18 +21,18 @@ const MOST_STEPS = 2_147_483_647;
 const VERBS = ['activate', 'deactivate', 'pin', 'unpin'] as const;
 
 async function report({ session, undoes, step, verbs, nameOf }: Undone, flags: UndoFlags): Promise<void> {
-  const [{ escapedJson, escapedLine, standardOutput, writeOutput, writeExactly }, { defined }] = await Promise.all([
+  const [{ escapedLine, standardOutput, writeJson, writeOutput }, { defined }] = await Promise.all([
     import('./output.js'),
     import('../values/defined.js'),
   ]);
   const changes = defined(Object.fromEntries(VERBS.map((verb) => [verb, verbs[verb]])));
-  if (flags.json === true) return writeExactly(`${escapedJson({ session, undoes, step: step ?? null, changes })}\n`);
+  if (flags.json === true) return writeJson({ session, undoes, step: step ?? null, changes });
   const head =
     step === undefined
       ? `session ${session}: taking back step ${undoes} would`
       : `session ${session}: step ${step} takes back step ${undoes}`;
   const lines = VERBS.flatMap((verb) => (verbs[verb] ?? []).map((id) => `  ${verb.padEnd(10)}  ${nameOf(id)}`));
-  await writeOutput([head, ...lines].map(escapedLine).join('\n'), standardOutput(flags));
+  await writeOutput([head, ...lines].map(escapedLine), standardOutput(flags));
 }
 
 async function plan(reference: string, step: number, flags: UndoFlags): Promise<void> {

@@ -98,6 +98,18 @@ describe('floors', () => {
     expect(touching.map(({ path }) => path)).toEqual([]);
   });
 
+  test('one file writes to the terminal, so that nothing recorded reaches it unescaped', () => {
+    // The protocols' own streams, and one sentence of ours before anything is loaded.
+    const others = ['src/cli/output.ts', 'src/mcp/stdio.ts', 'src/extensions/sidecar/main.ts', 'src/main.ts'];
+    const writing = files.filter(
+      ({ path, text }) =>
+        !others.includes(path) && /\bconsole\.|\b(?:stdout|stderr)\.(?:write|end)\b|process\.stdout\b|from 'node:tty'/.test(text),
+    );
+    expect(writing.map(({ path }) => path)).toEqual([]);
+    const exact = files.filter(({ path, text }) => path !== 'src/cli/output.ts' && /\bwriteExactly\(/.test(text));
+    expect(exact.map(({ path }) => path)).toEqual(['src/cli/review/answer.ts']);
+  });
+
   test('nothing is exported by default or by wildcard, no check is switched off', () => {
     const bad = files.filter(({ text }) => /^export default|^export \*|biome-ignore|@ts-ignore|@ts-nocheck|eslint-disable/m.test(text));
     expect(bad.map(({ path }) => path)).toEqual([]);

@@ -16,12 +16,13 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import {
   type Colours,
   coloursFor,
-  escapedJson,
   escapedLine,
   progressLine,
   reportFailure,
   standardOutput,
+  tell,
   writeExactly,
+  writeJson,
   writeOutput,
 } from '../output.js';
 
@@ -74,6 +75,7 @@ export interface Review extends JournalNotes {
 
 /** An answer, for people and for programs. */
 export interface Answer {
+  /** Each is one line: the parts of a text are told apart by the one who makes them. */
   readonly lines: (colours: Colours) => readonly string[];
   /** The moment that the answer holds at, in words. */
   readonly holds?: string;
@@ -98,7 +100,7 @@ const POLL_EVERY_MS = 50;
 /** Opens the database of the settings without changing anything: a node that runs already keeps its profile. */
 async function openPast(settings: Settings): Promise<OpenStore> {
   const report = (message: string): void => {
-    if (process.stderr.isTTY) process.stderr.write(`${message}\n`);
+    if (process.stderr.isTTY) tell(message);
   };
   return openStore(await settingsOfPast(settings), report);
 }
@@ -225,14 +227,14 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
       const notes = [...review.notes, ...(answer.notes ?? [])];
       const target = standardOutput(flags);
       const colours = coloursFor(target);
-      if (flags.json === true) return await writeExactly(`${escapedJson({ ...(await answer.json()), notes })}\n`);
+      if (flags.json === true) return await writeJson({ ...(await answer.json()), notes });
       if (answer.exact !== undefined && !target.isTerminal) {
-        for (const note of notes) process.stderr.write(`# ${note}\n`);
+        for (const note of notes) tell(`# ${note}`);
         return await writeExactly(answer.exact);
       }
       const holds = answer.holds === undefined ? [] : [colours.dim(`# ${answer.holds}`)];
       const closing = [...holds, ...notes.map((note) => colours.yellow(`# ${escapedLine(note)}`))];
-      await writeOutput([...answer.lines(colours), ...closing].join('\n'), target);
+      await writeOutput([...answer.lines(colours), ...closing], target);
     } finally {
       await review.close();
     }

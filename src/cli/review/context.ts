@@ -2,7 +2,7 @@ import { askContext } from '../../history/ask/ask.js';
 import { type ContextLedger, type ObjectEntry, type ReportedContext, reportDetail, reportList } from '../../history/ask/context-report.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
-import { type Colours, columns, escapedLine, escapedText, grouped } from '../output.js';
+import { type Colours, columns, escapedLine, grouped, textLines } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
@@ -29,8 +29,8 @@ function headLines(context: PastContext, colours: Colours): readonly string[] {
 }
 
 /** Messages are JSON in one line; people read them in many. */
-function shownText({ renderer, text }: PastContext): string {
-  return escapedText(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
+function shownText({ renderer, text }: PastContext): readonly string[] {
+  return textLines(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
 }
 
 /** Objects that a ledger lists by name; the rest stands in one line. */
@@ -95,7 +95,7 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
   await answerReview(flags, async ({ timeline }) => {
     const context = await askContext(timeline, reference, flags);
     return {
-      lines: (colours) => [...headLines(context, colours), shownText(context)],
+      lines: (colours) => [...headLines(context, colours), ...shownText(context)],
       json: async () => (await wireAnswers()).pastContextAnswer(context),
       ...(flags.raw === true ? { exact: context.text } : {}),
     };

@@ -1,5 +1,5 @@
 import { askNotes, noteOf, type ReviewNote, reviewRecord, type Verdict } from '../../history/ask/review-notes.js';
-import { escapedLine, escapedText } from '../output.js';
+import { escapedLine, textLines } from '../output.js';
 import { type Answer, answerReview, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
 
 /** The flags of `note`. */
@@ -28,12 +28,7 @@ export async function noteAction(session: string, flags: NoteFlags): Promise<voi
     const linesOf = (note: ReviewNote): readonly string[] => {
       const about = note.object === undefined ? '' : `  ${escapedLine(nameOf(note.object))}`;
       const who = note.by === undefined ? '' : `  by ${escapedLine(note.by)}`;
-      const said =
-        note.text === undefined
-          ? []
-          : escapedText(note.text)
-              .split('\n')
-              .map((line) => `  ${line}`);
+      const said = note.text === undefined ? [] : textLines(note.text).map((line) => `  ${line}`);
       return [`turn ${note.turn}, step ${note.seq}  ${note.verdict ?? 'noted'}${about}  ${shownTime(note.at)}${who}`, ...said];
     };
     return {

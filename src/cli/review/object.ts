@@ -4,7 +4,7 @@ import { type ObjectView, requireText } from '../../history/ask/object-view.js';
 import { type TextDiff, unifiedLines } from '../../history/ask/text-diff.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionText } from '../../store/texts.js';
-import { type Colours, escapedLine, escapedText } from '../output.js';
+import { type Colours, escapedLine, escapedText, tell, textLines } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import { type Answer, answerReview, type NameOf, namesFor, pointText, shownTime, wireAnswers } from './answer.js';
 
@@ -32,7 +32,7 @@ function memberLines(version: ObjectVersion): readonly string[] {
     '',
     `turn ${turn}`,
     ...messages.flatMap(({ role, text, toolcall_refs = [] }) => [
-      `${escapedLine(role)}: ${escapedText(text)}`,
+      ...textLines(`${escapedLine(role)}: ${text}`),
       ...toolcall_refs.map((id) => `  toolcall ${escapedLine(id)}`),
     ]),
   ]);
@@ -55,7 +55,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
   const canonical = source === null || source.path === display ? [] : [`${'canonical'.padEnd(WIDTH)} ${escapedLine(source.path)}`];
   const state = gone ? ' (deleted)' : version.type === 'file' && version.file_hash === null ? ' (not read yet)' : '';
   const cut = text !== undefined && !text.whole ? ['only the head and the tail of this text were kept'] : [];
-  const content = withContent && text !== undefined ? ['', ...cut, escapedText(text.text)] : [];
+  const content = withContent && text !== undefined ? ['', ...cut, ...textLines(text.text)] : [];
   return [
     `${colours.yellow(`${version.type} ${escapedLine(version['xt/id'])}`)}${state}`,
     ...path,
@@ -153,9 +153,9 @@ export async function catAction(reference: string, flags: ReviewFlags): Promise<
   await answerReview(flags, async ({ timeline }) => {
     const view = await askObject(timeline, { ...flags, object: reference });
     const { text, whole } = await requireText(view);
-    if (!whole) process.stderr.write('# only the head and the tail of this text were kept\n');
+    if (!whole) tell('# only the head and the tail of this text were kept');
     return {
-      lines: () => [escapedText(text)],
+      lines: () => textLines(text),
       exact: text,
       json: async () => (await wireAnswers()).showAnswer(view, { text, whole }, timeline.paths),
     };

@@ -15,7 +15,7 @@ import {
 import { readMounts, readMoved, readSettings, UsageError } from '../../host/settings.js';
 import { clientFolder } from '../../process/data-folder.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { escapedJson, escapedLine, escapedText, reportFailure } from '../output.js';
+import { escapedLine, printJson, printLines, reportFailure, tell } from '../output.js';
 import { type Answer, answerReview, openReview, type Review, type ReviewFlags } from './answer.js';
 
 /** The flags of `restore`. */
@@ -109,7 +109,10 @@ async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: stri
   const { copyRestored } = await import('../../history/restore/copy-restored.js');
   const { to, written, left } = await copyRestored(timeline, plan, folder);
   return {
-    lines: () => [`${to}: ${written.length} files as the agent had them (${where(plan)})`, ...left.map((path) => `not kept  ${path}`)],
+    lines: () => [
+      `${escapedLine(to)}: ${written.length} files as the agent had them (${where(plan)})`,
+      ...left.map((path) => escapedLine(`not kept  ${path}`)),
+    ],
     json: () => ({ ...planJson(plan), folder: to, written, not_kept: left }),
   };
 }
@@ -181,7 +184,7 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
   });
   const { session, turn, seq: step } = plan;
   const onKept = (id: string): void => {
-    process.stderr.write(`palimpsest: what is replaced is kept as ${id}\n`);
+    tell(`palimpsest: what is replaced is kept as ${id}`);
   };
   const id = files.length === 0 ? undefined : await replaceKept(dataDir, { roots, of: { session, turn, step }, replacements, onKept });
   return {
@@ -189,8 +192,8 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
       id === undefined
         ? `nothing differs (${where(plan)})`
         : `${files.length} files as the agent had them (${where(plan)}); take it back with: palimpsest restore --undo ${id}`,
-      ...files.map(({ display, state }) => escapedText(`${state.padEnd(13)}  ${display}`)),
-      ...left.map((path) => escapedText(`left there     ${path}: it had been deleted then, and nothing is ever removed`)),
+      ...files.map(({ display, state }) => escapedLine(`${state.padEnd(13)}  ${display}`)),
+      ...left.map((path) => escapedLine(`left there     ${path}: it had been deleted then, and nothing is ever removed`)),
     ],
     json: () => ({ ...planJson(plan), undo: id ?? null, written: files.map(({ display }) => display), left }),
   };
@@ -210,16 +213,15 @@ export async function restoreAction(reference: string | undefined, flags: Restor
         const outcome =
           isUndone && paths.length === 0 ? 'it was undone before; nothing was changed' : `${paths.length} files are as they were`;
         const lines = [`${wanted.id}: ${outcome}`, ...paths];
-        return console.log(flags.json === true ? escapedJson({ undone: wanted.id, paths }) : lines.map(escapedLine).join('\n'));
+        return flags.json === true ? printJson({ undone: wanted.id, paths }) : printLines(lines);
       }
       const all = await keptReplacements(dataDir);
       const lines = all.map(
         ({ id, session, turn, at, files, isUndone }) =>
           `${id}  ${at}  session ${session}, turn ${turn}, ${files.length} files${isUndone ? ', undone' : ''}`,
       );
-      console.log(
-        flags.json === true ? escapedJson({ restores: all }) : (lines.length === 0 ? ['nothing was restored in place'] : lines).join('\n'),
-      );
+      if (flags.json === true) printJson({ restores: all });
+      else printLines(lines.length === 0 ? ['nothing was restored in place'] : lines);
     });
     return;
   }

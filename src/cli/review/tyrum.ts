@@ -2,7 +2,7 @@ import { askContext } from '../../history/ask/ask.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { tyrumRow } from '../../http/tyrum-routes.js';
 import { TyrumReports } from '../../interop/tyrum/read-reports.js';
-import { escapedLine, escapedText } from '../output.js';
+import { escapedLine, textLines } from '../output.js';
 import { type Answer, answerReview, type ReviewFlags } from './answer.js';
 import { answerSession } from './session-answer.js';
 
@@ -11,7 +11,7 @@ const LISTED = 20;
 /** A report in the fields of another program: JSON for people and programs alike. */
 function foreignAnswer(body: object): Answer {
   const text = JSON.stringify(body, null, 2);
-  return { lines: () => [escapedText(text)], exact: `${text}\n`, json: () => body };
+  return { lines: () => textLines(text), exact: `${text}\n`, json: () => body };
 }
 
 /** `report list <session> --format tyrum` */

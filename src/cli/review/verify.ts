@@ -2,7 +2,7 @@ import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/de
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { AnswersReport } from '../../history/verify/verify-answers.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';
-import { escapedJson, escapedLine, progressLine, reportFailure } from '../output.js';
+import { printJson, printLines, progressLine, reportFailure } from '../output.js';
 import { openReview, type Review } from './answer.js';
 
 /** Flags of `palimpsest verify`, as commander hands them over. */
@@ -53,7 +53,7 @@ function reportLines({ session, contexts, answers, parts, ok, waiting, forks }: 
   const checked = `parts     ${parts.checked} checked, ${whole}`;
   const forked = forks.map((one) => `forked    ${stepsInForkText(one)}`);
   const lines = [...contextLines(contexts), ...answerLines(answers), checked, ...damages, ...unchecked, ...forked];
-  return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines].map(escapedLine);
+  return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines];
 }
 
 async function sessionsOf({ timeline }: Review, names: readonly string[], all: boolean): Promise<readonly string[]> {
@@ -86,14 +86,14 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
         const waiting = waitingOf.get(verified.session) ?? 0;
         const forks = inForks.filter((one) => one.session === verified.session);
         found.push({ ...verified, ok: verified.ok && waiting === 0, waiting, forks });
-        if (flags.json !== true) console.log(found.slice(-1).flatMap(reportLines).join('\n'));
+        if (flags.json !== true) printLines(found.slice(-1).flatMap(reportLines));
       }
       const isDelivered = flags.all !== true || waitingOf.size === 0;
       const ok = review.isWhole && isDelivered && found.every((session) => session.ok);
-      if (flags.json === true) console.log(escapedJson({ ok, sessions: found, notes: review.notes }));
+      if (flags.json === true) printJson({ ok, sessions: found, notes: review.notes });
       else {
-        if (sessions.length === 0) console.log('no sessions');
-        for (const note of review.notes) console.log(`note      ${note}`);
+        if (sessions.length === 0) printLines(['no sessions']);
+        for (const note of review.notes) printLines([`note      ${note}`]);
       }
       if (!ok) process.exitCode = 1;
     } finally {

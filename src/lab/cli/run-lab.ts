@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
-import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
+import { escapedLine, printJson, printText, reportFailure, tell } from '../../cli/output.js';
 import { readSettings } from '../../host/settings.js';
 import { defined } from '../../values/defined.js';
 import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
@@ -29,10 +29,10 @@ async function labConfig({ config: path, least }: LabFlags): Promise<LabConfig> 
 
 /** What could not be read, and what was too short: the report cannot tell which. */
 function reportMissing({ report, failures }: LabRun): void {
-  for (const { path, error } of failures) console.error(`palimpsest: ${escapedLine(basename(path))}: ${escapedText(error.message)}`);
+  for (const { path, error } of failures) tell(`palimpsest: ${escapedLine(basename(path))}: ${error.message}`);
   if (failures.length > 0 || report.sessions.some(({ complete }) => !complete)) process.exitCode = 1;
   for (const { name, complete } of report.sessions) {
-    if (!complete) console.error(`palimpsest: the recording of ${name} is cut off: what came after is not in the report`);
+    if (!complete) tell(`palimpsest: the recording of ${escapedLine(name)} is cut off: what came after is not in the report`);
   }
 }
 
@@ -40,11 +40,11 @@ function reportMissing({ report, failures }: LabRun): void {
 export async function labAction(files: readonly string[], flags: LabFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const config = await labConfig(flags);
-    const progress = (line: string): void => console.error(escapedLine(line));
+    const progress = (line: string): void => tell(escapedLine(line));
     const { paths, failures, others } = await findRecordings(files);
     for (const { path, error } of failures) {
       process.exitCode = 1;
-      console.error(`palimpsest: ${escapedLine(path)}: ${escapedText(error.message)}`);
+      tell(`palimpsest: ${escapedLine(path)}: ${error.message}`);
     }
     for (const one of others) progress(othersLine(one));
     if (paths.length === 0) return;
@@ -68,9 +68,9 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
           `no session of these recordings has ${config.least} model calls (${run.report.leftOut} have fewer); name longer ones, or fewer calls with --least`,
         );
       }
-      if (flags.out !== undefined) for (const path of await writeLab(flags.out, run)) console.error(escapedLine(path));
-      if (flags.json) console.log(escapedJson(run.report));
-      else if (flags.out === undefined) console.log(labMarkdown(run.report));
+      if (flags.out !== undefined) for (const path of await writeLab(flags.out, run)) tell(escapedLine(path));
+      if (flags.json) printJson(run.report);
+      else if (flags.out === undefined) printText(labMarkdown(run.report));
     } finally {
       process.off('SIGINT', onSignal);
       process.off('SIGTERM', onSignal);

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
+import { escapedLine, printJson, printLines, printText, reportFailure, tell } from '../../cli/output.js';
 import { limitYoungGeneration } from '../../cli/young-generation.js';
 import { readSettings } from '../../host/settings.js';
 import { sessionId } from '../../objects/ids.js';
@@ -51,9 +51,9 @@ async function reportOutcome(outcome: ReplayOutcome, flags: ReplayFlags): Promis
   }
   const { report } = outcome;
   reportMissing(report.recording.name, report.sessions.length, report);
-  if (flags.out !== undefined) console.error(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
-  if (flags.json) console.log(escapedJson(report));
-  else console.log(escapedText(reportMarkdown(report)));
+  if (flags.out !== undefined) tell(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
+  if (flags.json) printJson(report);
+  else printText(reportMarkdown(report));
 }
 
 /** `replay` */
@@ -63,7 +63,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
   await reportFailure(flags, async () => {
     const config = await readConfig(flags.config, parseReplayConfig);
     if (flags.into !== undefined) sessionId(flags.into);
-    const progress = (line: string): void => console.error(escapedLine(line));
+    const progress = (line: string): void => tell(escapedLine(line));
     const { paths, failures, others } = await findRecordings(files);
     if (flags.into !== undefined && paths.length > 1) {
       throw new ReplayError(
@@ -108,8 +108,8 @@ const SHOWN_LOSSES = 20;
 function reportFailedRecording(path: string, error: Error, flags: ReplayFlags): void {
   process.exitCode = 1;
   const code = codeOf(error) ?? 'error';
-  if (flags.json) console.log(escapedJson({ recording: { name: basename(path) }, error: { code, message: error.message } }));
-  else console.error(`palimpsest: ${escapedText(error.message)}`);
+  if (flags.json) printJson({ recording: { name: basename(path) }, error: { code, message: error.message } });
+  else tell(`palimpsest: ${error.message}`);
 }
 
 /** A recording of which something, or everything, could not be read. */
@@ -119,9 +119,9 @@ function reportMissing(
   { complete, losses }: { readonly complete: boolean; readonly losses: { readonly total: number } },
 ): void {
   if (!complete || (sessions === 0 && losses.total > 0)) process.exitCode = 1;
-  if (!complete) console.error(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
+  if (!complete) tell(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
   else if (sessions === 0)
-    console.error(escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report says why' : ''}`));
+    tell(escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report says why' : ''}`));
 }
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
@@ -139,7 +139,7 @@ async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (l
       const summary = await summariseRecording(path, onProgress);
       reportMissing(summary.recording.name, summary.sessions, summary);
       if (flags.json) {
-        console.log(escapedJson(summary));
+        printJson(summary);
         continue;
       }
       const { recording, sessions, messages, calls, results, losses } = summary;
@@ -150,10 +150,9 @@ async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (l
         counted(calls, 'call'),
         counted(results, 'result'),
       ];
-      console.log(escapedLine(`${recording.name}: ${recording.formats.join(', ')}, ${held.join(', ')}`));
-      for (const { reason, place, detail } of losses.each.slice(0, SHOWN_LOSSES))
-        console.log(escapedLine(`  ${reason}, ${place}: ${detail}`));
-      if (losses.total > SHOWN_LOSSES) console.log(`  and ${losses.total - SHOWN_LOSSES} more; --json has them`);
+      printLines([`${recording.name}: ${recording.formats.join(', ')}, ${held.join(', ')}`]);
+      for (const { reason, place, detail } of losses.each.slice(0, SHOWN_LOSSES)) printLines([`  ${reason}, ${place}: ${detail}`]);
+      if (losses.total > SHOWN_LOSSES) printLines([`  and ${losses.total - SHOWN_LOSSES} more; --json has them`]);
     } catch (error) {
       reportFailedRecording(path, errorOf(error), flags);
     }

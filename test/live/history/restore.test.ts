@@ -77,6 +77,9 @@ describe('working from a moment again', () => {
       expect(await readFile(join(to, 'a.ts'), 'utf8')).toBe('two\nshared\n');
       expect((await stat(join(to, 'a.ts'))).mode & 0o777).toBe(0o600);
       expect((await stat(to)).mode & 0o777).toBe(0o700);
+      const hostile = await run(`${name}-first@turn:2`, '--apply', '--to', join(path, 'x\u001b[2J\nok'), ...flags());
+      await rm(join(path, 'x\u001b[2J\nok'), { recursive: true });
+      expect(hostile).toMatchObject({ code: 0, stdout: expect.stringMatching(/x\\x1b\[2J\\nok: 1 files as the agent had them [^\n]*\n$/) });
       expect(await refused(`${name}-first@turn:1`, '--apply', '--to', to)).toMatch(/not empty/);
       await symlink(to, join(path, 'link'));
       expect(await refused(`${name}-first@turn:1`, '--apply', '--to', join(path, 'link'))).toMatch(/symbolic link/);

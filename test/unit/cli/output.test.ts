@@ -34,6 +34,32 @@ describe('output for people', () => {
     expect(pagerCommand(target(true, {}, false))).toBeUndefined();
   });
 
+  test('a line stays one line, and no terminal acts on what stands in it', async () => {
+    const recorded = 'a\u001b]0;title\u0007\u001b[2K\u001b[8m\u009b1A\u202eb\r\nverified\ta';
+    const shown = 'a\\x1b]0;title\\x07\\x1b[2K\\x1b[8m\\x9b1A\\u202eb\\r\\nverified\ta';
+    await withTemporaryFolder(async (dir) => {
+      const outfile = join(dir, 'lines.mjs');
+      const script = `import { coloursFor, printJson, printLines, printText, standardOutput, tell, writeOutput } from '../../../src/cli/output.js';
+        const recorded = ${JSON.stringify(recorded)};
+        const target = standardOutput({});
+        await writeOutput([coloursFor(target).red(recorded), recorded], target);
+        printLines([recorded]);
+        printText(recorded);
+        printJson({ recorded });
+        tell(recorded);`;
+      const stdin = { contents: script, resolveDir: import.meta.dirname };
+      await build({ stdin, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
+      const run = async (env: NodeJS.ProcessEnv) => promisify(execFile)(process.execPath, [outfile], { env: { ...process.env, ...env } });
+      const plain = await run({ NO_COLOR: undefined, FORCE_COLOR: undefined });
+      const line = shown.replace('\t', '\\t');
+      const text = shown.replace('\\n', '\n');
+      expect(plain.stdout).toBe(`${shown}\n${shown}\n${line}\n${text}\n${escapedJson({ recorded })}\n`);
+      expect(plain.stderr).toBe(`${text}\n`);
+      const { stdout } = await run({ NO_COLOR: undefined, FORCE_COLOR: '1' });
+      expect(stdout.startsWith(`\u001b[31m${shown}\u001b[39m\n${shown}\n`)).toBe(true);
+    });
+  });
+
   test('what cannot be written is an error, and a reader who has gone is none', async () => {
     await withTemporaryFolder(async (dir) => {
       const outfile = join(dir, 'write.mjs');
@@ -66,7 +92,7 @@ describe('output for people', () => {
       // As a terminal does it, the signal comes to both; less goes on. A process of its own takes it: that of the tests would end.
       const env = { PATH: process.env.PATH, PALIMPSEST_PAGER: `trap '' INT; kill -INT $PPID; cat > ${shown}` };
       const script = `import { writeOutput } from '../../../src/cli/output.ts';
-        await writeOutput('a line\\n'.repeat(100), { isTerminal: true, rows: 24, pager: true, env: ${JSON.stringify(env)} });
+        await writeOutput(Array(100).fill('a line'), { isTerminal: true, rows: 24, pager: true, env: ${JSON.stringify(env)} });
         console.log('ended by itself', process.listenerCount('SIGINT'));`;
       const outfile = join(dir, 'run.mjs');
       await build({
