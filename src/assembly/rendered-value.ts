@@ -13,7 +13,7 @@ function escaped(character: string): string {
 export const isBare = (value: string): boolean => value !== '' && !NEEDS_QUOTES.test(value);
 
 /**
- * A value as it stands in a line of the context (decision E3): bare, or as a JSON string when it is empty or holds white space, quotes, control or
+ * A value as it stands in a line of the context (divergence E3): bare, or as a JSON string when it is empty or holds white space, quotes, control or
  * format characters. So no file, tool or id can forge a line. A bare value is the value itself, a quoted one is JSON for it; a backslash
  * alone needs no quotes.
  */

@@ -15,7 +15,7 @@ import { messageOf } from '../values/thrown.js';
 export type LeaseErrorCode = 'held' | 'unwritable';
 
 /**
- * Thrown when this process cannot have a session to itself (decision F5). `held`: another living process works on it; the message names that process and
+ * Thrown when this process cannot have a session to itself (divergence F5). `held`: another living process works on it; the message names that process and
  * says what to do. `unwritable`: the lock could not be kept in the data folder.
  */
 export class LeaseError extends CodedError<LeaseErrorCode> {

@@ -1,6 +1,6 @@
 import { splitsPair } from '../values/surrogate-pairs.js';
 
-/** Text above this many UTF-8 bytes is abridged in `content` and kept whole as chunks (decision C6); fixed, so that two clients never differ. */
+/** Text above this many UTF-8 bytes is abridged in `content` and kept whole as chunks (divergence C6); fixed, so that two clients never differ. */
 export const LARGE_TEXT_BYTES = 1_048_576;
 /** UTF-16 units of the longest chunk (decision G5). */
 export const CHUNK_UNITS = 524_288;

@@ -181,13 +181,15 @@ export interface PersonPlan {
   readonly at: number;
   /** The step that is taken back. */
   readonly undoes?: number | undefined;
+  /** Files that were read for it; those that are new to the session enter index and pool. */
+  readonly index?: readonly ObjectId[];
 }
 
 /** Nothing leaves or comes but what is asked for: the window closes with the agent's next step. */
 const EXACTLY: StepRules = { ...DEFAULT_POLICY, turnover: () => ({ leave: [], back: [] }) };
 
 /** The step of a person's changes of the sets (decision 0021): just these; it begins no turn, unless there was none. @throws {SessionError} like `planCall` */
-export function planPersonStep(state: SessionState, { verbs, at, undoes }: PersonPlan): Step {
-  const step = planStep(state, { at, hint: { startedAt: state.lastAt }, index: [], activate: [], verbs }, EXACTLY);
+export function planPersonStep(state: SessionState, { verbs, at, undoes, index = [] }: PersonPlan): Step {
+  const step = planStep(state, { at, hint: { startedAt: state.lastAt }, index, activate: [], verbs }, EXACTLY);
   return { ...step, by: 'person', ...defined({ undoes }) };
 }

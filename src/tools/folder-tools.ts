@@ -21,7 +21,7 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
   return `${shownName(name)}${target === 'directory' ? '/' : ''}${SUFFIX[kind]}`;
 }
 
-/** `ls`: one folder, everything in it; its files that are not ignored enter the pool [§5.6, decision C7]. */
+/** `ls`: one folder, everything in it; its files that are not ignored enter the pool [§5.6, divergence C7]. */
 export const lsTool = listingTool({
   name: 'ls',
   description: 'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread.',

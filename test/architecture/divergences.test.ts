@@ -6,8 +6,8 @@ import { sourceFiles } from './source-tree.js';
 const SUBSECTIONS = Object.entries({ 1: 4, 2: 6, 3: 7, 4: 3, 5: 9, 6: 3, 7: 4 })
   .flatMap(([section, count]) => Array.from({ length: count }, (_, i) => `${section}.${i + 1}`))
   .concat('8', '9');
-/** The rulings on the SSOT that are marked as divergences, as far as they are in force here. */
-const RULINGS = ['C1', 'C3', 'D8', 'E4', 'F1', 'G'];
+/** Rulings on the SSOT that depart from its letter, as far as they are in force here. */
+const RULINGS = ['C1', 'C3', 'C6', 'C7', 'D8', 'E3', 'E4', 'F1', 'F5', 'G'];
 
 const page = readFileSync('docs/ssot.md', 'utf8');
 const [sections = '', divergences = ''] = page.split('\n## Divergences\n');

@@ -34,8 +34,8 @@ export async function changeByPerson(session: ContextSession, { verb, references
   if (!isChange) return { entries: plan.entries, step: undefined };
   const step = await session.takeStep({
     make: ({ state, at }) => {
-      const { observations } = stepFiles({ plan }, state);
-      return { step: planPersonStep(state, { verbs: { [verb]: ids }, at }), files: observations };
+      const { observations, refs } = stepFiles({ plan }, state);
+      return { step: planPersonStep(state, { verbs: { [verb]: ids }, at, index: refs }), files: observations };
     },
   });
   return { entries: plan.entries, step };

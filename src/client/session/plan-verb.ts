@@ -1,5 +1,6 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
+import { SourceError } from '../../filesystem/access/errors.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import { indexedFile } from '../../objects/versions.js';
 import type { Resolution } from '../../session/object-reference.js';
@@ -80,6 +81,25 @@ async function activate(environment: SessionEnvironment, target: Target, signal:
   return { entry: { reference, ok: true, id, changes: !state.isActive(id), ...activated(environment, reading) }, reading };
 }
 
+/** Activates a file that is new to the session, by its path: a listing shows ignored files too, and makes no stubs of them (decision C7). */
+async function activateNew(
+  environment: SessionEnvironment,
+  { reference, signal }: Pick<VerbRequest, 'signal'> & { readonly reference: string },
+): Promise<Activation | undefined> {
+  const { files } = environment;
+  const file = await files.locate(reference, { mustExist: false }).catch((error: unknown) => {
+    if (error instanceof SourceError) return undefined;
+    throw error;
+  });
+  if (file?.location.exists !== true) return undefined;
+  const { id, source } = file;
+  const reading: ReportedReading = { source, reading: await files.read(source, signal), activate: false };
+  const failure = activationFailure(reading.reading, false);
+  if (failure === 'deleted' || reading.reading.kind === 'not-regular') return undefined;
+  if (failure !== undefined && failure !== null) return { entry: { reference, ok: false, failure, id }, reading };
+  return { entry: { reference, ok: true, id, changes: true, ...activated(environment, reading) }, reading };
+}
+
 /** A verb that an agent asked for. */
 export interface VerbRequest {
   readonly verb: Verb;
@@ -88,8 +108,8 @@ export interface VerbRequest {
 }
 
 /**
- * Decides a verb for several references of an agent [§3.3]: finds the objects (decision D6), reads the sources of files to be activated, distinguishes the
- * failures (decision D5). Writes nothing: the plan becomes one step when its call is recorded.
+ * Decides a verb for several references of an agent [§3.3]: finds the objects (decision D6), reads the sources of files to be activated, also of such as are new
+ * to the session, distinguishes the failures (decision D5). Writes nothing: the plan becomes one step when its call is recorded.
  */
 export async function planVerb(
   environment: SessionEnvironment,
@@ -98,7 +118,11 @@ export async function planVerb(
 ): Promise<VerbPlan> {
   const decide = async (reference: string): Promise<Activation> => {
     const resolution = resolveInSession(environment, state, reference);
-    if (resolution.kind !== 'found') return { entry: unresolved(reference, resolution) };
+    if (resolution.kind !== 'found') {
+      const added =
+        verb === 'activate' && resolution.kind === 'unknown' ? await activateNew(environment, { reference, signal }) : undefined;
+      return added ?? { entry: unresolved(reference, resolution) };
+    }
     const metadata = environment.metadata.get(resolution.id);
     if (metadata === undefined) return { entry: { reference, ok: false, failure: 'unknown', id: resolution.id } };
     const target = { state, reference, metadata };

@@ -47,6 +47,24 @@ describe('looking around', () => {
     ]);
   });
 
+  test('activate takes a path that ls listed although an ignore rule kept it out of the pool (decision C7)', async () => {
+    await writeFile(join(root, 'blob.log'), Buffer.from('\0'));
+    const { text, isError } = await agent.call('activate', { ids: ['x.log', 'build', 'build/none.js', 'blob.log', '/etc/passwd'] });
+    expect(isError).toBe(false);
+    const lines = text.split('\n');
+    expect(lines.slice(0, 5)).toEqual([
+      expect.stringMatching(/^activated id=[0-9a-f]+ \S+\/x\.log chars=2$/),
+      expect.stringMatching(/^failed: "build" was not found/),
+      expect.stringMatching(/^failed: "build\/none\.js" was not found/),
+      expect.stringMatching(/^failed: "blob\.log" is not text/),
+      expect.stringMatching(/^failed: "\/etc\/passwd" was not found/),
+    ]);
+    expect(text).toMatch(/\n\[file id=\S+ path=\S+\/x\.log chars=2\]\na$/);
+    expect((await agent.call('context')).text).toMatch(
+      /\nactive [^\n]*\n(?:id=[^\n]*\n)*id=\S+ type=file path=\S+\/x\.log file_type=log char_count=2/,
+    );
+  });
+
   test('find honours ignore rules; paths are as the agent would write them', async () => {
     expect(body((await agent.call('find', { pattern: '*.{ts,js}' })).text)).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/deep/er/c.js']);
     expect(body((await agent.call('find', { pattern: '*.ts', path: join(root, 'src') })).text)).toEqual([
