@@ -18,6 +18,8 @@ export type BundleErrorCode =
   | 'altered'
   /** Something in it is not of the form that bundles have. */
   | 'malformed'
+  /** Something in it is of a time that has not come. */
+  | 'future-time'
   /** It is larger than it says, or than is taken in. */
   | 'too-large'
   /** No import of the session was cut short where it could be gone on with. */

@@ -8,7 +8,7 @@ import { messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import type { BundleHeader, BundleLine, BundleManifest, BundleTransaction } from './bundle-lines.js';
-import { checkDocument, type DocumentScope, TextCheck } from './check-document.js';
+import { checkDocument, type DocumentScope, requirePast, TextCheck } from './check-document.js';
 import { checkSessions } from './check-sessions.js';
 import { neededTexts } from './needed-texts.js';
 import { type BundleLimits, type ReadLine, readBundle } from './read-bundle.js';
@@ -52,10 +52,11 @@ export const chained = (before: string, { sha256 }: Pick<ReadLine, 'sha256'>): s
 
 const altered = (why: string): BundleError => new BundleError('altered', `the bundle was altered or damaged: ${why}`);
 
-/** Takes the lines of a bundle in their order. */
+/** Takes the lines of a bundle in their order; what is later than the moment that it begins is refused. */
 class BundleCheck {
   #header: BundleHeader | undefined;
-  #scope: DocumentScope = { sessions: new Set(), transactions: 0, step: 0 };
+  readonly #now = Date.now();
+  #scope: DocumentScope = { sessions: new Set(), transactions: 0, step: 0, now: this.#now };
   readonly #texts = new TextCheck();
   readonly #transactions: { readonly transaction: BundleTransaction; readonly puts: CheckedPut[]; chain: string }[] = [];
   readonly #contexts: CheckedContext[] = [];
@@ -120,7 +121,7 @@ class BundleCheck {
         throw new BundleError('malformed', `the bundle names a session that cannot be: ${messageOf(error)}`);
       }
     });
-    this.#scope = { sessions: new Set(sessions), transactions: header.transactions, step: header.step };
+    this.#scope = { sessions: new Set(sessions), transactions: header.transactions, step: header.step, now: this.#now };
     if (this.#scope.sessions.size !== sessions.length || sessions.at(-1) !== header.session)
       throw new BundleError('malformed', `the bundle is of ${JSON.stringify(header.session)}, which is not the last of its sessions`);
   }
@@ -145,6 +146,7 @@ class BundleCheck {
       );
     if (transaction.number > this.#scope.transactions)
       throw new BundleError('too-large', `the bundle has more transactions than the ${this.#scope.transactions} that it says`);
+    requirePast(Date.parse(transaction.time), `transaction ${transaction.number} of the bundle`, this.#now);
     this.#transactions.push({ transaction, puts: [], chain: '' });
   }
 
@@ -156,6 +158,7 @@ class BundleCheck {
     const last = this.#transactions.at(-1);
     if (last === undefined) throw new BundleError('malformed', `line ${number} of the bundle stands before its first transaction`);
     checkDocument(document, this.#scope);
+    requirePast(validTime.getTime(), `a version of ${JSON.stringify(document['xt/id'])}`, this.#now);
     const absent = neededTexts(document).find(({ hash, isRequired }) => isRequired && !this.#texts.has(hash));
     if (absent !== undefined) throw altered(`${JSON.stringify(document['xt/id'])} needs the text ${absent.hash}, which is missing`);
     const id = document['xt/id'];

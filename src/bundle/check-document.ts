@@ -1,19 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { contextRecord } from '../objects/context-record.js';
 import { hashText, objectHash } from '../objects/hashes.js';
-import { type SessionId, sessionId } from '../objects/ids.js';
+import { callSuffix, chatObjectId, isReservedCallId, type SessionId, sessionId } from '../objects/ids.js';
 import { CHUNK_UNITS } from '../objects/large-text.js';
-import { isObjectType } from '../objects/object-type.js';
+import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { parseSource } from '../objects/source.js';
+import type { Step } from '../objects/step.js';
 import { assemblyId } from '../store/assemblies.js';
 import { recordId, toRecordPart } from '../store/context-records.js';
 import { contentPartHash, fromStored, marksOf } from '../store/head.js';
 import { partId } from '../store/part-id.js';
 import { fromStepPart, messagePartHash, stepId } from '../store/step-part.js';
 import { chunkId, chunkListId, chunksOf } from '../store/texts.js';
+import { ownMember } from '../values/own-member.js';
 import { messageOf } from '../values/thrown.js';
 import { fromDocument, type StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
+import { BODY_SHAPES, HEAD_SHAPES, misfit } from './document-shapes.js';
 
 /** What the documents of a bundle are checked against. */
 export interface DocumentScope {
@@ -22,6 +25,8 @@ export interface DocumentScope {
   readonly transactions: number;
   /** The last step. */
   readonly step: number;
+  /** The moment of the check, milliseconds since 1970: nothing that is brought in is of a later one. */
+  readonly now: number;
 }
 
 /** What files are called. */
@@ -32,6 +37,22 @@ const altered = (document: StoredDocument, why: string, cause?: unknown): Bundle
 
 function requireThat(holds: boolean, document: StoredDocument, why: string): void {
   if (!holds) throw altered(document, why);
+}
+
+function requireShape(shape: Parameters<typeof misfit>[0], value: unknown, document: StoredDocument): void {
+  const wrong = misfit(shape, value);
+  requireThat(wrong === undefined, document, `it has a field that is not of its form: ${wrong}`);
+}
+
+/** @throws {BundleError} `future-time` */
+export function requirePast(time: number, what: string, now: number): void {
+  if (time <= now) return;
+  const when = new Date(time);
+  const said = Number.isNaN(when.getTime()) ? String(time) : when.toISOString();
+  throw new BundleError(
+    'future-time',
+    `${what} is of ${said}, and the clock of this machine says ${new Date(now).toISOString()}: set the clock that is wrong, or import the bundle after that time`,
+  );
 }
 
 /** The session that a part names, which has to be one of the bundle's. */
@@ -46,11 +67,23 @@ function requireFields(document: StoredDocument, fields: readonly string[]): voi
   requireThat(isDeepStrictEqual(names, [...fields].sort()), document, `it has the fields ${names.join(', ')}`);
 }
 
+/** A call is of a chat of the bundle, and its id names nothing else: no part of a session, no file, no call of another session (decision B2). */
+function checkCall(document: StoredDocument, { sessions }: DocumentScope): void {
+  const { 'xt/id': id, chat_ref } = document;
+  const own = [...sessions].map(sessionId);
+  const isOfOwnChat = own.some((session) => chat_ref === chatObjectId(session));
+  requireThat(isOfOwnChat, document, `it is a call of ${JSON.stringify(chat_ref)}, which is none of the bundle's chats`);
+  const bare = id.replace(/~\d+$/, '');
+  const isOwnId = !isReservedCallId(id) || own.some((session) => bare.endsWith(callSuffix(session)));
+  requireThat(isOwnId, document, "its id is that of another object or of another session's call");
+}
+
 /** Every hash that a head carries, as far as they do not cover its text, which has one of its own, or what is folded from steps. */
 function checkHead(document: StoredDocument, scope: DocumentScope): void {
   const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
   const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
   requireThat(objectHash(hashes) === object_hash, document, 'its object hash is not that of its other hashes');
+  requireShape(HEAD_SHAPES[type as ObjectType], document, document);
   if (type === 'session' || type === 'chat' || type === 'system_prompt') {
     const session = sessionIn(String(document['xt/id']).slice(`${type}:`.length), document, scope);
     requireThat(document['xt/id'] === `${type}:${session}`, document, 'its id is that of another object');
@@ -59,6 +92,7 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
   // A file is called by where it lies, which is no call's id.
   const isPlaced = document.source !== null && document.source !== undefined;
   requireThat(isPlaced === (type === 'file') && (type === 'file' || !DIGEST.test(document['xt/id'])), document, `it is no ${String(type)}`);
+  if (type === 'toolcall') checkCall(document, scope);
   const elsewhere = contentPartHash(document);
   const inner = { ...hashes, content_hash: null } as Parameters<typeof objectHash>[0];
   fromStored(
@@ -66,13 +100,20 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
     undefined,
   );
   requireThat(isDeepStrictEqual(parseSource(document.source), document.source), document, 'its path is not a canonical one');
+  const { content, char_count } = document;
+  const isInline = type === 'file' && (content === null || typeof content === 'string');
+  requireThat(!isInline || char_count === (content?.length ?? 0), document, 'its char_count is not the length of its content');
   const { whole, gone, size, ...others } = marksOf(document);
+  const isSized = size === undefined || typeof content !== 'string' || size === content.length;
+  requireThat(isSized, document, 'its size is not the length of its content');
   requireThat(Object.keys(others).length === 0, document, `it is marked with ${Object.keys(others).join(', ')}`);
 }
 
 function checkStep(part: StoredDocument, scope: DocumentScope): void {
   requireFields(part, ['xt/id', 'type', 'session_ref', 'seq', 'body']);
+  requireShape(BODY_SHAPES.step, part.body, part);
   const session = sessionIn(part.session_ref, part, scope);
+  requirePast((part.body as unknown as Step).at, JSON.stringify(part['xt/id']), scope.now);
   const { seq } = fromStepPart(part, messagePartHash(part) === undefined ? undefined : '');
   requireThat(Number.isSafeInteger(seq) && seq >= 1 && seq <= scope.step, part, `it is no step up to ${scope.step}`);
   requireThat(part['xt/id'] === stepId(session, seq), part, 'its id is that of another step');
@@ -80,10 +121,12 @@ function checkStep(part: StoredDocument, scope: DocumentScope): void {
 
 function checkAssembly(part: StoredDocument, scope: DocumentScope): void {
   requireFields(part, ['xt/id', 'type', 'assembly_ref', 'seq', 'body']);
+  requireShape(BODY_SHAPES.assembly, part.body, part);
   const session = sessionIn(part.assembly_ref, part, scope);
   const proof = { session, step: Number(part.seq), ...(part.body as object) } as Parameters<typeof assemblyId>[0];
   requireThat(part['xt/id'] === assemblyId(proof), part, 'it does not hold what its id says');
-  const { basis } = proof;
+  const { basis, at } = proof;
+  requirePast(at, JSON.stringify(part['xt/id']), scope.now);
   requireThat(
     basis === null || (Number.isSafeInteger(basis.txId) && basis.txId >= 0 && basis.txId <= scope.transactions),
     part,
@@ -106,6 +149,7 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
   record: (part, scope) => {
     const record = contextRecord(JSON.parse(String(part.text)));
     requireThat('session' in record.owner, part, 'it is of an agent, not of a session');
+    requirePast(record.at, JSON.stringify(part['xt/id']), scope.now);
     if ('session' in record.owner) sessionIn(record.owner.session, part, scope);
     requireThat(
       part['xt/id'] === recordId(record) && isDeepStrictEqual(part, { ...toRecordPart(record) }),
@@ -120,7 +164,7 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
  * @throws {BundleError} `altered`
  */
 export function checkDocument(document: StoredDocument, scope: DocumentScope): void {
-  const check = isObjectType(document.type) ? checkHead : CHECKS[String(document.type)];
+  const check = isObjectType(document.type) ? checkHead : ownMember(CHECKS, String(document.type));
   if (check === undefined) throw altered(document, `there is no such thing as ${JSON.stringify(document.type)} in a bundle`);
   try {
     check(document, scope);

@@ -1,5 +1,5 @@
 import { hashText } from '../objects/hashes.js';
-import { sessionObjectId } from '../objects/ids.js';
+import { type SessionId, sessionObjectId, sessionOfStepCall } from '../objects/ids.js';
 import type { SessionDocuments } from '../store/session-documents.js';
 import { BundleError } from './bundle-error.js';
 import { bundleLine } from './bundle-lines.js';
@@ -67,6 +67,19 @@ function checkFiles({ transactions, contexts, knownFrom }: CheckedBundle, elsewh
   }
 }
 
+/** Refuses ids that another session here gives its next calls: a bundle would take them from it. */
+async function checkStepCalls(puts: readonly CheckedPut[], sessions: readonly string[], documents: SessionDocuments): Promise<void> {
+  const named = new Map<SessionId, string>();
+  for (const { id, type } of puts) {
+    const owner = type === 'toolcall' ? sessionOfStepCall(id) : undefined;
+    if (owner !== undefined && !sessions.includes(owner)) named.set(owner, id);
+  }
+  const here = await documents.newest([...named.keys()].map(sessionObjectId));
+  for (const [owner, id] of named)
+    if (here.has(sessionObjectId(owner)))
+      throw conflict(`the bundle has the call ${JSON.stringify(id)}, and such an id is that of a call of session ${owner}, which is here`);
+}
+
 /** Which of some versions a database holds, whatever else it holds. */
 export async function heldVersions(
   puts: readonly CheckedPut[],
@@ -98,6 +111,7 @@ export async function compareWithDatabase(
   const { sessions } = bundle.header;
   const puts = bundle.transactions.flatMap((transaction) => transaction.puts);
   const { held, missing, here, types } = await heldVersions(puts, { documents, sessions });
+  await checkStepCalls(missing, sessions, documents);
   const other = missing.find(({ id, type, validTime }) => here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall'));
   if (other !== undefined) throw conflict(`the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle`);
   const isResumed = ofThisImport.size > 0;

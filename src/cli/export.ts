@@ -1,6 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import type { BundleMask } from '../bundle/masked-names.js';
 import { defined } from '../values/defined.js';
+import { ownMember } from '../values/own-member.js';
 import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
 import type { ReviewedSession } from './review/session-answer.js';
@@ -226,7 +227,7 @@ async function runExport(
   { reference, path, flags }: { readonly reference: string; readonly path: string | undefined; readonly flags: ExportFlags },
 ): Promise<void> {
   const { folder, format: name } = await wantedFile(path, flags);
-  const format = FORMATS[name];
+  const format = ownMember(FORMATS, name);
   if (format === undefined) throw new Error(`there is no format ${JSON.stringify(name)}`);
   const loading = format.load();
   loading.catch(() => undefined);

@@ -1,5 +1,6 @@
 import { Argument, Command, Option } from 'commander';
 import type { ObjectStore } from '../store/object-store.js';
+import { ownMember } from '../values/own-member.js';
 import { collect, dataFlag, jsonFlag } from './flags.js';
 
 /** What is to be taken in. */
@@ -165,7 +166,7 @@ async function formatOf(file: string, flags: ImportFlags): Promise<ImportFormat>
   const { UsageError } = await import('../host/settings.js');
   let name = flags.format;
   for (const [one, { recognises }] of Object.entries(FORMATS)) if (name === undefined && (await recognises?.(file)) === true) name = one;
-  const format = FORMATS[name ?? 'bundle'];
+  const format = ownMember(FORMATS, name ?? 'bundle');
   if (format === undefined) throw new UsageError(`there is no format ${JSON.stringify(name)}`);
   const others = Object.values(FORMATS).flatMap((one) => (one === format ? [] : one.flags));
   const wrong = others.find((flag) => flags[flag] !== undefined);

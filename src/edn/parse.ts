@@ -1,4 +1,5 @@
 import { type EDNVal, parseEDNString } from 'edn-data';
+import { ownMember } from '../values/own-member.js';
 import { EdnError } from './errors.js';
 import {
   checkDate,
@@ -106,7 +107,7 @@ function addForm(stack: readonly Frame[], at: number): void {
 
 function close(char: string, at: number, stack: Frame[]): void {
   const frame = stack.pop();
-  if (frame === undefined || CLOSER[frame.opener] !== char)
+  if (frame === undefined || ownMember(CLOSER, frame.opener) !== char)
     throw new EdnError('mismatched', `The closing ${char} at character ${at} has no opening bracket.`);
   if (frame.pendingTag) throw new EdnError('truncated', `A tag before character ${at} has no value.`);
   if (frame.opener === '{' && frame.count % 2 === 1)

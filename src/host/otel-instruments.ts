@@ -20,6 +20,7 @@ import type { FactName, Facts } from '../telemetry/facts.js';
 import { type GaugeName, METRICS, type MeasureName, type MetricName, type MetricShape } from '../telemetry/metrics.js';
 import type { Gauges } from '../telemetry/telemetry.js';
 import type { TraceContext } from '../telemetry/trace.js';
+import { ownMember } from '../values/own-member.js';
 import { type Environment, variable } from './environment.js';
 import type { BegunSpan, Instruments } from './server-telemetry.js';
 
@@ -84,7 +85,7 @@ const UNIT_ENDINGS: Readonly<Record<string, string>> = { s: '.seconds', By: '.by
 function withUnits({ resource, scopeMetrics }: ResourceMetrics): ResourceMetrics {
   const named = <M extends ResourceMetrics['scopeMetrics'][number]['metrics'][number]>(metric: M): M => {
     const { name, unit } = metric.descriptor;
-    return { ...metric, descriptor: { ...metric.descriptor, name: `${name}${UNIT_ENDINGS[unit] ?? ''}`, unit: '' } };
+    return { ...metric, descriptor: { ...metric.descriptor, name: `${name}${ownMember(UNIT_ENDINGS, unit) ?? ''}`, unit: '' } };
   };
   return { resource, scopeMetrics: scopeMetrics.map(({ scope, metrics }) => ({ scope, metrics: metrics.map(named) })) };
 }

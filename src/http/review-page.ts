@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
 import { unlessMissing } from '../process/system-error.js';
+import { ownMember } from '../values/own-member.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { bearerOf, jsonBody, type Refusal, readInput, sameSecret } from './request-checks.js';
 
@@ -48,7 +49,7 @@ type Files = ReadonlyMap<string, Buffer>;
 async function readFiles(folder: string): Promise<Files> {
   const names = await unlessMissing(readdir(folder, { recursive: true }));
   if (names === undefined) throw new ApiError('not-found', `the review page was not built: there is no ${folder}; npm run build makes it`);
-  const known = names.map((name) => name.split('\\').join('/')).filter((name) => TYPES[extname(name)] !== undefined);
+  const known = names.map((name) => name.split('\\').join('/')).filter((name) => ownMember(TYPES, extname(name)) !== undefined);
   return new Map(await Promise.all(known.map(async (name) => [name, await readFile(join(folder, name))] as const)));
 }
 
@@ -142,7 +143,7 @@ export class ReviewPage {
     const kept = isAsset ? 'public, max-age=31536000, immutable' : 'no-cache';
     response.writeHead(200, {
       ...HEADERS,
-      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+      'content-type': ownMember(TYPES, extname(name)) ?? 'application/octet-stream',
       'content-length': body.length,
       'cache-control': kept,
     });

@@ -1,5 +1,6 @@
 import { systemCode } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
+import { ownMember } from '../values/own-member.js';
 
 /**
  * Why a journal cannot do what was asked.
@@ -69,7 +70,7 @@ const OTHER: Failure = { code: 'io', next: 'check the disk, then repeat the call
 export function journalFailure(what: string, path: string, cause: unknown): unknown {
   const errno = systemCode(cause);
   if (cause instanceof JournalError || errno === undefined) return cause;
-  const { code, next } = BY_ERRNO[errno] ?? OTHER;
+  const { code, next } = ownMember(BY_ERRNO, errno) ?? OTHER;
   const reason = cause instanceof Error ? cause.message : errno;
   return new JournalError(code, `${what} ${path} failed (${reason}); nothing was acknowledged: ${next}`, { cause });
 }

@@ -1,4 +1,5 @@
 import { ARGUMENT_NAMES } from '../foreign-tools/tool-arguments.js';
+import { ownMember } from '../values/own-member.js';
 
 /** Keys that clients add on their own account or that only explain; they are left out without a remark. */
 export const IGNORED: ReadonlySet<string> = new Set([
@@ -94,5 +95,5 @@ const REWRITES: Readonly<Record<string, readonly Rewrite[]>> = {
 
 /** Rewrites a call's arguments in place, from the names that other agents' tools use to ours. */
 export function applyAliases(tool: string, given: Arguments): void {
-  for (const rewrite of REWRITES[tool] ?? []) rewrite(given);
+  for (const rewrite of ownMember(REWRITES, tool) ?? []) rewrite(given);
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ownMember } from '../values/own-member.js';
 import { similarNames } from '../values/similar-names.js';
 import { applyAliases, IGNORED } from './argument-aliases.js';
 import { type InputSchema, ToolError } from './tool.js';
@@ -35,7 +36,7 @@ const KINDS: Readonly<Record<string, Kind>> = { string: 'string', number: 'numbe
 
 function kindOf(type: z.ZodType): Kind {
   const { def } = type as unknown as { readonly def: { readonly type: string; readonly innerType?: z.ZodType } };
-  return def.innerType === undefined ? (KINDS[def.type] ?? 'other') : kindOf(def.innerType);
+  return def.innerType === undefined ? (ownMember(KINDS, def.type) ?? 'other') : kindOf(def.innerType);
 }
 
 function fromJson(text: string): unknown {

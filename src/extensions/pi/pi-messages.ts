@@ -2,6 +2,7 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
+import { ownMember } from '../../values/own-member.js';
 import { reportedUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
 import { SeenMessages } from '../sidecar/seen-messages.js';
@@ -86,7 +87,7 @@ export type SeenByPi = SeenMessages<PiMessage, ReportedMessage | undefined>;
 
 /** Of a session of which nothing was seen yet. */
 export const nothingSeen = (): SeenByPi =>
-  new SeenMessages({ make: (message) => (message.role === 'system' ? undefined : (REPORTERS[message.role] ?? plain)(message)) });
+  new SeenMessages({ make: (message) => (message.role === 'system' ? undefined : (ownMember(REPORTERS, message.role) ?? plain)(message)) });
 
 /** What goes with a list of pi. */
 interface ListOptions extends Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'> {

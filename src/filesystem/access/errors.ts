@@ -1,5 +1,6 @@
 import { systemCode } from '../../process/system-error.js';
 import { CodedError } from '../../values/coded-error.js';
+import { ownMember } from '../../values/own-member.js';
 
 /** Why a path cannot be used as asked. */
 export type SourceErrorCode =
@@ -83,6 +84,6 @@ const BY_ERRNO: Readonly<Record<string, Failure>> = {
 export function sourceErrorFrom(error: unknown, path: string): unknown {
   const errno = systemCode(error);
   if (errno === undefined) return error;
-  const failure = BY_ERRNO[errno] ?? { code: 'io', says: `could not be used: the system answered ${errno}` };
+  const failure = ownMember(BY_ERRNO, errno) ?? { code: 'io', says: `could not be used: the system answered ${errno}` };
   return new SourceError(failure.code, `${named(path)} ${failure.says}`, { path, cause: error });
 }

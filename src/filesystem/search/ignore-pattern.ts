@@ -1,3 +1,5 @@
+import { ownMember } from '../../values/own-member.js';
+
 /** What one byte of a path may be, or how many of them: a part of a pattern. Patterns and paths are texts of bytes, as git compares them. */
 type Part =
   | { readonly kind: 'byte'; readonly code: number }
@@ -108,7 +110,7 @@ class PatternReader {
       const named = text[at] === '[' && text[at + 1] === ':' ? text.indexOf(']', at + 2) : 0;
       if (named < 0) return undefined;
       if (named > at + 2 && text[named - 1] === ':') {
-        const members = CLASSES[text.slice(at + 2, named - 1)];
+        const members = ownMember(CLASSES, text.slice(at + 2, named - 1));
         if (members === undefined) return undefined;
         for (const code of BYTES) if (members.test(String.fromCharCode(code))) holds[code] = 1;
         previous = undefined;

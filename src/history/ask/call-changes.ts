@@ -3,6 +3,7 @@ import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
+import { ownMember } from '../../values/own-member.js';
 import { isOfEpoch } from '../rebuild/epoch-chain.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import type { Timeline } from '../rebuild/timeline.js';
@@ -173,7 +174,7 @@ function ofStep(key: string, { reader }: Between): Told | undefined {
   const step = reader.steps.find((one) => one.seq === seq);
   if (step?.message === undefined) return undefined;
   const { role } = step.message;
-  return { actor: ACTORS[role] ?? 'harness', why: `a message of ${role}, step ${step.seq}`, step: step.seq };
+  return { actor: ownMember(ACTORS, role) ?? 'harness', why: `a message of ${role}, step ${step.seq}`, step: step.seq };
 }
 
 /** Of a verb or call that stands in the request itself. */

@@ -1,6 +1,7 @@
 import { EdnList, EdnMap, EdnSymbol, type EdnValue, Keyword } from '../../edn/values.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { ownMember } from '../../values/own-member.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import type { FoldedValues } from './folded-values.js';
 import { symbolNames } from './query-terms.js';
@@ -92,7 +93,7 @@ async function documentsOf(
   shape: PullShape,
 ): Promise<ReadonlyMap<string, Document>> {
   const wanted = [...shape.attributes, ...shape.joins.map(({ attribute }) => attribute)];
-  if (!shape.isWhole && wanted.every((attribute) => ON_HEADS.has(SSOT_ATTRIBUTES[attribute]))) {
+  if (!shape.isWhole && wanted.every((attribute) => ON_HEADS.has(ownMember(SSOT_ATTRIBUTES, attribute)))) {
     return new Map([...(await snapshot.heads(ids))].map(([id, { document }]) => [id, document as Document]));
   }
   const isFolded = (id: string): boolean => id.startsWith('chat:') || id.startsWith('session:');

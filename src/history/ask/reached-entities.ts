@@ -1,6 +1,7 @@
 import { EdnList, type EdnSymbol, type EdnValue } from '../../edn/values.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
+import { ownMember } from '../../values/own-member.js';
 import type { DatalogQuery } from '../../xtdb/datalog.js';
 import type { ParsedQuery } from './parse-query.js';
 import { isVariable, symbolNames, tripleOf } from './query-terms.js';
@@ -17,7 +18,7 @@ function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly Edn
   const open = where.flatMap((clause) => {
     const triple = tripleOf(clause);
     if (triple === undefined) return [];
-    const kept = SSOT_ATTRIBUTES[attributeAsked(triple.a)];
+    const kept = ownMember(SSOT_ATTRIBUTES, attributeAsked(triple.a));
     return kept === 'direct' || kept === 'shared'
       ? [{ clause, names: [triple.e, triple.v].filter(isVariable).map(({ name }) => name) }]
       : [];

@@ -1,6 +1,7 @@
 import { EdnList, EdnMap, EdnSet, type EdnSymbol, type EdnValue, kw, sym } from '../../edn/values.js';
 import { hashText } from '../../objects/hashes.js';
 import { isObjectType } from '../../objects/object-type.js';
+import { ownMember } from '../../values/own-member.js';
 import { distinctRows } from '../../xtdb/datalog.js';
 import { MAP_KEY, VALUE_KEY } from '../../xtdb/documents.js';
 import { HistoryError } from '../rebuild/history-error.js';
@@ -182,14 +183,14 @@ class QueryRewriter {
     const kept: ReadonlySet<string | undefined> = new Set(['direct', 'shared', 'folded']);
     const terms = where.flatMap((clause) => {
       const found = tripleOf(clause);
-      return found !== undefined && kept.has(SSOT_ATTRIBUTES[attributeAsked(found.a)]) ? [found.e, found.v ?? null] : [];
+      return found !== undefined && kept.has(ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a))) ? [found.e, found.v ?? null] : [];
     });
     return new Set(symbolNames([...bindings, ...terms]));
   }
 
   #triple(asked: Triple, scope: Scope): Clauses | Promise<Clauses> {
     const { e, a, v } = asked;
-    const kept = SSOT_ATTRIBUTES[a];
+    const kept = ownMember(SSOT_ATTRIBUTES, a);
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
     if (kept === 'direct') return [triple(e, a, v)];

@@ -1,4 +1,5 @@
 import { structuredPatch } from 'diff';
+import { ownMember } from '../../values/own-member.js';
 
 /** A line of a difference. */
 export interface DiffLine {
@@ -40,7 +41,7 @@ export function diffTexts(before: string, after: string, context = 3): TextDiff 
     oldLines,
     newStart,
     newLines,
-    lines: lines.map((line) => ({ kind: KINDS[line[0] ?? ' '] ?? 'same', text: line.slice(1) })),
+    lines: lines.map((line) => ({ kind: ownMember(KINDS, line[0] ?? ' ') ?? 'same', text: line.slice(1) })),
   }));
   const all = hunks.flatMap(({ lines }) => lines);
   const count = (kind: DiffLine['kind']): number => all.filter((line) => line.kind === kind).length;

@@ -6,6 +6,7 @@ import { StoreError } from '../../store/errors.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { commonLength } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
+import { ownMember } from '../../values/own-member.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { END_OF_TIME } from '../../xtdb/transactions.js';
 import { HistoryError, type HistoryErrorCode } from '../rebuild/history-error.js';
@@ -127,7 +128,7 @@ async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, p
     const why = `it is equal when it is read ${basisText(other)}`;
     return { ...place, ...firstDifference(rendered, again.rendered), cause: 'other-basis', why };
   }
-  const object = section === undefined ? undefined : OBJECT_OF_SECTION[section]?.(proof.session);
+  const object = section === undefined ? undefined : ownMember(OBJECT_OF_SECTION, section)?.(proof.session);
   const finding = { ...place, ...defined({ object }) };
   if (proof.basis === null && proof.ahead === undefined) {
     return { ...finding, cause: 'made-while-away', why: 'it was made while the database was away, from what its process knew then' };

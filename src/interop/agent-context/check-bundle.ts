@@ -1,5 +1,6 @@
 import type { Json } from '../../objects/canonical-json.js';
 import { CodedError } from '../../values/coded-error.js';
+import { ownMember } from '../../values/own-member.js';
 import { BUNDLE_PARTS, type Bundle, type BundlePart, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { SHAPES } from './shapes.js';
 import { statusFindings } from './status-scan.js';
@@ -54,7 +55,7 @@ function openReferences(value: unknown, names: ReadonlyMap<BundlePart, ReadonlyS
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, one]) => {
     if (NOT_FOLLOWED.has(key)) return [];
-    const part = REFERENCES[key];
+    const part = ownMember(REFERENCES, key);
     if (part === undefined) return openReferences(one, names);
     const named = (Array.isArray(one) ? one : [one]).filter((name) => typeof name === 'string');
     return named

@@ -3,6 +3,7 @@ import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { defined } from '../../values/defined.js';
 import { isDeeperThan } from '../../values/json-depth.js';
+import { ownMember } from '../../values/own-member.js';
 
 /** Records nest at most 200 levels, and a message stands a few below the top of its own. */
 const DEEPEST = 190;
@@ -29,7 +30,7 @@ function requireKeepable(message: { readonly content?: unknown }, context: Pick<
   if (hasInfinite(message)) context.addIssue({ code: 'custom', message: 'holds a number that is too large for JSON, such as 1e999' });
   const blocks = Array.isArray(message.content) ? (message.content as readonly Block[]) : [];
   for (const [i, block] of blocks.entries()) {
-    for (const member of Object.hasOwn(NAMING, block.type) ? (NAMING[block.type] ?? []) : []) {
+    for (const member of ownMember(NAMING, block.type) ?? []) {
       const name = block[member];
       if (typeof name !== 'string' || (name.length > 0 && name.length <= LONGEST_NAME)) continue;
       context.addIssue({

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../values/json-object.js';
+import { ownMember } from '../../values/own-member.js';
 import { type LineFile, type LineFinding, lineFindings } from './check-line.js';
 import { isPalimpsestLine, PALIMPSEST_FILE, readPalimpsestLine } from './palimpsest-file.js';
 import { isName, sourceFault } from './session-paths.js';
@@ -96,7 +97,7 @@ function wordFindings(path: string, text: string, words: ReadonlySet<string>): r
  * has nothing wrong.
  */
 export function fileFindings(path: string, text: string): readonly FileFinding[] {
-  const file = LINE_FILES[path] ?? (/^context\/child\/[^/]+\/refs\.jsonl$/.test(path) ? 'refs' : undefined);
+  const file = ownMember(LINE_FILES, path) ?? (/^context\/child\/[^/]+\/refs\.jsonl$/.test(path) ? 'refs' : undefined);
   if (file !== undefined) return lineFileFindings(path, text, (line) => lineFindings(file, line));
   if (path === PALIMPSEST_FILE) return lineFileFindings(path, text, ownLineFindings);
   if (path === 'context/pack.json') return packFindings(path, text);

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../values/json-object.js';
+import { ownMember } from '../../values/own-member.js';
 import { isContentName, isName, sourceFault } from './session-paths.js';
 import { strictJson } from './strict-json.js';
 
@@ -149,7 +150,7 @@ function eventFindings(value: Fields): readonly LineFinding[] {
   const { type } = value;
   if (!isText(type)) return [finding('missing-field', 'type', 'the field type is missing')];
   if (!Object.hasOwn(EVENTS, type)) return [finding('unknown-type', 'type', `there is no event of type ${JSON.stringify(type)}`)];
-  return fieldFindings(value, EVENTS[type] ?? {}, type === 'usage' ? OPTIONAL : {});
+  return fieldFindings(value, ownMember(EVENTS, type) ?? {}, type === 'usage' ? OPTIONAL : {});
 }
 
 /** What is wrong with one line of a file, without its line end: nothing where the list is empty. Unknown fields are left to whoever wrote them. */

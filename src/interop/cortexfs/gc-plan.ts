@@ -1,5 +1,6 @@
 import { hashText } from '../../objects/hashes.js';
 import { isJsonObject } from '../../values/json-object.js';
+import { ownMember } from '../../values/own-member.js';
 import { linesOf } from './check-file.js';
 import { CortexfsError } from './errors.js';
 import type { Fields } from './read-messages.js';
@@ -40,7 +41,7 @@ const wrong = (line: number, message: string): CortexfsError =>
 
 function duration(line: number, key: string, value: string): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(value) ?? [];
-  const ms = value === '0' ? 0 : Number(count) * (UNITS[unit] ?? Number.NaN);
+  const ms = value === '0' ? 0 : Number(count) * (ownMember(UNITS, unit) ?? Number.NaN);
   if (Number.isSafeInteger(ms)) return ms;
   throw wrong(line, `${key} must be a number with a unit of s, m, h or d, not ${JSON.stringify(value)}`);
 }

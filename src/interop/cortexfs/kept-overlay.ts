@@ -1,5 +1,6 @@
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { Projection } from '../../projection/project-session.js';
+import { ownMember } from '../../values/own-member.js';
 import { linesOf } from './check-file.js';
 import { fileOf } from './context-files.js';
 import { recordKey } from './import-records.js';
@@ -42,7 +43,7 @@ export function overKept(made: ReadonlyMap<string, string>, kept: ReadonlyMap<st
   const files = new Map(made);
   for (const [path, before] of kept) {
     const now = made.get(path);
-    const how = MERGED[path];
+    const how = ownMember(MERGED, path);
     if (path.startsWith('context/pinned/')) continue;
     if (now === undefined || (now === '' && IF_EMPTY.has(path)) || path === 'created_at') files.set(path, before);
     else if (path === 'meta.json') files.set(path, mergedMeta(before, now));

@@ -2,6 +2,7 @@ import type { Dirent, Stats } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unlessMissing } from '../../process/system-error.js';
+import { ownMember } from '../../values/own-member.js';
 import { fileFindings, findingText } from './check-file.js';
 import { CortexfsError } from './errors.js';
 import { PALIMPSEST_FILE } from './palimpsest-file.js';
@@ -95,7 +96,7 @@ class DirectoryReader {
 
   async #file(path: string, at: string): Promise<void> {
     const { size } = await lstat(at);
-    const limit = LARGEST[path] ?? LARGEST_OTHER;
+    const limit = ownMember(LARGEST, path) ?? LARGEST_OTHER;
     this.#bytes += size;
     this.#count += 1;
     if (size > limit) throw new CortexfsError('too-large', `${at} has ${size} bytes: at most ${limit} are read of it`);

@@ -7,6 +7,7 @@ import { checkBundle } from '../../../src/bundle/check-bundle.js';
 import { acquireSessionLock } from '../../../src/lease/session-lock.js';
 import { assignedIdentityHash, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { type ObjectId, type SessionId, sessionId } from '../../../src/objects/ids.js';
+import { toRecordPart } from '../../../src/store/context-records.js';
 import { partId } from '../../../src/store/part-id.js';
 import { chunkId } from '../../../src/store/texts.js';
 import { askHere } from '../../support/ask-here.js';
@@ -87,6 +88,17 @@ describe('a bundle that is not what it says', () => {
     'xt/id': id,
     identity_hash: assignedIdentityHash(put.type, id as ObjectId),
   });
+  const note = (valid: string): Loose => ({
+    ...toRecordPart({
+      kind: 'event',
+      owner: { session: sessionId(`${name}-first`) },
+      turn: 1,
+      seq: 1,
+      at: Date.parse(valid),
+      basis: null,
+      body: { type: 'later', data: {} },
+    }),
+  });
   const isPut = (type: string) => (line: Line) => line.put?.type === type;
 
   beforeAll(async () => {
@@ -139,7 +151,9 @@ describe('a bundle that is not what it says', () => {
     for (let at = 12; at < good.length; at += Math.ceil(good.length / effort(15, 500))) {
       const bytes = Buffer.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
-      const answer = isSame(bytes) ? /^taken$/ : /^BundleError (altered|cut-short|malformed|not-a-bundle|newer-version|too-large): /;
+      const answer = isSame(bytes)
+        ? /^taken$/
+        : /^BundleError (altered|cut-short|future-time|malformed|not-a-bundle|newer-version|too-large): /;
       expect([at, await refused(bytes)]).toEqual([at, expect.stringMatching(answer)]);
     }
     for (const [i, line] of lines.entries()) {
@@ -261,6 +275,89 @@ describe('a bundle that is not what it says', () => {
       () => sealed(changed(isPut('step'), (line) => ({ ...line, put: { 'xt/id': 'import:x:0~', type: 'import', text: '{}' } }))),
       /altered.*no such thing/,
     ],
+    ...['constructor', 'toString', '__proto__'].map((type): [string, () => Buffer, RegExp] => [
+      `an object of another session under the type ${type}`,
+      () => sealed(withPut('step', { ...putOf('session'), 'xt/id': `session:${name}-second`, type })),
+      /altered.*(no such thing|type)/,
+    ]),
+    [
+      'a call of another chat',
+      () => sealed(changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, chat_ref: `chat:${name}-second` } }))),
+      /altered.*none of the bundle's chats/,
+    ],
+    [
+      "a call under an id that another session's calls have",
+      () => sealed(withPut('toolcall', renamed(putOf('toolcall'), `call_1@${name}-second`))),
+      /altered.*another session's call/,
+    ],
+    ...['step', 'file', 'session', 'assembly', 'record', 'toolcall'].flatMap((type) =>
+      ['2999-01-01T00:00:00.000Z', '9999-12-31T00:00:00.000Z'].map((valid): [string, () => Buffer, RegExp] => [
+        `a ${type} that holds from ${valid}`,
+        () => sealed(type === 'record' ? withPut('step', note(valid)) : changed(isPut(type), (line) => ({ ...line, valid }))),
+        new RegExp(`future-time: .*${valid}.*set the clock`),
+      ]),
+    ),
+    [
+      'a transaction of a later time',
+      () =>
+        sealed(
+          changed(
+            (line) => line.transaction !== undefined,
+            (line) => ({ transaction: { ...line.transaction, time: '2999-01-01T00:00:00.000Z' } }),
+          ),
+        ),
+      /future-time: transaction 1 /,
+    ],
+    ...Object.entries<(body: Loose) => void>({
+      'changes.index': ({ changes }) => {
+        changes.index = ['x', 5];
+      },
+      'event.kind': (body) => {
+        body.event = { kind: 'constructor' };
+      },
+      native: (body) => {
+        body.native = { x: 1 };
+      },
+      notes: (body) => {
+        body.notes = 'text';
+      },
+      'usage.input': (body) => {
+        body.usage = { input: 'many' };
+      },
+      'opens.rule': (body) => {
+        body.opens = { rule: 'other' };
+      },
+      'call.answer.chars': (body) => {
+        body.call = { id: 'x', answer: { sha256: 'a'.repeat(64), chars: '12' } };
+      },
+      turn: (body) => {
+        body.turn = '1';
+      },
+      other: (body) => {
+        body.other = 1;
+      },
+    }).map(([field, change]): [string, () => Buffer, RegExp] => [
+      `a step whose ${field} is not of its form`,
+      () =>
+        sealed(
+          changed(isPut('step'), (line) => {
+            change(line.put.body);
+            return line;
+          }),
+        ),
+      new RegExp(`altered.*not of its form: .*${field.replaceAll('.', '\\.').replace('\\.index', '\\.index\\.1')}`),
+    ]),
+    [
+      'a context whose layout is no text',
+      () =>
+        sealed(
+          changed(isPut('assembly'), (line) => {
+            line.put.body.layout = 5;
+            return line;
+          }),
+        ),
+      /altered.*not of its form: layout/,
+    ],
     [
       'an attribute that there is not',
       () => sealed(changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, 'xtdb.api/fn': 1 } }))),
@@ -274,7 +371,7 @@ describe('a bundle that is not what it says', () => {
     [
       'a call under the id of another session',
       () => sealed(withPut('toolcall', renamed(putOf('toolcall'), 'session:other'))),
-      /altered.*no step of the session has/,
+      /altered.*its id is that of another object/,
     ],
     [
       'a call under the id of a file',

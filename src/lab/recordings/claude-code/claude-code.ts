@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { EntryQueue } from '../entries/entry-queue.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnItem, type OnLoss, OpaqueContent } from '../importer.js';
@@ -66,7 +67,7 @@ class ClaudeCodeReader implements LineReader {
 
   read(record: JsonObject, place: string): readonly RecordedEntry[] {
     const type = textAt(record, 'type') ?? '';
-    const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
+    const handler = ownMember(this.#handlers, type);
     if (handler !== undefined) this.#handle(handler, type, { record, place });
     else if (type === 'content-replacement') readReplacements(this.#context, this.#sessions.all(), { record, place });
     else if (!BOOKKEEPING.has(type)) this.#unknown(place, `a record of the kind ${JSON.stringify(excerpt(type))}`);

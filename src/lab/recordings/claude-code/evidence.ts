@@ -1,5 +1,6 @@
 import { numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
 import { type FileEvidence, fileText, hunkPieces, namedFile, wholeFile } from '../entries/shown-file.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
@@ -112,7 +113,7 @@ const CUT = /<persisted-output>|\[\d+ (?:characters|lines) truncated\]/;
 
 /** What the structured twin of a tool's result shows; nothing for tools without one, and for errors, whose twin is a text. */
 export function twinEvidence(tool: string | undefined, twin: unknown, text: string): FileEvidence {
-  const evidence = tool !== undefined && Object.hasOwn(TWINS, tool) && isJsonObject(twin) ? (TWINS[tool]?.(twin) ?? {}) : {};
+  const evidence = tool !== undefined && isJsonObject(twin) ? (ownMember(TWINS, tool)?.(twin) ?? {}) : {};
   const truncated = evidence.truncated === true || CUT.test(text);
   return { ...evidence, ...(truncated ? { truncated } : {}) };
 }
@@ -210,7 +211,7 @@ function carriedText(fields: JsonObject): string {
 export function readAttachment(fields: JsonObject): Attachment | undefined {
   const type = idAt(fields, 'type') ?? 'attachment';
   if (UNSEEN.has(type)) return undefined;
-  const known = Object.hasOwn(ATTACHMENTS, type) ? ATTACHMENTS[type]?.(fields) : undefined;
+  const known = ownMember(ATTACHMENTS, type)?.(fields);
   if (known !== undefined) return known;
   const text = carriedText(fields);
   if (text !== '') return { kind: 'message', origin: 'harness', name: type, text };

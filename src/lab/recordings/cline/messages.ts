@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { callArguments, partsText, saysSomething } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, numberedText, printedFile, shownLines, wholeFile } from '../entries/shown-file.js';
@@ -144,8 +145,9 @@ export class ClineMessages {
     for (const [index, block] of list.entries()) {
       const here = { ...common, place: Array.isArray(content) ? `${common.place}.content[${index}]` : common.place };
       const type = isJsonObject(block) ? textAt(block, 'type') : undefined;
-      if (!isJsonObject(block) || type === undefined || !Object.hasOwn(this.#readers, type)) blocks.texts.push(block);
-      else this.#readers[type]?.(block, here, blocks);
+      const read = type === undefined ? undefined : ownMember(this.#readers, type);
+      if (!isJsonObject(block) || read === undefined) blocks.texts.push(block);
+      else read(block, here, blocks);
     }
     return blocks;
   }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { partsText } from '../entries/chat-message.js';
 import { EntryQueue, type HeldEntry } from '../entries/entry-queue.js';
 import { type EntryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
@@ -109,7 +110,7 @@ class CodexReader implements LineReader {
     const at = momentOf(record.timestamp);
     const type = textAt(record, 'type') ?? textAt(record, 'record_type') ?? '';
     const payload = objectAt(record, 'payload');
-    const handler = Object.hasOwn(this.#records, type) ? this.#records[type] : undefined;
+    const handler = ownMember(this.#records, type);
     if (handler !== undefined && payload !== undefined) handler({ payload, place, at });
     else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined) this.#meta({ payload: record, place, at });
     else if (payload === undefined && Object.hasOwn(this.#items, type)) this.#item({ payload: record, place, at });

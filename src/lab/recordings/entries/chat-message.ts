@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { excerpt, notAnObject, type OnLoss } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
@@ -84,7 +85,7 @@ function partText(part: unknown, { place, onLoss, other }: ContentPlace): string
     return part === null ? '' : String(part);
   }
   const kind = textAt(part, 'type') ?? (typeof part.text === 'string' ? 'text' : Object.keys(part)[0]) ?? '';
-  const known = other?.(part) ?? (Object.hasOwn(PARTS, kind) ? PARTS[kind]?.(part) : undefined);
+  const known = other?.(part) ?? ownMember(PARTS, kind)?.(part);
   if (known !== undefined) return known;
   onLoss({ reason: 'unknown-block', place, detail: `a part of the kind ${JSON.stringify(kind)} is kept as its name alone` });
   return `[${kind}]`;

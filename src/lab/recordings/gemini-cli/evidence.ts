@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { numberAt, objectAt, textAt } from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileText, namedFile, printedFile, wholeFile } from '../entries/shown-file.js';
 import type { ShownFile } from '../neutral-session.js';
@@ -82,7 +83,7 @@ export function geminiEvidence(tool: string, call: JsonObject, output: string): 
     const known = before === undefined || before === '' ? [] : [wholeFile(path, before, 'before')];
     return { files: after === undefined ? known : [...known, wholeFile(path, after, 'after')] };
   }
-  return Object.hasOwn(READERS, tool) ? (READERS[tool]?.(args, output) ?? {}) : {};
+  return ownMember(READERS, tool)?.(args, output) ?? {};
 }
 
 /** The files whose content stands in the text of a prompt (`@path`). */

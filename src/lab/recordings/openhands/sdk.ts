@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { callArguments, chatThinking, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, roleAt, textAt, textsAt } from '../entries/fields.js';
 import type { FileEvidence } from '../entries/shown-file.js';
@@ -53,9 +54,9 @@ class SdkEvents {
   entries(event: JsonObject, place: string): readonly RecordedEntry[] {
     const common = entryCommon({ session: this.#session, place }, event, momentOf(event.timestamp));
     const kind = textAt(event, 'kind') ?? '';
-    const read = Object.hasOwn(this.#readers, kind) ? this.#readers[kind] : undefined;
+    const read = ownMember(this.#readers, kind);
     if (read !== undefined) return read(event, common);
-    const aside = Object.hasOwn(ASIDE, kind) ? ASIDE[kind] : undefined;
+    const aside = ownMember(ASIDE, kind);
     if (aside !== undefined) return [{ ...common, kind: 'event', name: aside[0], text: textAt(event, aside[1]) }];
     this.#onLoss({ reason: 'unknown-record', place, detail: `an event of the kind ${JSON.stringify(event.kind)}: left out` });
     return [];

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { callArguments, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, fileText, namedFile } from '../entries/shown-file.js';
@@ -37,7 +38,7 @@ export class PiMessages {
 
   entries(message: JsonObject | undefined, common: EntryCommon): readonly RecordedEntry[] {
     const role = textAt(message, 'role') ?? '';
-    const handler = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
+    const handler = ownMember(this.#roles, role);
     if (message !== undefined && handler !== undefined) return handler(message, common);
     const detail = `a message of the role ${JSON.stringify(excerpt(role))}: left out`;
     this.#onLoss({ reason: 'unknown-record', place: common.place, detail });

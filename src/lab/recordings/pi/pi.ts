@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import { type EntryCommon, idAt, momentOf, numberAt, objectAt, textAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnLoss } from '../importer.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
@@ -51,7 +52,7 @@ class PiReader implements LineReader {
     const type = textAt(record, 'type') ?? '';
     this.#index += 1;
     if (type === 'session') return this.#header(record, place);
-    const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
+    const handler = ownMember(this.#handlers, type);
     if (handler === undefined && !BOOKKEEPING.has(type)) {
       this.#onLoss({ reason: 'unknown-record', place, detail: `an entry of the kind ${JSON.stringify(excerpt(type))}: left out` });
     }

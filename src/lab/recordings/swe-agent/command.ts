@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../values/json-object.js';
+import { ownMember } from '../../../values/own-member.js';
 import type { ChatCall } from '../entries/chat-message.js';
 
 /** The words of a command line, quotes taken off; nothing is expanded. */
@@ -68,7 +69,7 @@ export function textCommand(action: string): Pick<ChatCall, 'tool' | 'args'> {
   const body = end < 0 ? '' : text.slice(end + 1);
   const name = /^\w+/.exec(line)?.[0] ?? '';
   const plain = name === 'edit' || name === 'str_replace_editor' || (body === '' && !/[|;&<>]/.test(line));
-  const read = plain && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const read = plain ? ownMember(COMMANDS, name) : undefined;
   const args = read?.(commandWords(line).slice(1), line, body);
   return args === undefined ? { tool: 'bash', args: { command: text } } : { tool: name, args };
 }
