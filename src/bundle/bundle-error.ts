@@ -24,6 +24,8 @@ export type BundleErrorCode =
   | 'too-large'
   /** No import of the session was cut short where it could be gone on with. */
   | 'nothing-to-finish'
+  /** The session saw two lines of versions of its files: those that it was imported with, and those of this database. */
+  | 'two-lines'
   /** The database holds something else in the place of what it brings. */
   | 'conflict';
 

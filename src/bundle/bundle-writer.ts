@@ -1,9 +1,12 @@
-import type { SessionId } from '../objects/ids.js';
+import type { SessionId, Sha256 } from '../objects/ids.js';
 import { toTransactionPart } from '../store/import-parts.js';
+import { toLinePart } from '../store/imported-line.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';
+import { textParts } from '../store/texts.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { BundleError } from './bundle-error.js';
+import type { CheckedPut } from './check-bundle.js';
 import type { HeldVersions } from './find-conflicts.js';
 import type { StagedBlock } from './staged-import.js';
 
@@ -14,16 +17,25 @@ export class BundleWriter {
   readonly #store: ObjectStore;
   readonly #session: SessionId;
   readonly #held: HeldVersions;
+  /** Files whose versions are kept to the bundle's sessions (decision F10). */
+  readonly #line: ReadonlySet<string>;
+  /** Texts of such versions that were written as parts. */
+  readonly #texts = new Set<string>();
   /** This database's transaction of each of the bundle's. */
   readonly #here: number[];
-  /** What this import has put: nobody else may have put it meanwhile, except versions of files, which are everybody's. */
+  /** What this import has put: nobody else may have put it meanwhile. */
   readonly #put = new Set<string>();
 
-  constructor(store: ObjectStore, session: SessionId, { held, here }: { readonly held: HeldVersions; readonly here: readonly number[] }) {
+  constructor(
+    store: ObjectStore,
+    session: SessionId,
+    { held, here, line }: { readonly held: HeldVersions; readonly here: readonly number[]; readonly line: readonly string[] },
+  ) {
     this.#store = store;
     this.#session = session;
     this.#held = held;
     this.#here = [...here];
+    this.#line = new Set(line);
   }
 
   async write({ transaction, documents }: StagedBlock): Promise<void> {
@@ -31,8 +43,10 @@ export class BundleWriter {
     if (number <= this.#here.length) return;
     const placed = documents.flatMap((document, i): readonly TxOp[] => {
       const put = puts[i];
-      if (put === undefined || this.#held.isThere(put)) return [];
-      const isFree = put.type === 'file' || this.#held.isKnown(put.id) || this.#put.has(put.id);
+      if (put === undefined) return [];
+      if (put.type === 'file' && this.#line.has(put.id)) return this.#kept(document, put);
+      if (this.#held.isThere(put)) return [];
+      const isFree = this.#held.isKnown(put.id) || this.#put.has(put.id);
       this.#put.add(put.id);
       const guard = isFree ? [] : [this.#store.guardOp(put.id, null)];
       return [...guard, { op: 'put', doc: this.#based(document), validTime: new Date(put.validTime) }];
@@ -40,6 +54,14 @@ export class BundleWriter {
     const origin = { tx, time: Date.parse(time), puts: puts.map(({ id, validTime }) => [id, validTime] as [string, number]) };
     const said = toTransactionPart(this.#session, number, origin);
     this.#here.push(await this.#commit(said, [...placed, { op: 'put', doc: said, validTime: ALWAYS }]));
+  }
+
+  /** A version on the line of the bundle's sessions; its text is found by its hash, like that of every other version. */
+  #kept(document: StoredDocument, { validTime }: CheckedPut): readonly TxOp[] {
+    const { content, content_hash } = document;
+    const texts = typeof content === 'string' && !this.#texts.has(content) ? textParts(content, content_hash as Sha256) : [];
+    if (typeof content === 'string') this.#texts.add(content);
+    return [...this.#store.textOps(texts), { op: 'put', doc: toLinePart(this.#session, document), validTime: new Date(validTime) }];
   }
 
   /** Commits what a part says has been written; a commit whose answer was lost is looked up. */

@@ -3,6 +3,7 @@ import { hashText } from '../objects/hashes.js';
 import { chatObjectId, sessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { isObjectType } from '../objects/object-type.js';
 import type { Step } from '../objects/step.js';
+import { marksOf, sessionOfFolded } from '../store/head.js';
 import { fromStepPart, messagePartHash } from '../store/step-part.js';
 import { messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -29,22 +30,13 @@ export interface CheckedTransaction extends BundleTransaction {
   readonly chain: string;
 }
 
-/** A context that was handed out, as far as its basis goes. */
-export interface CheckedContext {
-  readonly step: number;
-  readonly validTime: number;
-  /** A transaction of the bundle; 0 for before all of them. */
-  readonly number: number;
-}
-
 /** A bundle that holds what it says. */
 export interface CheckedBundle {
   readonly header: BundleHeader;
   readonly manifest: BundleManifest;
   readonly transactions: readonly CheckedTransaction[];
-  readonly contexts: readonly CheckedContext[];
-  /** The step at which each object came into the session. */
-  readonly knownFrom: ReadonlyMap<string, number>;
+  /** Of each of its sessions the epoch of its newest head. */
+  readonly epochs: ReadonlyMap<string, number>;
 }
 
 /** What a line adds to everything before it. */
@@ -59,7 +51,6 @@ class BundleCheck {
   #scope: DocumentScope = { sessions: new Set(), transactions: 0, step: 0, now: this.#now };
   readonly #texts = new TextCheck();
   readonly #transactions: { readonly transaction: BundleTransaction; readonly puts: CheckedPut[]; chain: string }[] = [];
-  readonly #contexts: CheckedContext[] = [];
   readonly #steps = new Map<number, Step>();
   /** The heads of sessions and chats. */
   readonly #heads: StoredDocument[] = [];
@@ -100,9 +91,9 @@ class BundleCheck {
     const steps = Array.from({ length: header.step }, (_, i) => this.#steps.get(i + 1));
     const missing = steps.indexOf(undefined);
     if (missing >= 0) throw altered(`step ${missing + 1} of ${header.step} is missing`);
-    const knownFrom = this.#checkWhole(header, steps as readonly Step[]);
+    this.#checkWhole(header, steps as readonly Step[]);
     const transactions = this.#transactions.map(({ transaction, puts, chain }) => ({ ...transaction, puts, chain }));
-    return { header, manifest, transactions, contexts: this.#contexts, knownFrom };
+    return { header, manifest, transactions, epochs: this.#epochs() };
   }
 
   #take(line: BundleLine, { sha256, number }: ReadLine): void {
@@ -184,33 +175,32 @@ class BundleCheck {
   }
 
   #context({ seq, body }: StoredDocument): void {
-    const { basis, ahead } = body as {
-      readonly basis: { readonly validTime: number; readonly txId: number } | null;
-      readonly ahead?: object;
-    };
-    // Made while the database was away: it is read with the newest of everything at the transaction of its record.
-    if (basis === null && ahead === undefined)
-      this.#contexts.push({ step: Number(seq), validTime: Number.MAX_SAFE_INTEGER, number: this.#transactions.length });
+    const { basis } = body as { readonly basis: { readonly txId: number } | null };
     if (basis !== null && basis.txId >= this.#transactions.length)
       throw altered(`a context of step ${String(seq)} was read at transaction ${basis.txId}, which came after it`);
-    if (basis !== null) this.#contexts.push({ step: Number(seq), validTime: basis.validTime, number: basis.txId });
+  }
+
+  #epochs(): ReadonlyMap<string, number> {
+    const epochs = new Map<string, number>();
+    for (const head of this.#heads) {
+      const session = sessionOfFolded(head);
+      epochs.set(session, Math.max(epochs.get(session) ?? 0, marksOf(head).epoch ?? 0));
+    }
+    return epochs;
   }
 
   /** Everything that the session names is there, and its heads are what its steps make of them. */
-  #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): ReadonlyMap<string, number> {
-    const knownFrom = new Map<string, number>();
-    for (const { seq, changes, call } of steps)
-      for (const id of [...(changes.index ?? []), ...(call === undefined ? [] : [call.id])]) if (!knownFrom.has(id)) knownFrom.set(id, seq);
-    const absent = [...knownFrom.keys()].find((id) => !this.#ids.has(id));
+  #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): void {
+    const named = steps.flatMap(({ changes, call }) => [...(changes.index ?? []), ...(call === undefined ? [] : [call.id])]);
+    const absent = named.find((id) => !this.#ids.has(id));
     if (absent !== undefined) throw altered(`the session has ${JSON.stringify(absent)}, which is missing`);
-    const named = sessions.map((name) => sessionId(name));
-    for (const session of named) {
-      const own = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
-      const lost = own.find((id) => !this.#ids.has(id));
+    const own = sessions.map((name) => sessionId(name));
+    for (const session of own) {
+      const objects = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
+      const lost = objects.find((id) => !this.#ids.has(id));
       if (lost !== undefined) throw altered(`${JSON.stringify(lost)} is missing`);
     }
-    checkSessions({ sessions: named, steps, heads: this.#heads, snapshots: this.#snapshots, objects: this.#objects });
-    return knownFrom;
+    checkSessions({ sessions: own, steps, heads: this.#heads, snapshots: this.#snapshots, objects: this.#objects });
   }
 }
 

@@ -4,6 +4,8 @@ import { createGzip } from 'node:zlib';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { SessionId, Sha256 } from '../objects/ids.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
+import { asImported } from '../store/session-line.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { textParts } from '../store/texts.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -204,6 +206,21 @@ async function maskedBefore(documents: SessionDocuments, sessions: readonly Sess
   return undefined;
 }
 
+/**
+ * The objects that a session is exported from. One that was imported beside other versions of its files and goes on here saw two lines of versions, and a bundle has one for each file.
+ * @throws {BundleError} `two-lines`
+ */
+async function exportedFrom({ present }: Timeline, session: SessionId, last: number): Promise<StoreSnapshot> {
+  const imported = asImported(present);
+  if (imported === present) return present;
+  const brought = (await imported.sessionHead(session))?.marks.upto ?? 0;
+  if (last <= brought) return imported;
+  throw new BundleError(
+    'two-lines',
+    `session ${session} was imported up to step ${brought} with versions of files that this database has others of, and went on with those: a bundle holds one line of versions for each file. Export what was imported: --as-of step:${brought}`,
+  );
+}
+
 /** A bundle that is being made. */
 export interface MadeBundle {
   readonly session: SessionId;
@@ -222,9 +239,10 @@ export interface MadeBundle {
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
-export async function makeBundle(timeline: Timeline, { session, upto, mask }: WantedBundle): Promise<MadeBundle> {
-  const { present } = timeline;
+export async function makeBundle(asked: Timeline, { session, upto, mask }: WantedBundle): Promise<MadeBundle> {
+  const timeline = await asked.of(session);
   const steps = (await timeline.steps(session)).slice(0, upto);
+  const present = await exportedFrom(timeline, session, steps.length);
   const whole = await collectSession({ present, steps }, session);
   const before = await maskedBefore(present.documents, whole.sessions);
   const redaction = mask === undefined ? undefined : await redactSession(timeline, { collected: whole, steps, mask });

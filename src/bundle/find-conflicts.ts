@@ -1,5 +1,6 @@
 import { hashText } from '../objects/hashes.js';
-import { type SessionId, sessionObjectId, sessionOfStepCall } from '../objects/ids.js';
+import { type SessionId, sessionId, sessionObjectId, sessionOfStepCall } from '../objects/ids.js';
+import { marksOf } from '../store/head.js';
 import type { SessionDocuments } from '../store/session-documents.js';
 import { BundleError } from './bundle-error.js';
 import { bundleLine } from './bundle-lines.js';
@@ -14,6 +15,8 @@ export interface HeldVersions {
   readonly isAll: boolean;
   /** The sessions that it does not hold. */
   readonly newSessions: readonly string[];
+  /** The files that it has in other versions, as `linedFiles` finds them. */
+  readonly lined: readonly string[];
 }
 
 const keyOf = (id: string, validTime: number): string => `${id}\0${validTime}`;
@@ -29,11 +32,11 @@ function belongsTo(id: string, session: string): boolean {
 
 const conflict = (why: string): BundleError => new BundleError('conflict', `${why}; nothing was changed`);
 
+/** Versions that a database holds, by object and valid time: the hash of the line that a bundle would have of each. */
+type Here = ReadonlyMap<string, ReadonlyMap<number, string>>;
+
 /** The versions that a database holds of some objects: their valid times, and the line that a bundle would have of each. */
-async function versionsHere(
-  documents: SessionDocuments,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, ReadonlyMap<number, string>>> {
+async function versionsHere(documents: SessionDocuments, ids: readonly string[]): Promise<Here> {
   const places = await documents.places(ids);
   const found = await documents.at(places);
   const here = new Map<string, Map<number, string>>();
@@ -45,26 +48,25 @@ async function versionsHere(
   return here;
 }
 
-const latest = (times: Iterable<number>, upto: number): number => {
-  let found = Number.NEGATIVE_INFINITY;
-  for (const time of times) if (time <= upto && time > found) found = time;
-  return found;
-};
-
-/** Refuses files of which the database knows versions that would stand in contexts of the bundle, which did not have them. */
-function checkFiles({ transactions, contexts, knownFrom }: CheckedBundle, elsewhere: ReadonlyMap<string, readonly number[]>): void {
-  const brought = new Map<string, { readonly number: number; readonly validTime: number }[]>();
-  for (const { number, puts } of transactions)
-    for (const { id, validTime } of puts) if (elsewhere.has(id)) brought.set(id, [...(brought.get(id) ?? []), { number, validTime }]);
-  for (const [id, others] of elsewhere) {
-    const from = knownFrom.get(id) ?? Number.POSITIVE_INFINITY;
-    for (const { step, validTime, number } of contexts) {
-      if (step < from) continue;
-      const own = (brought.get(id) ?? []).filter((one) => one.number <= number).map((one) => one.validTime);
-      if (latest(own, validTime) >= latest(others, validTime)) continue;
-      throw conflict(`the database knows a version of the file ${id} that the context of step ${step} did not have, and would have here`);
-    }
+/**
+ * The files whose versions an import keeps to its sessions (decision F10): those that the database has in other versions than the bundle, of which it would else learn of versions that no session here has seen.
+ * Not those that the import itself has brought already, `begun`.
+ */
+function linedFiles(
+  puts: readonly CheckedPut[],
+  { here, isThere, begun }: { readonly here: Here; readonly isThere: (put: CheckedPut) => boolean; readonly begun: ReadonlySet<string> },
+): readonly string[] {
+  const brought = new Map<string, CheckedPut[]>();
+  const own = new Set<string>();
+  for (const put of puts) {
+    if (put.type !== 'file' || !here.has(put.id)) continue;
+    brought.set(put.id, [...(brought.get(put.id) ?? []), put]);
+    if (begun.has(keyOf(put.id, put.validTime))) own.add(put.id);
   }
+  return [...brought].flatMap(([id, versions]) => {
+    const isSame = versions.every(isThere) && here.get(id)?.size === versions.length;
+    return isSame || own.has(id) ? [] : [id];
+  });
 }
 
 /** Refuses ids that another session here gives its next calls: a bundle would take them from it. */
@@ -83,7 +85,11 @@ async function checkStepCalls(puts: readonly CheckedPut[], sessions: readonly st
 /** Which of some versions a database holds, whatever else it holds. */
 export async function heldVersions(
   puts: readonly CheckedPut[],
-  { documents, sessions }: { readonly documents: SessionDocuments; readonly sessions: readonly string[] },
+  {
+    documents,
+    sessions,
+    begun,
+  }: { readonly documents: SessionDocuments; readonly sessions: readonly string[]; readonly begun: ReadonlySet<string> },
 ) {
   const ids = [...new Set(puts.map(({ id }) => id))];
   const known = new Set((await documents.newest(ids)).keys());
@@ -95,8 +101,33 @@ export async function heldVersions(
     type === 'assembly' ? known.has(id) : here.get(id)?.get(validTime) === sha256;
   const missing = puts.filter((put) => !isThere(put));
   const newSessions = sessions.filter((session) => !known.has(sessionObjectId(session as never)));
-  const held: HeldVersions = { isThere, isKnown: (id) => known.has(id), isAll: missing.length === 0, newSessions };
-  return { held, missing, here, types };
+  const lined = linedFiles(puts, { here, isThere, begun });
+  const held: HeldVersions = { isThere, isKnown: (id) => known.has(id), isAll: missing.length === 0, newSessions, lined };
+  return { held, missing, here };
+}
+
+/** Refuses another bundle of a session that is here: an import brings whole sessions and never extends one. */
+async function checkKnown(
+  { header, transactions }: CheckedBundle,
+  {
+    held,
+    missing,
+    documents,
+  }: { readonly held: HeldVersions; readonly missing: readonly CheckedPut[]; readonly documents: SessionDocuments },
+): Promise<void> {
+  const [lacking] = missing;
+  const session = sessionId(header.session);
+  if (lacking === undefined || held.newSessions.includes(session)) return;
+  const head = (await documents.newest([sessionObjectId(session)])).get(sessionObjectId(session));
+  const steps = head === undefined ? 0 : (marksOf(head).upto ?? 0);
+  const total = transactions.reduce((sum, { puts }) => sum + puts.length, 0);
+  const how =
+    header.step > steps
+      ? `the bundle is a later one of the session, which goes on to step ${header.step}`
+      : `the bundle is another one of the session, up to step ${header.step}`;
+  throw conflict(
+    `the database holds session ${session} already, up to step ${steps}, and ${how}: ${missing.length} of its ${total} versions are not here, such as ${JSON.stringify(lacking.id)}. An import never changes a session that is here: import it with --data into another data folder`,
+  );
 }
 
 /**
@@ -110,11 +141,14 @@ export async function compareWithDatabase(
 ): Promise<HeldVersions> {
   const { sessions } = bundle.header;
   const puts = bundle.transactions.flatMap((transaction) => transaction.puts);
-  const { held, missing, here, types } = await heldVersions(puts, { documents, sessions });
+  const { held, missing, here } = await heldVersions(puts, { documents, sessions, begun: ofThisImport });
   await checkStepCalls(missing, sessions, documents);
-  const other = missing.find(({ id, type, validTime }) => here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall'));
+  const other = missing.find(
+    ({ id, type, validTime }) => type !== 'file' && (here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall')),
+  );
   if (other !== undefined) throw conflict(`the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle`);
   const isResumed = ofThisImport.size > 0;
+  if (!isResumed) await checkKnown(bundle, { held, missing, documents });
   for (const session of sessions) {
     const lacking = isResumed || held.newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
     if (lacking !== undefined)
@@ -122,12 +156,6 @@ export async function compareWithDatabase(
         `the database holds session ${session} already, and not as the bundle has it: ${JSON.stringify(lacking.id)} is another one or missing`,
       );
   }
-  const elsewhere = new Map<string, readonly number[]>();
-  for (const [id, versions] of here) {
-    const times = [...versions.keys()].filter((validTime) => !ofThisImport.has(keyOf(id, validTime)));
-    if (types.get(id) === 'file' && times.length > 0) elsewhere.set(id, times);
-  }
-  if (missing.length > 0) checkFiles(bundle, elsewhere);
   return held;
 }
 

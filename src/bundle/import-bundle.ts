@@ -3,6 +3,7 @@ import { acquireSessionLock, type SessionLock } from '../lease/session-lock.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import { type ImportedTransaction, type ImportState, importId, toImportPart } from '../store/import-parts.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';
+import { asImported, ofSession } from '../store/session-line.js';
 import { defined } from '../values/defined.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { BundleError } from './bundle-error.js';
@@ -113,6 +114,20 @@ function say(
   });
 }
 
+/** A state with the files that an import keeps to its sessions; the same one where it has them all. */
+function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
+  const { line } = state;
+  const fresh = lined.filter((id) => line?.files.includes(id) !== true);
+  return line === undefined || fresh.length === 0 ? state : { ...state, line: { ...line, files: [...line.files, ...fresh] } };
+}
+
+/** Says of an import that was cut short what it keeps to its sessions by now. */
+async function sayLine(store: ObjectStore, { header, state }: Pick<StagedImport, 'header' | 'state'>): Promise<void> {
+  const owned = await arriving(store, header.sessions);
+  const ops = say(owned, sessionId(header.session), { state, isWhole: false });
+  await store.writes.write('.import', async () => ({ ops, result: undefined }));
+}
+
 /** What is to be brought in that was put away. */
 interface StagedImport {
   readonly header: BundleHeader;
@@ -128,7 +143,7 @@ async function writeStaged(
   { onProgress }: Pick<ImportOptions, 'onProgress'>,
 ): Promise<void> {
   const session = sessionId(header.session);
-  const writer = new BundleWriter(store, session, { held, here: begun.here });
+  const writer = new BundleWriter(store, session, { held, here: begun.here, line: state.line?.files ?? [] });
   for await (const block of stagedBlocks(store, staged)) {
     await writer.write(block);
     onProgress?.(block.transaction.number, header.transactions);
@@ -174,8 +189,10 @@ export async function finishImport(
       const begun = await begunImport(store, session);
       const puts: CheckedPut[] = [];
       for await (const { transaction } of stagedBlocks(store, named.staged)) puts.push(...transaction.puts);
-      const { held } = await heldVersions(puts, { documents, sessions: header.sessions });
-      await writeStaged(store, { header, state: said, held, begun }, defined({ onProgress }));
+      const { held } = await heldVersions(puts, { documents, sessions: header.sessions, begun: begun.keys });
+      const lined = withLine(said, held);
+      if (lined !== said) await sayLine(store, { header, state: lined });
+      await writeStaged(store, { header, state: lined, held, begun }, defined({ onProgress }));
     }
     const { turn, step, sessions, transactions } = header;
     return { session, turn, step, sessions, transactions };
@@ -201,8 +218,10 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
   const session = sessionId(header.session);
   const unlock = await lockSessions(clientDir, header.sessions);
   try {
-    const { documents } = await store.latest();
-    const before = await documents.importOf(session);
+    const own = await ofSession(await store.latest(), session);
+    // What came later, where the session goes on here, is not compared.
+    const { documents } = asImported(own);
+    const before = await own.documents.importOf(session);
     const isBegun = before?.isWhole === false;
     const begun: Begun = isBegun ? await begunImport(store, session) : { here: [], keys: new Set(), transactions: [] };
     const isOther = isBegun && before.sha256 !== manifest.sha256;
@@ -214,11 +233,13 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     const held = await compareWithDatabase(bundle, documents, begun.keys);
     const { turn, step, sessions } = header;
     const answer = { session, turn, step, sessions, bundle };
+    const kept = { of: session, files: [], epochs: Object.fromEntries(bundle.epochs) };
     let state: ImportState = {
       sha256: manifest.sha256,
       transactions: transactions.length,
       folders: [...folders],
       filesystems: [...filesystems],
+      line: before?.line ?? kept,
       ...defined({ redacted: manifest.redacted }),
     };
     if (held.isAll && !isBegun) {
@@ -230,12 +251,17 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
         await store.writes.write('.import', async () => ({ ops: [{ op: 'put', doc: part, validTime: ALWAYS }], result: undefined }));
       return { ...answer, isNew: false, isRemapped };
     }
-    if (isBegun && !isOther && before.staged !== undefined) state = { ...state, staged: before.staged };
-    else {
+    const lined = withLine(state, held);
+    const hasMore = lined !== state;
+    state = lined;
+    if (isBegun && !isOther && before.staged !== undefined) {
+      state = { ...state, staged: before.staged };
+      if (hasMore) await sayLine(store, { header, state });
+    } else {
       state = { ...state, staged: [...(await stageBundle(store, file, { bundle, limits }))] };
       const owned = isBegun ? await arriving(store, header.sessions) : held.newSessions;
       const ids = owned.map((name) => importId(sessionId(name)));
-      const said = await documents.newest(ids);
+      const said = await own.documents.newest(ids);
       const free = [
         ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
         // Locks say nothing of another machine: of two imports at once one is the first.

@@ -19,6 +19,7 @@ import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
 import type { BorderReason, EpochProof } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
+import { ofSession, storeOf } from '../store/session-line.js';
 import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
 import type { EpochStart, EpochTail, KeptTail, LoopReference } from './epoch-tail.js';
@@ -319,7 +320,12 @@ export class LoopEpochs {
   }
 
   async #rendered(session: SessionId, last: EpochRecord): Promise<CurrentEpoch | undefined> {
-    const { equal, epoch: state, input } = await new AssemblyRebuilder(this.#client.store).rebuild(last);
+    const { store } = this.#client;
+    const {
+      equal,
+      epoch: state,
+      input,
+    } = await new AssemblyRebuilder(storeOf(store, await ofSession(await store.latest(), session))).rebuild(last);
     if (!equal || state === undefined) return undefined;
     const { step, sha256, epoch, at, tail } = last;
     const adds = epoch.previous === undefined || epoch.note !== undefined;

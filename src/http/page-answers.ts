@@ -101,7 +101,7 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
     if (proof !== undefined && request !== undefined) {
       const unequal = request.side.matches
         ? undefined
-        : await verifyAssembly({ rebuilder: new AssemblyRebuilder(timeline.store, timeline.present), present: timeline.present }, proof);
+        : await verifyAssembly({ rebuilder: new AssemblyRebuilder(timeline.contexts, timeline.present), present: timeline.present }, proof);
       yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(reader, request), unequal) };
       if (last !== undefined) {
         const from = before?.rebuilt.proof === last ? before : await reader.request(last, countHere);
@@ -176,7 +176,7 @@ async function corpusAnswer(
 export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
   const { collected, upto, onProgress } = paged;
   const last = Math.max(0, ...collected.transactions.map(({ here }) => here));
-  const timeline = paged.timeline.upTo(last) ?? paged.timeline;
+  const timeline = await (paged.timeline.upTo(last) ?? paged.timeline).of(collected.session);
   const own = { ...paged, timeline, sighted: new SightedSessions(timeline) };
   const { session } = collected;
   const at = upto === undefined ? undefined : `step:${upto}`;

@@ -68,6 +68,7 @@ export function showAnswer(view: ObjectView, text: VersionText | undefined, path
     basis: shownBasis(view.point.basis),
     object: view.version as unknown as Readonly<Record<string, unknown>>,
     version: shownVersion(view, paths),
+    line: view.line,
     text: text?.text,
     whole: text?.whole ?? true,
   });

@@ -79,12 +79,13 @@ async function tyrumReports({ timeline, access }: Asked) {
 }
 
 /** Why a request could not be made again as it was. */
-async function mismatchOf({ store, present }: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
+async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
+  const { contexts, present } = await timeline.of(proof.session);
   const [{ verifyAssembly }, { AssemblyRebuilder }] = await Promise.all([
     import('../history/verify/verify-assembly.js'),
     import('../history/rebuild/rebuild-assembly.js'),
   ]);
-  return verifyAssembly({ rebuilder: new AssemblyRebuilder(store, present), present }, proof);
+  return verifyAssembly({ rebuilder: new AssemblyRebuilder(contexts, present), present }, proof);
 }
 
 const HANDLERS: Handlers = {

@@ -72,7 +72,7 @@ export function canonicalPath(value: string): CanonicalPath {
   return (normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal).replace(/^\/\/+/, '/') as CanonicalPath;
 }
 
-const PART = /^(?:step|snapshot|assembly|record|import|chunks?):.*~$/s;
+const PART = /^(?:step|snapshot|assembly|record|import|line|chunks?):.*~$/s;
 
 /** Whether a text is the id of a part of the database (a step, a chunk of text …), as data format 2 has them. */
 export function isPartId(id: string): id is PartId {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { canonicalJson } from '../objects/canonical-json.js';
-import { type PartId, type SessionId, sha256 } from '../objects/ids.js';
+import { type PartId, type SessionId, sessionId, sha256 } from '../objects/ids.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { partId } from './part-id.js';
@@ -17,6 +17,16 @@ const stateSchema = z.strictObject({
   filesystems: z.array(folder),
   /** As long as it is under way: the hashes of the texts in which the rest of it was put away. */
   staged: z.array(z.string().transform(sha256)).optional(),
+  /** What an import keeps to its sessions (decision F10); absent where nothing of it was here before. */
+  line: z
+    .strictObject({
+      /** The session of the bundle, whose import brought all of it. */
+      of: z.string().transform(sessionId),
+      files: z.array(z.string()),
+      /** By session, the epoch of the newest head that was brought: a later one is of a writer here. */
+      epochs: z.record(z.string(), count),
+    })
+    .optional(),
   /** What its manifest says of what was masked in it. */
   redacted: z.json().optional(),
 });

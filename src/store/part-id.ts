@@ -11,6 +11,8 @@ interface PartNames {
   readonly record: readonly [kind: string, owner: string, sha256: string];
   /** 0 for the whole of it. */
   readonly import: readonly [session: SessionId, transaction: number];
+  /** The versions of a file that an import keeps to its sessions. */
+  readonly line: readonly [file: string, session: SessionId];
   readonly chunk: readonly [sha256: string];
   readonly chunks: readonly [sha256: string];
 }

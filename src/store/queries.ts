@@ -239,13 +239,21 @@ function after(prefix: string): string {
   return `${prefix.slice(0, -1)}${String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)}`;
 }
 
-/** Ids of objects, not of parts, that begin with a prefix; at most `most` of them. */
-export async function objectIdsFrom(db: DbSnapshot, prefix: string, most: number): Promise<readonly ObjectId[]> {
+/** Ids of documents of some types that begin with a prefix; at most `most` of them. */
+export async function idsFrom(
+  db: DbSnapshot,
+  prefix: string,
+  { types, most }: { readonly types: readonly string[]; readonly most: number },
+): Promise<readonly string[]> {
   const end = after(prefix);
   if (prefix === '' || !prefix.isWellFormed() || !end.isWellFormed()) return [];
-  const rows = await db.query({ ...IDS_BETWEEN, limit: most }, [prefix, end, Object.keys(FIELDS)]);
-  return rows.flatMap(([found]) => (typeof found === 'string' ? [found as ObjectId] : []));
+  const rows = await db.query({ ...IDS_BETWEEN, limit: most }, [prefix, end, types]);
+  return rows.flatMap(([found]) => (typeof found === 'string' ? [found] : []));
 }
+
+/** Ids of objects, not of parts, that begin with a prefix; at most `most` of them. */
+export const objectIdsFrom = (db: DbSnapshot, prefix: string, most: number): Promise<readonly ObjectId[]> =>
+  idsFrom(db, prefix, { types: Object.keys(FIELDS), most }) as Promise<readonly ObjectId[]>;
 
 /** Id and source of every file. */
 export async function fileSources(db: DbSnapshot): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {

@@ -3,10 +3,12 @@ import { RECORD_KINDS } from '../objects/context-record.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
+import type { EntityNames } from '../xtdb/entity-names.js';
 import { recordRanges } from './context-records.js';
 import { StoreError } from './errors.js';
 import { marksOf } from './head.js';
 import { ARRIVING, fromImportPart, fromTransactionPart, type ImportedTransaction, type ImportState, importId } from './import-parts.js';
+import { type LineQuestion, lineNames, linesOf } from './imported-line.js';
 import type { Lineage, LineageSegment } from './lineage.js';
 import { LoggedWrites } from './logged-writes.js';
 import { formerId, isRenewed, renewedPart } from './part-id.js';
@@ -36,6 +38,21 @@ export class SessionDocuments {
     this.#db = db;
   }
 
+  /** The names by which a session finds the versions of files that an import keeps to it, where this is read with them. */
+  get names(): EntityNames | undefined {
+    return this.#db.names;
+  }
+
+  /** As `linesOf`, at this basis. */
+  linesOf(file: string): Promise<readonly SessionId[]> {
+    return linesOf(this.#db, file);
+  }
+
+  /** As `lineNames`, at this basis. */
+  lineNames(...asked: LineQuestion): Promise<EntityNames | undefined> {
+    return lineNames(this.#db, ...asked);
+  }
+
   /** Every version of some documents, by valid time. */
   async places(ids: readonly string[]): Promise<readonly DocumentPlace[]> {
     const found = await pLimit(PLACES_AT_ONCE).map(ids, async (id) => {
@@ -47,7 +64,8 @@ export class SessionDocuments {
 
   /** When the documents of a session of so many steps were written; undefined where the log of transactions does not tell. */
   writes(lineage: Lineage, steps: number): Promise<LoggedWrites | undefined> {
-    return LoggedWrites.read(this.#db, lineage, steps);
+    // The log has the names that the database has.
+    return this.names === undefined ? LoggedWrites.read(this.#db, lineage, steps) : Promise.resolve(undefined);
   }
 
   /** The parts of a segment's own steps, and what was kept of contexts there. */

@@ -10,6 +10,7 @@ import { defined } from '../values/defined.js';
 import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
+import type { EntityNames } from '../xtdb/entity-names.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { readRecords, type WantedContextRecords } from './context-records.js';
@@ -129,6 +130,9 @@ export class StoreSnapshot {
     const db = this.#db.earlier(validTime, txId);
     return db === undefined ? undefined : new StoreSnapshot(db, this.#known);
   }
+
+  /** The same objects, of which some go by other names. */
+  named = (names: EntityNames): StoreSnapshot => new StoreSnapshot(this.#db.named(names), this.#known);
 
   /** The heads of many objects, one query: what indexing decides by. Unknown ids are absent. */
   async heads(ids: readonly string[]): Promise<ReadonlyMap<string, Head>> {

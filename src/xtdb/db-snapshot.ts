@@ -1,6 +1,7 @@
 import { EdnMap, EdnTagged, type EdnValue, elements, sym } from '../edn/values.js';
 import { type DatalogQuery, distinctRows, each, encodeQuery, pull } from './datalog.js';
 import { type StoredDocument, toDocument } from './documents.js';
+import { type EntityNames, holdsAt, readRow, storedArguments } from './entity-names.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import { askOnceIndexed, type RequestOptions } from './requests.js';
@@ -79,6 +80,7 @@ export class DocumentMemory {
 interface SnapshotSettings {
   readonly timeoutMs: number;
   readonly memory?: DocumentMemory;
+  readonly names?: EntityNames | undefined;
 }
 
 /** What bulk answers travel in. */
@@ -101,23 +103,31 @@ export class DbSnapshot {
   readonly #timeoutMs: number;
   /** What was read of the database here, where that is kept. */
   readonly memory: DocumentMemory | undefined;
+  /** What entities go by, where that is another name than the database's. */
+  readonly names: EntityNames | undefined;
 
-  constructor(http: XtdbHttp, basis: Basis, { timeoutMs, memory }: SnapshotSettings) {
+  constructor(http: XtdbHttp, basis: Basis, { timeoutMs, memory, names }: SnapshotSettings) {
     this.#http = http;
     this.basis = basis;
     this.#timeoutMs = timeoutMs;
     this.memory = memory;
+    this.names = names;
+  }
+
+  /** The same database at the same moment, of which entities go by other names. */
+  named(names: EntityNames): DbSnapshot {
+    return new DbSnapshot(this.#http, this.basis, { timeoutMs: this.#timeoutMs, names });
   }
 
   /** The same database at the same moment, which asks for no document twice. */
   remembering(): DbSnapshot {
-    return new DbSnapshot(this.#http, this.basis, { timeoutMs: this.#timeoutMs, memory: new DocumentMemory() });
+    return new DbSnapshot(this.#http, this.basis, { timeoutMs: this.#timeoutMs, memory: new DocumentMemory(), names: this.names });
   }
 
   /** The same database at an earlier transaction, which needs no request: whatever a snapshot knows of was indexed. Undefined for a later one. */
   earlier(validTime: Date, txId: number): DbSnapshot | undefined {
     if (this.basis.txId === undefined || txId > this.basis.txId) return undefined;
-    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, { timeoutMs: this.#timeoutMs });
+    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, { timeoutMs: this.#timeoutMs, names: this.names });
   }
 
   /** The log of the node's transactions, also of those after this moment. */
@@ -128,8 +138,8 @@ export class DbSnapshot {
   /** The document of one entity. */
   async entity(id: string, options: RequestOptions = {}): Promise<StoredDocument | undefined> {
     if (this.memory !== undefined) return (await this.entities([id], options)).get(id);
-    const value = await this.#send({ method: 'GET', path: '/entity', params: { eid: entityId(id) }, accept: TRANSIT }, options);
-    return value === undefined ? undefined : toDocument(value);
+    const value = await this.#send({ method: 'GET', path: '/entity', params: { eid: this.#eid(id) }, accept: TRANSIT }, options);
+    return value === undefined ? undefined : this.#read(toDocument(value));
   }
 
   /** The documents of many entities, one query for each 500 ids. Ids without a document are not among the keys. */
@@ -161,13 +171,16 @@ export class DbSnapshot {
 
   /** The rows of a query as the database gives them, equal ones repeated: what a limit counts. */
   async bag(query: DatalogQuery, args: readonly EdnValue[] = [], options: RequestOptions = {}): Promise<readonly (readonly EdnValue[])[]> {
-    const text = encodeQuery(query, args);
+    const names = this.#namesNow();
+    const text = encodeQuery(query, names === undefined ? args : storedArguments(args, names));
     const answer = await this.#send({ method: 'POST', path: '/query', body: { type: 'application/edn', text }, accept: TRANSIT }, options);
     const rows = elements(answer)?.map((row) => elements(row));
     if (rows === undefined || !rows.every((row) => row !== undefined)) {
       throw new XtdbError('bad-response', 'The database answered a query with something that is no list of rows.');
     }
-    return rows;
+    if (names === undefined) return rows;
+    const ids = new Map(args.flat().flatMap((id) => (typeof id === 'string' ? [[names.stored(id), id] as const] : [])));
+    return rows.map((row) => readRow(row, ids, names));
   }
 
   /**
@@ -176,7 +189,7 @@ export class DbSnapshot {
    */
   async history(id: string, { withDocs = false, from, ...options }: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
     const params = {
-      eid: entityId(id),
+      eid: this.#eid(id),
       history: true,
       'sort-order': 'asc',
       'with-docs': withDocs,
@@ -186,16 +199,31 @@ export class DbSnapshot {
     const value = await this.#send({ method: 'GET', path: '/entity', params, accept: TRANSIT }, options);
     const entries = elements(value);
     if (entries === undefined) throw new XtdbError('bad-response', 'The database answered with something that is no history.');
-    return entries.map((entry) => readHistoryEntry(entry, withDocs));
+    return entries.map((entry) => {
+      const read = readHistoryEntry(entry, withDocs);
+      return read.document === undefined ? read : { ...read, document: this.#read(read.document) };
+    });
   }
 
   /** Which version of an entity is current. */
   async entityTx(id: string, options: RequestOptions = {}): Promise<EntityTx | undefined> {
     const value = await this.#send(
-      { method: 'GET', path: '/entity-tx', params: { eid: entityId(id) }, accept: 'application/edn' },
+      { method: 'GET', path: '/entity-tx', params: { eid: this.#eid(id) }, accept: 'application/edn' },
       options,
     );
     return value === undefined ? undefined : readVersion(value);
+  }
+
+  #eid(id: string): string {
+    return entityId(this.#namesNow()?.stored(id) ?? id);
+  }
+
+  #read(document: StoredDocument): StoredDocument {
+    return this.#namesNow()?.read(document) ?? document;
+  }
+
+  #namesNow(): EntityNames | undefined {
+    return this.names !== undefined && holdsAt(this.names, this.basis.txId ?? BEFORE_FIRST_TX) ? this.names : undefined;
   }
 
   async #entityBatch(ids: readonly string[], found: Map<string, StoredDocument>, options: RequestOptions): Promise<void> {

@@ -1,6 +1,6 @@
 import { askDiff, askObject } from '../../history/ask/ask.js';
 import type { ActiveDiff, DiffSide, ObjectDiff, SessionDiff, SetDiff } from '../../history/ask/diff.js';
-import { type ObjectView, requireText } from '../../history/ask/object-view.js';
+import { type ObjectLine, type ObjectView, requireText } from '../../history/ask/object-view.js';
 import { type TextDiff, unifiedLines } from '../../history/ask/text-diff.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionText } from '../../store/texts.js';
@@ -47,6 +47,13 @@ interface ShownObject {
   readonly withContent: boolean;
 }
 
+/** Which line of versions an answer is of, where there are several. */
+function lineNote({ session, others }: ObjectLine): readonly string[] {
+  const more = others.length === 0 ? '' : `; imported with versions of their own: ${others.join(', ')} (--session)`;
+  if (session !== null) return [`as the imported session ${session} has it, not as this database does${more}`];
+  return others.length === 0 ? [] : [`as this database has it${more}`];
+}
+
 /** An object at a moment: what it is, both times of the version, its fields and hashes, then its text. */
 function objectLines({ view, display, text, withContent }: ShownObject, colours: Colours): readonly string[] {
   const { version, times, number, gone } = view;
@@ -60,6 +67,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
     `${colours.yellow(`${version.type} ${escapedLine(version['xt/id'])}`)}${state}`,
     ...path,
     ...canonical,
+    ...lineNote(view.line).map((note) => `${'line'.padEnd(WIDTH)} ${escapedLine(note)}`),
     `${'version'.padEnd(WIDTH)} ${number}`,
     `${'valid'.padEnd(WIDTH)} ${shownTime(times.validTime)}`,
     `${'known'.padEnd(WIDTH)} ${shownTime(times.txTime)}, transaction ${times.txId}`,
@@ -153,6 +161,7 @@ export async function catAction(reference: string, flags: ReviewFlags): Promise<
   await answerReview(flags, async ({ timeline }) => {
     const view = await askObject(timeline, { ...flags, object: reference });
     const { text, whole } = await requireText(view);
+    for (const note of lineNote(view.line)) tell(`# ${note}`);
     if (!whole) tell('# only the head and the tail of this text were kept');
     return {
       lines: () => textLines(text),

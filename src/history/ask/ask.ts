@@ -92,7 +92,8 @@ async function momentBefore(timeline: Timeline, session: SessionId): Promise<Mom
   return { kind: 'tx', txId: Math.max(0, (basis.txId ?? 0) - 1) };
 }
 
-async function diffOfSession(timeline: Timeline, session: SessionId, range: string | undefined): Promise<AskedDiff> {
+async function diffOfSession(asked: Timeline, session: SessionId, range: string | undefined): Promise<AskedDiff> {
+  const timeline = await asked.of(session);
   const { from, to } = range === undefined ? { from: await momentBefore(timeline, session), to: NOW } : parseRange(range);
   if (from === undefined) throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
   const [before, after] = await Promise.all([timeline.find({ moment: from }, session), timeline.find({ moment: to }, session)]);
@@ -122,9 +123,10 @@ export async function askDiff(
   if (own !== undefined && id === sessionObjectId(own)) return diffOfSession(timeline, own, range);
   const { from, to } = parseRange(range ?? '..now');
   const whose = session ?? own;
-  const after = await timeline.find({ moment: to }, whose);
-  const before = from === undefined ? await pointBefore(timeline, id, after) : await timeline.find({ moment: from }, whose);
-  return { kind: 'object', diff: await diffObject(timeline, id, { from: before, to: after, context }) };
+  const line = whose === undefined ? timeline : await timeline.of(whose);
+  const after = await line.find({ moment: to }, whose);
+  const before = from === undefined ? await pointBefore(line, id, after) : await line.find({ moment: from }, whose);
+  return { kind: 'object', diff: await diffObject(line, id, { from: before, to: after, context }) };
 }
 
 /** Who saw an object. */
@@ -150,5 +152,6 @@ export async function askQuery(
 /** The context of a session at a moment. */
 export async function askContext(timeline: Timeline, reference: string, text: MomentText): Promise<PastContext> {
   const { session, when } = await askedSession(timeline, reference, text);
-  return new PastContexts(timeline, timeline.rebuilder).at(session, when);
+  const own = await timeline.of(session);
+  return new PastContexts(own, own.rebuilder).at(session, when);
 }

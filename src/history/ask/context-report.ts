@@ -141,10 +141,11 @@ export interface ContextList {
  * stood at the end of each turn.
  */
 export async function reportList(
-  timeline: Timeline,
+  asked: Timeline,
   { reference, limit = LISTED, count }: { readonly reference: string; readonly limit?: number | undefined; readonly count: CountTexts },
 ): Promise<ContextList> {
-  const session = await requireSession(timeline.present, parseReference(reference).name);
+  const session = await requireSession(asked.present, parseReference(reference).name);
+  const timeline = await asked.of(session);
   const contexts = new PastContexts(timeline);
   const once = countingOnce(count);
   const [all, steps] = await Promise.all([contexts.records(session), timeline.steps(session), once([])]);

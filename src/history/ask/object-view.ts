@@ -5,9 +5,30 @@ import type { VersionTimes } from '../../store/queries.js';
 import type { FoundVersion, HistoryHead, StoreSnapshot } from '../../store/store-snapshot.js';
 import type { VersionText } from '../../store/texts.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
+import { holdsAt } from '../../xtdb/entity-names.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment, NOW } from '../rebuild/moment.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
+
+/** Which versions of a file an answer is of: those of this database, or those that came with an imported session and are found through it alone. */
+export interface ObjectLine {
+  /** The imported session; null for those of this database. */
+  readonly session: string | null;
+  /** Other imported sessions that have versions of their own. */
+  readonly others: readonly string[];
+}
+
+const OWN_LINE: ObjectLine = { session: null, others: [] };
+
+/** The imported session that the versions of an object are kept to; null for those of the database. */
+function keptTo({ documents: { names }, basis }: StoreSnapshot, id: ObjectId): string | null {
+  return names !== undefined && names.stored(id) !== id && holdsAt(names, basis.txId ?? 0) ? names.of : null;
+}
+
+async function lineOf(snapshot: StoreSnapshot, id: ObjectId): Promise<ObjectLine> {
+  const session = keptTo(snapshot, id);
+  return { session, others: (await snapshot.documents.linesOf(id)).filter((one) => one !== session) };
+}
 
 /** One object as it stood at a moment. */
 export interface ObjectView {
@@ -17,6 +38,8 @@ export interface ObjectView {
   readonly times: VersionTimes;
   /** Which of how many versions up to the moment; for chat and session one for each end of a turn. */
   readonly number: number;
+  /** Of a file: the line of versions that it is of, and the imported sessions that have other ones (decision F10). */
+  readonly line: ObjectLine;
   readonly point: Point;
   /** Its text, read when asked for; undefined where it has none. */
   readonly text: () => Promise<VersionText | undefined>;
@@ -50,6 +73,7 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
     gone: found.marks.gone === true,
     times,
     number: versions.length,
+    line: found.version.type === 'file' ? await lineOf(point.snapshot, id) : OWN_LINE,
     point,
     text: () => point.snapshot.wholeText(found),
   };
@@ -72,6 +96,7 @@ export async function viewsOf({ present }: Timeline, placed: readonly PlacedVers
       version: one.version,
       gone: one.marks.gone === true,
       times: { validTime, txTime, txId },
+      line: { session: keptTo(snapshot, one.version['xt/id']), others: [] },
       number: history.filter((other) => other.validTime <= validTime && other.txId <= txId).length,
       point: { moment: NOW, snapshot, basis: { validTime, txId, txTime }, place: undefined },
       text: () => present.wholeText(one),

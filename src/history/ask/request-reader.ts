@@ -192,8 +192,9 @@ export async function recordAt(
 const readers = new WeakMap<Timeline, Map<SessionId, RequestReader>>();
 
 /** Opens the requests of a session for reading; what one question of a timeline has read the next one need not read again. */
-export async function openRequests(timeline: Timeline, name: string): Promise<RequestReader> {
-  const session = await requireSession(timeline.present, name);
+export async function openRequests(asked: Timeline, name: string): Promise<RequestReader> {
+  const session = await requireSession(asked.present, name);
+  const timeline = await asked.of(session);
   const [records, steps] = await Promise.all([timeline.records(session), timeline.steps(session)]);
   const known = readers.get(timeline) ?? new Map<SessionId, RequestReader>();
   readers.set(timeline, known);

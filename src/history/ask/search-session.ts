@@ -143,11 +143,12 @@ export interface SearchedSession {
  * @throws {HistoryError} `unknown-session`, `malformed-moment`
  */
 export async function searchedSession(
-  timeline: Timeline,
+  asked: Timeline,
   { session: reference, ...when }: MomentText & { readonly session: string },
 ): Promise<SearchedSession> {
   const { name, moment } = parseReference(reference);
-  const { session, records, steps } = await openRequests(timeline, name);
+  const { session, records, steps } = await openRequests(asked, name);
+  const timeline = await asked.of(session);
   const { basis } = await timeline.find(askedMoment(when, moment), session);
   const searched: Searched = { records, steps, ways: bandWays(steps) };
   const byCall = new Map(steps.flatMap((step) => (step.call === undefined ? [] : [[step.call.id, step] as const])));

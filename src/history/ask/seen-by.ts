@@ -81,6 +81,12 @@ export class SightedSessions {
     return askOnce(this.#turns, session, () => this.#timeline.turns(session));
   }
 
+  /** The versions of an object that a session could see: those of the database, or those that an import keeps to it. */
+  async versions(session: SessionId, { object, versions }: Pick<Asked, 'object' | 'versions'>): Promise<readonly VersionTimes[]> {
+    const own = await this.#timeline.of(session);
+    return own === this.#timeline ? versions : own.present.versions(object);
+  }
+
   /** Reads the files of the calls of some steps. */
   async filesOf(steps: readonly Step[]): Promise<void> {
     const fresh = steps.flatMap(({ call }) => (call === undefined || this.#refs.has(call.id) ? [] : [call.id]));
@@ -204,7 +210,14 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
   const turns = await asked.sessions.turns(session);
   if (!asked.sessions.hasRead(session)) await readCalls(asked, turns);
   const { held, known, ...activity } = activityOf(turns, asked.object, asked.sessions.files);
-  return known === undefined ? undefined : { session, known, ...activity, versions: await versionsHeld(asked, session, held) };
+  return known === undefined
+    ? undefined
+    : {
+        session,
+        known,
+        ...activity,
+        versions: await versionsHeld({ ...asked, versions: await asked.sessions.versions(session, asked) }, session, held),
+      };
 }
 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();

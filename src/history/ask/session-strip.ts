@@ -202,9 +202,10 @@ export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, ObjectMetad
  * A session up to a moment, call by call, without making any context again: records say how large each was, steps say where each object stood.
  * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`
  */
-export async function sessionStrip(timeline: Timeline, reference: string, text: MomentText): Promise<SessionStrip> {
+export async function sessionStrip(asked: Timeline, reference: string, text: MomentText): Promise<SessionStrip> {
   const { name, moment } = parseReference(reference);
-  const session = await requireSession(timeline.present, name);
+  const session = await requireSession(asked.present, name);
+  const timeline = await asked.of(session);
   const [point, all, records] = await Promise.all([
     timeline.find(askedMoment(text, moment), session),
     timeline.steps(session),

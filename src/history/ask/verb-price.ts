@@ -85,11 +85,11 @@ function epochPrice(
   return { written: note, perCall: note, perCallFromBorder: base(then) - base(now) };
 }
 
-async function lastRequest({ store, present }: Timeline, session: SessionId) {
+async function lastRequest({ contexts, present }: Timeline, session: SessionId) {
   const records = await present.assemblies(session, { onDamaged: () => undefined });
   const proof: AssemblyProof | undefined = records.at(-1);
   if (proof === undefined) return undefined;
-  return new AssemblyRebuilder(store, present).rebuild(proof);
+  return new AssemblyRebuilder(contexts, present).rebuild(proof);
 }
 
 /**
@@ -98,11 +98,12 @@ async function lastRequest({ store, present }: Timeline, session: SessionId) {
  * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`; and what a rebuild throws
  */
 export async function verbPrice(
-  timeline: Timeline,
+  asked: Timeline,
   { session: name, object, verb }: { readonly session: string; readonly object: string; readonly verb: Verb },
 ): Promise<VerbPrice> {
+  const session = await requireSession(asked.present, name);
+  const timeline = await asked.of(session);
   const { present, paths } = timeline;
-  const session = await requireSession(present, name);
   const id = await requireObject(present, object, { session, paths });
   const [read, last] = await Promise.all([new ContextReader().read(present, { session, paths }), lastRequest(timeline, session)]);
   if (read === undefined) throw new HistoryError('unknown-session', `session ${session} is not in the database`);

@@ -1,6 +1,7 @@
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { HistoryError } from './history-error.js';
@@ -32,10 +33,11 @@ export async function assembliesAt(
  * @throws {HistoryError} `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws
  */
 export async function rebuildAssembly(store: ObjectStore, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
-  const proof = (await assembliesAt(await store.latest(), session, wanted)).at(-1);
+  const present = await ofSession(await store.latest(), session);
+  const proof = (await assembliesAt(present, session, wanted)).at(-1);
   if (proof === undefined) {
     const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
     throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);
   }
-  return new AssemblyRebuilder(store).rebuild(proof);
+  return new AssemblyRebuilder(storeOf(store, present)).rebuild(proof);
 }

@@ -68,7 +68,7 @@ export class PastContexts {
   /** With a `rebuilder` that others use too, what either reads is kept for both. */
   constructor(
     readonly timeline: Timeline,
-    rebuilder = new AssemblyRebuilder(timeline.store, timeline.present),
+    rebuilder = new AssemblyRebuilder(timeline.contexts, timeline.present),
   ) {
     this.#rebuilder = rebuilder;
   }

@@ -4,6 +4,7 @@ import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { VersionTimes } from '../../store/queries.js';
+import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { askOnce } from '../../values/ask-once.js';
 import { defined } from '../../values/defined.js';
@@ -11,7 +12,7 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
-import { AssemblyRebuilder } from './rebuild-assembly.js';
+import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
 
 /** The steps of one turn. */
 export interface TurnSpan {
@@ -105,6 +106,7 @@ const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
   readonly #records = new Map<SessionId, Promise<readonly AssemblyProof[]>>();
+  readonly #of = new Map<SessionId, Promise<Timeline>>();
   #rebuilder: AssemblyRebuilder | undefined;
 
   private constructor(
@@ -122,6 +124,14 @@ export class Timeline {
    */
   static async open(store: ObjectStore, paths: DisplayPaths = CANONICAL): Promise<Timeline> {
     return new Timeline(store, paths, await store.latest());
+  }
+
+  /** The timeline of one session: objects as it finds them, with the versions of files that an import keeps to it. The same one for every other session. */
+  of(session: SessionId): Promise<Timeline> {
+    return askOnce(this.#of, session, async () => {
+      const present = await ofSession(this.present, session);
+      return present === this.present ? this : new Timeline(this.store, this.paths, present);
+    });
   }
 
   /** The same store at an earlier transaction: of what came later nothing is in any answer. Undefined for one that this timeline does not reach. */
@@ -148,9 +158,14 @@ export class Timeline {
     return askOnce(this.#records, session, () => this.present.assemblies(session));
   }
 
+  /** What contexts are read from. */
+  get contexts(): ContextStore {
+    return storeOf(this.store, this.present);
+  }
+
   /** Makes contexts again for every question that is asked of this timeline; what it reads is kept. */
   get rebuilder(): AssemblyRebuilder {
-    this.#rebuilder ??= new AssemblyRebuilder(this.store, this.present);
+    this.#rebuilder ??= new AssemblyRebuilder(this.contexts, this.present);
     return this.#rebuilder;
   }
 
@@ -169,6 +184,8 @@ export class Timeline {
    * @throws {HistoryError} `beyond-end`, `which-session`
    */
   async find(when: When, session: SessionId | undefined): Promise<Point> {
+    const own = session === undefined ? this : await this.of(session);
+    if (own !== this) return own.find(when, session);
     const moment = when.moment ?? NOW;
     const place = moment.kind === 'turn' || moment.kind === 'step' ? await this.#place(moment, session) : undefined;
     const asked: AskedBasis = { ...place?.basis, ...(await this.#clocks(moment, when)) };
@@ -223,13 +240,19 @@ export class Timeline {
       ...(asked.txTime !== undefined ? { txTime: asked.txTime } : { txId: asked.txId ?? txId ?? 0 }),
     };
     try {
-      return await this.store.asOf(whole);
+      return await this.#asOf(whole);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync' || asked.txTime === undefined) throw error;
       // A time after the last transaction: everything that is known.
       const { txTime: _later, ...rest } = whole;
-      return this.store.asOf(txId === undefined ? rest : { ...rest, txId });
+      return this.#asOf(txId === undefined ? rest : { ...rest, txId });
     }
+  }
+
+  async #asOf(basis: AskedBasis): Promise<StoreSnapshot> {
+    const { names } = this.present.documents;
+    const snapshot = await this.store.asOf(basis);
+    return names === undefined ? snapshot : snapshot.named(names);
   }
 }
 

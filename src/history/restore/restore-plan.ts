@@ -150,7 +150,8 @@ export async function planRestore(
   session: SessionId,
   { when, ...options }: RestoreOptions & { readonly when: When },
 ): Promise<RestorePlan> {
-  const point = await timeline.find(when, session);
+  const own = await timeline.of(session);
+  const point = await own.find(when, session);
   const { snapshot, moment } = point;
   const key = sessionObjectId(session);
   if (!(await snapshot.heads([key])).has(key))
@@ -172,7 +173,7 @@ export async function planRestore(
     // Where the text is the whole of the bytes both hashes are one; of a longer one the whole text lies under the hash of the bytes.
     const isKept = had !== null && content !== null && (had === content || (await snapshot.damagedTexts([had])).size === 0);
     const isKnown = async (now: Sha256): Promise<boolean> =>
-      (await timeline.present.historyOfHeads(id)).some(({ document }) => document?.file_hash === now);
+      (await own.present.historyOfHeads(id)).some(({ document }) => document?.file_hash === now);
     const reading: SourceReading = had === null && !gone ? { kind: 'missing' } : await readSource(options.access, source);
     const found = await compared({ had, gone, isKept }, reading, isKnown);
     files.push({ id, source, display: timeline.paths.display(recorded), had, isKept, ...found });

@@ -4,6 +4,7 @@ import type { Step } from '../../objects/step.js';
 import type { StoreError } from '../../store/errors.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { begun } from '../../values/begun.js';
 import { eachRecord } from '../rebuild/each-record.js';
@@ -153,8 +154,11 @@ export async function verifySession(
       onProgress?.({ what, done, total });
     };
   // The newest of everything, also of what a clock that ran ahead has dated later than now.
-  const present = (newest ?? (await store.latest())).remembering();
-  const session = await requireSession(present, name);
+  const latest = (newest ?? (await store.latest())).remembering();
+  const session = await requireSession(latest, name);
+  const own = await ofSession(latest, session);
+  const present = own === latest ? latest : own.remembering();
+  const from = storeOf(store, present);
   const damaged: PartDamage[] = [];
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
@@ -165,7 +169,7 @@ export async function verifySession(
   // Where one of them is missing, a page may hold it all the same.
   const known = steps instanceof Error ? await orDamage(present.steps(session)) : steps;
   signal?.throwIfAborted();
-  const [rebuilder, exact] = [new AssemblyRebuilder(store, present), new AssemblyRebuilder(store)];
+  const [rebuilder, exact] = [new AssemblyRebuilder(from, present), new AssemblyRebuilder(from)];
   if (!(known instanceof Error)) rebuilder.know(known);
   // Each object is read once: answers, contexts and pages are made of what is remembered then.
   const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps));

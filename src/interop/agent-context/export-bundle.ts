@@ -83,7 +83,8 @@ function callsNamed({ entries }: Projection, names: ReadonlySet<string>): readon
 }
 
 /** What the rules of a session hide; nothing for a session without rules. */
-export async function hiddenTexts(timeline: Timeline, session: SessionId): Promise<HiddenTexts> {
+export async function hiddenTexts(asked: Timeline, session: SessionId): Promise<HiddenTexts> {
+  const timeline = await asked.of(session);
   const lineage = await timeline.present.lineage(session);
   const events = lineage === undefined ? [] : await timeline.present.records(lineage, { kinds: ['event'] });
   const rules = events.filter(({ body }) => body.type === REDACTION);
@@ -114,7 +115,8 @@ export interface WantedBundle {
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
-async function readBundleSource(timeline: Timeline, session: SessionId, { when, agent }: WantedBundle): Promise<BundleSource> {
+async function readBundleSource(asked: Timeline, session: SessionId, { when, agent }: WantedBundle): Promise<BundleSource> {
+  const timeline = await asked.of(session);
   const moment = await SessionMoment.read(timeline, session, when);
   const { projection, lineage, written } = moment;
   const { place, snapshot } = moment.point;

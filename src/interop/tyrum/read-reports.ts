@@ -75,7 +75,7 @@ const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] 
  * of each turn. Reports are made when they are asked for, from what the database keeps: the same context gives the same report under the same id.
  */
 export class TyrumReports {
-  readonly #contexts: PastContexts;
+  readonly #contexts = new Map<Timeline, PastContexts>();
   readonly #count: CountTexts;
   readonly #announced = new Map<SessionId, Promise<readonly ToolAnnouncement[]>>();
 
@@ -84,7 +84,6 @@ export class TyrumReports {
     count: CountTexts,
     readonly access: ReportAccess = EVERYTHING,
   ) {
-    this.#contexts = new PastContexts(timeline);
     this.#count = countingOnce(count);
   }
 
@@ -152,16 +151,32 @@ export class TyrumReports {
 
   async #row(found: Found): Promise<ReportRow> {
     const { proof, session, turn } = found;
-    const context = proof === undefined ? this.#contexts.at(session, { moment: { kind: 'turn', turn } }) : this.#contexts.ofRecord(proof);
+    const contexts = await this.#contextsOf(session);
+    const context = proof === undefined ? contexts.at(session, { moment: { kind: 'turn', turn } }) : contexts.ofRecord(proof);
     return rowOf(found, await this.of(await context));
+  }
+
+  /** Reads the contexts of a session: what is read of one is kept for all that find the same objects. */
+  async #contextsOf(session: SessionId): Promise<PastContexts> {
+    const own = await this.timeline.of(session);
+    const contexts = this.#contexts.get(own) ?? new PastContexts(own);
+    this.#contexts.set(own, contexts);
+    return contexts;
   }
 
   /** Several rows; the contexts that were handed out are read together, oldest first. */
   async #rows(found: readonly Found[]): Promise<readonly ReportRow[]> {
     const oldestFirst = found.toReversed();
     const proofs = oldestFirst.flatMap(({ proof }) => proof ?? []);
-    const reports = await this.#contexts.ofRecords(proofs, (context) => this.of(context));
-    const made = new Map(proofs.map((proof, i) => [proof, reports[i]]));
+    const read = new Map<PastContexts, AssemblyProof[]>();
+    for (const proof of proofs) {
+      const contexts = await this.#contextsOf(proof.session);
+      read.set(contexts, [...(read.get(contexts) ?? []), proof]);
+    }
+    const made = new Map<AssemblyProof, TyrumReport>();
+    for (const [contexts, own] of read)
+      for (const [i, report] of (await contexts.ofRecords(own, (context) => this.of(context))).entries())
+        made.set(own[i] as AssemblyProof, report);
     const rows: ReportRow[] = [];
     for (const one of oldestFirst) {
       const report = one.proof === undefined ? undefined : made.get(one.proof);
@@ -194,9 +209,10 @@ export class TyrumReports {
 
   /** What can be reported of a session, newest first. */
   async #of(session: SessionId): Promise<readonly Found[]> {
-    const [records, steps] = await Promise.all([this.#contexts.records(session), this.timeline.steps(session), this.#count([])]);
+    const contexts = await this.#contextsOf(session);
+    const [records, steps] = await Promise.all([contexts.records(session), this.timeline.steps(session), this.#count([])]);
     // Those that a fork shares are its parent's.
-    if (steps[0]?.session === session) this.#contexts.know(steps);
+    if (steps[0]?.session === session) contexts.know(steps);
     const handedOut = records.map((proof): Found => {
       const { step, turn, sha256 } = proof;
       const moment = { session: proof.session, step, sha256 };

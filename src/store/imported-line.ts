@@ -1,0 +1,61 @@
+import { canonicalJson } from '../objects/canonical-json.js';
+import type { SessionId } from '../objects/ids.js';
+import { ownMember } from '../values/own-member.js';
+import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { EntityNames } from '../xtdb/entity-names.js';
+import { ARRIVING, fromImportPart, type ImportState, importId } from './import-parts.js';
+import { partId } from './part-id.js';
+import { idsFrom } from './queries.js';
+
+/** Of more imports than these of one file no more are named. */
+const MOST_LINES = 100;
+
+/** What an import keeps to its sessions. */
+type KeptLine = NonNullable<ImportState['line']>;
+
+/** A version of a file on the line of an import: found through the imported session alone, never by the file's id (decision F10). */
+export function toLinePart(session: SessionId, document: StoredDocument): StoredDocument {
+  return { 'xt/id': partId('line', document['xt/id'], session), type: 'line', text: canonicalJson(document) };
+}
+
+const namesOf = ({ of, files }: KeptLine, range: Pick<EntityNames, 'from' | 'until'>): EntityNames => {
+  const own = new Set(files);
+  return {
+    ...range,
+    of,
+    stored: (id) => (own.has(id) ? partId('line', id, of) : id),
+    read: ({ type, text }) => (type === 'line' ? (JSON.parse(String(text)) as StoredDocument) : undefined),
+  };
+};
+
+/** The sessions whose imports keep versions of a file to themselves, by name. */
+export async function linesOf(db: DbSnapshot, file: string): Promise<readonly SessionId[]> {
+  const prefix = `line:${file}:`;
+  const found = await idsFrom(db, prefix, { types: ['line'], most: MOST_LINES });
+  const sessions = found.map((id) => id.slice(prefix.length, -1) as SessionId).sort();
+  const arriving = await db.entities(sessions.map((session) => importId(session)));
+  return sessions.filter((session) => arriving.get(importId(session))?.type === 'import');
+}
+
+/** Which session is asked about, those that it was forked from, the nearest first, and the epoch of its newest head. */
+export type LineQuestion = [session: SessionId, of: { readonly ancestors: readonly SessionId[]; readonly epoch: number }];
+
+/**
+ * The names by which a session finds the versions of files that its import, or that of one it was forked from, keeps to it; undefined where there are none. They hold from the first transaction of
+ * the import on, and end with its last one as soon as somebody has opened the session here, or forked it: from then on it sees files as this database does.
+ */
+export async function lineNames(db: DbSnapshot, ...[session, { ancestors, epoch }]: LineQuestion): Promise<EntityNames | undefined> {
+  const asked = [session, ...ancestors];
+  const parts = await db.entities(asked.map((one) => importId(one)));
+  for (const one of asked) {
+    const part = parts.get(importId(one));
+    const line = part === undefined || part.type === ARRIVING ? undefined : fromImportPart(part).line;
+    if (line === undefined || line.files.length === 0) continue;
+    const from = (await db.history(importId(line.of, 1)))[0]?.txId ?? 0;
+    if (one === session && epoch <= (ownMember(line.epochs, one) ?? 0)) return namesOf(line, { from });
+    const written = await db.history(importId(one), { withDocs: true });
+    return namesOf(line, { from, until: written.find(({ document }) => document?.type === 'import')?.txId });
+  }
+  return undefined;
+}
