@@ -2,19 +2,13 @@ import * as z from 'zod';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import type { ObjectType } from '../objects/object-type.js';
 import type { Step } from '../objects/step.js';
+import { digestShape, STEP_SHAPES } from '../objects/step-shapes.js';
 
 const count = z.int().nonnegative();
 const text = z.string();
 const id = z.string().min(1).max(1_100);
 const ids = z.array(id);
-const digest = z.string().regex(/^[0-9a-f]{64}$/, 'is no SHA-256 digest');
 const folder = z.strictObject({ type: z.literal('filesystem'), filesystemId: id, path: z.string().min(1).max(4_096) });
-
-const answer = z.strictObject({
-  sha256: digest,
-  chars: count,
-  pieces: z.array(z.union([text, z.strictObject({ at: count, chars: count, id: id.optional() })])).optional(),
-});
 
 /** A shape with a member for each field of a type; a field that is added there has to be thought of here. */
 type Fields<T> = { readonly [Name in keyof Required<T>]: z.ZodType };
@@ -22,40 +16,17 @@ type Fields<T> = { readonly [Name in keyof Required<T>]: z.ZodType };
 const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
   turn: count,
   at: count,
-  opens: z.strictObject({ rule: z.enum(['user-message', 'client-turn', 'pause', 'first-step']), ref: text.optional() }).optional(),
+  ...STEP_SHAPES,
   message: z
-    .strictObject({ role: text, text: text.optional(), text_hash: digest.optional(), name: text.optional(), toolcall_refs: ids.optional() })
+    .strictObject({
+      role: text,
+      text: text.optional(),
+      text_hash: digestShape.optional(),
+      name: text.optional(),
+      toolcall_refs: ids.optional(),
+    })
     .refine((message) => (message.text === undefined) !== (message.text_hash === undefined), 'has either a text or the hash of one')
     .optional(),
-  call: z.strictObject({ id, answer: answer.optional(), by: count.optional() }).optional(),
-  changes: z.strictObject({
-    index: ids.optional(),
-    activate: ids.optional(),
-    deactivate: ids.optional(),
-    pin: ids.optional(),
-    unpin: ids.optional(),
-  }),
-  fresh: ids.optional(),
-  native: text.optional(),
-  usage: z
-    .strictObject({
-      input: count.optional(),
-      output: count.optional(),
-      cacheRead: count.optional(),
-      cacheWrite: count.optional(),
-      cacheMiss: z.strictObject({ reason: text, tokens: count.optional() }).optional(),
-      thinkingDropped: count.optional(),
-    })
-    .optional(),
-  event: z
-    .strictObject({
-      kind: z.enum(['compacted', 'shortened', 'diverged', 'forked', 'paused', 'resumed', 'lost']),
-      kept: count.optional(),
-      missing: count.optional(),
-      detail: text.optional(),
-    })
-    .optional(),
-  notes: z.array(text).optional(),
   by: z.literal('person').optional(),
   undoes: count.optional(),
 };
@@ -76,9 +47,9 @@ const epoch = z.strictObject({
   border: count,
   reason: z.enum(['first', 'saving', 'cold', 'pressure', 'asked', 'history']),
   price: z.strictObject({ written: z.number(), savedPerCall: z.number() }).optional(),
-  list: z.strictObject({ from: count, count, sha256: digest }).optional(),
+  list: z.strictObject({ from: count, count, sha256: digestShape }).optional(),
   calls: count,
-  previous: z.strictObject({ step: count, sha256: digest }).optional(),
+  previous: z.strictObject({ step: count, sha256: digestShape }).optional(),
   note: note.optional(),
 });
 
@@ -90,18 +61,18 @@ const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
   options: z.strictObject({ strict: z.boolean(), shortIds: z.boolean() }),
   tail: z.strictObject({ turn: count, results: ids }).optional(),
   epoch: epoch.optional(),
-  sections: z.array(z.strictObject({ name: text, chars: count, sha256: digest })),
+  sections: z.array(z.strictObject({ name: text, chars: count, sha256: digestShape })),
   blocks: count,
   chars: count,
-  sha256: digest,
+  sha256: digestShape,
   basis: z.strictObject({ validTime: count, txId: count }).nullable(),
-  ahead: z.array(z.strictObject({ id, object_hash: digest, gone: z.literal(true).optional() })).optional(),
+  ahead: z.array(z.strictObject({ id, object_hash: digestShape, gone: z.literal(true).optional() })).optional(),
   absent: z.strictObject({ lines: ids, texts: ids }).optional(),
   mounts: z.array(z.strictObject({ agentPrefix: text, canonicalPrefix: text, filesystemId: id })).optional(),
   folders: z.array(folder).optional(),
   redacted: z.literal(true).optional(),
   delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay']),
-  handed: z.strictObject({ sha256: digest, chars: count, messages: count }).optional(),
+  handed: z.strictObject({ sha256: digestShape, chars: count, messages: count }).optional(),
   rescuedFrom: id.optional(),
   at: count,
 };
@@ -113,7 +84,7 @@ export const BODY_SHAPES = { step: z.strictObject(STEP), assembly: z.strictObjec
 
 /** Fields and marks of heads, by type; hashes and ids are checked where they are computed. */
 export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
-  file: z.looseObject({ file_type: text, char_count: count, gone: z.literal(true).optional(), whole: digest.optional() }),
+  file: z.looseObject({ file_type: text, char_count: count, gone: z.literal(true).optional(), whole: digestShape.optional() }),
   toolcall: z.looseObject({
     tool: text,
     args: z.record(z.string(), z.json()),
@@ -121,10 +92,10 @@ export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
     status: z.enum(['ok', 'fail']),
     chat_ref: id,
     file_refs: ids.optional(),
-    whole: digest.optional(),
+    whole: digestShape.optional(),
     size: count.optional(),
   }),
-  system_prompt: z.looseObject({ whole: digest.optional() }),
+  system_prompt: z.looseObject({ whole: digestShape.optional() }),
   chat: z.looseObject(running),
   session: z.looseObject({ ...running, roots: z.array(folder).optional() }),
 };

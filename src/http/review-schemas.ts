@@ -218,12 +218,7 @@ export const REVIEW_ANSWERS = {
     basis,
     object: z.record(z.string(), z.unknown()).describe('The document [§2.2] with its five hashes'),
     version: view,
-    line: z
-      .object({
-        session: z.string().nullable().describe('The imported session that its versions are kept to; null for those of this database'),
-        others: z.array(z.string()).describe('Other imported sessions that have versions of their own'),
-      })
-      .describe('Which line of versions the answer is of'),
+    line: z.object({ session: z.string().nullable(), others: ids }).describe('The imported session whose versions these are, and others'),
     text: z.string().nullable(),
     whole: z.boolean().describe('False where only the head and the tail of the text were kept'),
   }),

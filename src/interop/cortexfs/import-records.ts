@@ -63,8 +63,15 @@ export function plannedRecords(session: SessionId, plan: ImportPlan, { seqs, tur
     const kept = length <= LONGEST_ARGUMENTS ? args : { omitted: length };
     return { kind: 'call', ...common(seq, since), body: { native: id, tool, args: kept, by: seq } } as unknown as ContextRecord;
   });
+  const records = [...own, ...approvals, ...notes, ...open];
+  const late = records.find(({ at }) => at > Date.now());
+  if (late !== undefined)
+    throw new CortexfsError(
+      'invalid-file',
+      `what the directory says cannot be kept: its ${late.kind} of ${new Date(late.at).toISOString()} is later than the clock of this machine says: set the clock that is wrong, or import it after that time`,
+    );
   try {
-    return [...own, ...approvals, ...notes, ...open].map(contextRecord);
+    return records.map(contextRecord);
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
     throw new CortexfsError('invalid-file', `what the directory says cannot be kept: ${error.message}`, { cause: error });

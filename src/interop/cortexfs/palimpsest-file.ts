@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { LATEST } from '../../objects/context-record.js';
 import { ARGS_BOUNDS } from '../../objects/kept-args.js';
+import { digestShape, STEP_SHAPES } from '../../objects/step-shapes.js';
 import { isJsonObject } from '../../values/json-object.js';
 import { REDACTION } from '../agent-context/redaction.js';
 import { strictJson } from './strict-json.js';
@@ -18,56 +18,23 @@ export const isCarried = ({ kind, body }: { readonly kind: string; readonly body
   (IMPORT_KINDS as readonly string[]).includes(kind) || (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
 
 const count = z.int().nonnegative();
-const moment = count.max(LATEST, `it is later than ${new Date(LATEST).toISOString()}`);
+/** What a directory brings has happened. */
+const moment = count.refine((at) => at <= Date.now(), 'it is later than the clock of this machine says');
 const id = z.string().min(1).max(1_024);
 const ids = z.array(id);
-const hash = z.string().regex(/^[0-9a-f]{64}$/, 'no SHA-256');
-
-const usage = z.strictObject({
-  input: count.optional(),
-  output: count.optional(),
-  cacheRead: count.optional(),
-  cacheWrite: count.optional(),
-  cacheMiss: z.strictObject({ reason: z.string(), tokens: count.optional() }).optional(),
-  thinkingDropped: count.optional(),
-});
-const event = z.strictObject({
-  kind: z.enum(['compacted', 'shortened', 'diverged', 'forked', 'paused', 'resumed', 'bypassed', 'lost']),
-  kept: count.optional(),
-  missing: count.optional(),
-  detail: z.string().optional(),
-});
-const answer = z.strictObject({
-  sha256: hash,
-  chars: count,
-  pieces: z.array(z.union([z.string(), z.strictObject({ at: count, chars: count, id: id.optional() })])).optional(),
-});
 
 const step = z.strictObject({
+  ...STEP_SHAPES,
   seq: z.int().positive(),
   turn: z.int().positive(),
   at: moment,
-  opens: z.strictObject({ rule: z.enum(['user-message', 'client-turn', 'pause', 'first-step']), ref: z.string().optional() }).optional(),
   message: z.strictObject({ role: z.string(), name: z.string().optional() }).optional(),
-  call: z.strictObject({ id, answer: answer.optional(), by: count.optional() }).optional(),
-  changes: z.strictObject({
-    index: ids.optional(),
-    activate: ids.optional(),
-    deactivate: ids.optional(),
-    pin: ids.optional(),
-    unpin: ids.optional(),
-  }),
-  fresh: ids.optional(),
-  native: z.string().optional(),
-  usage: usage.optional(),
-  event: event.optional(),
-  notes: z.array(z.string()).optional(),
 });
 
 const source = z.strictObject({ type: z.literal('filesystem'), filesystemId: z.string(), path: z.string() });
 
 const LINES = {
-  head: z.strictObject({ format: z.number(), session: z.string(), lines: count, sha256: hash, prompt_at: moment.optional() }),
+  head: z.strictObject({ format: z.number(), session: z.string(), lines: count, sha256: digestShape, prompt_at: moment.optional() }),
   /**
    * `lines`: of its message, or of its call and the result; from 1. They say what it holds, but where `said` or `made` does: lines that another program wrote, or none.
    */
@@ -90,7 +57,7 @@ const LINES = {
       source,
       state: z.enum(['stub', 'indexed', 'not-text', 'deleted']),
       at: moment,
-      sha256: hash.nullable(),
+      sha256: digestShape.nullable(),
       content: z.string().nullable(),
     }),
   }),
@@ -100,7 +67,7 @@ const LINES = {
         kind: z.string(),
         turn: count,
         seq: count,
-        at: count,
+        at: moment,
         basis: z.json(),
         sources: z.json().optional(),
         body: z.json(),
