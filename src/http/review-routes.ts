@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { ContextClient } from '../client/session/context-client.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
+import { parseReference } from '../history/ask/reference.js';
 import { askNotes, noteOf, reviewRecord } from '../history/ask/review-notes.js';
 import { requireSession } from '../history/rebuild/find-session.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
@@ -10,6 +11,7 @@ import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
 import { TyrumError } from '../interop/tyrum/tyrum-error.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { sessionObjectId } from '../objects/ids.js';
+import { SessionError } from '../session/errors.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
 import { planFiles } from './person-routes.js';
@@ -239,6 +241,15 @@ async function presentOf(client: ContextClient): Promise<Timeline> {
   return present.open(await client.delivered(), client.files);
 }
 
+/** Why a question about a session fails: one that another process has acknowledged is there as soon as the database is. */
+async function whyUnknown(client: ContextClient, reference: string | undefined, error: unknown): Promise<unknown> {
+  if (reference === undefined || !(error instanceof HistoryError) || error.code !== 'unknown-session') return error;
+  const { name } = parseReference(reference);
+  if (!(await client.isOnItsWay(name))) return error;
+  const why = `session ${name} was acknowledged, and the database does not have it yet: its node is starting or away; ask again`;
+  return new SessionError('node-unavailable', why, { cause: error });
+}
+
 /**
  * Answers a question about the past from one line of time, which is pinned when it is asked. Throws what the question throws; nothing where nobody is
  * there any more to receive the answer.
@@ -261,7 +272,7 @@ export async function answerReviewRequest(
     body = await handler({ timeline, access, client, all }, asked, signal);
   } catch (error) {
     if (signal.aborted) return;
-    throw error;
+    throw await whyUnknown(client, session, error);
   }
   if (media !== undefined) {
     const { sendStream } = await import('./stream-bundle.js');
@@ -285,7 +296,9 @@ export async function answerReviewRequest(
 export async function followRequest(client: ContextClient, name: string, query: URLSearchParams): Promise<FollowRequest> {
   const { after } = readParameters(EVENTS_PARAMETERS, query);
   const timeline = await Timeline.open(client.store, client.files);
-  const session = await requireSession(timeline.present, name);
+  const session = await requireSession(timeline.present, name).catch(async (error: unknown) => {
+    throw await whyUnknown(client, name, error);
+  });
   await new ReviewAccess(client, timeline).requireSession(session);
   return { session, after, store: client.store, paths: client.files };
 }

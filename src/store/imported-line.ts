@@ -45,11 +45,15 @@ export type LineQuestion = [session: SessionId, of: { readonly ancestors: readon
  * The names by which a session finds the versions of files that its import, or that of one it was forked from, keeps to it; undefined where there are none. They hold from the first transaction of
  * the import on, and end with its last one as soon as somebody has opened the session here, or forked it: from then on it sees files as this database does.
  */
-export async function lineNames(db: DbSnapshot, ...[session, { ancestors, epoch }]: LineQuestion): Promise<EntityNames | undefined> {
+export async function lineNames(
+  db: DbSnapshot,
+  importPart: (session: SessionId) => Promise<StoredDocument | undefined>,
+  ...[session, { ancestors, epoch }]: LineQuestion
+): Promise<EntityNames | undefined> {
   const asked = [session, ...ancestors];
-  const parts = await db.entities(asked.map((one) => importId(one)));
-  for (const one of asked) {
-    const part = parts.get(importId(one));
+  const parts = await Promise.all(asked.map(importPart));
+  for (const [i, one] of asked.entries()) {
+    const part = parts[i];
     const line = part === undefined || part.type === ARRIVING ? undefined : fromImportPart(part).line;
     if (line === undefined || line.files.length === 0) continue;
     const from = (await db.history(importId(line.of, 1)))[0]?.txId ?? 0;

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { RECORD_KINDS } from '../objects/context-record.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import { askOnce } from '../values/ask-once.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { EntityNames } from '../xtdb/entity-names.js';
@@ -33,6 +34,8 @@ const TRANSACTIONS_AT_ONCE = 250;
  */
 export class SessionDocuments {
   readonly #db: DbSnapshot;
+  /** At one basis it is always the same, and several questions ask for it. */
+  readonly #imports = new Map<SessionId, Promise<StoredDocument | undefined>>();
 
   constructor(db: DbSnapshot) {
     this.#db = db;
@@ -50,7 +53,7 @@ export class SessionDocuments {
 
   /** As `lineNames`, at this basis. */
   lineNames(...asked: LineQuestion): Promise<EntityNames | undefined> {
-    return lineNames(this.#db, ...asked);
+    return lineNames(this.#db, (session) => this.#importPart(session), ...asked);
   }
 
   /** Every version of some documents, by valid time. */
@@ -60,6 +63,10 @@ export class SessionDocuments {
       return entries.map(({ validTime, txId, txTime }) => ({ id, validTime, txId, txTime, isOnly: entries.length === 1 }));
     });
     return found.flat();
+  }
+
+  #importPart(session: SessionId): Promise<StoredDocument | undefined> {
+    return askOnce(this.#imports, session, () => this.#db.entity(importId(session)));
   }
 
   /** When the documents of a session of so many steps were written; undefined where the log of transactions does not tell. */
@@ -163,7 +170,7 @@ export class SessionDocuments {
 
   /** What is known of the import of a session, and whether it is all there; undefined for one that was not imported. */
   async importOf(session: SessionId): Promise<(ImportState & { readonly isWhole: boolean }) | undefined> {
-    const part = await this.#db.entity(importId(session));
+    const part = await this.#importPart(session);
     return part === undefined ? undefined : { ...fromImportPart(part), isWhole: part.type !== ARRIVING };
   }
 
@@ -187,6 +194,6 @@ export class SessionDocuments {
 
   /** Whether a session is still being imported: then it is not there. */
   async isArriving(session: string): Promise<boolean> {
-    return (await this.#db.entity(importId(session as SessionId)))?.type === ARRIVING;
+    return (await this.#importPart(session as SessionId))?.type === ARRIVING;
   }
 }

@@ -1,4 +1,5 @@
 import { isWithin } from '../filesystem/access/mounts.js';
+import { ownMember } from '../values/own-member.js';
 import { type AgentSandbox, type ToolAnnotations, type ToolContext, ToolError } from './tool.js';
 
 /** What a sandbox allows: nothing is changed, files of the workspace are, or it sets no limits. */
@@ -10,8 +11,7 @@ const ALLOWS: Readonly<Record<string, 'reading' | 'workspace' | 'all'>> = {
   'external-sandbox': 'all',
 };
 
-const allowed = ({ mode }: AgentSandbox): 'reading' | 'workspace' | 'all' | undefined =>
-  Object.hasOwn(ALLOWS, mode) ? ALLOWS[mode] : undefined;
+const allowed = ({ mode }: AgentSandbox): 'reading' | 'workspace' | 'all' | undefined => ownMember(ALLOWS, mode);
 
 const named = ({ program, mode }: AgentSandbox): string => `the sandbox of ${program} (${mode})`;
 

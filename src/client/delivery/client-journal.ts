@@ -250,7 +250,7 @@ export class ClientJournal {
     const from = Date.now();
     for (;;) {
       await eachTime();
-      if (!(await this.#othersHold(from, session))) return true;
+      if (!(await this.othersHold(from, session))) return true;
       if (Date.now() >= from + limitMs) return false;
       // Another process delivers; all that can be seen of it is its journal.
       await delay(TIME_LIMITS.otherJournals);
@@ -291,7 +291,8 @@ export class ClientJournal {
     return inspectJournals(this.#settings.dataDir, { except: new Set([this.#own, ...this.#adopted].map(({ owner }) => owner)) });
   }
 
-  async #othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
+  /** Whether another living process holds something of a session, or of any one that it acknowledged before a moment, which is not in the database. */
+  async othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
     for (const journal of await this.#others()) {
       const { pending, oldestAt, refused } = journal;
       // What was refused for good is not on its way. The note of it is written after what it says; of one session it is compared with that session's own records.

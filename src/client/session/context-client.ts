@@ -237,10 +237,10 @@ export class ContextClient {
     return this.store;
   }
 
-  /**
-   * The objects as they stood at a basis, by default the newest of everything whatever the clocks say, with all that this client has acknowledged. Throws as
-   * `delivered`, and XtdbError.
-   */
+  /** Whether another living process of the data folder has acknowledged something of a session that the database does not have yet. */
+  isOnItsWay = async (session: string): Promise<boolean> => (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
+
+  /** The objects as they stood at a basis, the newest of everything if left out, with all that this client has acknowledged. Throws as `delivered`, and XtdbError. */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const store = await this.delivered();
     return Object.keys(basis).length === 0 ? store.latest() : store.asOf(basis);

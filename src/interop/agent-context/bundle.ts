@@ -13,6 +13,8 @@ import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 /** What a bundle is made of; everything at one basis, but what was redacted, which is as it is known now. */
 export interface BundleSource {
   readonly projection: Projection;
+  /** Where it is of no step: the newest transaction that wrote something of it, so that what others write does not make it another bundle. */
+  readonly newest?: number | undefined;
   /** Of a turn, or of the whole session up to the basis. */
   readonly scope: 'turn' | 'session';
   readonly steps: readonly Step[];
@@ -143,8 +145,9 @@ function momentOf({ projection, records, delivered }: BundleSource): number {
 
 /** The bundle of a session at a basis: a value, equal for equal sources. */
 export function makeBundle(source: BundleSource): Bundle {
-  const { projection, scope, steps, records, delivered, redactions, redactedTexts } = source;
-  const { session, basis, counter, entries, turn, seq, digest } = projection;
+  const { projection, newest, scope, steps, records, delivered, redactions, redactedTexts } = source;
+  const basis = newest === undefined ? projection.basis : { validTime: momentOf(source), txId: newest };
+  const { session, counter, entries, turn, seq, digest } = projection;
   const held = textsOf(projection);
   const redactor = new Redactor(redactions, (name) => [...held(name), ...redactedTexts(name)]);
   const table = new ItemTable(projection, redactor);

@@ -5,10 +5,11 @@ import { PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ContextRecord } from '../../objects/context-record.js';
-import type { SessionId } from '../../objects/ids.js';
+import { type SessionId, systemPromptObjectId } from '../../objects/ids.js';
 import type { Projection } from '../../projection/project-session.js';
 import { MASK } from '../../redaction/mark.js';
 import { assemblyId } from '../../store/assemblies.js';
+import { recordId } from '../../store/context-records.js';
 import { type BundleSource, makeBundle } from './bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { checkBundle } from './check-bundle.js';
@@ -102,6 +103,14 @@ export async function hiddenTexts(asked: Timeline, session: SessionId): Promise<
   return { rules: known.size, inForce, unresolved, texts: hidden, words: hiddenWords, objects };
 }
 
+/** The newest transaction that wrote something that a bundle holds: its last step, with the calls before it, its files and prompt, and some parts. */
+async function newestOf({ projection, point, written }: SessionMoment, parts: readonly string[]): Promise<number> {
+  const { session, seq, files } = projection;
+  const objects = [systemPromptObjectId(session), ...files.map(({ metadata }) => metadata.id)];
+  const found = await Promise.all([point.snapshot.times(objects), written.times(parts), point.snapshot.stepTimes(session, [seq])]);
+  return Math.max(0, ...found.flatMap((times) => [...times.values()].map(({ txId }) => txId)));
+}
+
 /** What is wanted of a session. */
 export interface WantedBundle {
   readonly when: When;
@@ -129,6 +138,8 @@ async function readBundleSource(asked: Timeline, session: SessionId, { when, age
     timeline.present.records(lineage, { kinds: ['event'] }),
     agent === undefined ? [] : snapshot.records({ agent }, { kinds: ['memory'] }),
   ]);
+  const parts = [...all, ...redactions, ...memory].map((record) => recordId(record as ContextRecord));
+  const newest = place === undefined ? await newestOf(moment, [...parts, ...found.map(assemblyId)]) : undefined;
   const isOfScope = (record: FactRecord): boolean => scope === 'session' || record.turn === turn || !OF_A_TURN.has(record.kind);
   const proofs = found.filter((proof) => scope === 'session' || proof.turn === turn);
   const contexts = new PastContexts(timeline);
@@ -138,6 +149,7 @@ async function readBundleSource(asked: Timeline, session: SessionId, { when, age
   for (const proof of proofs) delivered.push({ id: assemblyId(proof), proof, ...(proof === last ? await inputOf(contexts, proof) : {}) });
   return {
     projection,
+    newest,
     scope,
     steps: steps.slice(0, seq),
     records: [...(all as readonly ContextRecord<FactRecord['kind']>[] as readonly FactRecord[]), ...memory].filter(isOfScope),

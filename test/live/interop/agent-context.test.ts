@@ -383,6 +383,20 @@ describe('a session as a bundle of Agent Context', () => {
       expect((await readdir(folder())).filter((entry) => entry.startsWith('.'))).toEqual([]);
     });
 
+    test('a session that has not changed gives the same bundle, whatever others have written since', async () => {
+      const to = join(folder(), 'unchanged');
+      const before = await run(first, to, '--json');
+      expect([before.code, before.stderr]).toEqual([0, '']);
+      const other = await sessions.client.openSession({});
+      await other.reportMessage({ role: 'user', text: 'Another session' });
+      await sessions.client.closeSession(other);
+      await sessions.client.delivered();
+      const again = await run(first, to, '--json');
+      expect([again.code, again.stderr]).toEqual([0, '']);
+      const { context_id } = JSON.parse(before.stdout);
+      expect(JSON.parse(again.stdout)).toMatchObject({ context_id, written: false });
+    });
+
     test('what is not a free folder, an unknown session or moment is refused, and nothing changes', async () => {
       const root = join(folder(), 'refused');
       await mkdir(root, { recursive: true });
