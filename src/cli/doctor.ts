@@ -106,7 +106,7 @@ function findingLines(findings: readonly Finding[]): readonly string[] {
   return findings.flatMap(({ code, weight, means, next, detail }) => [
     `${weight === 'repair' ? 'REPAIR   ' : 'look     '} ${code}: ${means}`,
     ...(detail === undefined ? [] : [`          ${detail}`]),
-    `          To do: ${next} (docs/operations.md#${code})`,
+    `          To do: ${next} (docs/runbook.md#${code})`,
   ]);
 }
 

@@ -26,7 +26,7 @@ type OwnFindingCode =
   | 'watches-exhausted'
   | 'loop-bypassed';
 
-/** Everything that can be the matter with a data folder, its node and its log. Each has a heading of its name in docs/operations.md. */
+/** Everything that can be the matter with a data folder, its node and its log. Each has a heading of its name in docs/runbook.md. */
 export type FindingCode = NodeErrorCode | OwnFindingCode;
 
 /** What a finding means and what is done about it. */

@@ -42,7 +42,7 @@ const FAILURES = {
     code: 'log-missing',
     nextStep: 'Create the database (CREATE DATABASE …), or the topic with --create-topic, or correct its name; then start the node again.',
   },
-  'log-unfit': { code: 'log-unfit', nextStep: 'docs/operations.md says what is needed. Change that, then start the node again.' },
+  'log-unfit': { code: 'log-unfit', nextStep: 'docs/operations.md lists the requirements. Change that, then start the node again.' },
   'log-mismatch': {
     code: 'log-mismatch',
     nextStep:

@@ -222,7 +222,7 @@ describe('what leaves a server that is watched', () => {
       });
       const exported = new Set([...families, ...parsePrometheus(node)].map(({ name }) => name));
       expect([...exported].filter((name) => name.startsWith('xtdb_')).length).toBeGreaterThan(8);
-      const pages = await readFile('docs/operations.md', 'utf8');
+      const pages = await readFile('docs/watching.md', 'utf8');
       const mentioned = new Set(
         [...pages.matchAll(/\b(?:palimpsest|xtdb_node|gen_ai_client|http_server|db_client)_\w+/g)].map(([name]) => name),
       );
