@@ -24,7 +24,8 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
 /** `ls`: one folder, everything in it; its files that are not ignored enter the pool [§5.6, divergence C7]. */
 export const lsTool = listingTool({
   name: 'ls',
-  description: 'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread.',
+  description:
+    'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread, unless ignored (.gitignore).',
   shape: { path: FOLDER, limit: z.int().min(1).optional().describe('Most entries (default: all)') },
   list: async ({ path = '.', limit }, work) => {
     const folder = await reachablePlace(path, work);

@@ -74,6 +74,24 @@ describe('palimpsest serve', () => {
     expect((await send('{"jsonrpc":')).status).toBe(400);
   });
 
+  test('takes arguments that are null as left out, and refuses wrong parameters in a sentence', async () => {
+    const agent = await httpAgent(serve);
+    try {
+      const headers = { 'mcp-session-id': String((agent.transport as StreamableHTTPClientTransport).sessionId) };
+      const answerTo = async (params: object): Promise<unknown> => {
+        const answer = await (await send(JSON.stringify({ jsonrpc: '2.0', id: 'n', method: 'tools/call', params }), headers)).text();
+        return JSON.parse(/^data: (.*"n".*)$/m.exec(answer)?.[1] ?? answer);
+      };
+      expect(await answerTo({ name: 'context', arguments: null })).toMatchObject({ id: 'n', result: { content: [{ type: 'text' }] } });
+      expect(await answerTo({ arguments: {} })).toMatchObject({
+        id: 'n',
+        error: { code: -32_602, message: expect.stringContaining('params.name: expected string, received undefined') },
+      });
+    } finally {
+      await agent.close();
+    }
+  });
+
   test('a request that nests deeper than 512 levels is refused, however deep, and records nothing; the connection goes on', async () => {
     const agent = await httpAgent(serve);
     try {
