@@ -132,6 +132,7 @@ const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name>
   basis: same,
   ahead: (ahead, { names, documents }) =>
     ahead.map((one): ShownAhead => ({ ...one, id: names.id(one.id), object_hash: documents.hash(one.object_hash) })),
+  behind: same,
   absent: ids,
   mounts: (mounts, { names }) =>
     mounts.map(({ agentPrefix, canonicalPrefix, filesystemId }) => {

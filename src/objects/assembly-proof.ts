@@ -139,6 +139,11 @@ export interface AssemblyProof {
    * not the basis holds them, and shows these objects in these versions. A basis of null then means that nothing was read: every file and the prompt are named here.
    */
   readonly ahead?: readonly ShownAhead[];
+  /**
+   * Present where the context may lack what others wrote: the last transaction of the database when the context was asked for, which is later than its basis; null where the database did not
+   * say in time. A context without it shows everything that the database had then.
+   */
+  readonly behind?: number | null;
   /** Only with `ahead`. */
   readonly absent?: AbsentObjects;
   /** By which mappings paths were shown; absent for none. */

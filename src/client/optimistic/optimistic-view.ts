@@ -20,6 +20,8 @@ export interface OptimisticContext {
   /** The transaction that everything not listed in `ahead` was the newest at; undefined where nothing was read yet. */
   readonly basis: number | undefined;
   readonly ahead: readonly ShownAhead[];
+  /** How far the context is behind what others wrote; see `AssemblyProof`. */
+  readonly behind: number | null | undefined;
 }
 
 /** The session that a view is of, as this process holds it. */
@@ -51,10 +53,12 @@ export interface CommittedWrite {
 
 /** The answer whether somebody else wrote: if so, it is being read. */
 interface ForeignWrites {
+  /** The last transaction of the database; undefined where it has none, null where it did not say. */
+  readonly latest: number | null | undefined;
   readonly reading: Promise<void> | undefined;
 }
 
-const NONE: ForeignWrites = { reading: undefined };
+const NO_ANSWER: ForeignWrites = { latest: null, reading: undefined };
 
 /** What stands for the basis of a database without transactions. */
 const BEFORE_FIRST = -1;
@@ -84,7 +88,7 @@ export class OptimisticView {
     const now = performance.now();
     if (this.#answer !== undefined && now - this.#askedAt < TIME_LIMITS.foreignWritesFresh) return this.#answer;
     this.#askedAt = now;
-    this.#answer = this.#ask().catch(() => NONE);
+    this.#answer = this.#ask().catch(() => NO_ANSWER);
     return this.#answer;
   }
 
@@ -96,7 +100,7 @@ export class OptimisticView {
 
   /** What a context of the session is made of; undefined where not everything of it is known here. */
   async context(): Promise<OptimisticContext | undefined> {
-    await this.#catchUp();
+    const latest = await this.#catchUp();
     const { state, prompt } = this.#options.session();
     const { index, active } = state.sets;
     const basis = this.#known.basis === BEFORE_FIRST ? undefined : this.#known.basis;
@@ -110,7 +114,7 @@ export class OptimisticView {
       if (head.metadata?.type === 'file') ahead.push(...this.#named(id, head));
     }
     const versions = await this.#activeVersions(active, heads, basis);
-    return versions === undefined ? undefined : { heads, versions, basis, ahead };
+    return versions === undefined ? undefined : { heads, versions, basis, ahead, behind: this.#behind(latest) };
   }
 
   /** Takes in the writes of a transaction that the database has; without its number they were found to be there already. */
@@ -142,9 +146,17 @@ export class OptimisticView {
     return found;
   }
 
-  async #catchUp(): Promise<void> {
+  /** How far what is known is behind the last transaction of the database, as far as that holds writes of others. */
+  #behind(latest: ForeignWrites['latest']): number | null | undefined {
+    if (latest === null || latest === undefined) return latest;
+    const basis = this.#known.basis ?? BEFORE_FIRST;
+    return basis >= latest || this.#options.store.writes.own.coverSent(basis, latest) ? undefined : latest;
+  }
+
+  /** Takes in what others wrote, within limits of time. Gives the last transaction of the database before that. */
+  async #catchUp(): Promise<ForeignWrites['latest']> {
     const { versions, session, isAway, stepsDelivered, filesDelivered } = this.#options;
-    const { reading } = await withinLimit(this.refresh(), TIME_LIMITS.foreignWrites, () => NONE);
+    const { latest, reading } = await withinLimit(this.refresh(), TIME_LIMITS.foreignWrites, () => NO_ANSWER);
     this.#answer = undefined;
     this.#latest = undefined;
     const { index } = session().state.sets;
@@ -161,22 +173,27 @@ export class OptimisticView {
     if (!isAway() && session().state.sets.index.some((id) => this.#shown(id) === undefined)) {
       await withinLimit(this.#read(), limit, () => undefined).catch(() => undefined);
     }
+    return latest;
   }
 
   async #ask(): Promise<ForeignWrites> {
     const { store } = this.#options;
     const before = this.#known.basis;
-    this.#latest = undefined;
-    if (before !== undefined && !this.#known.isStale) {
-      this.#latest = store.latestTransaction();
-      const latest = await this.#latest;
-      if (latest === undefined || store.writes.own.coverSent(before, latest)) {
-        // Nothing is missed; nobody waits for it.
-        if (this.#known.isBehind) this.#read().catch(() => undefined);
-        return NONE;
-      }
+    this.#latest = store.latestTransaction();
+    const latest = await this.#latest;
+    if (before !== undefined && !this.#known.isStale && (latest === undefined || store.writes.own.coverSent(before, latest))) {
+      // Nothing is missed; nobody waits for it.
+      if (this.#known.isBehind) this.#read().catch(() => undefined);
+      return { latest, reading: undefined };
     }
-    return { reading: this.#read().catch(() => undefined) };
+    return { latest, reading: this.#readTo(latest ?? BEFORE_FIRST).catch(() => undefined) };
+  }
+
+  /** Reads so that the basis is at a transaction, or later. */
+  async #readTo(txId: number): Promise<void> {
+    await this.#read();
+    // A reading that was under way may have begun before that transaction.
+    if ((this.#known.basis ?? BEFORE_FIRST) < txId) await this.#read();
   }
 
   #read(): Promise<void> {

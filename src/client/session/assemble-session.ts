@@ -37,6 +37,8 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly ahead?: readonly ShownAhead[];
   /** The transaction at which all else has the version that it shows; only for one without a basis, absent where `ahead` names everything. */
   readonly aheadOf?: number;
+  /** How far it is behind what others wrote, as `AssemblyProof` has it; absent for one that is current. */
+  readonly behind?: number | null;
   /** What the session's sets hold and it could not show; only for one without a basis. */
   readonly absent?: AbsentObjects;
   /** How it reached its model; absent as long as it was not handed out. */
@@ -146,7 +148,7 @@ interface Parts {
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
   /** Where it was read, and what it shows in other versions. */
-  readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'absent'>;
+  readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'behind' | 'absent'>;
 }
 
 function assembleParts(environment: SessionEnvironment, parts: Parts, options: AssembleOptions): SessionAssembly {
@@ -258,11 +260,11 @@ function assembleNewest(environment: SessionEnvironment, { state, prompt }: View
 export function assembleOptimistically(
   environment: SessionEnvironment,
   { state, prompt }: ViewedSession,
-  { heads, versions, basis: txId, ahead, options }: OptimisticContext & { readonly options: AssembleOptions },
+  { heads, versions, basis: txId, ahead, behind, options }: OptimisticContext & { readonly options: AssembleOptions },
 ): SessionAssembly {
   const basis = txId === undefined ? undefined : { validTime: END_OF_TIME, txId, txTime: undefined };
   const found = { metadata: (id: ObjectId) => heads.get(id)?.metadata, version: (id: ObjectId) => versions.get(id) };
-  return assembleParts(environment, { state, prompt, ...found, place: { basis, ahead } }, options);
+  return assembleParts(environment, { state, prompt, ...found, place: { basis, ahead, ...defined({ behind }) } }, options);
 }
 
 /** Whether the content of every active object is at hand without the database. */

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { filesystemId } from '../../../src/objects/ids.js';
+import { mentions, wholeRead } from '../../support/context.js';
+import { GateProxy } from '../../support/gate-proxy.js';
+import { moment } from '../../support/moment.js';
+import { Road } from '../../support/road.js';
+import { callReport as call } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
+
+const FILES = Array.from({ length: 5 }, (_, i) => `f${i}.ts`);
+
+describe('a context that waits for no transaction, beside another client that writes', () => {
+  let root: string;
+  let gate: GateProxy;
+  let road: Road;
+  let chars = 100;
+  const clients: ContextClient[] = [];
+  const filesystem = filesystemId(`fs-beside-${randomUUID()}`);
+
+  const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
+    const settings = { address: road.address, roots: [root], cwd: root, filesystemId: filesystem, track: false };
+    const client = await ContextClient.create({ ...settings, ...options });
+    clients.push(client);
+    return client;
+  };
+
+  beforeEach(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-beside-')));
+    gate = await new GateProxy(root).open();
+    road = new Road(root);
+    await road.open();
+    for (const name of FILES) await writeFile(join(root, name), 'x'.repeat(50));
+  });
+
+  afterEach(async () => {
+    gate.onQuery = () => undefined;
+    await Promise.all(clients.splice(0).map((client) => client.close().catch(() => undefined)));
+    await Promise.all([gate.close(), road.close()]);
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** A session that knows the files, and another client's that writes them. */
+  async function begin(address = gate.address) {
+    const client = await open({ address, dataDir: join(root, 'data') });
+    const session = await client.openSession();
+    await session.reportMessage({ role: 'user', text: 'begin' });
+    await session.recordCall(call({ tool: 'ls', mentions: await mentions(client, FILES) }));
+    await client.backpressure(0, 60_000);
+    const other = await open();
+    return { client, session, other, theirs: await other.openSession() };
+  }
+
+  /** Writes a file by another client; the database has it when this resolves. Gives the line that every context has to show now. */
+  async function write({ other, theirs }: { readonly other: ContextClient; readonly theirs: ContextSession }, name: string) {
+    chars += 1;
+    await writeFile(join(root, name), 'y'.repeat(chars));
+    const { applied } = await theirs.recordCall(call({ readings: [await wholeRead(other, name)] }));
+    const { txId = Number.NaN } = await applied;
+    return { line: `${name} file_type=ts char_count=${chars}`, txId };
+  }
+
+  const handOut = (session: ContextSession) => session.assemble({ optimistic: true, deliver: 'pi' });
+  const isCurrent = ({ record }: Awaited<ReturnType<typeof handOut>>) => record.basis !== undefined && record.behind === undefined;
+
+  test('shows what the database had before it was asked for, or says up to which transaction others wrote', async () => {
+    const { client, session, ...others } = await begin();
+    await until(() => handOut(session), isCurrent);
+    let behind = 0;
+    for (let round = 0; round < 12; round++) {
+      await session.reportMessage({ role: 'user', text: `question ${round}` });
+      const [held, release] = moment();
+      // Every third time the database takes long to say what another client wrote.
+      gate.onQuery = () => (round % 3 === 2 ? held : undefined);
+      const { line, txId } = await write(others, FILES[round % FILES.length] ?? '');
+      const { text, record } = await handOut(session);
+      release();
+      if (text.includes(line)) continue;
+      behind += 1;
+      expect(record.basis?.txId).toBeLessThan(txId);
+      expect(record.behind === null || (record.behind ?? 0) >= txId).toBe(true);
+    }
+    expect(behind).toBeGreaterThan(0);
+    gate.onQuery = () => undefined;
+    await until(() => handOut(session), isCurrent);
+    await client.backpressure(0, 60_000);
+    expect(await verifySession(await client.delivered({ others: false }), session.id)).toMatchObject({ ok: true });
+  });
+
+  test('shows what was written while an earlier reading was under way', async () => {
+    const { session, ...others } = await begin();
+    await until(() => handOut(session), isCurrent);
+    const [held, release] = moment();
+    gate.onQuery = () => held;
+    await write(others, 'f0.ts');
+    // Its reading began before the second write, and ends after it.
+    expect(isCurrent(await handOut(session))).toBe(false);
+    const second = await write(others, 'f1.ts');
+    gate.onQuery = () => undefined;
+    const next = handOut(session);
+    release();
+    const { text, record } = await next;
+    expect(text.includes(second.line) || (record.behind ?? 0) >= second.txId).toBe(true);
+    expect((await until(() => handOut(session), isCurrent)).text).toContain(second.line);
+  });
+
+  test('says that it does not know where the database does not answer', async () => {
+    const { session } = await begin(road.address);
+    await until(() => handOut(session), isCurrent);
+    await road.close();
+    expect((await handOut(session)).record).toMatchObject({ basis: { txId: expect.any(Number) }, behind: null });
+    await road.open();
+    await until(() => handOut(session), isCurrent);
+  });
+});
