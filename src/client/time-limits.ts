@@ -10,8 +10,10 @@ export const TIME_LIMITS = {
   drain: 2_000,
   /** The same where a context would lack contents that only the database has. */
   drainForContents: 60_000,
-  /** Recording a call waits so long for the database to say whether another chat has the call's id. */
+  /** Recording a call waits so long for the database to say whether another chat has the call's id, where the database has not answered yet or is away. */
   callId: 250,
+  /** The same where the database answers: a slow answer gives the same id as a quick one. */
+  callIdOfSlow: 10_000,
   /** An optimistic context waits so long for the answer whether somebody else wrote; the next context has the answer otherwise. */
   foreignWrites: 100,
   /** An answer whether somebody else wrote serves every context of so long a time. */

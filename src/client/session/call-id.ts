@@ -130,11 +130,20 @@ interface GivenId extends CallIdRules {
   readonly expected: ExpectedIds;
 }
 
-/** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
+/**
+ * How long a call may wait for the database to say whether another chat has its id. A session with a name was opened with the database; a new one may begin while the node still starts. Only a
+ * database that cannot be asked changes an id, never one that is slow.
+ */
+function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionId, isSecret: boolean): number {
+  const hasAnswered = !isSecret || metadata.knownUpto(session) !== undefined;
+  return hasAnswered && outbox.status.outage === undefined ? TIME_LIMITS.callIdOfSlow : TIME_LIMITS.callId;
+}
+
+/** Whether another chat has an id; assumed when the database cannot be asked: an id that is made unique is never wrong. */
 async function isTaken(
   environment: SessionEnvironment,
   id: ObjectId,
-  { state, given, losses, expected, latest }: GivenId & { readonly state: SessionState },
+  { state, given, losses, isSecret, expected, latest }: GivenId & { readonly state: SessionState },
 ): Promise<boolean> {
   const { metadata, versions, outbox } = environment;
   // Another session of this client has it.
@@ -149,7 +158,7 @@ async function isTaken(
   if (typeof asked === 'boolean' || !outbox.isDurable) return asked;
   return withinLimit(
     asked.catch(() => true),
-    TIME_LIMITS.callId,
+    lookUpLimit(environment, state.id, isSecret),
     () => true,
   );
 }
