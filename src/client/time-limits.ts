@@ -4,6 +4,8 @@ export const TIME_LIMITS = {
   resume: 1_000,
   /** Opening, forking and reading history wait so long for what was acknowledged to reach the database. */
   delivery: 10_000,
+  /** Opening a session waits so long for other living processes to deliver what they hold of it; then this one delivers it, too. */
+  othersFirst: 1_000,
   /** Closing a client waits so long for what was acknowledged to reach the database; the rest stays in the journal. */
   close: 5_000,
   /** Assembling a context waits so long for the database to have every step; then it is assembled from what this process knows. */

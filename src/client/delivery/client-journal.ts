@@ -82,6 +82,8 @@ export interface OthersWrite {
   readonly write: SessionWrite;
   /** Undefined where a living process has the journal, which marks it there. */
   readonly receipt?: Receipt;
+  /** Which record of the journal of a living process it is. */
+  readonly place?: string;
   /** All that can be read of its journal, and what is lost of that; undefined for a journal without damage. */
   readonly damaged: DamagedJournal | undefined;
 }
@@ -257,8 +259,8 @@ export class ClientJournal {
     }
   }
 
-  /** The writes of a session that wait in the journals of other processes, in their order, but for the known ones. Adds them to those. Changes nothing. */
-  async heldByOthers(session: SessionId, known: Set<string>): Promise<readonly OthersWrite[]> {
+  /** The writes of a session that wait in the journals of other processes, in their order, but for those whose places are known. Changes nothing. */
+  async heldByOthers(session: SessionId, known: ReadonlySet<string>): Promise<readonly OthersWrite[]> {
     const { dataDir } = this.#settings;
     const held: OthersWrite[] = [];
     for (const journal of await this.#others()) {
@@ -266,10 +268,7 @@ export class ClientJournal {
       const records = await this.#unlessTrimmed(journal, session);
       const fresh = records.filter(({ sequence }) => !known.has(`${owner}:${sequence}`));
       const damaged = damage.length === 0 || fresh.length === 0 ? undefined : await readDamaged(dataDir, journal);
-      for (const { write, sequence } of fresh) {
-        known.add(`${owner}:${sequence}`);
-        held.push({ write, damaged });
-      }
+      held.push(...fresh.map(({ write, sequence }) => ({ write, damaged, place: `${owner}:${sequence}` })));
     }
     return held;
   }

@@ -80,6 +80,8 @@ export class Outbox {
   readonly #bridges = new WeakMap<DamagedJournal, StepBridge>();
   /** Holds deliveries back while a model waits. */
   readonly gate = new DeliveryGate();
+  /** Records of living processes' journals that are delivered here, too, or were. */
+  readonly #takenUp = new Set<string>();
   #outage: XtdbError | undefined;
   #pace: Promise<void> | undefined;
   /** How many writes were accepted or adopted. */
@@ -187,10 +189,13 @@ export class Outbox {
   }
 
   /** Delivers what another process acknowledged: it may be in the database already. */
-  #takeUp({ write, damaged, receipt }: OthersWrite): void {
+  #takeUp({ write, damaged, receipt, place }: OthersWrite): void {
     if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
     const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
-    this.#adopt(write, { seen: true, journaled: false, bridge, ...defined({ receipt }) });
+    const { applied } = this.#adopt(write, { seen: true, journaled: false, bridge, ...defined({ receipt }) });
+    if (place === undefined) return;
+    this.#takenUp.add(place);
+    applied.catch(() => this.#takenUp.delete(place));
   }
 
   /** Waits until living processes have delivered what they hold, of one session or of all; adopts what those leave that end meanwhile. False when that takes longer than the limit. */
@@ -198,10 +203,7 @@ export class Outbox {
     return (await this.#parts.journal?.othersDelivered(limitMs, { session, eachTime: () => this.adoptLeft() })) ?? true;
   }
 
-  /**
-   * Waits until the database has what any process of the data folder, dead or alive, acknowledged for a session so far; false when that takes longer than ten
-   * seconds. For a session that this client does not hold: others may write on.
-   */
+  /** Waits until the database has what any process of the data folder acknowledged for a session so far; false when that takes longer than ten seconds. */
   async hasDelivered(session: SessionId): Promise<boolean> {
     return (await this.othersDelivered(TIME_LIMITS.delivery, session)) && this.drained(session, TIME_LIMITS.delivery);
   }
@@ -211,10 +213,11 @@ export class Outbox {
    * another living process has in its journal is delivered here, too, so that no slow process keeps it back; each step is written once, by whichever comes first.
    */
   async #bringAll(session: SessionId): Promise<boolean> {
-    const known = new Set<string>();
+    // A process that works delivers them sooner than two that get in each other's way.
+    await this.othersDelivered(TIME_LIMITS.othersFirst, session);
     for (;;) {
       await this.adoptLeft();
-      const held = (await this.#parts.journal?.heldByOthers(session, known)) ?? [];
+      const held = (await this.#parts.journal?.heldByOthers(session, this.#takenUp)) ?? [];
       for (const one of held) this.#takeUp(one);
       if (!(await this.drained(session, TIME_LIMITS.delivery))) return false;
       // An acknowledgement that was under way when the lock was taken comes moments later.
