@@ -1,4 +1,4 @@
-/** Builds the project and the chaos test and starts it: `npm run test:chaos -- [--kills N] [--seed N]`. */
+/** Builds the project and the chaos test and starts it: `npm run test:chaos -- [--take-overs] [--kills N] [--seed N]`. */
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,5 +14,5 @@ function run(args) {
 }
 
 run([join(root, 'scripts', 'build.mjs')]);
-await buildPrograms(join(folder, 'dist'), ['main', 'workload']);
+await buildPrograms(join(folder, 'dist'), ['main', 'workload', 'deliverer']);
 run(['--enable-source-maps', join(folder, 'dist', 'main.js'), ...process.argv.slice(2)]);

@@ -38,6 +38,11 @@ export class Service {
     return this.isRunning && this.#child.kill('SIGKILL');
   }
 
+  /** Stops it where it stands, as a machine does that has no time for it, or lets it go on. */
+  hold(isHeld: boolean): void {
+    if (this.isRunning) this.#child.kill(isHeld ? 'SIGSTOP' : 'SIGCONT');
+  }
+
   /** Waits for its end and gives what it said. */
   async end(): Promise<{ readonly lines: readonly Line[]; readonly code: number | null; readonly stderr: string }> {
     await this.#ended;

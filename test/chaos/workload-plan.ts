@@ -18,6 +18,8 @@ export interface WorkloadPlan {
   readonly openLimitMs?: number;
   /** Longest pause between two steps of a session, milliseconds. */
   readonly pauseMs: number;
+  /** Takes its sessions over from whichever process has them, and goes on quietly without those that another process takes from it. */
+  readonly takeOver?: boolean;
   /** Reads every file once, closes everything and ends, instead of working until it is killed. */
   readonly finish: boolean;
 }

@@ -4,7 +4,8 @@ import { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
 import { NodeUse } from '../../src/host/open-store.js';
 import { hashText } from '../../src/objects/hashes.js';
-import { SessionError } from '../../src/session/errors.js';
+import { isLoss, SessionError } from '../../src/session/errors.js';
+import { defined } from '../../src/values/defined.js';
 import { XtdbError } from '../../src/xtdb/errors.js';
 import type { FoundSession, Line } from './acknowledged.js';
 import { type Agent, operate, readFileWhole } from './operations.js';
@@ -13,6 +14,9 @@ import { FILE_NAMES, type WorkloadPlan } from './workload-plan.js';
 
 /** How long the node may take to come back while a session is opened. */
 const OPEN_LIMIT_MS = 90_000;
+
+/** Longer than any process of the workload is left alive. */
+const LINGER_MS = 600_000;
 
 // A failure is told with everything that led to it.
 Error.stackTraceLimit = 50;
@@ -56,9 +60,15 @@ async function found(client: ContextClient, { id, state }: ContextSession): Prom
 }
 
 async function work(agent: Agent): Promise<void> {
-  for (;;) {
-    await operate(agent);
-    await delay(agent.random.between(0, plan.pauseMs));
+  try {
+    for (;;) {
+      await operate(agent);
+      await delay(agent.random.between(0, plan.pauseMs));
+    }
+  } catch (error) {
+    if (plan.takeOver !== true || !isLoss(error)) throw error;
+    // The process lives on: it delivers what it acknowledged.
+    await delay(LINGER_MS);
   }
 }
 
@@ -80,7 +90,9 @@ async function main(): Promise<void> {
     what: 'chaos workload',
     onNotice: (line) => notices.push(line),
   });
-  const sessions = await Promise.all(plan.sessions.map((id) => untilThere(() => client.openSession({ id }))));
+  const sessions = await Promise.all(
+    plan.sessions.map((id) => untilThere(() => client.openSession({ id, ...defined({ takeOver: plan.takeOver }) }))),
+  );
   const both = await Promise.all(sessions.map((session) => untilThere(() => found(client, session))));
   say({ kind: 'resumed', found: both, ms: Math.round(performance.now()), notices });
   process.stdout.write('open\n');

@@ -1,0 +1,26 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ContextClient } from '../../src/client/session/context-client.js';
+import { NodeUse } from '../../src/host/open-store.js';
+import type { WorkloadPlan } from './workload-plan.js';
+
+/** How long it waits before it looks for the journals of dead processes again, milliseconds. */
+const PAUSE_MS = 20;
+
+/** Delivers what dead processes leave in a data folder, until it is killed: the driver of a run stops it in the middle now and then. */
+const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
+const node = new NodeUse({ dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 }, { nodeUrl: undefined, nodeToken: undefined });
+const client = await ContextClient.create({
+  address: () => node.address(),
+  roots: [plan.root],
+  cwd: plan.root,
+  filesystemId: plan.filesystemId,
+  dataDir: plan.dataDir,
+  track: false,
+  what: 'chaos deliverer',
+});
+process.stdout.write('open\n');
+for (;;) {
+  // While the node is away nothing can be delivered: then it tries again.
+  await client.delivered({ others: false }).catch(() => undefined);
+  await delay(PAUSE_MS);
+}
