@@ -67,6 +67,7 @@ const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
   sha256: digestShape,
   basis: z.strictObject({ validTime: count, txId: count }).nullable(),
   ahead: z.array(z.strictObject({ id, object_hash: digestShape, gone: z.literal(true).optional() })).optional(),
+  behind: count.nullable().optional(),
   absent: z.strictObject({ lines: ids, texts: ids }).optional(),
   mounts: z.array(z.strictObject({ agentPrefix: text, canonicalPrefix: text, filesystemId: id })).optional(),
   folders: z.array(folder).optional(),
