@@ -41,6 +41,8 @@ export interface DisplayPaths {
   display(source: FilesystemSource): string;
   /** Whether a file is shown; all are where this is left out. */
   shows?(source: FilesystemSource): boolean;
+  /** The paths that a relative one may stand for where it is given; a relative path names nothing where this is left out. */
+  here?(path: string): readonly string[];
 }
 
 /** What the store keeps beside a document that its metadata depends on: a confirmed deletion, and the length of a call's output in UTF-16 units. */

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { type FilesystemAccess, type Location, locate } from '../filesystem/access/access.js';
 import { liesIn, type MountSetting, MountTable } from '../filesystem/access/mounts.js';
@@ -97,6 +98,11 @@ export class FileAccess {
   /** The path of a source as the agent sees it [§5.3]. */
   display(source: FilesystemSource): string {
     return this.access.mounts.toDisplay(source.path, source.filesystemId);
+  }
+
+  /** The path that a relative one of the agent stands for. */
+  here(path: string): readonly string[] {
+    return [posix.resolve(this.cwd, path)];
   }
 
   /** Reads a source once (divergence C1); what is wrong with it is answered, not thrown. */

@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { config } from 'zod';
 import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
@@ -191,6 +193,17 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
   };
 }
 
+/** The paths that a relative one may stand for in the working folder: as it is written, and with its links resolved, as canonical paths are. */
+function inWorkingFolder(path: string): readonly string[] {
+  const absolute = resolve(path);
+  try {
+    return [absolute, realpathSync(absolute)];
+  } catch {
+    // A file of the past need not be there any more.
+    return [absolute];
+  }
+}
+
 /**
  * Opens the database of a data folder for reading; its node is started where it does not run.
  * @throws {UsageError} usage – a flag or variable that cannot be used
@@ -210,6 +223,7 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
     const journals = await settleJournals(settings);
     const paths = {
       display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
+      here: inWorkingFolder,
     };
     return { timeline: await Timeline.open(store, paths), ...journals, dataDir, clientDir: clientFolder(dataDir, settings.nodeUrl), close };
   } catch (error) {

@@ -32,14 +32,20 @@ interface Candidates {
   readonly members: ReadonlySet<string> | undefined;
 }
 
+/** Whether a name says itself where it starts. */
+const isAnchored = (name: string): boolean => /^(?:\/|\.\.?(?:\/|$))/.test(name);
+
 async function byPath({ snapshot, members }: Candidates, name: string, { paths: shown }: ObjectSearch): Promise<ObjectId | undefined> {
   const wanted = name.replace(/^\.\//, '').replace(/\/+$/, '');
   if (wanted === '') return undefined;
   const files = (await snapshot.sources())
     .filter(({ id }) => members === undefined || members.has(id))
     .map(({ id, source }) => ({ id, paths: [shown.display(source), source.path] }));
-  const exact = files.filter(({ paths }) => paths.includes(name));
-  const found = exact.length > 0 ? exact : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
+  const named = (names: readonly string[]) => files.filter(({ paths }) => paths.some((path) => names.includes(path)));
+  const exact = named([name]);
+  const here = exact.length > 0 ? exact : named(shown.here?.(name) ?? []);
+  const isOnlyHere = shown.here !== undefined && isAnchored(name);
+  const found = here.length > 0 || isOnlyHere ? here : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
   const [one, ...others] = found;
   if (others.length > 0)
     throw ambiguous(
@@ -51,7 +57,7 @@ async function byPath({ snapshot, members }: Candidates, name: string, { paths: 
 
 /**
  * The object that a reviewer names: by full id, by the unique beginning of one (four characters or more), by display path or canonical
- * path, or by a unique end of one. What is exact is never made ambiguous by what merely fits. Undefined when none fits.
+ * path, by a path relative to where the question is asked, or by a unique end of one; a name that begins with `./`, `../` or `/` is no end of another path. What is exact is never made ambiguous by what merely fits. Undefined when none fits.
  * @throws {HistoryError} `ambiguous`
  */
 async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId | undefined> {
