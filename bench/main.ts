@@ -8,6 +8,7 @@ import { measureAssembling } from './cases/assembling.js';
 import { measureCalls } from './cases/calls.js';
 import { measureCluster } from './cases/cluster.js';
 import { measureHistory } from './cases/history.js';
+import { measureKnown, measureMany, measureQueries } from './cases/large.js';
 import { measureLeftBehind } from './cases/left-behind.js';
 import { measureListing } from './cases/listing.js';
 import { measureLoop } from './cases/loop.js';
@@ -31,7 +32,7 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, verbs, loop, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
+  --only CASES       of: read, ls, start, left, storage, history, verbs, known, many, queries, loop, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
                      cluster, which starts PostgreSQL and Kafka, and writes CLUSTER_TRANSACTIONS (100,000) of them
                      (comma between them); all but the last two unless told
   --report FILE      writes the figures into a report, between its marks if it has them
@@ -52,6 +53,9 @@ const CASES = [
   'replay',
   'history',
   'verbs',
+  'known',
+  'many',
+  'queries',
   'loop',
   'page',
   'cluster',
@@ -104,6 +108,9 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<M
     storage: () => measureStoring(workshop),
     history: () => measureHistory(workshop),
     verbs: () => measureVerbsAlone(workshop),
+    known: () => measureKnown(workshop),
+    many: () => measureMany(workshop),
+    queries: () => measureQueries(workshop),
     loop: () => measureLoop(workshop, dataDir),
     memory: () => measureMemory(workshop),
     resume: () => measureResuming(workshop),

@@ -27,6 +27,8 @@ export interface Sizes {
   readonly replay: { readonly calls: number; readonly rounds: number; readonly bytes: number };
   /** Turns of the session whose past is read, how often it is, and versions of an object. */
   readonly history: { readonly turns: number; readonly rounds: number; readonly versions: number };
+  /** Objects that one session knows, sessions of one database, and how often each question about them is asked. */
+  readonly large: { readonly known: number; readonly sessions: number; readonly rounds: number };
   /** Messages of the lists that OpenCode hands over, and measured calls of the model for each. */
   readonly loop: { readonly lists: readonly number[]; readonly calls: number };
   /**
@@ -63,6 +65,7 @@ export const FULL: Sizes = {
   watched: [2_000, 10_000],
   replay: { calls: 1_000, rounds: 3, bytes: 100_000_000 },
   history: { turns: 1_000, rounds: 60, versions: 10_000 },
+  large: { known: 100_000, sessions: 2_000, rounds: 5 },
   loop: { lists: [100, 500, 2_000], calls: 60 },
   cluster: { calls: 150, rounds: 3, readMs: 6_000, transactions: 100_000, sessionCalls: 500 },
   limitMs: 20_000,
@@ -87,6 +90,7 @@ export const QUICK: Sizes = {
   watched: [2_000],
   replay: { calls: 100, rounds: 1, bytes: 10_000_000 },
   history: { turns: 60, rounds: 6, versions: 1_000 },
+  large: { known: 10_000, sessions: 200, rounds: 2 },
   loop: { lists: [100, 500], calls: 8 },
   cluster: { calls: 10, rounds: 1, readMs: 2_000, transactions: 2_000, sessionCalls: 50 },
   limitMs: 2_500,

@@ -19,7 +19,7 @@ interface Verb {
 const TURNS = 100;
 
 /** One run of the built program from its start to its end. */
-async function run(args: readonly string[]): Promise<{ readonly bytes: number }> {
+export async function runVerb(args: readonly string[]): Promise<{ readonly bytes: number }> {
   const child = spawn(process.execPath, [join(projectFolder, 'dist', 'cli.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   let bytes = 0;
   child.stdout.on('data', (piece: Buffer) => {
@@ -70,8 +70,8 @@ export async function measureVerbs(workshop: Workshop, writer: ContextClient, da
     { name: 'verify, 100 contexts', args: ['verify', session] },
   ];
   const contenders = [
-    { name: ALONE, prepare: async () => () => run(['--version']) },
-    ...verbs.map(({ name, args }) => ({ name, prepare: async () => () => run([...args, '--data', dataDir]) })),
+    { name: ALONE, prepare: async () => () => runVerb(['--version']) },
+    ...verbs.map(({ name, args }) => ({ name, prepare: async () => () => runVerb([...args, '--data', dataDir]) })),
   ];
   const { rounds } = workshop.sizes.history;
   const samples = await interleave(contenders, { warmUp: 3, measured: Math.min(rounds, 20), limitMs: workshop.sizes.limitMs * 8 });

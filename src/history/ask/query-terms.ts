@@ -37,3 +37,15 @@ export function tripleOf(
   const [e, a, v] = clause as readonly EdnValue[];
   return e === undefined || e instanceof EdnList ? undefined : { e, a, v };
 }
+
+/** Terms with more before them; where the first ones stand in a vector, which says that they have a value, in that vector. */
+export function prepended(terms: readonly EdnValue[], more: readonly EdnValue[]): readonly EdnValue[] {
+  const [first, ...rest] = terms;
+  return Array.isArray(first) ? [[...more, ...(first as readonly EdnValue[])], ...rest] : [...more, ...terms];
+}
+
+/** A call or head of a rule with more terms before its own. */
+export function withFirst({ items }: EdnList, more: readonly EdnValue[]): EdnList {
+  const [name = null, ...terms] = items;
+  return new EdnList([name, ...prepended(terms, more)]);
+}

@@ -5,10 +5,12 @@ import { ownMember } from '../../values/own-member.js';
 import { distinctRows } from '../../xtdb/datalog.js';
 import { MAP_KEY, VALUE_KEY } from '../../xtdb/documents.js';
 import { HistoryError } from '../rebuild/history-error.js';
+import { grouped, isPlain, LARGEST_ARGUMENT, matching, sizeOf } from './folded-rows.js';
 import type { FoldedRow, FoldedValues } from './folded-values.js';
 import type { ParsedQuery } from './parse-query.js';
-import { call, constantsOf, isOpen, isVariable, symbolNames, tripleOf } from './query-terms.js';
+import { call, constantsOf, isOpen, isVariable, prepended, symbolNames, tripleOf, withFirst } from './query-terms.js';
 import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
+import { VariablePlaces } from './variable-places.js';
 
 type Clause = EdnValue;
 type Clauses = readonly Clause[];
@@ -38,21 +40,12 @@ export interface RewrittenQuery {
   readonly args: readonly EdnValue[];
 }
 
-/** UTF-16 units of the largest argument that the node takes, counted as it does: sixteen for each value beside its text. */
-export const LARGEST_ARGUMENT = 16_777_216;
-const UNITS_OF_A_VALUE = 16;
-
 const ELLIPSIS = sym('...');
+/** What a look-up answers for an entity without the attribute; no attribute has it for a value. */
+const ABSENT = kw('absent');
 
 const triple = (e: EdnValue, a: string, v?: EdnValue): Clause => (v === undefined ? [e, kw(a)] : [e, kw(a), v]);
 const anyOf = (values: readonly EdnValue[]): EdnValue => (values.length === 1 ? (values[0] ?? null) : new EdnSet(values));
-
-function sizeOf(value: EdnValue): number {
-  const own = UNITS_OF_A_VALUE + (typeof value === 'string' ? value.length : 0);
-  if (Array.isArray(value)) return (value as readonly EdnValue[]).reduce<number>((sum, one) => sum + sizeOf(one), own);
-  if (value instanceof EdnSet) return value.items.reduce<number>((sum, one) => sum + sizeOf(one), own);
-  return value instanceof EdnMap ? value.flat.reduce<number>((sum, one) => sum + sizeOf(one), own) : own;
-}
 
 /** A constant as `args` has it in the database. */
 function storedArgs(value: EdnValue): EdnValue {
@@ -71,16 +64,6 @@ function freshPrefix({ find, in: bindings, where, rules }: ParsedQuery): string 
   return prefix;
 }
 
-function grouped(rows: readonly FoldedRow[], by: 0 | 1): EdnMap {
-  const groups = new Map<EdnValue, EdnValue[]>();
-  for (const row of rows) {
-    const group = groups.get(row[by]);
-    if (group === undefined) groups.set(row[by], [row[1 - by] as EdnValue]);
-    else group.push(row[1 - by] as EdnValue);
-  }
-  return new EdnMap([...groups].flat());
-}
-
 /** What a query is rewritten with. */
 interface RewriteSources {
   readonly values: FoldedValues;
@@ -94,6 +77,7 @@ class QueryRewriter {
   readonly #query: ParsedQuery;
   readonly #sources: RewriteSources;
   readonly #prefix: string;
+  readonly #places: VariablePlaces;
   readonly #in: EdnSymbol[] = [];
   readonly #args: EdnValue[] = [];
   #owned = 0;
@@ -102,6 +86,7 @@ class QueryRewriter {
     this.#query = query;
     this.#sources = sources;
     this.#prefix = freshPrefix(query);
+    this.#places = new VariablePlaces(query);
   }
 
   async rewritten(): Promise<RewrittenQuery> {
@@ -135,7 +120,7 @@ class QueryRewriter {
   }
 
   async #clause(clause: Clause, scope: Scope): Promise<Clauses> {
-    if (clause instanceof EdnList) return [await this.#join(clause, scope)];
+    if (clause instanceof EdnList) return (await this.#lacking(clause, scope)) ?? [await this.#join(clause, scope)];
     const found = tripleOf(clause);
     if (found !== undefined) return this.#triple({ ...found, a: attributeAsked(found.a) }, scope);
     const [called] = Array.isArray(clause) ? (clause as readonly EdnValue[]) : [];
@@ -159,6 +144,43 @@ class QueryRewriter {
     }
     if (name !== 'or') return clause;
     return call(name, ...(await this.#branches(rest, scope === 'top' ? this.#boundOnTop() : scope)));
+  }
+
+  /**
+   * A `not` of one clause whose terms all have values, as clauses beside it: the database asks a query of its own for what is inside a `not`, for each entity. Undefined
+   * for every other clause.
+   */
+  async #lacking({ items: [head = null, inner = null, ...more] }: EdnList, scope: Scope): Promise<Clauses | undefined> {
+    const found = tripleOf(inner);
+    const isSingle = scope === 'top' && symbolNames([head])[0] === 'not' && more.length === 0;
+    if (!isSingle || found === undefined || !isVariable(found.e)) return undefined;
+    const { e, v } = found;
+    const a = attributeAsked(found.a);
+    if (SSOT_ATTRIBUTES[a] === 'direct' && !isVariable(v)) {
+      const [value, constants] = [this.#own('value'), constantsOf(v)];
+      const unlike = constants === undefined ? call('==', value, ABSENT) : call('!=', value, anyOf(constants));
+      return [[call('get-attr', e, kw(a), ABSENT), [value, ELLIPSIS]], [unlike]];
+    }
+    const rows = SSOT_ATTRIBUTES[a] === 'folded' && isVariable(v) && v.name !== e.name ? await this.#sources.values.rows(a, e) : undefined;
+    if (rows === undefined || !isPlain(rows)) return undefined;
+    const [pair, is] = [this.#own('pair'), this.#own('is')];
+    return [[call('vector', e, v ?? null), pair], [call('contains?', this.#argument(new EdnSet(rows)), pair), is], [call('false?', is)]];
+  }
+
+  /**
+   * A clause that heads answer as it is. Where its entity comes from a list, the attribute is looked up of each member: as a triple, the database would take the
+   * entity from the triple first, and unfold every list for each one. A predicate on an entity has the database take it after those that it is joined with.
+   */
+  #plain({ e, a, v }: Triple, scope: Scope): Clauses {
+    if (scope !== 'top' || !isVariable(e)) return [triple(e, a, v)];
+    if (this.#places.isJoinedFile(e, a, v)) return [triple(e, a, v), [call('any?', e)]];
+    if (!this.#places.isMember(e)) return [triple(e, a, v)];
+    const isOwn = !isVariable(v) || v.name === e.name || this.#places.isBoundTwice(v);
+    const value = isOwn ? this.#own('value') : v;
+    const constants = constantsOf(v);
+    const other = constants === undefined ? v : anyOf(constants);
+    const chosen = !isOwn || isOpen(v) || other === undefined ? [] : [[call('==', value, other)]];
+    return [[call('get-attr', e, kw(a)), [value, ELLIPSIS]], ...chosen];
   }
 
   /** Each branch of a disjunction is one clause. */
@@ -193,9 +215,9 @@ class QueryRewriter {
     const kept = ownMember(SSOT_ATTRIBUTES, a);
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
-    if (kept === 'direct') return [triple(e, a, v)];
+    if (kept === 'direct') return this.#plain(asked, scope);
     // Every document has a content; the other attributes are there as in the SSOT's documents whatever their values are stored as.
-    if (isOpen(v)) return [triple(e, a === 'content' ? 'identity_hash' : a)];
+    if (isOpen(v)) return this.#plain({ e, a: a === 'content' ? 'identity_hash' : a, v: undefined }, scope);
     if (kept === 'running') return this.#running(asked, scope);
     const constants = constantsOf(v);
     if (kept === 'text') return this.#content(asked, scope);
@@ -205,10 +227,11 @@ class QueryRewriter {
 
   /** Parts have the attribute too: only objects have an identity. */
   #shared({ e, a, v }: Triple, scope: Scope): Clauses {
-    if (a === 'xt/id' && isOpen(v)) return [triple(e, 'identity_hash')];
+    const isObject: Triple = { e, a: 'identity_hash', v: undefined };
+    if (a === 'xt/id' && isOpen(v)) return this.#plain(isObject, scope);
     const types = a === 'type' ? constantsOf(v) : undefined;
-    if (types?.every(isObjectType)) return [triple(e, a, v)];
-    if (isVariable(e) || typeof e === 'string') return [triple(e, a, v), triple(e, 'identity_hash')];
+    if (types?.every(isObjectType)) return this.#plain({ e, a, v }, scope);
+    if (isVariable(e) || typeof e === 'string') return [...this.#plain({ e, a, v }, scope), ...this.#plain(isObject, scope)];
     const own = this.#own('e');
     const chosen = isOpen(e) ? [] : [[call('==', own, e)]];
     return this.#asked([v], [[triple(own, a, v), triple(own, 'identity_hash'), ...chosen]], scope);
@@ -216,8 +239,9 @@ class QueryRewriter {
 
   async #content({ e, a, v }: Triple, scope: Scope): Promise<Clauses> {
     const constants = constantsOf(v);
-    if (constants !== undefined) return [triple(e, 'content_hash', anyOf(constants.map(hashOf)))];
-    if (isVariable(v) && this.#sources.hashed.has(v.name)) return [triple(e, 'content_hash', v)];
+    const ofHash = (value: EdnValue): Clauses => this.#plain({ e, a: 'content_hash', v: value }, scope);
+    if (constants !== undefined) return ofHash(anyOf(constants.map(hashOf)));
+    if (isVariable(v) && this.#sources.hashed.has(v.name)) return ofHash(v);
     const [hash, chunk] = [this.#own('hash'), this.#own('chunk')];
     const one = isOpen(e) ? this.#own('e') : e;
     const ofChunk = (...id: readonly EdnValue[]): Clauses => [
@@ -246,16 +270,37 @@ class QueryRewriter {
     const constants = constantsOf(v);
     const value = constants === undefined ? v : member;
     const chosen = constants === undefined ? [] : [[call('==', member, anyOf(constants))]];
-    return this.#asked([e, v], [[triple(one, a, kept), [call('get', kept, VALUE_KEY), [value, ELLIPSIS]], ...chosen]], scope);
+    const leg = [triple(one, a, kept), [call('get', kept, VALUE_KEY), [value, ELLIPSIS]], ...chosen];
+    const isJoined = isVariable(one) && isVariable(v) && one.name !== v.name && this.#places.isBoundTwice(v);
+    if (scope === 'top' && isJoined) return [triple(one, a), this.#relation(one, v, leg)];
+    return this.#asked([e, v], [leg], scope);
+  }
+
+  /**
+   * The pairs of an entity and the members of its list, made once before they are joined. Otherwise the database takes a member from where else it is bound, and
+   * unfolds the list of every entity for each of them.
+   */
+  #relation(e: EdnSymbol, v: EdnSymbol, leg: Clauses): Clause {
+    const narrowing = this.#query.where.filter((clause) => {
+      const found = tripleOf(clause);
+      if (!isVariable(found?.e) || found.e.name !== e.name || constantsOf(found.v) === undefined) return false;
+      return SSOT_ATTRIBUTES[attributeAsked(found.a)] === 'direct';
+    });
+    // A term that has a value before leaves the others free: they are not asked for one by one.
+    return call('or-join', [[this.#argument(true)], e, v], call('and', ...narrowing, ...leg));
   }
 
   async #running({ e, a, v }: Triple, scope: Scope): Promise<Clauses> {
     const ids = await this.#sources.values.runningIds(a);
-    if (ids.length === 0) return [triple(e, a, v)];
+    if (ids.length === 0) return this.#plain({ e, a, v }, scope);
     const constants = constantsOf(e);
     const runs = (id: EdnValue): boolean => ids.some((one) => one === id);
     if (constants !== undefined && !constants.some(runs)) return [triple(e, a, v)];
     const rows = await this.#sources.values.runningRows(ids, a);
+    if (scope === 'top' && isVariable(e) && isVariable(v) && v.name !== e.name && !this.#places.isBoundTwice(v)) {
+      const stored = this.#own('stored');
+      return [...this.#plain({ e, a, v: stored }, scope), [call('get', this.#argument(new EdnMap(rows.flat())), e, stored), v]];
+    }
     if (constants?.every(runs)) return this.#folded({ e, a, v }, scope, rows);
     const one = isOpen(e) ? this.#own('e') : e;
     const [all, is] = [this.#argument(new EdnSet(ids)), this.#own('runs')];
@@ -281,9 +326,7 @@ class QueryRewriter {
       return this.#listing([variable], [call('identity', this.#argument(values)), [variable, ELLIPSIS]], scope);
     }
     const [entity, value] = [first as EdnSymbol, second as EdnSymbol];
-    // Turns are maps, and forks share them: they are no keys.
-    const isPlain = rows.every(([, one]) => typeof one !== 'object');
-    if (!isPlain || (!isBound(scope, entity) && !isBound(scope, value)))
+    if (!isPlain(rows) || (!isBound(scope, entity) && !isBound(scope, value)))
       return this.#listing([entity, value], [call('identity', this.#argument(rows)), [[entity, value]]], scope);
     if (!isBound(scope, entity)) return [[call('get', this.#argument(grouped(rows, 1)), value), [entity, ELLIPSIS]]];
     if (!isBound(scope, value)) return [[call('get', this.#argument(grouped(rows, 0)), entity), [value, ELLIPSIS]]];
@@ -344,27 +387,6 @@ class QueryRewriter {
     const more = this.#argumentsIn(inside).filter((argument) => !there.includes(argument.name));
     return call(name, prepended(terms as readonly EdnValue[], more), ...inside);
   }
-}
-
-/** Terms with more before them; where the first ones stand in a vector, which says that they have a value, in that vector. */
-function prepended(terms: readonly EdnValue[], more: readonly EdnValue[]): readonly EdnValue[] {
-  const [first, ...rest] = terms;
-  return Array.isArray(first) ? [[...more, ...(first as readonly EdnValue[])], ...rest] : [...more, ...terms];
-}
-
-/** A call or head of a rule with more terms before its own. */
-function withFirst({ items }: EdnList, more: readonly EdnValue[]): EdnList {
-  const [name = null, ...terms] = items;
-  return new EdnList([name, ...prepended(terms, more)]);
-}
-
-/** The rows that the constants of a clause allow. */
-function matching(rows: readonly FoldedRow[], e: EdnValue, v: EdnValue | undefined): readonly FoldedRow[] {
-  const [ids, values] = [constantsOf(e), constantsOf(v)];
-  const isSame = (one: EdnValue, other: EdnValue): boolean => one === other || distinctRows([[one], [other]]).length === 1;
-  return rows.filter(
-    ([id, value]) => (ids === undefined || ids.includes(id)) && (values === undefined || values.some((one) => isSame(one, value))),
-  );
 }
 
 /**

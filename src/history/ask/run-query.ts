@@ -10,12 +10,13 @@ import { defined } from '../../values/defined.js';
 import { type DatalogQuery, distinctRows } from '../../xtdb/datalog.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError } from '../rebuild/history-error.js';
+import { LARGEST_ARGUMENT } from './folded-rows.js';
 import { type Deadline, type FoldedRow, FoldedValues } from './folded-values.js';
 import { columnNames, type ParsedQuery, parseQuery } from './parse-query.js';
 import { AnswerSize, type PullSources, pulledDocuments, pullOf } from './pulled-documents.js';
 import { constantsOf, isVariable, symbolNames, tripleOf } from './query-terms.js';
 import { reachedEntities } from './reached-entities.js';
-import { LARGEST_ARGUMENT, rewriteQuery } from './rewrite-query.js';
+import { rewriteQuery } from './rewrite-query.js';
 
 /** Rows of a query that sets no limit of its own. */
 const DEFAULT_ROWS = 1_000;
