@@ -106,6 +106,15 @@ const IDS_BETWEEN: DatalogQuery = {
 
 const FILES: DatalogQuery = { find: [e, source], in: [type], where: [triple(e, 'type', type), triple(e, 'source', source)] };
 
+/** Through the index alone: the documents of many objects take several times as long to read. */
+const SOURCES: DatalogQuery = {
+  find: [e, source, hash],
+  in: [each(e)],
+  where: [triple(e, 'source', source), triple(e, 'file_hash', hash)],
+};
+
+const GONE: DatalogQuery = { find: [e], in: [type], where: [triple(e, 'gone', type)] };
+
 const CONTENTS: DatalogQuery = {
   find: [hash, text],
   in: [each(hash)],
@@ -135,6 +144,10 @@ export type VersionTimes = EntityTx;
 
 /** Ids a query; documents of heads are small. */
 const HEADS_AT_ONCE = 500;
+/** Ids of a query that reads no documents. */
+const IDS_AT_ONCE = 2_500;
+/** Queries of one reading that are under way at once: the node runs few at a time, and the time limit of one that waits for its turn runs. */
+const QUERIES_AT_ONCE = 3;
 /** Look-ups of times under way at once: each is one seek. */
 const TIMES_AT_ONCE = 8;
 
@@ -146,13 +159,21 @@ function validTimeOf(value: unknown): Date {
 const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
   rows.map(([, document]) => toDocument(document as never));
 
+/** The rows of a query for many ids, page by page. */
+async function pagedRows(
+  db: DbSnapshot,
+  query: DatalogQuery,
+  { ids, atOnce }: { readonly ids: readonly string[]; readonly atOnce: number },
+): Promise<Awaited<ReturnType<DbSnapshot['query']>>> {
+  const pages = Array.from({ length: Math.ceil(ids.length / atOnce) }, (_, i) => ids.slice(i * atOnce, (i + 1) * atOnce));
+  return (await pLimit(QUERIES_AT_ONCE).map(pages, (page) => db.query(query, [page]))).flat();
+}
+
 /** The documents under many ids with the time from which on each holds; ids that the database does not know are absent. */
 export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Promise<readonly TimedDocument[]> {
   const { memory } = db;
   const wanted = memory === undefined ? ids : [...new Set(ids)].filter((one) => !memory.knows(one, true));
-  const pages: (readonly string[])[] = [];
-  for (let i = 0; i < wanted.length; i += HEADS_AT_ONCE) pages.push(wanted.slice(i, i + HEADS_AT_ONCE));
-  const rows = (await Promise.all(pages.map((page) => db.query(HEADS, [page])))).flat();
+  const rows = await pagedRows(db, HEADS, { ids: wanted, atOnce: HEADS_AT_ONCE });
   const found = rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
   if (memory === undefined) return found;
   for (const { document, validTime } of found) memory.learn(document, validTime);
@@ -254,6 +275,27 @@ export async function idsFrom(
 /** Ids of objects, not of parts, that begin with a prefix; at most `most` of them. */
 export const objectIdsFrom = (db: DbSnapshot, prefix: string, most: number): Promise<readonly ObjectId[]> =>
   idsFrom(db, prefix, { types: Object.keys(FIELDS), most }) as Promise<readonly ObjectId[]>;
+
+/** The source of an object, and whether it is known by name alone: nothing of it was read, and it is not confirmed deleted. */
+export interface NamedSource {
+  readonly source: Source;
+  readonly isStub: boolean;
+}
+
+/** The sources of many objects; ids of objects without a source are absent. */
+export async function namedSources(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlyMap<ObjectId, NamedSource>> {
+  if (ids.length === 0) return new Map();
+  const [rows, deleted] = await Promise.all([pagedRows(db, SOURCES, { ids, atOnce: IDS_AT_ONCE }), db.query(GONE, [true])]);
+  const gone = new Set(deleted.map(([found]) => found));
+  return new Map(
+    rows.flatMap(([found, value, fileHash]) => {
+      const read = parseSource(toAttribute('source', value ?? null));
+      return typeof found !== 'string' || read === null
+        ? []
+        : [[found as ObjectId, { source: read, isStub: fileHash === null && !gone.has(found) }] as const];
+    }),
+  );
+}
 
 /** Id and source of every file. */
 export async function fileSources(db: DbSnapshot): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {

@@ -34,6 +34,7 @@ import {
   headsWithTimes,
   inlineContents,
   longContents,
+  namedSources,
   objectIdsFrom,
   readTimes,
   sessionRows,
@@ -282,6 +283,9 @@ export class StoreSnapshot {
     return objectIdsFrom(this.#db, prefix, most);
   }
 
+  /** The sources of many objects, which take a fraction of their heads; ids of objects without a source are absent. */
+  readonly sourcesOf = (ids: readonly string[]) => namedSources(this.#db, ids);
+
   /** Id and source of every file; one query, for finding an object by its path. */
   sources(): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {
     return fileSources(this.#db);
@@ -320,8 +324,7 @@ export class StoreSnapshot {
   /** The contents of versions under their hashes; unknown hashes are absent. */
   async contents(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
     const inline = await inlineContents(this.#db, hashes);
-    const long = await this.#texts.many(hashes.filter((hash) => !inline.has(hash)));
-    return new Map([...inline, ...long]);
+    return new Map([...inline, ...(await this.#texts.many(hashes.filter((hash) => !inline.has(hash))))]);
   }
 
   /**
@@ -367,9 +370,7 @@ export class StoreSnapshot {
   }
 
   /** The last step that a session's head includes; 0 where there is none. */
-  async #uptoOf(session: SessionId): Promise<number> {
-    return (await this.sessionHead(session))?.marks.upto ?? 0;
-  }
+  readonly #uptoOf = async (session: SessionId) => (await this.sessionHead(session))?.marks.upto ?? 0;
 
   /** Called by their ids takes a fraction of a query for them; where some of those that the head includes are missing that query says which. */
   async #stepsFrom(lineage: Lineage, { first, upto }: { readonly first: number; readonly upto: number }): Promise<readonly Step[]> {

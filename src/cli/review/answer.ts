@@ -10,7 +10,6 @@ import { settingsOfPast } from '../../host/past-settings.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
 import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal, waitingRecords } from '../../journal/journals.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import { parseSource } from '../../objects/source.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { reportedTime } from '../../store/object-store.js';
 import { messageOf } from '../../values/thrown.js';
@@ -264,10 +263,7 @@ export function shortName(id: string): string {
 export async function namesFor({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<NameOf> {
   const digests = [...new Set(ids)].filter((id) => /^[0-9a-f]{64}$/.test(id));
   const names = new Map<string, string>();
-  for (const [id, { document }] of await present.heads(digests)) {
-    const source = parseSource(document.source);
-    if (source !== null) names.set(id, paths.display(source));
-  }
+  for (const [id, { source }] of await present.sourcesOf(digests)) names.set(id, paths.display(source));
   return (id) => names.get(id) ?? shortName(id);
 }
 

@@ -111,7 +111,11 @@ export function versionLines(version: LoggedVersion, colours: Colours): readonly
   ];
 }
 
-const idsOf = (turns: readonly LoggedTurn[]): readonly ObjectId[] => turns.flatMap(({ changes }) => Object.values(changes).flat());
+/** The objects that the lines of some turns name. */
+const namedIn = (turns: readonly LoggedTurn[]): readonly ObjectId[] =>
+  turns
+    .flatMap(({ changes, person }) => [changes, ...person.map((one) => one.changes)])
+    .flatMap((changes) => Object.values(changes).flatMap((ids) => ids.slice(0, MOST_NAMES)));
 
 /** The turns of a session that are listed without `--limit`: the transaction of each turn takes a look-up of its own. */
 const LISTED_TURNS = 100;
@@ -121,7 +125,7 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
   const { point, turns: found } = await askTurns(timeline, { ...flags, session, ...(isBounded ? { limit: LISTED_TURNS + 1 } : {}) });
   const isCut = isBounded && found.length > LISTED_TURNS;
   const turns = isCut ? found.slice(0, LISTED_TURNS) : found;
-  const nameOf = await namesFor(timeline, idsOf(turns));
+  const nameOf = await namesFor(timeline, namedIn(turns));
   return {
     lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
     holds: pointText(point),

@@ -7,13 +7,14 @@ import type { ObjectVersion } from '../../objects/seal.js';
 import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
-import { fileStub } from '../../objects/versions.js';
+import { fileStub, fileType } from '../../objects/versions.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import { contentPartHash, toStored } from '../../store/head.js';
 import type { Lineage } from '../../store/lineage.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { FoundVersion, Head } from '../../store/store-snapshot.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
 import type { ContextSnapshot, ForeseenObjects } from './context-snapshot.js';
 
 /** A session's state and everything that its context is made of, at a basis. */
@@ -77,6 +78,28 @@ const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
 
 /** Steps between two states that are kept. */
 const KEEP_EVERY = 256;
+
+/** From so many objects on the files that a session knows by name alone are read by their sources. */
+const MANY_OBJECTS = 1_000;
+
+/** The heads of files that are known by name alone, of some objects that are not shown in full: all that their lines say follows from their sources. */
+async function readStubs(
+  snapshot: ContextSnapshot,
+  ids: readonly ObjectId[],
+  shown: ReadonlySet<ObjectId>,
+): Promise<ReadonlyMap<string, Head>> {
+  const stubs = new Map<string, Head>();
+  if (ids.length < MANY_OBJECTS || snapshot.sourcesOf === undefined) return stubs;
+  for (const [id, { source, isStub }] of await snapshot.sourcesOf(ids.filter((one) => !shown.has(one)))) {
+    if (!isStub || source.type !== 'filesystem') continue;
+    const { type, filesystemId, path } = source;
+    const of = { type, filesystemId, path };
+    const fields = { file_type: fileType(path), char_count: 0, file_hash: null, content_hash: null };
+    const document: StoredDocument = { 'xt/id': id, type: 'file', source: of, ...fields };
+    stubs.set(id, { document, marks: {}, validTime: snapshot.basis.validTime });
+  }
+  return stubs;
+}
 
 /** UTF-16 units of the outputs of calls that are kept of a session. */
 const KEPT_UNITS = 4 * 1_048_576;
@@ -247,9 +270,11 @@ export class ContextReader {
     known.learnCalls(snapshot, index);
     const fresh = index.filter((id) => !known.calls.has(id));
     const kept = known.keptOf(active);
-    const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active.filter((id) => !kept.has(id))])]);
+    const shown = [...own, ...active.filter((id) => !kept.has(id))];
+    const stubs = await readStubs(snapshot, fresh, new Set(shown));
+    const heads = await snapshot.heads([...new Set([...shown, ...fresh.filter((id) => !stubs.has(id))])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
-    return this.#contextOf(snapshot, state, { heads, kept, prompt, paths, index, active });
+    return this.#contextOf(snapshot, state, { heads: new Map([...heads, ...stubs]), kept, prompt, paths, index, active });
   }
 
   /**

@@ -22,6 +22,8 @@ export interface ContextSnapshot
     | 'times'
     | 'stepTimes'
   > {
+  /** Undefined where that is no faster than to ask for the heads. */
+  readonly sourcesOf?: StoreSnapshot['sourcesOf'];
   earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
   stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;
 }

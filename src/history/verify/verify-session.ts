@@ -131,9 +131,10 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
   return lineage === undefined || lineage instanceof Error ? undefined : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
-/** What the steps of a session name, and what stands for the session itself. */
-function objectsOf(session: SessionId, steps: readonly Step[]): readonly ObjectId[] {
-  return [...new Set([...ownObjects(session), ...callsIn(steps), ...steps.flatMap(({ changes }) => changes?.index ?? [])])];
+/** What is checked of a session, and whatever its contexts show where some were handed out. */
+function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly AssemblyProof[]): readonly ObjectId[] {
+  const shown = proofs.length === 0 ? [] : steps.flatMap(({ changes }) => changes?.index ?? []);
+  return [...new Set([...ownObjects(session), ...callsIn(steps), ...shown])];
 }
 
 /**
@@ -172,7 +173,7 @@ export async function verifySession(
   const [rebuilder, exact] = [new AssemblyRebuilder(from, present), new AssemblyRebuilder(from)];
   if (!(known instanceof Error)) rebuilder.know(known);
   // Each object is read once: answers, contexts and pages are made of what is remembered then.
-  const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps));
+  const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps, await proofsRead));
   const writesRead = begun(writesOf(present, session));
   await headsRead;
   // The outputs of calls, which contexts show too, are read many at a time here.

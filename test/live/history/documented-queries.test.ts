@@ -1,14 +1,19 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { askQuery } from '../../../src/history/ask/ask.js';
+import { fileObjectId } from '../../../src/client/file-access.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { askContext, askQuery } from '../../../src/history/ask/ask.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
-import { openClient, wholeRead } from '../../support/context.js';
+import { deletedFile } from '../../../src/objects/versions.js';
+import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 
 const LISTED = 2_000;
@@ -24,25 +29,33 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
   let node: OwnNode;
   let root: string;
   let client: Awaited<ReturnType<typeof openClient>>;
+  let session: ContextSession;
 
   beforeAll(async () => {
     node = await ownNode();
-    root = await mkdtemp(join(tmpdir(), 'palimpsest-documented-'));
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-documented-')));
     const filesystem = filesystemId('documented');
     client = await openClient(root, { address: node.address, filesystemId: filesystem });
     await writeFile(join(root, 'read.ts'), 'const x = 1;\n');
-    const session = await client.openSession({ id: 'S' });
+    session = await client.openSession({ id: 'S' });
     await session.setSystemPrompt('You are careful.');
     await session.reportMessage({ role: 'user', text: 'Look' });
     const listed = Array.from({ length: LISTED }, (_, n) => ({
-      source: filesystemSource(filesystem, canonicalPath(`/listed/file-${n}.ts`)),
+      source: filesystemSource(filesystem, canonicalPath(join(root, `file-${n}.ts`))),
       mtimeMs: 1_700_000_000_000,
     }));
     const readings = [await wholeRead(client, 'read.ts')];
     // Ids of calls that lie among those of files, as those of some harnesses do.
     for (let n = 0; n < CALLS; n += 1) {
       const found = n === 501 ? { tool: 'ls', mentions: listed } : { tool: 'read', readings: n % 2 === 0 ? readings : [] };
-      await session.recordCall({ callId: hashText(`${n}`), args: { path: `${n}` }, status: 'ok', content: `answer ${n}`, answer: () => '', ...found });
+      await session.recordCall({
+        callId: hashText(`${n}`),
+        args: { path: `${n}` },
+        status: 'ok',
+        content: `answer ${n}`,
+        answer: () => '',
+        ...found,
+      });
     }
     await client.store.writes.flush();
   });
@@ -50,6 +63,52 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     await client?.close();
     await node?.stop();
     await rm(root, { recursive: true, force: true });
+  });
+
+  test('is verified without a question about each of the files that it knows by name alone', async () => {
+    const present = await client.store.latest();
+    const { result, sent } = await countRequests(() => verifySession(client.store, 'S', { present }));
+    expect(result).toMatchObject({ ok: true, answers: { total: CALLS } });
+    // The ids of the calls, twice, and of their steps.
+    expect(sent).toBeLessThan(CALLS * 300);
+  });
+
+  test('has the context in the database that its client assembles', async () => {
+    const { text } = await askContext(await Timeline.open(await client.delivered(), client.files), 'S', {});
+    const { text: expected } = await session.assemble();
+    expect(text).toBe(expected);
+    expect(text).toContain(`path=${join(root, 'file-1999.ts')} file_type=ts [unread]`);
+  });
+
+  test('a deleted file is no stub among many', async () => {
+    const source = filesystemSource(filesystemId('documented'), canonicalPath(join(root, 'file-7.ts')));
+    const id = fileObjectId(source);
+    await client.store.putMany([{ version: deletedFile(source), marks: { gone: true } }]);
+    const found = await (await client.store.latest()).sourcesOf([id, 'chat:S']);
+    expect([...found]).toEqual([[id, { source, isStub: false }]]);
+    const { text } = await askContext(await Timeline.open(client.store, client.files), 'S', {});
+    expect(text).toContain(`path=${join(root, 'file-7.ts')} file_type=ts [deleted]`);
+  });
+
+  test('asks about many objects a few queries at a time, so that none waits out its limit', async () => {
+    let [open, most] = [0, 0];
+    const begin = (): void => {
+      open += 1;
+      most = Math.max(most, open);
+    };
+    const end = (): void => {
+      open -= 1;
+    };
+    subscribe('undici:request:create', begin);
+    subscribe('undici:request:trailers', end);
+    try {
+      const { index } = session.state.sets;
+      expect((await (await client.store.latest()).heads(index)).size).toBe(index.length);
+    } finally {
+      unsubscribe('undici:request:create', begin);
+      unsubscribe('undici:request:trailers', end);
+    }
+    expect(most).toBeLessThanOrEqual(3);
   });
 
   const rowsOf = async (query: string, limit?: number): Promise<number> => {
