@@ -1,4 +1,5 @@
 import { DEFAULT_LOOP_LAYOUT, type LayoutName } from '../assembly/assembly-record.js';
+import { VERB_DESCRIPTIONS } from '../tools/verb-descriptions.js';
 
 const REFERENCES = `A line "toolcall_ref id=... tool=... status=..." stands for a result that is not loaded. Call activate with its id to see it again; do not run the tool again for that.`;
 
@@ -16,13 +17,7 @@ const APPENDED = `Palimpsest keeps your working context. Every file you read and
 export const guideOf = (layout: LayoutName = DEFAULT_LOOP_LAYOUT): string => (layout === 'epoch' ? APPENDED : RENDERED);
 
 /** The agent's own tools [§3.3]. */
-export const VERBS = {
-  activate:
-    'Load objects into your context: earlier results, files, also files that were only listed. Their contents are there in your next step.',
-  deactivate: 'Remove objects from your context. They stay listed and can be activated again.',
-  pin: 'Keep results in your context when older ones collapse on their own.',
-  unpin: 'Let pinned objects collapse again.',
-} as const;
+export const VERBS = VERB_DESCRIPTIONS.loop;
 
 /** What the ids of those tools are. */
 export const IDS = 'Ids, unique prefixes of 8 or more characters, or paths';

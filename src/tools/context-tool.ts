@@ -9,7 +9,7 @@ import { type PageStart, pageOfPieces } from './page.js';
 import type { Tool } from './tool.js';
 
 const SHAPE = {
-  full: z.boolean().optional().describe('Show the whole assembled context instead of the list (default false)'),
+  full: z.boolean().optional().describe('Show the session as one assembled text instead of the list (default false)'),
   offset: z.int().min(1).optional().describe('First line (default 1)'),
   column: z.int().min(1).optional().describe('First character within that line (default 1)'),
 };
@@ -92,7 +92,8 @@ export function contextTool(settings: ToolSettings): Tool {
   const lastShown: LastShown = new WeakMap();
   return defineTool({
     name: 'context',
-    description: 'Show what your context holds: active objects with sizes, then all known ones.',
+    description:
+      'List what the session knows: its active set with sizes, then all other objects. Your conversation holds more: every answer that your program has kept.',
     shape: SHAPE,
     annotations: { readOnlyHint: true, openWorldHint: false },
     perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, { full, start: { offset, column } }, work),

@@ -25,7 +25,7 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
 export const lsTool = listingTool({
   name: 'ls',
   description:
-    'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread, unless ignored (.gitignore).',
+    'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to the session, unread, unless ignored (.gitignore).',
   shape: { path: FOLDER, limit: z.int().min(1).optional().describe('Most entries (default: all)') },
   list: async ({ path = '.', limit }, work) => {
     const folder = await reachablePlace(path, work);

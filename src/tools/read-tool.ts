@@ -168,7 +168,7 @@ const SHAPE = {
 export function readTool(settings: ToolSettings): Tool {
   return defineTool({
     name: 'read',
-    description: `Read a text file, or any known object by id: old tool output, older file versions. Shows up to ${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read whole becomes active context.`,
+    description: `Read a text file, or any known object by id: old tool output, older file versions. Shows up to ${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read whole joins the active set of the session.`,
     shape: SHAPE,
     annotations: { readOnlyHint: true, openWorldHint: false },
     perform: async ({ path, id, offset = 1, limit, column = 1, version }, work) => {

@@ -10,6 +10,7 @@ import { frame, headerLine, headerValue, lineId, shownId } from './framing.js';
 import { type OutputLimits, pageOf } from './page.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
 import { failureText, type Tool } from './tool.js';
+import { VERB_DESCRIPTIONS } from './verb-descriptions.js';
 
 /** An object on which a verb was done. */
 type Done = Extract<VerbEntry, { readonly ok: true }>;
@@ -79,25 +80,16 @@ function activatedContents(entries: readonly Done[], limits: OutputLimits, work:
 type Failed = Extract<VerbEntry, { readonly ok: false }>;
 
 interface Words {
-  readonly description: string;
   readonly done: string;
   /** Said of an object that already was as asked. */
   readonly already: string;
 }
 
 const WORDS: Readonly<Record<Verb, Words>> = {
-  activate: {
-    description: 'Load objects into your active context and show them; unread files are read first. They stay until deactivated.',
-    done: 'activated',
-    already: 'active already',
-  },
-  deactivate: {
-    description: 'Remove objects from your active context. They stay listed and can be activated again.',
-    done: 'deactivated',
-    already: '',
-  },
-  pin: { description: 'Keep tool results active when older ones collapse on their own.', done: 'pinned', already: 'pinned already' },
-  unpin: { description: 'Let pinned objects collapse again.', done: 'unpinned', already: '' },
+  activate: { done: 'activated', already: 'active already' },
+  deactivate: { done: 'deactivated', already: '' },
+  pin: { done: 'pinned', already: 'pinned already' },
+  unpin: { done: 'unpinned', already: '' },
 };
 
 type Explain = (entry: Failed, call: Work) => string;
@@ -176,7 +168,8 @@ const SHAPE = {
 export function verbTool(verb: Verb, settings: ToolSettings): Tool {
   return defineTool({
     name: verb,
-    description: WORDS[verb].description,
+    // These tools are served over MCP alone.
+    description: VERB_DESCRIPTIONS.mcp[verb],
     shape: SHAPE,
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     perform: async ({ ids }, work) => {

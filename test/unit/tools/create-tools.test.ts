@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import { VERBS } from '../../../src/extensions/guide.js';
 import { INSTRUCTIONS } from '../../../src/mcp/connection.js';
 import { createTools } from '../../../src/tools/create-tools.js';
+import { VERB_DESCRIPTIONS } from '../../../src/tools/verb-descriptions.js';
 
 const ALL = createTools({ bash: true });
 
@@ -61,5 +63,20 @@ describe('the tools', () => {
     expect(INSTRUCTIONS.length).toBeLessThanOrEqual(2_048);
     const start = INSTRUCTIONS.slice(0, 512);
     for (const word of ['read', 'activate', 'deactivate', 'pin', 'context', 'Error:']) expect(start).toContain(word);
+  });
+
+  test('a model over MCP reads that nothing leaves its conversation; one in the loop reads what its context does', () => {
+    const { mcp, loop } = VERB_DESCRIPTIONS;
+    const over = createTools();
+    for (const verb of ['activate', 'deactivate', 'pin', 'unpin'] as const) {
+      expect(over.find(({ name }) => name === verb)?.description).toBe(mcp[verb]);
+      expect(VERBS[verb]).toBe(loop[verb]);
+    }
+    for (const verb of ['deactivate', 'pin', 'unpin'] as const) expect(mcp[verb]).toContain('Your conversation stays as it is');
+    for (const text of [INSTRUCTIONS, ...over.map(({ description }) => description)]) {
+      expect(text).not.toMatch(/collapse|your (working |active )?context|stays? loaded/i);
+    }
+    expect(INSTRUCTIONS.slice(0, 512)).toContain('free nothing in your conversation');
+    expect(loop.deactivate).toContain('Remove objects from your context');
   });
 });
