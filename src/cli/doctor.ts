@@ -5,6 +5,8 @@ import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import type { Settings } from '../host/settings.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
+import type { NodeError } from '../node/errors.js';
+import type { Java } from '../node/java.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
 import { defined } from '../values/defined.js';
@@ -96,8 +98,8 @@ function folderLines({ journals, aside, sessions, trackers }: InspectedFolder, n
 
 function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
   return troubles.map(
-    ({ what, pid, session, passedThrough, at, reason }) =>
-      `loop      ${what}, process ${pid}: ${passedThrough} model calls had the harness's own context, the last at ${at} in session ${session}: ${reason}`,
+    ({ what, pid, isRunning, session, passedThrough, at, reason }) =>
+      `loop      ${what}, process ${pid}${isRunning ? '' : ', which has ended'}: ${passedThrough} model calls had the harness's own context, the last at ${at} in session ${session}: ${reason}`,
   );
 }
 
@@ -136,6 +138,18 @@ async function forksIn(settings: Settings): Promise<readonly StepsInFork[] | und
   }
 }
 
+/** The Java that a start of the node would use, or why there is none. */
+async function lookForJava({ javaHome }: Settings['node']): Promise<Java | NodeError> {
+  const [{ findJava }, { NodeError }] = await Promise.all([import('../node/java.js'), import('../node/errors.js')]);
+  return findJava({ javaHome }).catch((error: unknown) => {
+    if (error instanceof NodeError) return error;
+    throw error;
+  });
+}
+
+const javaLine = (java: Java | NodeError): string =>
+  java instanceof Error ? `java      NOT FOUND: ${java.message}` : `java      ${java.major} at ${java.command}`;
+
 async function examine(flags: DoctorFlags): Promise<void> {
   const [{ findingsOf }, { inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
     import('../host/findings.js'),
@@ -150,7 +164,9 @@ async function examine(flags: DoctorFlags): Promise<void> {
   const answers = asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
   const inspected = { ...seen, ...defined({ forks: answers ? await forksIn(settings) : undefined }) };
   const now = Date.now();
-  const findings = findingsOf(inspected, now, asked);
+  // A node that runs has one, and with XTDB_URL nobody starts the folder's own.
+  const java = asked.length > 0 || inspected.node.running ? undefined : await lookForJava(settings.node);
+  const findings = findingsOf(inspected, now, { asked, java: java instanceof Error ? java : undefined });
   const { node, own, remote, loops, formatTrouble } = inspected;
   const healthy = findings.every(({ weight }) => weight !== 'repair');
   if (flags.json) {
@@ -165,6 +181,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
       findings,
       formatTrouble: formatTrouble?.message ?? null,
       node,
+      java: java === undefined || java instanceof Error ? null : { major: java.major, command: java.command },
       journals,
       aside,
       sessions,
@@ -182,6 +199,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
       `data      ${dataDir}`,
       ...format,
       ...asked.map(({ address, why }) => `XTDB_URL  ${describeAddress(address)}: ${why}`),
+      ...(java === undefined ? [] : [javaLine(java)]),
       ...nodeLines(node, [writeTrouble(node), logText(node)]),
       ...folderLines(own, now),
       ...loopLines(loops),

@@ -1,7 +1,7 @@
 import { stepsInForkText } from '../client/delivery/rescue-fork.js';
 import type { JournalState } from '../journal/journals.js';
 import type { RefusedRecords } from '../journal/refused-note.js';
-import type { NodeErrorCode } from '../node/errors.js';
+import type { NodeError, NodeErrorCode } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { describeAddress } from '../xtdb/address.js';
 import type { NodeHealth, ProbedNode } from '../xtdb/node-list.js';
@@ -190,7 +190,7 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'loop-bypassed': {
     weight: 'look',
     means: "model calls had the harness's own context, because ours was late or failed",
-    next: 'the reason beside it says why; nothing is lost',
+    next: 'the reason beside it says why. Palimpsest has not seen what these calls were sent; what was said in them is recorded with the next call that reaches it, and not at all where none does',
   },
 };
 
@@ -247,6 +247,16 @@ function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found
   return [...full, ...found.filter((one) => one !== false)];
 }
 
+/** The own node's findings; of a node that does not run also what keeps it from being started, where its last start did not say so. */
+function ofOwnNode(
+  node: NodeStatusReport,
+  { lacksDocuments, java }: { readonly lacksDocuments: boolean; readonly java: NodeError | undefined },
+): readonly Found[] {
+  const found = ofNode(node, lacksDocuments);
+  if (java === undefined || node.running || found.some(([code]) => code === java.code)) return found;
+  return [...found, [java.code, java.message]];
+}
+
 const REMOTE_FINDINGS: Readonly<Record<NodeHealth, FindingCode | undefined>> = {
   ready: undefined,
   lagging: 'log-behind',
@@ -285,8 +295,12 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
   ];
 }
 
-/** What is the matter with a data folder that was looked at, and with the nodes that clients use instead of its own (`asked`), what must be repaired first. */
-export function findingsOf(folder: InspectedDataFolder, now: number, asked: readonly ProbedNode[] = []): readonly Finding[] {
+/** What is the matter with a data folder that was looked at, and with the nodes that clients use instead of its own (`asked`), what must be repaired first. `java`: why no Java was found that runs the node. */
+export function findingsOf(
+  folder: InspectedDataFolder,
+  now: number,
+  { asked = [], java }: { readonly asked?: readonly ProbedNode[]; readonly java?: NodeError | undefined } = {},
+): readonly Finding[] {
   const { node, own, remote, loops, formatTrouble, lacksDocuments, forks = [] } = folder;
   const format: readonly Found[] =
     formatTrouble === null ? [] : [[isKnown(formatTrouble.code) ? formatTrouble.code : 'data-corrupt', formatTrouble.message]];
@@ -296,7 +310,7 @@ export function findingsOf(folder: InspectedDataFolder, now: number, asked: read
     ...format,
     ...asked.flatMap(ofRemote),
     // With XTDB_URL nobody starts the folder's own node: what its last start failed of keeps nobody from working.
-    ...(asked.length > 0 && !node.running ? [] : ofNode(node, lacksDocuments)),
+    ...(asked.length > 0 && !node.running ? [] : ofOwnNode(node, { lacksDocuments, java })),
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
     ...forked,
     ...loopsFound,

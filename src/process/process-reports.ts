@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { livingOwners, readJsonFiles, removeDeadFiles, replaceFile } from './owned-file.js';
-import { identifySelf, processIdentitySchema } from './process-identity.js';
+import { identifySelf, isAlive, processIdentitySchema } from './process-identity.js';
 
 const stateSchema = z.object({
   /** Sources whose changes are noticed. */
@@ -74,6 +74,8 @@ export class TrackerReportFile {
 const troubleSchema = z.object({
   what: z.string(),
   pid: z.int().positive(),
+  /** With the pid it tells the process from a later one; files of earlier versions lack it. */
+  started: z.string().min(1).optional(),
   session: z.string(),
   /** Model calls that went out with the harness's own prompt because ours was late or failed. */
   passedThrough: z.int().nonnegative(),
@@ -83,10 +85,27 @@ const troubleSchema = z.object({
   reason: z.string(),
 });
 
-/** The report of a harness with our context in its loop on the model calls that it had to make without it. */
-export type LoopTrouble = Readonly<z.infer<typeof troubleSchema>>;
+/** What a harness with our context in its loop writes about the model calls that it had to make without it. */
+export type LoopTroubleFile = Readonly<z.infer<typeof troubleSchema>>;
 
-/** The reports of a data folder's harnesses, one a process, the latest first; also of processes that ended. Changes nothing. */
-export async function loopTroubles(dataDir: string): Promise<readonly LoopTrouble[]> {
-  return (await readJsonFiles(join(dataDir, 'loops'), troubleSchema)).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+/** The report of a harness on model calls without our context. */
+export interface LoopTrouble extends Omit<LoopTroubleFile, 'started'> {
+  /** Whether the harness's process still runs. */
+  readonly isRunning: boolean;
+}
+
+/** How long the report of a process that ended is shown after its last bypassed call: a run of one command ends before somebody asks doctor. */
+const SHOWN_AFTER_END_MS = 3_600_000;
+
+/** The reports of a data folder's harnesses, one a process, the latest first; of processes that ended only those of the last hour. Changes nothing. */
+export async function loopTroubles(dataDir: string, now = Date.now()): Promise<readonly LoopTrouble[]> {
+  const files = await readJsonFiles(join(dataDir, 'loops'), troubleSchema);
+  const troubles = await Promise.all(
+    files.map(async ({ started, ...trouble }) => ({
+      ...trouble,
+      isRunning: started !== undefined && (await isAlive({ pid: trouble.pid, started })),
+    })),
+  );
+  const isShown = ({ isRunning, at }: LoopTrouble): boolean => isRunning || now - Date.parse(at) < SHOWN_AFTER_END_MS;
+  return troubles.filter(isShown).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }

@@ -4,7 +4,8 @@ import type { LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import { replaceFile } from '../../process/owned-file.js';
-import type { LoopTrouble } from '../../process/process-reports.js';
+import { identifySelf } from '../../process/process-identity.js';
+import type { LoopTroubleFile } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
 import { BypassedTurns, composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';
@@ -14,8 +15,8 @@ import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-proc
 const KEPT_MS = 7 * 24 * 3_600_000;
 
 /**
- * The file in which one harness process reports trouble to `palimpsest doctor`. It stays after the process has ended; the first report of another process a
- * week later removes it.
+ * The file in which one harness process reports trouble to `palimpsest doctor`. It stays after the process has ended, and doctor shows it for an hour; the first report of
+ * another process a week later removes it.
  */
 export class TroubleFile {
   readonly #folder: string;
@@ -29,13 +30,14 @@ export class TroubleFile {
   }
 
   /** Replaces the report. Never rejects: a report that cannot be written must not make more trouble. */
-  write(trouble: Omit<LoopTrouble, 'what' | 'pid'>): Promise<void> {
-    const whole: LoopTrouble = { what: this.#what, pid: process.pid, ...trouble };
-    this.#writing = this.#writing.then(() => this.#replace(whole)).catch(() => undefined);
+  write(trouble: Omit<LoopTroubleFile, 'what' | 'pid' | 'started'>): Promise<void> {
+    this.#writing = this.#writing
+      .then(async () => this.#replace({ what: this.#what, ...(await identifySelf()), ...trouble }))
+      .catch(() => undefined);
     return this.#writing;
   }
 
-  async #replace(trouble: LoopTrouble): Promise<void> {
+  async #replace(trouble: LoopTroubleFile): Promise<void> {
     const path = join(this.#folder, `${this.#what}-${process.pid}.json`);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     if (!this.#begun) await this.#forgetOld();

@@ -1,11 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { FINDINGS, findingsOf } from '../../../src/host/findings.js';
 import { type InspectedDataFolder, inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
+import { NodeError } from '../../../src/node/errors.js';
 import { writeState } from '../../../src/node/node-state.js';
 import { identifySelf } from '../../../src/process/process-identity.js';
+import { loopTroubles } from '../../../src/process/process-reports.js';
 
 describe('findings', () => {
   let dataDir: string;
@@ -80,7 +82,7 @@ describe('findings', () => {
     } as const;
     expect(findingsOf(looked, 0).map(({ code }) => code)).toEqual(['disk-full', 'no-java']);
     const address = { kind: 'url', origin: 'http://node.example' } as const;
-    expect(findingsOf(looked, 0, [{ address, health: 'ready', why: 'ready', status: undefined }])).toEqual([]);
+    expect(findingsOf(looked, 0, { asked: [{ address, health: 'ready', why: 'ready', status: undefined }] })).toEqual([]);
   });
 
   test('a failure that this version does not know is a start that failed', async () => {
@@ -114,5 +116,33 @@ describe('findings', () => {
       expect(named.length).toBeGreaterThan(0);
       for (const code of named) expect(Object.keys(FINDINGS)).toContain(code);
     }
+  });
+
+  test('no Java is found before a start fails of it, but not where the node runs, is not used, or has said so itself', async () => {
+    const java = new NodeError('no-java', 'found none in the PATH');
+    const stopped = { dataDir, running: false, isDiskFull: false, leastRoom: 0, failure: null } as const;
+    const looked = { ...(await inspectDataFolder(dataDir)), node: stopped };
+    expect(findingsOf(looked, 0)).toEqual([]);
+    expect(findingsOf(looked, 0, { java })).toMatchObject([{ code: 'no-java', weight: 'repair', detail: java.message }]);
+    const failed = { ...looked, node: { ...stopped, failure: { code: 'no-java', message: 'the start said it' } } } as const;
+    expect(findingsOf(failed, 0, { java })).toMatchObject([{ code: 'no-java', detail: 'the start said it' }]);
+    const runs = { ...looked, node: { ...running, dataDir } } as InspectedDataFolder;
+    expect(findingsOf(runs, 0, { java })).toEqual([]);
+    expect(FINDINGS['loop-bypassed'].next).not.toContain('nothing is lost');
+  });
+
+  test('a bypassed loop is told while its harness runs, and for an hour after its last such call', async () => {
+    const [at, hour] = [Date.parse('2026-11-22T10:00:00.000Z'), 3_600_000];
+    await mkdir(join(dataDir, 'loops'));
+    const report = { what: 'pi', session: 's', passedThrough: 2, at: new Date(at).toISOString(), reason: 'late' };
+    const files = {
+      running: { ...report, ...(await identifySelf()) },
+      ended: { ...report, pid: process.pid, started: 'another boot:1' },
+      former: { ...report, pid: process.pid },
+    };
+    for (const [name, file] of Object.entries(files)) await writeFile(join(dataDir, 'loops', `${name}.json`), JSON.stringify(file));
+    const shown = async (now: number) => (await loopTroubles(dataDir, now)).map(({ isRunning }) => isRunning).sort();
+    expect(await shown(at + hour - 1)).toEqual([false, false, true]);
+    expect(await shown(at + hour)).toEqual([true]);
   });
 });
