@@ -23,3 +23,7 @@ export function rangesOf(numbers: readonly number[]): string {
   }
   return spans.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(', ');
 }
+
+/** What a page says of a call whose context is not known. */
+export const NOT_SEEN =
+  'Not seen by Palimpsest: the agent or its harness built this request itself. The rows show the sets of the session, not what the model was sent.';

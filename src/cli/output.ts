@@ -249,11 +249,14 @@ export function tell(message: string): void {
   console.error(escapedText(message));
 }
 
+/** What was asked for is not there to be shown, though nothing failed. */
+const NOT_THERE_EXIT_CODE = 3;
+
 /**
  * Runs the action of a command. If it throws, one line goes to stderr (with `--json` one object to
  * stdout) and the exit code becomes 1, or 64 where the flags,
- * the settings or the question are at fault. What a message quotes of a recording or the database
- * is escaped.
+ * the settings or the question are at fault, or 3 where a context was not seen by Palimpsest. What a
+ * message quotes of a recording or the database is escaped.
  */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
   try {
@@ -266,6 +269,7 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
     // has it.
     if (flags.json) await writeJson({ error: { code, message } }).catch(say);
     else say();
-    process.exitCode = error instanceof CodedError && error.isUsage ? USAGE_EXIT_CODE : 1;
+    const isUsage = error instanceof CodedError && error.isUsage;
+    process.exitCode = isUsage ? USAGE_EXIT_CODE : code === 'not-seen' ? NOT_THERE_EXIT_CODE : 1;
   }
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { basis, count, prefix, price, request, time, usage } from './review-parts.js';
+import { basis, contextKind, count, prefix, price, request, time, usage } from './review-parts.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
 const ranges = z.array(z.object({ from: count, to: count, calls: count }));
@@ -7,6 +7,7 @@ const ranges = z.array(z.object({ from: count, to: count, calls: count }));
 const columns = z
   .array(
     z.object({
+      kind: contextKind,
       turn: count,
       step: count,
       at: time,

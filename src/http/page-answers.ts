@@ -12,9 +12,10 @@ import { searchedSession } from '../history/ask/search-session.js';
 import { SightedSessions, seenIn } from '../history/ask/seen-by.js';
 import { sessionStrip } from '../history/ask/session-strip.js';
 import { countHere } from '../history/ask/token-count.js';
-import { PastContexts, pastContextOf } from '../history/rebuild/past-context.js';
+import { HistoryError } from '../history/rebuild/history-error.js';
+import { type PastContext, PastContexts, pastContextOf } from '../history/rebuild/past-context.js';
 import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
-import type { Timeline } from '../history/rebuild/timeline.js';
+import type { Timeline, When } from '../history/rebuild/timeline.js';
 import { verifyAssembly } from '../history/verify/verify-assembly.js';
 import { type ObjectId, type SessionId, systemPromptObjectId } from '../objects/ids.js';
 import type { AnswerParameters, PageScope } from './page-format.js';
@@ -80,6 +81,14 @@ async function objectsIn({ timeline, collected, upto }: PagedSession): Promise<R
   return found;
 }
 
+/** The context of a moment; undefined where it was not seen. */
+function seenContext(contexts: PastContexts, session: SessionId, when: When): Promise<PastContext | undefined> {
+  return contexts.at(session, when).catch((error: unknown) => {
+    if (error instanceof HistoryError && error.code === 'not-seen') return undefined;
+    throw error;
+  });
+}
+
 /** Requests, contexts, ledgers and changes of each call. */
 async function* callAnswers({ timeline, onProgress }: PagedSession, { session, calls }: PageScope): AsyncGenerator<PageAnswer> {
   const reader = await openRequests(timeline, session);
@@ -92,10 +101,9 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
     const at = records.findLastIndex((record) => record.step <= step);
     const [proof, last] = [records[at], records[at - 1]];
     const request = proof === undefined ? undefined : await reader.request(proof, countHere);
-    const context =
-      request === undefined
-        ? await contexts.at(session as SessionId, { moment: { kind: 'step', seq: step } })
-        : pastContextOf(request.rebuilt);
+    const when = { moment: { kind: 'step', seq: step } } as const;
+    const context = request === undefined ? await seenContext(contexts, session as SessionId, when) : pastContextOf(request.rebuilt);
+    if (context === undefined) continue;
     // What has a hash comes before what repeats it.
     yield { path: '/v1/context', parameters, body: pastContextAnswer(context) };
     if (proof !== undefined && request !== undefined) {

@@ -121,6 +121,7 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'malformed-moment': 400,
   'which-session': 400,
   'not-yet': 404,
+  'not-seen': 404,
   'no-content': 409,
   'wrong-kind': 400,
   'empty-note': 400,

@@ -35,7 +35,7 @@ function shownPoint({ basis, place }: Point) {
   return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
 }
 
-function shownTurn({ rule, known, messages, calls, epochs, person, ...turn }: LoggedTurn) {
+function shownTurn({ rule, known, messages, calls, epochs, events, person, ...turn }: LoggedTurn) {
   return {
     ...turn,
     openedBy: rule,
@@ -44,6 +44,7 @@ function shownTurn({ rule, known, messages, calls, epochs, person, ...turn }: Lo
     messages: messages.map((message) => ({ ...message, step: message.seq })),
     calls: calls.map((call) => ({ ...call, step: call.seq })),
     epochs: epochs.map((epoch) => ({ ...epoch, step: epoch.seq })),
+    events: events.map((event) => ({ ...event, step: event.seq })),
     person: person.map((one) => ({ ...one, step: one.seq })),
   };
 }

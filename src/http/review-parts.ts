@@ -48,11 +48,17 @@ export const comparedContexts = {
   inherited: count.describe('Of all, those of sessions that this one was forked from'),
 };
 
+/** How much is known of what a model was sent (decision E12). */
+export const contextKind = z
+  .enum(['sent', 'transcript', 'unseen'])
+  .describe("sent: its record has the bytes that went out; transcript: an agent's own file tells of it; unseen: no model was sent this");
+
 /** One of two requests that are compared. */
 export const request = z.object({
   turn: count,
   step: count,
   at: time,
+  kind: contextKind,
   delivered: z.string(),
   layout: z.string(),
   sha256: z.string(),
@@ -124,4 +130,64 @@ export const seenVersion = z.object({
   valid_time: time,
   turns: z.array(count).describe('Turns at some point of which it was active'),
   steps: z.array(z.object({ first: count, last: count })).describe('After which steps it was active, as runs'),
+});
+
+/** A turn in a log. */
+export const loggedTurn = z.object({
+  session: z.string(),
+  turn: count,
+  opened_by: z.string().nullable(),
+  ref: z.string().nullable(),
+  first_step: count,
+  last_step: count,
+  from: time,
+  to: time.describe('Valid time of its last step'),
+  tx_time: time.nullable(),
+  tx_id: count.nullable(),
+  messages: z.array(
+    z.object({
+      step: count,
+      role: z.string(),
+      text: z.string(),
+      usage: usage.optional(),
+    }),
+  ),
+  calls: z.array(
+    z.object({
+      step: count,
+      id: z.string(),
+      tool: z.string(),
+      status: z.string(),
+      args: z.string(),
+      chars: count,
+      file_refs: ids,
+      notes: z.array(z.string()).describe('What of its files could not be taken up, and why'),
+    }),
+  ),
+  epochs: z
+    .array(z.object({ step: count.describe('The last one before its first model call'), at: time, ...epoch }))
+    .describe('Epochs of contexts that began in it'),
+  events: z
+    .array(
+      z.object({
+        step: count,
+        at: time,
+        kind: z.string().describe('paused and resumed: turned off and on; bypassed: a call with the own list of the harness; compacted, …'),
+        kept: count.nullable(),
+        missing: count.nullable(),
+        detail: z.string().nullable(),
+      }),
+    )
+    .describe('What the harness did to its history, or to Palimpsest'),
+  person: z
+    .array(
+      z.object({
+        step: count,
+        at: time,
+        undoes: count.nullable().describe('The step whose changes it takes back'),
+        changes: z.object({ activate: ids, deactivate: ids, pin: ids, unpin: ids }),
+      }),
+    )
+    .describe('What a person did to the sets'),
+  changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
 });

@@ -62,7 +62,12 @@ type Handlers = {
 /** Turns and versions that one answer holds where nobody says how many. */
 const LISTED = 100;
 
-const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'pastContext'>, 'session'>) => ({ at, validTime, tx });
+const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'strip'>, 'session'>) => ({ at, validTime, tx });
+
+const contextMoment = ({ assemble, ...when }: Omit<ReviewParameters<'pastContext'>, 'session'>) => ({
+  ...moment(when),
+  assemble: assemble === 'true',
+});
 
 const milliseconds = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1_000);
 
@@ -124,7 +129,7 @@ const HANDLERS: Handlers = {
     ]);
     return prefixAnswer(await askPrefixes(timeline, { name: session, range, limit, count: countHere }));
   },
-  pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
+  pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, contextMoment(when))),
   strip: async ({ timeline }, { session, ...when }) => {
     const { sessionStrip } = await import('../history/ask/session-strip.js');
     return stripAnswer(await sessionStrip(timeline, session, moment(when)));
@@ -173,9 +178,10 @@ const HANDLERS: Handlers = {
     const { askVerify } = await import('../history/verify/verify-session.js');
     return verifyAnswer(await askVerify(timeline.store, session, { signal, timeoutMs: milliseconds(timeout) }));
   },
-  reportList: async ({ timeline }, { session, limit }) => {
+  reportList: async ({ timeline }, { session, limit, assemble }) => {
     const [{ reportList }, { countHere }] = await counting();
-    return reportListAnswer(await reportList(timeline, { reference: session, limit, count: countHere }));
+    const asked = { reference: session, limit, assemble: assemble === 'true', count: countHere };
+    return reportListAnswer(await reportList(timeline, asked));
   },
   lastContextReport: async (asked, { conversation_id: conversation }) => {
     const [row] = await (await tyrumReports(asked)).list({ conversation, limit: 1 });
@@ -199,7 +205,7 @@ const HANDLERS: Handlers = {
   },
   reportDetail: async ({ timeline }, { session, ...when }) => {
     const [{ reportDetail }, { countHere }] = await counting();
-    return reportDetailAnswer(await reportDetail(timeline, { reference: session, text: moment(when), count: countHere }));
+    return reportDetailAnswer(await reportDetail(timeline, { reference: session, text: contextMoment(when), count: countHere }));
   },
 };
 

@@ -2,7 +2,20 @@ import * as z from 'zod';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
 import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
 import { CALL_ANSWERS } from './call-schemas.js';
-import { basis, comparedContexts, count, digest, epoch, ids, place, prefix, seenVersion, time, times, usage } from './review-parts.js';
+import {
+  basis,
+  comparedContexts,
+  contextKind,
+  count,
+  digest,
+  ids,
+  loggedTurn,
+  place,
+  prefix,
+  seenVersion,
+  time,
+  times,
+} from './review-parts.js';
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
 const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
@@ -15,9 +28,12 @@ const clocks = {
 const inSession = sessionName.optional().describe('Whose turns are meant, and whose objects are looked through');
 const limit = z.coerce.number().int().min(1).max(100_000).optional();
 const range = z.string().max(250).optional().describe('A..B, each as `at`; a bare number is a turn');
+const assemble = z
+  .enum(['true', 'false'])
+  .optional()
+  .describe('Whether the session as it stood then is assembled now, although no model was sent that');
 // Each context is made again and counted.
-const report = z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks });
-
+const report = z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), assemble, ...clocks });
 /** What a reviewer said. */
 export const noteAnswer = z.object({
   session: z.string(),
@@ -49,7 +65,7 @@ export const REVIEW_PARAMETERS = {
     range: z.string().max(250).optional().describe('A..B, each as `at`: these two; where absent each request and the one before it'),
     limit: z.coerce.number().int().min(1).max(200).optional().describe('At most so many comparisons, the newest; 20 where absent'),
   }),
-  pastContext: z.strictObject({ session: sessionName, ...clocks }),
+  pastContext: z.strictObject({ session: sessionName, assemble, ...clocks }),
   bundle: z.strictObject({
     id: sessionName.describe('The session, perhaps with @MOMENT'),
     with_redacted: z
@@ -115,53 +131,6 @@ export const EVENTS_PARAMETERS = z.strictObject({
     .describe('A transaction: what came after it is told first; what comes from now on alone where absent'),
 });
 
-const turn = z.object({
-  session: z.string(),
-  turn: count,
-  opened_by: z.string().nullable(),
-  ref: z.string().nullable(),
-  first_step: count,
-  last_step: count,
-  from: time,
-  to: time.describe('Valid time of its last step'),
-  tx_time: time.nullable(),
-  tx_id: count.nullable(),
-  messages: z.array(
-    z.object({
-      step: count,
-      role: z.string(),
-      text: z.string(),
-      usage: usage.optional(),
-    }),
-  ),
-  calls: z.array(
-    z.object({
-      step: count,
-      id: z.string(),
-      tool: z.string(),
-      status: z.string(),
-      args: z.string(),
-      chars: count,
-      file_refs: ids,
-      notes: z.array(z.string()).describe('What of its files could not be taken up, and why'),
-    }),
-  ),
-  epochs: z
-    .array(z.object({ step: count.describe('The last one before its first model call'), at: time, ...epoch }))
-    .describe('Epochs of contexts that began in it'),
-  person: z
-    .array(
-      z.object({
-        step: count,
-        at: time,
-        undoes: count.nullable().describe('The step whose changes it takes back'),
-        changes: z.object({ activate: ids, deactivate: ids, pin: ids, unpin: ids }),
-      }),
-    )
-    .describe('What a person did to the sets'),
-  changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
-});
-
 const version = z.object({
   number: count,
   type: z.string().nullable(),
@@ -192,6 +161,7 @@ const setDiff = z.object({ added: ids, removed: ids });
 const size = z.object({ chars: count, tokens: count });
 
 const assembly = z.object({
+  kind: contextKind,
   turn: count,
   step: count,
   basis: basis.nullable(),
@@ -211,7 +181,7 @@ const tyrumReportRow = tyrumReportSchema.extend({
 export const REVIEW_ANSWERS = {
   Log: z.object({
     basis,
-    turns: z.array(turn).nullable().describe('Newest first'),
+    turns: z.array(loggedTurn).nullable().describe('Newest first'),
     versions: z.array(version).nullable().describe('Newest first'),
   }),
   Show: z.object({
@@ -249,6 +219,7 @@ export const REVIEW_ANSWERS = {
     is_cut: z.boolean().describe('Whether there are older ones'),
   }),
   PastContext: z.object({
+    kind: contextKind,
     basis: basis.nullable(),
     session: z.string(),
     turn: count,
@@ -272,7 +243,10 @@ export const REVIEW_ANSWERS = {
         session: z.string(),
         known_from: z.object({ turn: count, step: count, at: time }),
         touched: z.array(count),
-        active: z.array(count),
+        active: z.array(count).describe("Turns at some point of which it was in the session's active set"),
+        sent: z.array(count).describe('Turns in which the model was sent it in full, by the records of its requests'),
+        transcript: z.array(count).describe('Turns in which it was sent in full as a transcript tells'),
+        unseen: z.array(count).describe('Turns since it is known with calls of the model that were not seen by Palimpsest'),
         versions: z.array(seenVersion),
         is_active: z.boolean(),
         is_pinned: z.boolean(),
@@ -356,7 +330,12 @@ export const REVIEW_ANSWERS = {
       damages: z.array(z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten', 'lost']), of: z.string() })),
     }),
   }),
-  ReportList: z.object({ session: z.string(), tokenizer: z.string(), assemblies: z.array(assembly) }),
+  ReportList: z.object({
+    session: z.string(),
+    tokenizer: z.string(),
+    assemblies: z.array(assembly),
+    unseen: z.array(count).describe('Turns with calls of the model that were not seen by Palimpsest, newest first'),
+  }),
   ReportDetail: z.object({
     session: z.string(),
     tokenizer: z.string(),

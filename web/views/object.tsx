@@ -128,8 +128,9 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
                 <th>Session</th>
                 <th>Known from</th>
                 <th>Version</th>
-                <th>In turns</th>
+                <th>Active in turns</th>
                 <th>After steps</th>
+                <th>Requests not seen in turns</th>
                 <th>Stale in turns</th>
               </tr>
             </thead>
@@ -154,6 +155,7 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
                       <td>{seen === undefined ? 'a line only' : `version ${numberOf(seen.tx_id, seen.valid_time) ?? '?'}`}</td>
                       <td>{seen === undefined ? '' : rangesOf(seen.turns)}</td>
                       <td>{seen?.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ')}</td>
+                      <td>{rangesOf(sighting.unseen)}</td>
                       <td>{stale.length === 0 ? '' : <span class="bad">{rangesOf(stale)}</span>}</td>
                     </tr>
                   );

@@ -58,7 +58,9 @@ function Verified({ view }: { readonly view: RequestView }) {
     <div class={`check ${check.state}`} role="status" aria-label="Check">
       {check.state === 'checking' && 'Made again; being hashed here…'}
       {check.state === 'equal' &&
-        `✓ Made again, byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, are what was handed out.`}
+        (request.kind === 'sent'
+          ? `✓ Made again, byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, are what was handed out.`
+          : `Made again, byte for byte, as a replay of the transcript rendered it (${counted(check.bytes)} bytes). Its model was sent what its own harness made.`)}
       {check.state === 'unequal' && `✗ Not what was handed out: ${unequal?.why ?? 'the hash is another one'}`}
       {check.state === 'failed' && `The check failed: ${check.why}`}
       <code class="digest">recorded {request.sha256}</code>

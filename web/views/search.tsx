@@ -32,7 +32,7 @@ function Exposure({ told, ranges }: { readonly told: string; readonly ranges: Ra
   );
 }
 
-function Hit({ hit, step }: { readonly hit: SearchHit; readonly step: number | undefined }) {
+function Hit({ hit, step, seen }: { readonly hit: SearchHit; readonly step: number | undefined; readonly seen: boolean }) {
   const { kind, name, object, version, count, lines, whole, as_line: asLine } = hit;
   return (
     <li class="hit">
@@ -45,7 +45,7 @@ function Hit({ hit, step }: { readonly hit: SearchHit; readonly step: number | u
               ? `version ${version.number}, true from ${shortTime(version.valid_time)}`
               : 'call'}
           {hit.step !== null && `, turn ${hit.turn ?? '?'}, step ${hit.step}`} · {counted(count)} {count === 1 ? 'place' : 'places'}
-          {step !== undefined && ` · in the context at step ${step}: ${stateAt(hit, step)}`}
+          {step !== undefined && seen && ` · in the context at step ${step}: ${stateAt(hit, step)}`}
         </small>
       </h2>
       {lines.map(({ line, excerpt }) => (
@@ -56,7 +56,9 @@ function Hit({ hit, step }: { readonly hit: SearchHit; readonly step: number | u
       ))}
       <Exposure told="Stood whole in the context at" ranges={whole} />
       <Exposure told="Its object was a line at" ranges={asLine} />
-      {whole.length === 0 && asLine.length === 0 && <p class="exposure">Stood in no context.</p>}
+      {whole.length === 0 && asLine.length === 0 && (
+        <p class="exposure">{seen ? 'Stood in no context that was seen.' : 'What the model was sent was not seen by Palimpsest.'}</p>
+      )}
     </li>
   );
 }
@@ -71,6 +73,7 @@ export function SearchView() {
     text: q,
   });
   const step = strip.state === 'there' ? chosenStep(strip.value) : undefined;
+  const seen = strip.state !== 'there' || strip.value.calls.some(({ kind }) => kind !== 'unseen');
   return (
     <>
       <h1>Search</h1>
@@ -96,7 +99,7 @@ export function SearchView() {
               </p>
               <ol class="hits">
                 {hits.map((hit, i) => (
-                  <Hit key={i} hit={hit} step={step} />
+                  <Hit key={i} hit={hit} step={step} seen={seen} />
                 ))}
               </ol>
             </>

@@ -8,7 +8,7 @@ import { oneLine } from '../shown-text.js';
 import { bandRows, columnOf, fillOf, filteredRows, marksByColumn, seenRange, usageCurve } from '../strip-layout.js';
 import { treemap } from '../treemap.js';
 import type { ReportDetail, Strip, StripMark } from '../wire.js';
-import { counted, shortTime } from '../words.js';
+import { counted, NOT_SEEN, shortTime } from '../words.js';
 
 const COLUMN = 10;
 const ROW = 16;
@@ -245,8 +245,15 @@ function Chart({ strip }: { readonly strip: Strip }) {
           {shortTime(call.at)}
           {call.chars !== null && ` · ${counted(call.chars)} characters`}
           {call.epoch !== null && ` · epoch ${call.epoch}`}
-          {call.usage !== null && ` · the provider read ${counted(call.usage.cache_read ?? 0)} tokens from its cache`} ·{' '}
-          <a href={from('request', { step: call.step })}>the request</a> · <a href={from('changes', { step: call.step })}>what changed</a>{' '}
+          {call.usage !== null && ` · the provider read ${counted(call.usage.cache_read ?? 0)} tokens from its cache`}
+          {call.kind === 'transcript' && ' · as the transcript tells'}
+          {call.delivered !== null && (
+            <>
+              {' '}
+              · <a href={from('request', { step: call.step })}>the request</a> ·{' '}
+              <a href={from('changes', { step: call.step })}>what changed</a>
+            </>
+          )}{' '}
           <ForkHere step={call.step} />
         </p>
       )}
@@ -257,7 +264,10 @@ function Chart({ strip }: { readonly strip: Strip }) {
           </li>
         ))}
       </ul>
-      {call !== undefined && of.session !== undefined && <Ledger session={of.session} step={call.step} bands={bands} />}
+      {call?.kind === 'unseen' && <p class="note">{NOT_SEEN}</p>}
+      {call !== undefined && call.kind !== 'unseen' && of.session !== undefined && (
+        <Ledger session={of.session} step={call.step} bands={bands} />
+      )}
     </>
   );
 }

@@ -43,6 +43,7 @@ export interface ReviewFlags {
   readonly limit?: number;
   readonly context?: number;
   readonly raw?: boolean;
+  readonly assemble?: boolean;
   readonly prefix?: boolean;
   readonly format?: string;
   readonly timeout?: number;

@@ -44,10 +44,15 @@ const contexts = () => import('./context.js');
 const prefixes = () => import('./prefix.js');
 const tyrum = () => import('./tyrum.js');
 
+const assembleFlag = (): Option => new Option('--assemble', 'the session as it stood then, assembled now, although no model was sent that');
+
 function contextCommand(): Command {
   return withMoment(new Command('context'))
-    .description('show the context of a session as it was handed out, or as it stood at a moment')
+    .description(
+      'show the context that a model was sent at a moment, made again; exit code 3 where Palimpsest has not seen it: agents over MCP build their requests themselves',
+    )
     .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+    .addOption(assembleFlag())
     .addOption(new Option('--raw', 'write only the exact text, where the output is a pipe or a file'))
     .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
 }
@@ -62,6 +67,7 @@ function reportCommand(): Command {
       .description('the contexts of a session with their sizes by section, newest first')
       .argument('<session>', 'its id or the beginning of it')
       .addOption(limitFlag('show at most this many (default: 20)'))
+      .addOption(assembleFlag())
       .addOption(formatFlag())
       .action(async (session: string, flags: ReviewFlags) =>
         flags.format === 'tyrum'
@@ -73,6 +79,7 @@ function reportCommand(): Command {
     withMoment(new Command('detail'))
       .description('one context by section and object, the largest first, stored against shown size')
       .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+      .addOption(assembleFlag())
       .addOption(formatFlag())
       .action(async (session: string, flags: ReviewFlags) =>
         flags.format === 'tyrum'

@@ -1,14 +1,20 @@
 import { askContext } from '../../history/ask/ask.js';
-import { type ContextLedger, type ObjectEntry, type ReportedContext, reportDetail, reportList } from '../../history/ask/context-report.js';
+import { type ContextLedger, type ContextList, type ObjectEntry, reportDetail, reportList } from '../../history/ask/context-report.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
+import type { ContextKind } from '../../history/rebuild/context-kind.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
+import { ranges } from '../../history/rebuild/timeline.js';
 import { type Colours, columns, escapedLine, grouped, textLines } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
 /** Where a context comes from, in words. */
-function originText({ source, delivered, matches, redacted }: PastContext): string {
-  if (source === 'assembled') return 'assembled now as of that moment: no record of a context was kept there';
+function originText({ kind, source, delivered, matches, redacted }: PastContext): string {
+  if (kind === 'unseen') return 'NOT SENT: the session as it stood then, assembled now; no model was sent this';
+  if (kind === 'transcript') {
+    const how = source === 'record' ? `rendered by ${delivered}` : 'assembled now';
+    return `as the transcript tells, ${how}: its model was sent what its own harness made of it`;
+  }
   if (redacted === true && matches === true)
     return `what is left of the context that was handed out (${delivered}): something was masked before it came here`;
   return matches === true
@@ -40,8 +46,15 @@ function share(part: number, whole: number): string {
   return whole === 0 ? '' : `${((100 * part) / whole).toFixed(1)}%`;
 }
 
+/** What each kind of context is in a list. */
+const SHOWN_AS: Readonly<Record<ContextKind, string>> = {
+  sent: 'sent',
+  transcript: 'as the transcript tells',
+  unseen: 'not sent: as the turn ended',
+};
+
 /** The contexts of a session, one a line. */
-function reportLines(reported: readonly ReportedContext[], colours: Colours): readonly string[] {
+function reportLines({ reported, unseen }: ContextList, colours: Colours): readonly string[] {
   const headings = ['turn', 'step', 'tokens', 'chars', 'system', 'pool', 'chat', 'active', ''];
   const rows = reported.map(({ context, ledger }) => [
     `${context.turn}`,
@@ -49,9 +62,10 @@ function reportLines(reported: readonly ReportedContext[], colours: Colours): re
     grouped(ledger.total.tokens),
     grouped(ledger.total.chars),
     ...ledger.sections.map(({ tokens }) => grouped(tokens)),
-    context.source === 'record' ? `handed out (${context.delivered})` : 'end of the turn',
+    SHOWN_AS[context.kind],
   ]);
-  return rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
+  const lines = rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
+  return unseen.length === 0 ? lines : [...lines, `not seen by Palimpsest: calls of the model in turns ${ranges(unseen.toReversed())}`];
 }
 
 function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { total }: ContextLedger): readonly string[] {
@@ -105,9 +119,9 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
 /** `report list <session>` */
 export async function reportListAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const list = await reportList(timeline, { reference, limit: flags.limit, count });
+    const list = await reportList(timeline, { reference, limit: flags.limit, assemble: flags.assemble, count });
     return {
-      lines: (colours) => reportLines(list.reported, colours),
+      lines: (colours) => reportLines(list, colours),
       holds: `tokens by ${list.tokenizer}, counted piece by piece`,
       json: async () => (await wireAnswers()).reportListAnswer(list),
     };

@@ -4,7 +4,7 @@ import type { LoggedVersion } from '../../history/ask/object-log.js';
 import { askedMoment } from '../../history/ask/reference.js';
 import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
-import type { LoggedCall, LoggedTurn } from '../../history/ask/session-log.js';
+import type { LoggedCall, LoggedEvent, LoggedTurn } from '../../history/ask/session-log.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/timeline.js';
 import { sessionLockOwners } from '../../lease/session-lock.js';
@@ -62,6 +62,23 @@ function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): str
   return `epoch ${number} began (${reason})${paid}`;
 }
 
+/** What an event on a step means. */
+const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
+  compacted: 'the harness compacted its history',
+  shortened: 'the harness sends less of its history',
+  diverged: "the harness's history goes another way from here",
+  forked: 'forked from another session',
+  paused: "Palimpsest was turned off: the harness's own list goes out from here",
+  resumed: 'Palimpsest was turned on',
+  bypassed: "a model call went out with the harness's own list",
+  lost: 'an acknowledged step was lost in a damaged journal',
+};
+
+function eventLine({ seq, kind, detail }: LoggedEvent, colours: Colours): string {
+  const said = detail === undefined ? '' : `: ${firstLine(detail, TEXT_WIDTH)}`;
+  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.magenta(EVENTS[kind])}${said}`;
+}
+
 /** What a person did to the sets. */
 function personLine({ seq, undoes, changes }: LoggedTurn['person'][number], nameOf: NameOf, colours: Colours): string {
   const done = (['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) =>
@@ -86,6 +103,7 @@ export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): r
       { seq: call.seq, line: callLine(call, colours) },
       ...call.notes.map((note) => ({ seq: call.seq, line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}` })),
     ]),
+    ...turn.events.map((event) => ({ seq: event.seq, line: eventLine(event, colours) })),
     ...turn.person.map((one) => ({ seq: one.seq, line: personLine(one, nameOf, colours) })),
     ...turn.epochs.map((epoch) => ({ seq: epoch.seq, line: `          ${colours.magenta(epochText(epoch))}` })),
   ].sort((a, b) => a.seq - b.seq);
@@ -151,17 +169,29 @@ export async function logAction(session: string | undefined, flags: ReviewFlags)
   );
 }
 
+/** What is known of an object in what the model was sent. */
+function contextLines({ sent, transcript, unseen }: Pick<Sighting, 'sent' | 'transcript' | 'unseen'>): readonly string[] {
+  const lines = [
+    ...(sent.length === 0 ? [] : [`  sent         in full in turns ${ranges(sent)}`]),
+    ...(transcript.length === 0 ? [] : [`  transcript   in full in turns ${ranges(transcript)}, as the transcript tells`]),
+    ...(unseen.length === 0 ? [] : [`  not seen     what the model was sent in turns ${ranges(unseen)} was not seen by Palimpsest`]),
+  ];
+  return lines.length === 0 ? ['  sent         never in full'] : lines;
+}
+
 /** What one session knew of an object, and when. */
-function sightingLines({ session, known, touched, active, versions, isActive, isPinned }: Sighting, colours: Colours): readonly string[] {
+function sightingLines(sighting: Sighting, colours: Colours): readonly string[] {
+  const { session, known, touched, active, sent, transcript, unseen, versions, isActive, isPinned } = sighting;
   const now = [isActive ? 'active now' : 'not active now', ...(isPinned ? ['pinned'] : [])].join(', ');
   return [
     `${colours.yellow(`session ${session}`)} ${colours.dim(`(${now})`)}`,
     `  known from   turn ${known.turn}, step ${known.seq}, ${shownTime(known.at)}`,
     `  touched in   ${touched.length === 0 ? 'no turn' : `turns ${ranges(touched)}`}`,
-    `  in context   ${active.length === 0 ? 'never in full' : `turns ${ranges(active)}`}`,
+    `  active set   ${active.length === 0 ? 'never in it' : `turns ${ranges(active)}`}`,
+    ...contextLines({ sent, transcript, unseen }),
     ...versions.map(({ txId, validTime, turns, steps }) => {
       const runs = steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
-      return `  version      tx:${txId} of ${shownTime(validTime)} in turns ${ranges(turns)}, after steps ${runs}`;
+      return `  version      tx:${txId} of ${shownTime(validTime)} active in turns ${ranges(turns)}, after steps ${runs}`;
     }),
     '',
   ];

@@ -149,9 +149,15 @@ export async function askQuery(
   return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args, storage }) };
 }
 
-/** The context of a session at a moment. */
-export async function askContext(timeline: Timeline, reference: string, text: MomentText): Promise<PastContext> {
+/** A question about a context; with `assemble` the session as it stood is rendered now, whatever its model was sent. */
+export interface ContextQuestion extends MomentText {
+  readonly assemble?: boolean | undefined;
+}
+
+/** The context that a model was sent at a moment. @throws {HistoryError} `not-seen` where there is no record of it, without `assemble` */
+export async function askContext(timeline: Timeline, reference: string, { assemble, ...text }: ContextQuestion): Promise<PastContext> {
   const { session, when } = await askedSession(timeline, reference, text);
   const own = await timeline.of(session);
-  return new PastContexts(own, own.rebuilder).at(session, when);
+  const contexts = new PastContexts(own, own.rebuilder);
+  return assemble === true ? contexts.assembled(session, when) : contexts.at(session, when);
 }

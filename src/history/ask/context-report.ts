@@ -6,8 +6,8 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Timeline } from '../rebuild/timeline.js';
-import { askContext } from './ask.js';
-import { type MomentText, parseReference } from './reference.js';
+import { askContext, type ContextQuestion } from './ask.js';
+import { parseReference } from './reference.js';
 import { type CountTexts, countingOnce, TOKENIZER } from './tokenizer.js';
 
 /** How large something is in a context. */
@@ -123,7 +123,7 @@ export async function withLedger(context: PastContext, count: CountTexts): Promi
 /** The ledger of one context. */
 export async function reportDetail(
   timeline: Timeline,
-  { reference, text, count }: { readonly reference: string; readonly text: MomentText; readonly count: CountTexts },
+  { reference, text, count }: { readonly reference: string; readonly text: ContextQuestion; readonly count: CountTexts },
 ): Promise<ReportedContext> {
   const [context] = await Promise.all([askContext(timeline, reference, text), count([])]);
   return withLedger(context, count);
@@ -134,26 +134,50 @@ export interface ContextList {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
   readonly reported: readonly ReportedContext[];
+  /** Turns of which some call of the model was not seen (decision E12), newest first, at most as many as were asked for. */
+  readonly unseen: readonly number[];
 }
 
 /**
- * The ledgers of a session's contexts, the newest first: of every one that was handed out and a record kept of, or, where there is no record, as they
- * stood at the end of each turn.
+ * The ledgers of a session's contexts, the newest first: of every one that was handed out and a record kept of; of turns of an imported session as they ended. Turns whose
+ * calls were not seen are named without a ledger; with `assemble` they have that of the session as it stood at their end.
  */
 export async function reportList(
   asked: Timeline,
-  { reference, limit = LISTED, count }: { readonly reference: string; readonly limit?: number | undefined; readonly count: CountTexts },
+  {
+    reference,
+    limit = LISTED,
+    assemble = false,
+    count,
+  }: {
+    readonly reference: string;
+    readonly limit?: number | undefined;
+    readonly assemble?: boolean | undefined;
+    readonly count: CountTexts;
+  },
 ): Promise<ContextList> {
   const session = await requireSession(asked.present, parseReference(reference).name);
   const timeline = await asked.of(session);
   const contexts = new PastContexts(timeline);
   const once = countingOnce(count);
-  const [all, steps] = await Promise.all([contexts.records(session), timeline.steps(session), once([])]);
+  const [all, steps, turns, kinds] = await Promise.all([
+    contexts.records(session),
+    timeline.steps(session),
+    timeline.turns(session),
+    timeline.turnKinds(session),
+    once([]),
+  ]);
   const records = all.slice(-limit);
-  const turns = records.length > 0 ? [] : (await timeline.turns(session)).slice(-limit);
+  const recorded = new Set(all.map(({ turn }) => turn));
+  const unseen = turns.filter(({ turn }) => kinds.of(turn).has('unseen')).map(({ turn }) => turn);
+  const others = turns.filter(({ turn }) => !recorded.has(turn) && (assemble || kinds.of(turn).has('transcript'))).slice(-limit);
   // Those that a fork shares are its parent's.
   if (steps[0]?.session === session) contexts.know(steps);
-  const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))].reverse();
-  for (const { turn } of turns) reported.unshift(await withLedger(await contexts.at(session, { moment: { kind: 'turn', turn } }), once));
-  return { session, tokenizer: TOKENIZER, reported };
+  const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))];
+  for (const { turn } of others) {
+    const when = { moment: { kind: 'turn', turn } } as const;
+    reported.push(await withLedger(await (assemble ? contexts.assembled(session, when) : contexts.at(session, when)), once));
+  }
+  const newest = reported.sort((a, b) => b.context.step - a.context.step).slice(0, limit);
+  return { session, tokenizer: TOKENIZER, reported: newest, unseen: unseen.slice(-limit).reverse() };
 }

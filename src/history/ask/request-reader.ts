@@ -4,6 +4,7 @@ import type { ModelUsage, Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { askOnce } from '../../values/ask-once.js';
 import { defined } from '../../values/defined.js';
+import { type ContextKind, kindOfRecord } from '../rebuild/context-kind.js';
 import { isOfEpoch } from '../rebuild/epoch-chain.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
@@ -26,6 +27,8 @@ export interface RequestSide {
   /** The last step that it includes. */
   readonly step: number;
   readonly at: Date;
+  /** Whether the model was sent it, or a transcript tells of it (decision E12). */
+  readonly kind: ContextKind;
   readonly delivered: Delivery;
   readonly layout: string;
   readonly sha256: Sha256;
@@ -127,6 +130,7 @@ export class RequestReader {
       turn,
       step,
       at: new Date(proof.at),
+      kind: kindOfRecord(proof),
       delivered,
       layout,
       sha256,

@@ -3,16 +3,17 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { askOnce } from '../../values/ask-once.js';
+import { type ContextKind, kindOfRecord, type TurnKinds } from '../rebuild/context-kind.js';
 import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
 import { fileRefsOf, touches } from './session-log.js';
 
-/** A version of an object, and when a session had it in full. */
+/** A version of an object, and when a session had it in its active set. */
 export interface SeenVersion {
   readonly txId: number;
   readonly validTime: Date;
   /** Turns at some point of which it was active. */
   readonly turns: readonly number[];
-  /** After which steps it was active, as runs: a request made after one of them has its text. */
+  /** After which steps it was active, as runs: a request of ours that is made after one of them has its text. */
   readonly steps: readonly { readonly first: number; readonly last: number }[];
 }
 
@@ -23,8 +24,13 @@ export interface Sighting {
   readonly known: { readonly turn: number; readonly seq: number; readonly at: Date };
   /** Turns in which a step named the object: read it, also again, found it, activated or collapsed it. */
   readonly touched: readonly number[];
-  /** Turns at some point of which its content was active. */
+  /** Turns at some point of which its content was in the session's active set. */
   readonly active: readonly number[];
+  /** Turns with a request that had it in full: by its record (decision E12), and as a transcript tells. */
+  readonly sent: readonly number[];
+  readonly transcript: readonly number[];
+  /** Turns from `known` on with a call of the model that Palimpsest has not seen: what it was sent of the object is not known. */
+  readonly unseen: readonly number[];
   /** Which version was active in which turns and after which steps, also one that was let go of or replaced before its turn ended; in the order in which they were first had. */
   readonly versions: readonly SeenVersion[];
   /** Whether it is active and pinned now. */
@@ -75,6 +81,10 @@ export class SightedSessions {
       ),
     ]);
     this.#read.add(session);
+  }
+
+  kinds(session: SessionId): Promise<TurnKinds> {
+    return this.#timeline.turnKinds(session);
   }
 
   turns(session: SessionId): Promise<readonly TurnSpan[]> {
@@ -210,14 +220,18 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
   const turns = await asked.sessions.turns(session);
   if (!asked.sessions.hasRead(session)) await readCalls(asked, turns);
   const { held, known, ...activity } = activityOf(turns, asked.object, asked.sessions.files);
-  return known === undefined
-    ? undefined
-    : {
-        session,
-        known,
-        ...activity,
-        versions: await versionsHeld({ ...asked, versions: await asked.sessions.versions(session, asked) }, session, held),
-      };
+  if (known === undefined) return undefined;
+  const [versions, kinds] = await Promise.all([
+    versionsHeld({ ...asked, versions: await asked.sessions.versions(session, asked) }, session, held),
+    asked.sessions.kinds(session),
+  ]);
+  const heldAfter = new Set(held.map(({ seq }) => seq));
+  const shown = kinds.records.filter(({ step }) => heldAfter.has(step));
+  const turnsOf = (kind: ContextKind) => [...new Set(shown.flatMap((record) => (kindOfRecord(record) === kind ? [record.turn] : [])))];
+  const recorded = new Set(kinds.records.map(({ turn }) => turn));
+  const told = activity.active.filter((turn) => !recorded.has(turn) && kinds.of(turn).has('transcript'));
+  const unseen = turns.flatMap(({ turn }) => (turn >= known.turn && kinds.of(turn).has('unseen') ? [turn] : []));
+  return { session, known, ...activity, versions, sent: turnsOf('sent'), transcript: [...turnsOf('transcript'), ...told], unseen };
 }
 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();

@@ -2,10 +2,11 @@ import pLimit from 'p-limit';
 import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
-import type { ModelUsage, Step, TurnRule } from '../../objects/step.js';
+import type { HistoryEvent, ModelUsage, Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
+import { bordersOf } from '../rebuild/epoch-chain.js';
 import { begins, type Timeline, type TurnSpan, turnSpans } from '../rebuild/timeline.js';
 
 /** A tool call as a log shows it. */
@@ -43,6 +44,12 @@ export interface LoggedEpoch {
   readonly price?: BorderPrice;
 }
 
+/** What a harness did to its history, or to Palimpsest: off and on, a call with its own list, a compaction. */
+export interface LoggedEvent extends HistoryEvent {
+  readonly seq: number;
+  readonly at: Date;
+}
+
 /** What a person did to the sets, beside the agent (decision 0021). */
 export interface LoggedPersonStep {
   readonly seq: number;
@@ -69,6 +76,7 @@ export interface LoggedTurn {
   readonly messages: readonly LoggedMessage[];
   readonly calls: readonly LoggedCall[];
   readonly epochs: readonly LoggedEpoch[];
+  readonly events: readonly LoggedEvent[];
   readonly person: readonly LoggedPersonStep[];
   /** What entered and left the sets in this turn, in order; an object that came and went is in both. */
   readonly changes: Required<SetChanges>;
@@ -145,13 +153,11 @@ async function epochsOf(timeline: Timeline, session: SessionId, spans: readonly 
   if (spans.length === 0) return [];
   const known = await timeline.read(session).records?.catch(() => undefined);
   const records =
-    known?.filter(({ step, epoch }) => step >= first && step <= last && epoch?.previous === undefined) ??
+    known?.filter(({ step }) => step >= first && step <= last) ??
     (await timeline.present.assemblies(session, { first, last, onDamaged: () => undefined, beginEpochs: true }));
-  return records.flatMap(({ step, at, epoch }) =>
-    epoch === undefined
-      ? []
-      : [{ seq: step, at: new Date(at), number: epoch.number, reason: epoch.reason, ...defined({ price: epoch.price }) }],
-  );
+  return bordersOf(records).map(({ step, at, epoch: { number, reason, price } }) => {
+    return { seq: step, at: new Date(at), number, reason, ...defined({ price }) };
+  });
 }
 
 function loggedTurn({ session, span }: FoundTurn, { calls, epochs, times }: TurnFacts): LoggedTurn {
@@ -175,6 +181,7 @@ function loggedTurn({ session, span }: FoundTurn, { calls, epochs, times }: Turn
       return found === undefined ? [] : [{ ...found, seq, notes }];
     }),
     epochs: epochs.filter(({ seq }) => seq >= first && seq <= last),
+    events: steps.flatMap(({ seq, at, event }) => (event === undefined ? [] : [{ ...event, seq, at: new Date(at) }])),
     person: steps.flatMap((step) => {
       if (step.by === undefined) return [];
       const { index: _, ...changes } = changesOf([step]);

@@ -7,6 +7,8 @@ import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { type ContextKind, kindOfRecord } from '../rebuild/context-kind.js';
+import { bordersOf } from '../rebuild/epoch-chain.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { type Point, type Timeline, turnSpans } from '../rebuild/timeline.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
@@ -14,6 +16,8 @@ import { usagesOf } from './request-reader.js';
 
 /** A column of a strip: a context that was handed out; where a session has none, the end of a turn. */
 export interface StripCall {
+  /** What is known of what the model was sent (decision E12). */
+  readonly kind: ContextKind;
   readonly turn: number;
   /** The last step that it includes. */
   readonly step: number;
@@ -71,12 +75,21 @@ const AT_ONCE = 8;
 export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
   const { turn, step, at, delivered, sha256, chars, sections, epoch } = proof;
   const sizes = sections.map((section) => ({ name: section.name, chars: section.chars }));
-  return { turn, step, at: new Date(at), delivered, sha256, chars, sections: sizes, ...defined({ epoch: epoch?.number, usage }) };
+  const kind = kindOfRecord(proof);
+  return { kind, turn, step, at: new Date(at), delivered, sha256, chars, sections: sizes, ...defined({ epoch: epoch?.number, usage }) };
 }
 
 /** The columns of a session that handed out no context. */
-export const endsOfTurns = (steps: readonly Step[]): readonly StripCall[] =>
-  turnSpans(steps).map(({ turn, last, steps: own }) => ({ turn, step: last, at: new Date(own.at(-1)?.at ?? 0), sections: [] }));
+export function endsOfTurns(steps: readonly Step[], isImported: boolean): readonly StripCall[] {
+  const kind = isImported ? 'transcript' : 'unseen';
+  return turnSpans(steps).map(({ turn, last, steps: own }) => ({
+    kind,
+    turn,
+    step: last,
+    at: new Date(own.at(-1)?.at ?? 0),
+    sections: [],
+  }));
+}
 
 type Ways = ReadonlyMap<ObjectId, readonly { readonly step: number; readonly state: BandState }[]>;
 
@@ -164,20 +177,9 @@ export function stepMarks(steps: readonly Step[], described: ReadonlyMap<ObjectI
 
 /** The epochs that began with some contexts. */
 export const epochMarks = (records: readonly AssemblyProof[]): readonly StripMark[] =>
-  records.flatMap(({ step, at, epoch }) =>
-    epoch === undefined || epoch.previous !== undefined
-      ? []
-      : [
-          {
-            kind: 'epoch',
-            step,
-            at: new Date(at),
-            number: epoch.number,
-            reason: epoch.reason,
-            ...defined({ price: epoch.price }),
-          } as const,
-        ],
-  );
+  bordersOf(records).map(({ step, at, epoch: { number, reason, price } }) => {
+    return { kind: 'epoch', step, at: new Date(at), number, reason, ...defined({ price }) };
+  });
 
 /** The last step that a point includes: its own, else the last one that had happened and was known then. */
 async function lastOf({ place, basis, snapshot }: Point, session: SessionId, steps: readonly Step[]): Promise<number> {
@@ -228,6 +230,7 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   );
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
   const usages = usagesOf({ records, steps: all });
-  const calls = handed.length === 0 ? endsOfTurns(steps) : handed.map((proof) => callOf(proof, usages.get(proof)));
+  const calls =
+    handed.length === 0 ? endsOfTurns(steps, await timeline.isImported(session)) : handed.map((proof) => callOf(proof, usages.get(proof)));
   return { session, basis: point.basis, calls, bands, marks, lastStep };
 }

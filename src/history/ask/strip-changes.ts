@@ -4,6 +4,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { withoutBypassed } from '../rebuild/context-kind.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { turnSpans } from '../rebuild/timeline.js';
 import { usagesOf } from './request-reader.js';
@@ -136,10 +137,11 @@ export async function stripChange(
   // What the provider said of the last context comes with a later step.
   const again = handedAt !== undefined && known - handedAt < MOST_REREAD;
   const first = Math.min(known + 1, handedAt === undefined ? turnFrom : again ? handedAt + 1 : known + 1);
-  const [all, records] = await Promise.all([
+  const [all, kept] = await Promise.all([
     present.stepsFrom(lineage, { first, upto }),
     present.assemblies(session, { first: handedAt ?? 0, ...IGNORED }),
   ]);
+  const records = withoutBypassed(kept, all);
   const steps = all.filter(({ seq }) => seq > known);
   const handed = records.filter((record) => !place.handed.has(keyOf(record)));
   const step = steps.at(-1)?.seq ?? known;
@@ -162,7 +164,8 @@ export async function stripChange(
   const described = await describe({ present, paths }, [...new Set([...ways.keys(), ...steps.flatMap(({ call }) => call?.id ?? [])])]);
   const shown = again ? records : handed;
   const usages = usagesOf({ records, steps: all });
-  const calls = records.length === 0 ? endsOfTurns(all) : shown.map((record) => callOf(record, usages.get(record)));
+  const isImported = records.length === 0 && (await present.records(session, { kinds: ['import'], ...IGNORED })).length > 0;
+  const calls = records.length === 0 ? endsOfTurns(all, isImported) : shown.map((record) => callOf(record, usages.get(record)));
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions.map((mark) => ({ ...mark, step }))];
   const change: StripChange = {
     session,

@@ -15,6 +15,18 @@ export interface EpochRecord extends AssemblyProof {
 /** Whether a record is of a request of an epoch (divergence E9). */
 export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.epoch !== undefined;
 
+/**
+ * The records with which epochs began, oldest first, one for each epoch: a request that is handed over again, as under the prompt that went out in the end, has a
+ * record of its own, and the last one counts.
+ */
+export function bordersOf(records: readonly AssemblyProof[]): readonly EpochRecord[] {
+  const found = new Map<string, EpochRecord>();
+  for (const record of records) {
+    if (isOfEpoch(record) && record.epoch.previous === undefined) found.set(`${record.epoch.number} ${record.epoch.border}`, record);
+  }
+  return [...found.values()];
+}
+
 /** What an epoch shows after one of its requests; `before` is undefined at its border. */
 export function stateAfter({ epoch, tail }: EpochRecord, before: EpochState | undefined, input: EpochInput): EpochState {
   const state = before ?? beginEpoch(input, tail?.turn ?? Number.MAX_SAFE_INTEGER);

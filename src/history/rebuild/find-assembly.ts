@@ -18,7 +18,7 @@ export interface WantedAssembly {
 }
 
 /** The records of the contexts that were handed out at a place of a session, in their order; empty where none was. */
-export async function assembliesAt(
+async function assembliesAt(
   snapshot: StoreSnapshot,
   session: SessionId,
   { turn, step, first = step, last = step }: WantedAssembly,

@@ -14,6 +14,8 @@ export type HistoryErrorCode =
   | 'which-session'
   /** The object or session is known, but not yet at that moment. */
   | 'not-yet'
+  /** The context of a model call that Palimpsest has no record of (decision E12). */
+  | 'not-seen'
   /** There is no text to show: a stub, a deleted file, or bytes that are no text. */
   | 'no-content'
   /** A question that does not fit what it is asked of. */

@@ -6,8 +6,8 @@ import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { type ContextKind, kindOfRecord, withoutBypassed } from './context-kind.js';
 import { ContextReader } from './context-reader.js';
-import { assembliesAt } from './find-assembly.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment } from './moment.js';
 import { AssemblyRebuilder, type RebuiltAssembly } from './rebuild-assembly.js';
@@ -16,6 +16,8 @@ import type { Point, Timeline, When } from './timeline.js';
 
 /** A context of the past: that of a record that was kept when it was handed out (decision E7), or one assembled now as of a moment. */
 export interface PastContext {
+  /** What is known of it as a request; `unseen` of one that was assembled now and that no model was sent. */
+  readonly kind: ContextKind;
   readonly session: SessionId;
   readonly turn: number;
   readonly step: number;
@@ -39,7 +41,18 @@ export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltA
   const { session, turn, step, delivered, options, redacted } = proof;
   const { record, whole } = rendered;
   const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
-  return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how, ...defined({ redacted }) };
+  return {
+    kind: kindOfRecord(proof),
+    session,
+    turn,
+    step,
+    source: 'record',
+    delivered,
+    basis,
+    matches: equal,
+    ...how,
+    ...defined({ redacted }),
+  };
 }
 
 /** Why a session cannot be read at a point: it did not exist, or what is asked for was not known then. */
@@ -74,27 +87,29 @@ export class PastContexts {
   }
 
   /**
-   * The context of a session at a moment: of a turn the last one that was handed out in it, of a step the one that was handed out there;
-   * where none was kept, and for a transaction or time, the context as it stood then.
-   * @throws {HistoryError} `beyond-end`, `not-yet`, and what a rebuild throws
+   * The context that a model was sent at a moment (decision E12): of a turn the last one that was handed out in it, of a step the one that was handed out there, of a time, and
+   * now, the last one of the turn that ran then. Of an imported session what its transcript tells.
+   * @throws {HistoryError} `not-seen` where there is no record of it; `beyond-end`, `not-yet`, and what a rebuild throws
    */
   async at(session: SessionId, when: When): Promise<PastContext> {
-    const { moment } = when;
     const point = await this.timeline.find(when, session);
     const isPlain = when.validTime === undefined && when.tx === undefined;
-    if (point.place !== undefined && isPlain) {
-      const { turn, seq } = point.place;
-      const turns = await this.timeline.turns(session);
-      const span = turns.find((one) => one.turn === turn);
-      const wanted =
-        moment?.kind === 'turn' && moment.step === undefined ? defined({ first: span?.first, last: span?.last }) : { step: seq };
-      const [proof] = (await assembliesAt(this.timeline.present, session, { turn, ...wanted })).slice(-1);
-      if (proof !== undefined) {
-        if (proof.session === session) this.know(await this.timeline.steps(session));
-        return this.ofRecord(proof);
-      }
+    const proof = isPlain ? await this.#recordAt(session, point) : undefined;
+    if (proof !== undefined) {
+      if (proof.session === session) this.know(await this.timeline.steps(session));
+      return this.ofRecord(proof);
     }
-    return this.#assembled(session, point);
+    const context = await this.#assembled(session, point);
+    if (await this.timeline.isImported(session)) return { ...context, kind: 'transcript' };
+    throw await this.#notSeen(context, point);
+  }
+
+  /**
+   * The context of a session as it stood at a moment [§4.1], assembled now whatever its model was sent.
+   * @throws {HistoryError} `beyond-end`, `not-yet`
+   */
+  async assembled(session: SessionId, when: When): Promise<PastContext> {
+    return this.#assembled(session, await this.timeline.find(when, session));
   }
 
   /** Takes in the steps of one session, from its first on, so that they need not be read again. */
@@ -114,7 +129,35 @@ export class PastContexts {
 
   /** The records of a session, oldest first. */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
-    return this.timeline.present.assemblies(session);
+    return this.timeline.records(session);
+  }
+
+  async #recordAt(session: SessionId, { moment, place }: Point): Promise<AssemblyProof | undefined> {
+    if (moment.kind === 'tx') return undefined;
+    const steps = await this.timeline.steps(session);
+    const until = moment.kind === 'time' ? moment.time.getTime() : Number.POSITIVE_INFINITY;
+    const last = steps.findLast(({ seq, at }) => (place === undefined ? at <= until : seq === place.seq));
+    if (last === undefined) return undefined;
+    const isOneStep = moment.kind === 'step' || (moment.kind === 'turn' && moment.step !== undefined);
+    const own = isOneStep ? [last] : steps.filter(({ turn }) => turn === last.turn);
+    const range = { first: own[0]?.seq ?? last.seq, last: own.at(-1)?.seq ?? last.seq };
+    const records = withoutBypassed(await this.timeline.present.assemblies(session, range), steps);
+    return records.findLast(({ turn, at }) => turn === last.turn && at <= until);
+  }
+
+  async #notSeen({ session, turn, step }: PastContext, { moment }: Point): Promise<HistoryError> {
+    const records = await this.records(session);
+    const before = records.findLast((record) => record.step <= step)?.step;
+    const after = records.find((record) => record.step > step)?.step;
+    const near = [
+      ...(before === undefined ? [] : [`before it at step ${before}`]),
+      ...(after === undefined ? [] : [`after it at step ${after}`]),
+    ];
+    const others = near.length === 0 ? 'no context of the session has a record' : `the nearest records are ${near.join(' and ')}`;
+    return new HistoryError(
+      'not-seen',
+      `not seen by Palimpsest: what the model of session ${session} was sent at ${formatMoment(moment)} (turn ${turn}, step ${step}). Its agent or harness built that request, or no call of the model came there; ${others}. Ask for the session as it stood then, which no model was sent, with --assemble (HTTP: assemble=true)`,
+    );
   }
 
   async #assembled(session: SessionId, { place, snapshot, basis, moment }: Point): Promise<PastContext> {
@@ -126,6 +169,6 @@ export class PastContexts {
     const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });
     const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input };
     const where = { session, turn: read.state.turn, step: read.state.seq, basis };
-    return { ...where, source: 'assembled', delivered: undefined, matches: undefined, ...how };
+    return { ...where, kind: 'unseen', source: 'assembled', delivered: undefined, matches: undefined, ...how };
   }
 }

@@ -10,6 +10,7 @@ import { askOnce } from '../../values/ask-once.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
+import { type TurnKinds, turnKinds, withoutBypassed } from './context-kind.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
 import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
@@ -107,6 +108,7 @@ export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
   readonly #records = new Map<SessionId, Promise<readonly AssemblyProof[]>>();
   readonly #of = new Map<SessionId, Promise<Timeline>>();
+  readonly #kinds = new Map<SessionId, Promise<TurnKinds>>();
   #rebuilder: AssemblyRebuilder | undefined;
 
   private constructor(
@@ -153,9 +155,29 @@ export class Timeline {
     return askOnce(this.#steps, session, () => this.present.steps(session));
   }
 
-  /** The records of the contexts that were handed out of a session, oldest first. @throws {StoreError} `corrupt-part` */
+  /** The records of the contexts that were handed out of a session, oldest first; not those in whose place the harness's own list went out. @throws {StoreError} `corrupt-part` */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
-    return askOnce(this.#records, session, () => this.present.assemblies(session));
+    return askOnce(this.#records, session, async () => {
+      const [records, steps] = await Promise.all([this.present.assemblies(session), this.steps(session)]);
+      return withoutBypassed(records, steps);
+    });
+  }
+
+  /** Whether a session was imported from another program's files, so that its steps are what a transcript tells. */
+  async isImported(session: SessionId): Promise<boolean> {
+    return (await this.present.records(session, { kinds: ['import'], onDamaged: () => undefined })).length > 0;
+  }
+
+  /** What is known of the contexts of a session's turns (decision E12). A damaged record counts as none. */
+  turnKinds(session: SessionId): Promise<TurnKinds> {
+    return askOnce(this.#kinds, session, async () => {
+      const [records, steps, isImported] = await Promise.all([
+        this.records(session).catch(() => this.present.assemblies(session, { onDamaged: () => undefined })),
+        this.steps(session),
+        this.isImported(session),
+      ]);
+      return turnKinds({ records, steps, isImported });
+    });
   }
 
   /** What contexts are read from. */
@@ -171,7 +193,7 @@ export class Timeline {
 
   /** How many sessions something is kept of. */
   get sessionsKept(): number {
-    return new Set([...this.#steps.keys(), ...this.#records.keys()]).size;
+    return new Set([...this.#steps.keys(), ...this.#records.keys(), ...this.#kinds.keys()]).size;
   }
 
   async turns(session: SessionId): Promise<readonly TurnSpan[]> {

@@ -71,8 +71,8 @@ const rowOf = (found: Found, report: TyrumReport): ReportRow => ({ turn: turnId(
 const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
 
 /**
- * The context reports of one timeline: of every context that was handed out and a record kept of, or, of a session without records, as its context stood at the end
- * of each turn. Reports are made when they are asked for, from what the database keeps: the same context gives the same report under the same id.
+ * The context reports of one timeline: of every context that was handed out and a record kept of, or, of an imported session without records, as its context stood at
+ * the end of each turn. Reports are made when they are asked for, from what the database keeps: the same context gives the same report under the same id.
  */
 export class TyrumReports {
   readonly #contexts = new Map<Timeline, PastContexts>();
@@ -219,6 +219,8 @@ export class TyrumReports {
       return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), proof };
     });
     if (handedOut.length > 0) return handedOut.reverse();
+    // What was not seen has no report (decision E12).
+    if (!(await this.timeline.isImported(session))) return [];
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {
       const moment = { session, step: last, sha256: undefined };

@@ -79,8 +79,10 @@ describe('context reports', () => {
     expect(tools).toMatchObject({ status: 'ok', conversation_id: id, total_chars: 33 });
   });
 
-  test('a session without a handed-out context has one for each turn, newest first, by turn and by number', async () => {
-    const id = await recorded(3);
+  test('a session has one for each context that was handed out, newest first, by turn and by number; without one it has none', async () => {
+    expect(await rows(`conversation_id=${await recorded(1)}`)).toEqual([]);
+    const { id } = await api.call('openSession', undefined, {});
+    for (const n of [1, 2, 3]) await api.call('beginTurn', id, { messages: [{ role: 'user', content: `question ${n}` }] });
     expect((await rows(`conversation_id=${id}`)).map((row) => row.turn_id)).toEqual([3, 2, 1].map((turn) => `${id}@turn:${turn}`));
     const [second] = await rows(`turn_id=${encodeURIComponent(`${id}@turn:2`)}`);
     expect((await rows(`conversation_id=${id}&limit=2`)).at(-1)).toEqual(second);
@@ -97,6 +99,7 @@ describe('context reports', () => {
     await api.call('announceTools', running, { tools: [{ id: 'mine', chars: 3 }] });
     await api.call('reportMessages', running, { messages: [{ role: 'user', content: 'a long task' }] });
     const other = await recorded(1);
+    await api.call('beginTurn', other, {});
     expect((await rows('limit=1'))[0]?.conversation_id).toBe(other);
     await api.call('reportToolCalls', running, { calls: [{ id: 'w', name: 'look', content: OUTPUT }] });
     await api.call('beginTurn', running, {});
@@ -202,7 +205,7 @@ describe('compaction', () => {
     const { conversation_id, state: before } = await api.call('getTyrumState', id);
     expect([conversation_id, before.checkpoint, tyrumFindings('ConversationState', before)]).toEqual([id, null, []]);
     const wish = { max_tokens: 900, reserved_tokens: 100, checkpoint_tokens: 200 };
-    const whole = async () => (await get(`/v1/context?session=${id}`)).body.sha256;
+    const whole = async () => (await get(`/v1/context?session=${id}&assemble=true`)).body.sha256;
     const untouched = await whole();
     const preview = await api.call('compactTyrumConversation', id, { ...wish, preview: true });
     expect([preview.compacted, preview.recorded, (await stateOf(id)).checkpoint]).toEqual([true, false, null]);

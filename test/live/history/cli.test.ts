@@ -118,8 +118,9 @@ describe('questions about the past on the command line', () => {
       [[1, 2], [{ first: 2, last: 3 }]],
       [[2, 3], [{ first: 4, last: 8 }]],
     ]);
-    expect(await said('who', made.file)).toMatch(/version +tx:\d+ of .*Z in turns 2-3, after steps 4-8$/m);
-    expect(await said('who', 'b.ts', '--session', `${name}-first`)).toContain('never in full');
+    expect(await said('who', made.file)).toMatch(/version +tx:\d+ of .*Z active in turns 2-3, after steps 4-8$/m);
+    const stub = await said('who', 'b.ts', '--session', `${name}-first`);
+    expect(stub).toMatch(/active set +never in it\n +not seen +what the model was sent in turns 3 was not seen by Palimpsest$/m);
     // Reading it again changes no set, yet touches it.
     const again = await made.client.openSession({ id: `again-${name}` });
     for (const text of ['read it', 'read it again']) {
@@ -145,18 +146,18 @@ describe('questions about the past on the command line', () => {
     const shown = await said('context', `${name}-first@turn:2`);
     expect(shown).toContain('the context that was handed out (library), byte for byte');
     expect(shown).toContain('\\x1b[31mred');
-    const earlier = await json('context', `${name}-first@turn:1`);
-    expect(earlier).toMatchObject({ source: 'assembled', delivered: null, matches: null, turn: 1, step: 2 });
+    const earlier = await json('context', `${name}-first@turn:1`, '--assemble');
+    expect(earlier).toMatchObject({ kind: 'unseen', source: 'assembled', delivered: null, matches: null, turn: 1, step: 2 });
     expect(earlier.text).toContain(`ACTIVE_CONTENT id=${made.file}\none\nshared\n`);
     expect(earlier.text).toMatch(/^You are careful\.\n\n/);
-    expect((await json('context', `${name}-first@turn:1.1`)).text).not.toContain('ACTIVE_CONTENT');
+    expect((await json('context', `${name}-first@turn:1.1`, '--assemble')).text).not.toContain('ACTIVE_CONTENT');
     const { tx_id: first } = (await json('log', '--object', made.file)).versions.at(-1);
     const unknown = await ask('context', `${name}-first@turn:2`, '--tx', String(first));
     expect([unknown.code, unknown.stderr]).toEqual([
       1,
       expect.stringMatching(`turn:2 of session ${name}-first was not known after transaction ${first}: `),
     ]);
-    const now = await json('context', `${name}-second`);
+    const now = await json('context', `${name}-second`, '--assemble');
     expect(now).toMatchObject({ source: 'assembled', turn: 1 });
     expect(now.text).toContain('three\nshared');
   });
@@ -165,8 +166,9 @@ describe('questions about the past on the command line', () => {
     const { assemblies, tokenizer } = await json('report', 'list', `${name}-first`);
     expect(tokenizer).toBe('gpt-tokenizer/o200k_base');
     expect(assemblies).toMatchObject([{ turn: 2, recorded: true, delivered: 'library' }]);
-    const turns = (await json('report', 'list', `${name}-second`)).assemblies;
-    expect(turns).toMatchObject([{ turn: 1, recorded: false }]);
+    expect(await json('report', 'list', `${name}-second`)).toMatchObject({ assemblies: [], unseen: [1] });
+    const turns = (await json('report', 'list', `${name}-second`, '--assemble')).assemblies;
+    expect(turns).toMatchObject([{ turn: 1, recorded: false, kind: 'unseen' }]);
     const detail = await json('report', 'detail', `${name}-first@turn:2`);
     const { sections, total } = detail.assembly;
     expect(sections.map(({ name: section }: { name: string }) => section)).toEqual(['system', 'pool', 'chat', 'active']);
@@ -184,7 +186,7 @@ describe('questions about the past on the command line', () => {
     const { ledger } = await reportDetail(timeline, { reference: `${name}-first@turn:2`, text: {}, count: countHere });
     expect(ledger.total).toEqual(total);
     expect(tokens).toEqual(ledger.objects.map(({ shown }) => shown.tokens));
-    expect(await said('report', 'detail', `${name}-first`)).toMatch(/section +tokens +share +chars\nsystem /);
+    expect(await said('report', 'detail', `${name}-first@turn:2`)).toMatch(/section +tokens +share +chars\nsystem /);
   });
 
   test('a session that another process has open is answered like any other', async () => {
@@ -192,7 +194,7 @@ describe('questions about the past on the command line', () => {
     const { applied } = await open.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'at work', answer: () => 'at work' });
     await applied;
     expect(await said('log', `open-${name}`)).toContain('bash {}');
-    expect((await json('context', `open-${name}`)).text).toContain('at work');
+    expect((await json('context', `open-${name}`, '--assemble')).text).toContain('at work');
     await open.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'still at work', answer: () => 'still at work' });
     await made.client.closeSession(open);
   });

@@ -73,10 +73,10 @@ describe('questions about the past', () => {
     const before = turns[0]?.to.toISOString();
     expect((await sessionsAt(undefined)).filter((one) => one.startsWith(fork.id))).toEqual([`${fork.id} 3`]);
     expect((await sessionsAt(before)).filter((one) => one.startsWith(fork.id))).toEqual([]);
-    const shared = await askContext(now, `${fork.id}@turn:1`, {});
-    expect(shared.text).toBe((await askContext(now, `${first}@turn:1`, {})).text);
+    const shared = await askContext(now, `${fork.id}@turn:1`, { assemble: true });
+    expect(shared.text).toBe((await askContext(now, `${first}@turn:1`, { assemble: true })).text);
     expect((await askContext(now, `${fork.id}@turn:2`, {})).text).toBe(made.handedOut);
-    expect((await askContext(now, `${fork.id}@turn:3`, {})).text).toContain('own\n');
+    expect((await askContext(now, `${fork.id}@turn:3`, { assemble: true })).text).toContain('own\n');
     const { sightings } = await askWho(now, { object: made.file });
     expect(sightings.map(({ session }) => session).sort()).toEqual([`${name}-first`, `${name}-fork`, `${name}-second`]);
     expect(await askDiff(now, { name: fork.id, range: '2..3' })).toMatchObject({
@@ -138,12 +138,12 @@ describe('questions about the past', () => {
 
   test('a timeline gives the same answer however often it is asked, whatever is written meanwhile', async () => {
     const pinned = await open();
-    const before = await askContext(pinned, `${name}-second`, {});
+    const before = await askContext(pinned, `${name}-second`, { assemble: true });
     const again = await made.client.openSession({ id: `${name}-second` });
     const { applied } = await again.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'later', answer: () => 'later' });
     await applied;
-    expect((await askContext(pinned, `${name}-second`, {})).sha256).toBe(before.sha256);
-    expect((await askContext(await open(), `${name}-second`, {})).text).toContain('later');
+    expect((await askContext(pinned, `${name}-second`, { assemble: true })).sha256).toBe(before.sha256);
+    expect((await askContext(await open(), `${name}-second`, { assemble: true })).text).toContain('later');
     await made.client.closeSession(again);
   });
 

@@ -207,7 +207,7 @@ describe('working from a moment again', () => {
     expect(forked).toMatchObject({ parent: { session: `${name}-first`, turn: 2 } });
     const { turns } = JSON.parse((await ask('log', forked.id, '--json')).stdout);
     expect(turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
-    expect((await ask('context', forked.id)).stdout).toContain('two\nshared');
+    expect((await ask('context', forked.id, '--assemble')).stdout).toContain('two\nshared');
     expect((await ask('fork', `${name}-first`, '--at', 'turn:1', '--id', `${name}-kept`)).stdout).toBe(`${name}-kept\n`);
     const refusals = [
       [['fork', `${name}-first@turn:9`], 1, /no turn 9: its last one is 3/],
@@ -229,7 +229,7 @@ describe('working from a moment again', () => {
       return code === 0 ? JSON.parse(stdout).said : stdout + stderr;
     };
     const session = `${name}-first`;
-    const before = (await askHere(['context', session, '--data', suiteData(), '--json'])).stdout;
+    const before = (await askHere(['context', session, '--assemble', '--data', suiteData(), '--json'])).stdout;
     expect(await note(session)).toEqual([]);
     expect(await note(`${session}@turn:2`, '--object', 'a.ts', '--verdict', 'wrong', '--text', 'too\nold', '--by', 'me')).toMatchObject([
       { session, turn: 2, object: made.file, verdict: 'wrong', text: 'too\nold', by: 'me' },
@@ -243,7 +243,9 @@ describe('working from a moment again', () => {
     expect(await note(session, '--text', ' ')).toMatch(/verdict or a text/);
     expect(await note(`no-${name}`)).toMatch(/no session/);
     expect(await note(session, '--object', 'nothing.ts', '--verdict', 'right')).toMatch(/no object/);
-    expect(JSON.parse((await askHere(['context', session, '--data', suiteData(), '--json'])).stdout).text).toBe(JSON.parse(before).text);
+    expect(JSON.parse((await askHere(['context', session, '--assemble', '--data', suiteData(), '--json'])).stdout).text).toBe(
+      JSON.parse(before).text,
+    );
   });
 
   test.each([

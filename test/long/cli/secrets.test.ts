@@ -47,7 +47,7 @@ describe('what the commands print', () => {
       ['sessions'],
       ['log', session.id],
       ['show', `${session.id}:1`],
-      ['context', session.id],
+      ['context', session.id, '--assemble'],
       ['verify', session.id],
     ];
     const said = [started];

@@ -86,7 +86,7 @@ describe('a recording goes out and comes back from a session directory', () => {
     if (client === undefined) throw new Error('no client');
     const timeline = await Timeline.open(await client.delivered());
     const { digest, sets, turn, seq, running, files } = await readProjection(timeline, session);
-    const { text } = await new PastContexts(timeline).at(session, {});
+    const { text } = await new PastContexts(timeline).assembled(session, {});
     const known = files.map(({ metadata, active, pinned }) => ({ metadata, active, pinned }));
     return { timeline, shown: { digest, sets, turn, seq, running, known, text } };
   };

@@ -4,6 +4,7 @@ import { treemap } from '../../../web/treemap.js';
 import type { StripBand, StripCall, StripMark } from '../../../web/wire.js';
 
 const call = (turn: number, step: number, more: Partial<StripCall> = {}): StripCall => ({
+  kind: 'sent',
   turn,
   step,
   at: '2026-01-01T00:00:00.000Z',

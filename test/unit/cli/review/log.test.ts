@@ -36,6 +36,10 @@ const turn: LoggedTurn = {
     },
   ],
   epochs: [{ seq: 3, at: at(1), number: 2, reason: 'saving', price: { written: 1_200, savedPerCall: 900 } }],
+  events: [
+    { seq: 3, at: at(1), kind: 'paused' },
+    { seq: 4, at: at(2), kind: 'bypassed', detail: 'no answer within\n2000 ms' },
+  ],
   changes: { ...nothing, activate: [objectId('c1')], deactivate: [objectId('f'.repeat(64))] },
 };
 
@@ -46,9 +50,11 @@ describe('a log for people', () => {
       '  valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
       '  known  2026-01-01T00:00:09.000Z, transaction 17',
       '       3  user: first line …',
+      "       3  Palimpsest was turned off: the harness's own list goes out from here",
       '          epoch 2 began (saving): 1200 tokens written again, 900 saved a call',
       '       4  bash\\x1b[2J ls\\r fail 12 chars c1',
       '          note a.ts was not taken up',
+      "       4  a model call went out with the harness's own list: no answer within …",
       '       4  person took back step 2: deactivate c1',
       '         +active  c1',
       '         -active  ffffffffffff',
