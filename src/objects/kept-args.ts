@@ -80,7 +80,7 @@ export interface KeptArgs {
 }
 
 /**
- * The arguments of a call as they are kept (divergence 0005): as they are, or, where they are over a bound, as one text that nothing is lost of. Equal arguments
+ * The arguments of a call as they are kept (reading 0005): as they are, or, where they are over a bound, as one text that nothing is lost of. Equal arguments
  * are kept in equal form. What is kept is a copy, since a call is sealed after its caller has the answer.
  * @throws {DocumentError} `invalid-value` for what is no JSON
  */

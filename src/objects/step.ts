@@ -18,7 +18,7 @@ export interface AnswerProof {
 
 /**
  * What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. `lost`: the step that stood here was
- * acknowledged, and the journal that held it was damaged before the database had it (divergence 0011). `bypassed`: a model call at this place went out with the harness's
+ * acknowledged, and the journal that held it was damaged before the database had it (reading 0011). `bypassed`: a model call at this place went out with the harness's
  * own list, because ours was late or failed.
  */
 export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed' | 'bypassed' | 'lost';

@@ -62,7 +62,7 @@ export interface EntryCall {
   readonly native: string;
   readonly tool: string;
   readonly args: Json;
-  /** Canonical JSON of the arguments, whole also where the object keeps them as text (divergence 0005). */
+  /** Canonical JSON of the arguments, whole also where the object keeps them as text (reading 0005). */
   readonly argsText: string;
   /** Of tool name and arguments. */
   readonly tokens: number;

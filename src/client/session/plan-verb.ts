@@ -68,7 +68,7 @@ async function activateStored(environment: SessionEnvironment, { state, referenc
   return { reference, ok: true, id, changes: !state.isActive(id), text, metadata };
 }
 
-/** Reads the file again, also one that was read before: what is loaded is what it is now (divergence D5). */
+/** Reads the file again, also one that was read before: what is loaded is what it is now (reading D5). */
 async function activate(environment: SessionEnvironment, target: Target, signal: AbortSignal | undefined): Promise<Activation> {
   const { state, reference, metadata } = target;
   const { id } = metadata;

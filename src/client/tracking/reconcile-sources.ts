@@ -49,7 +49,7 @@ const READS_AT_ONCE = 8;
 const BATCH_FILES = 500;
 const BATCH_UNITS = 8 * 1_048_576;
 
-/** The files among some objects whose sources are read on resume: all that were ever read. Stubs stay unread (divergence F1). */
+/** The files among some objects whose sources are read on resume: all that were ever read. Stubs stay unread (reading F1). */
 export function filesToReconcile(metadata: MetadataCache, index: readonly ObjectId[]): readonly KnownFile[] {
   return index.flatMap((id) => {
     const known = metadata.get(id);

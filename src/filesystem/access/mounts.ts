@@ -81,7 +81,7 @@ export function parseMount(text: string): MountSetting {
 }
 
 /**
- * Translates between the agent's paths and canonical ones, both ways [§5.2, §5.3, decision C9]; a mount that is not configured is not looked for (divergence C9).
+ * Translates between the agent's paths and canonical ones, both ways [§5.2, §5.3, decision C9]; a mount that is not configured is not looked for (reading C9).
  * Pure: touches no disk. The longest matching prefix wins in either direction, by whole components.
  */
 export class MountTable {
