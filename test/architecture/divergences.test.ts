@@ -15,7 +15,10 @@ const rowsOf = (text: string): readonly (readonly string[])[] =>
     .filter((line) => /^\| (?!§|decision)/.test(line))
     .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
 
-/** A table of rows that code cites as `divergence KEY` or `reading KEY`: a ruling (D8, G) or a page (0013). */
+/**
+ * A table of rows that code cites as `divergence KEY` or `reading KEY`. A key is a ruling (D8, G)
+ * or a page (0013).
+ */
 interface Table {
   readonly kind: string;
   readonly rows: readonly (readonly string[])[];
@@ -34,10 +37,18 @@ const TABLES: readonly Table[] = [
     rulings: ['C1', 'C3', 'C6', 'C7', 'D8', 'E3', 'E4', 'F5', 'G'],
     cited: /\bdivergence ([A-I]\d{0,2}|\d{4})\b/g,
   },
-  { kind: 'reading', rows: rowsOf(readings), cells: 6, rulings: ['C9', 'D5', 'F1'], cited: /\breading ([A-I]\d{0,2}|\d{4})\b/g },
+  {
+    kind: 'reading',
+    rows: rowsOf(readings),
+    cells: 6,
+    rulings: ['C9', 'D5', 'F1'],
+    cited: /\breading ([A-I]\d{0,2}|\d{4})\b/g,
+  },
 ];
 const keysOf = ({ rows }: Table): readonly string[] => rows.map(([, key = '']) => key);
-const citations = (text: string, { cited }: Table): readonly string[] => [...text.matchAll(cited)].map(([, key = '']) => key);
+function citations(text: string, { cited }: Table): readonly string[] {
+  return [...text.matchAll(cited)].map(([, key = '']) => key);
+}
 
 const pages = readdirSync('docs/decisions').map((name) => ({
   path: `docs/decisions/${name}`,
@@ -52,7 +63,8 @@ describe('docs/ssot.md', () => {
   });
 
   test('has one heading for divergences and one for readings', () => {
-    expect(page.split('\n').filter((line) => /^#+ .*(?:divergence|reading)/i.test(line))).toEqual(['## Divergences', '## Readings']);
+    const headings = page.split('\n').filter((line) => /^#+ .*(?:divergence|reading)/i.test(line));
+    expect(headings).toEqual(['## Divergences', '## Readings']);
   });
 
   test.each(TABLES)('has one complete row for each $kind', (table) => {
@@ -64,9 +76,10 @@ describe('docs/ssot.md', () => {
 
   test.each(TABLES)('names each $kind in the state of one of its subsections', ({ kind, rows }) => {
     const stateOf = new Map(rowsOf(sections).map(([, section = '', , , , state = '']) => [section, state]));
-    const missing = rows.filter(([, key = '', at = '']) =>
-      at.split(', ').every((section) => !new RegExp(`\\*\\*${kind}\\*\\*[^*]*\\b${key}\\b`).test(stateOf.get(section) ?? '')),
-    );
+    const missing = rows.filter(([, key = '', at = '']) => {
+      const named = new RegExp(`\\*\\*${kind}\\*\\*[^*]*\\b${key}\\b`);
+      return !at.split(', ').some((section) => named.test(stateOf.get(section) ?? ''));
+    });
     expect(missing).toEqual([]);
   });
 });
@@ -88,7 +101,8 @@ describe.each(TABLES)('a $kind that code or a decision cites', (table) => {
 
 test('code and decisions mention no divergence without its key', () => {
   const nameless = texts.flatMap(({ path, text }) => {
-    const rest = TABLES.reduce((left, { cited }) => left.replaceAll(cited, ''), text).replaceAll(/every divergence that has one/g, '');
+    const uncited = TABLES.reduce((left, { cited }) => left.replaceAll(cited, ''), text);
+    const rest = uncited.replaceAll(/every divergence that has one/g, '');
     return /\bdivergences?\b/i.test(rest) ? [path] : [];
   });
   expect(nameless).toEqual([]);
