@@ -69,7 +69,9 @@ function wellFormed(value: Json): Json {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member as Json)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member as Json)]),
+  );
 }
 
 /** The arguments of a call as they are kept. */
@@ -93,7 +95,8 @@ export function keptArgs(args: Args): KeptArgs {
 
 /** The hash of the text that a call's arguments are kept as; undefined where they are kept as they are. */
 export function keptArgsHash(args: unknown): Sha256 | undefined {
-  if (typeof args !== 'object' || args === null || !Object.hasOwn(args, KEPT_AS_TEXT) || Object.keys(args).length !== 1) return undefined;
+  if (typeof args !== 'object' || args === null || !Object.hasOwn(args, KEPT_AS_TEXT) || Object.keys(args).length !== 1)
+    return undefined;
   const { sha256 } = (args as { readonly [KEPT_AS_TEXT]: { readonly sha256?: unknown } | null })[KEPT_AS_TEXT] ?? {};
   return typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256) ? (sha256 as Sha256) : undefined;
 }

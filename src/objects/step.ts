@@ -21,7 +21,15 @@ export interface AnswerProof {
  * acknowledged, and the journal that held it was damaged before the database had it (reading 0011). `bypassed`: a model call at this place went out with the harness's
  * own list, because ours was late or failed.
  */
-export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed' | 'bypassed' | 'lost';
+export type HistoryEventKind =
+  | 'compacted'
+  | 'shortened'
+  | 'diverged'
+  | 'forked'
+  | 'paused'
+  | 'resumed'
+  | 'bypassed'
+  | 'lost';
 
 /** An event in the life of a session's harness, kept with a step because the chat alone does not show it. */
 export interface HistoryEvent {

@@ -13,7 +13,9 @@ import type { SessionEnvironment } from './session-environment.js';
 /** The entry of a reference that names no one object. */
 function unresolved(reference: string, resolution: Exclude<Resolution, { kind: 'found' }>): VerbEntry {
   const { kind: failure } = resolution;
-  return failure === 'ambiguous' ? { reference, ok: false, failure, candidates: resolution.candidates } : { reference, ok: false, failure };
+  return failure === 'ambiguous'
+    ? { reference, ok: false, failure, candidates: resolution.candidates }
+    : { reference, ok: false, failure };
 }
 
 /** One object that a verb is for. */
@@ -53,12 +55,16 @@ function activated({ files }: SessionEnvironment, { source, reading }: ReportedR
   if (reading.kind !== 'text' && reading.kind !== 'large-text') throw new Error('BUG: only text is activated');
   const metadata = metadataOf(indexedFile(source, reading.content, reading.fileHash), {}, files);
   if (metadata === undefined) throw new Error('BUG: a file without metadata');
-  const text = reading.kind === 'large-text' && reading.chunks !== undefined ? [...reading.chunks()].join('') : reading.content;
+  const text =
+    reading.kind === 'large-text' && reading.chunks !== undefined ? [...reading.chunks()].join('') : reading.content;
   return { text, metadata };
 }
 
 /** Activates what the last version holds: of tool calls always, of files whose source is out of reach [§5.9]. */
-async function activateStored(environment: SessionEnvironment, { state, reference, metadata }: Target): Promise<VerbEntry> {
+async function activateStored(
+  environment: SessionEnvironment,
+  { state, reference, metadata }: Target,
+): Promise<VerbEntry> {
   const { id } = metadata;
   const found = await loadObject(environment, id);
   if (found === undefined) return { reference, ok: false, failure: 'unknown', id };
@@ -69,7 +75,11 @@ async function activateStored(environment: SessionEnvironment, { state, referenc
 }
 
 /** Reads the file again, also one that was read before: what is loaded is what it is now (reading D5). */
-async function activate(environment: SessionEnvironment, target: Target, signal: AbortSignal | undefined): Promise<Activation> {
+async function activate(
+  environment: SessionEnvironment,
+  target: Target,
+  signal: AbortSignal | undefined,
+): Promise<Activation> {
   const { state, reference, metadata } = target;
   const { id } = metadata;
   const source = environment.metadata.source(id);
@@ -78,7 +88,10 @@ async function activate(environment: SessionEnvironment, target: Target, signal:
   const failure = activationFailure(reading.reading, metadata.state === 'indexed');
   if (failure === null) return { entry: await activateStored(environment, target) };
   if (failure !== undefined) return { entry: { reference, ok: false, failure, id }, reading };
-  return { entry: { reference, ok: true, id, changes: !state.isActive(id), ...activated(environment, reading) }, reading };
+  return {
+    entry: { reference, ok: true, id, changes: !state.isActive(id), ...activated(environment, reading) },
+    reading,
+  };
 }
 
 /** Activates a file that is new to the session, by its path: a listing shows ignored files too, and makes no stubs of them (decision C7). */
@@ -120,7 +133,9 @@ export async function planVerb(
     const resolution = resolveInSession(environment, state, reference);
     if (resolution.kind !== 'found') {
       const added =
-        verb === 'activate' && resolution.kind === 'unknown' ? await activateNew(environment, { reference, signal }) : undefined;
+        verb === 'activate' && resolution.kind === 'unknown'
+          ? await activateNew(environment, { reference, signal })
+          : undefined;
       return added ?? { entry: unresolved(reference, resolution) };
     }
     const metadata = environment.metadata.get(resolution.id);

@@ -66,7 +66,10 @@ interface Finding {
   readonly orphaned?: OrphanedFile;
 }
 
-type Judge<Kind extends SourceReading['kind']> = (file: KnownFile, reading: Extract<SourceReading, { kind: Kind }>) => Finding;
+type Judge<Kind extends SourceReading['kind']> = (
+  file: KnownFile,
+  reading: Extract<SourceReading, { kind: Kind }>,
+) => Finding;
 
 function unlessSame(file: KnownFile, reading: Extract<SourceReading, { readonly fileHash: Sha256 }>): Finding {
   if (reading.fileHash === file.fileHash) return { file, state: 'unchanged' };
@@ -84,7 +87,9 @@ const JUDGES: { readonly [Kind in SourceReading['kind']]: Judge<Kind> } = {
   'large-text': unlessSame,
   binary: unlessSame,
   missing: (file, reading) =>
-    file.gone ? { file, state: 'unchanged' } : { file, state: 'deleted', observation: { kind: 'read', source: file.source, reading } },
+    file.gone
+      ? { file, state: 'unchanged' }
+      : { file, state: 'deleted', observation: { kind: 'read', source: file.source, reading } },
   unreachable: (file, { reason }) => orphan(file, reason),
   'not-regular': (file) => orphan(file, 'not-regular'),
 };
@@ -104,7 +109,11 @@ function unitsOf({ observation }: Finding): number {
 }
 
 /** The findings in the order of the files, a bounded number of them under way ahead of the one that is waited for. */
-async function* findings(files: FileAccess, known: readonly KnownFile[], signal: AbortSignal | undefined): AsyncGenerator<Finding> {
+async function* findings(
+  files: FileAccess,
+  known: readonly KnownFile[],
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
   const ahead: Promise<Finding>[] = [];
   try {
     for (const file of known) {

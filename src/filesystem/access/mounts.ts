@@ -1,5 +1,12 @@
 import { posix } from 'node:path';
-import { type AgentPath, agentPath, type CanonicalPath, canonicalPath, type FilesystemId, filesystemId } from '../../objects/ids.js';
+import {
+  type AgentPath,
+  agentPath,
+  type CanonicalPath,
+  canonicalPath,
+  type FilesystemId,
+  filesystemId,
+} from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { named, SourceError } from './errors.js';
@@ -45,7 +52,9 @@ export function isWithin(path: string, prefix: string): boolean {
  * filesystem is that filesystem only.
  */
 export function liesIn(source: FilesystemSource, folders: readonly FilesystemSource[]): boolean {
-  return folders.some(({ path, filesystemId: id }) => isWithin(source.path, path) && (path !== '/' || id === source.filesystemId));
+  return folders.some(
+    ({ path, filesystemId: id }) => isWithin(source.path, path) && (path !== '/' || id === source.filesystemId),
+  );
 }
 
 /** Puts `to` in the place of `from`, which `path` begins with. */
@@ -55,7 +64,9 @@ function replacePrefix(path: string, from: string, to: string): string {
 
 function normalPrefix(value: string, what: string): CanonicalPath {
   if (!posix.isAbsolute(value)) {
-    throw new SourceError('invalid-path', `the ${what} ${named(value)} of a mount is not absolute; begin it with /`, { path: value });
+    throw new SourceError('invalid-path', `the ${what} ${named(value)} of a mount is not absolute; begin it with /`, {
+      path: value,
+    });
   }
   return canonicalPath(value);
 }
@@ -73,7 +84,9 @@ export function parseMount(text: string): MountSetting {
   const canonicalPrefix = hasId ? rest.slice(0, comma) : rest;
   const id = hasId ? rest.slice(comma + 1) : undefined;
   if (agentPrefix === '' || canonicalPrefix === '' || id === '') {
-    throw new SourceError('invalid-path', `the mount ${named(text)} is not of the form AGENT=CANONICAL[,FSID]`, { path: text });
+    throw new SourceError('invalid-path', `the mount ${named(text)} is not of the form AGENT=CANONICAL[,FSID]`, {
+      path: text,
+    });
   }
   normalPrefix(agentPrefix, 'agent prefix');
   normalPrefix(canonicalPrefix, 'canonical prefix');
@@ -103,7 +116,9 @@ export class MountTable {
     const prefixes = this.mappings.map((mapping) => mapping.agentPrefix);
     const twice = prefixes.find((prefix, index) => prefixes.indexOf(prefix) !== index);
     if (twice !== undefined) {
-      throw new SourceError('invalid-path', `two mounts have the agent prefix ${named(twice)}; keep one of them`, { path: twice });
+      throw new SourceError('invalid-path', `two mounts have the agent prefix ${named(twice)}; keep one of them`, {
+        path: twice,
+      });
     }
     this.#byAgentPrefix = [...this.mappings].sort((a, b) => b.agentPrefix.length - a.agentPrefix.length);
     this.#byCanonicalPrefix = [...this.mappings].sort((a, b) => b.canonicalPrefix.length - a.canonicalPrefix.length);
@@ -140,6 +155,8 @@ export class MountTable {
   /** Whether this process can read a canonical path of that filesystem: its own, or a mounted one. */
   isReachable(path: CanonicalPath, filesystem: FilesystemId): boolean {
     if (filesystem === this.localFilesystemId) return true;
-    return this.mappings.some((mapping) => mapping.filesystemId === filesystem && isWithin(path, mapping.canonicalPrefix));
+    return this.mappings.some(
+      (mapping) => mapping.filesystemId === filesystem && isWithin(path, mapping.canonicalPrefix),
+    );
   }
 }
