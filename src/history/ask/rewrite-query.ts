@@ -1,5 +1,4 @@
 import { EdnList, EdnMap, EdnSet, type EdnSymbol, type EdnValue, kw, sym } from '../../edn/values.js';
-import { hashText } from '../../objects/hashes.js';
 import { isObjectType } from '../../objects/object-type.js';
 import { ownMember } from '../../values/own-member.js';
 import { distinctRows } from '../../xtdb/datalog.js';
@@ -9,28 +8,23 @@ import { grouped, isPlain, LARGEST_ARGUMENT, matching, sizeOf } from './folded-r
 import type { FoldedRow, FoldedValues } from './folded-values.js';
 import type { ParsedQuery } from './parse-query.js';
 import { call, constantsOf, isOpen, isVariable, prepended, symbolNames, tripleOf, withFirst } from './query-terms.js';
+import {
+  ABSENT,
+  anyOf,
+  type Clause,
+  type Clauses,
+  ELLIPSIS,
+  freshPrefix,
+  hashOf,
+  isBound,
+  NOTHING_BOUND,
+  type Scope,
+  storedArgs,
+  type Triple,
+  triple,
+} from './rewritten-terms.js';
 import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
 import { VariablePlaces } from './variable-places.js';
-
-type Clause = EdnValue;
-type Clauses = readonly Clause[];
-
-/** What the places of a clause say. */
-interface Triple {
-  readonly e: EdnValue;
-  readonly a: string;
-  readonly v: EdnValue | undefined;
-}
-
-/**
- * Where a clause stands: on the top level, in a rule, of which nothing is known, or in a join or negation, where some variables or all have a value
- * when the clause is asked.
- */
-type Scope = 'top' | 'rule' | 'all' | ReadonlySet<string>;
-
-const NOTHING_BOUND: Scope = new Set();
-
-const isBound = (scope: Scope, { name }: EdnSymbol): boolean => scope === 'all' || (typeof scope !== 'string' && scope.has(name));
 
 /** A query that the database answers as if it held the SSOT's documents, with the arguments that it needs beside the reviewer's own. */
 export interface RewrittenQuery {
@@ -38,30 +32,6 @@ export interface RewrittenQuery {
   readonly where: Clauses;
   readonly rules: readonly EdnValue[];
   readonly args: readonly EdnValue[];
-}
-
-const ELLIPSIS = sym('...');
-/** What a look-up answers for an entity without the attribute; no attribute has it for a value. */
-const ABSENT = kw('absent');
-
-const triple = (e: EdnValue, a: string, v?: EdnValue): Clause => (v === undefined ? [e, kw(a)] : [e, kw(a), v]);
-const anyOf = (values: readonly EdnValue[]): EdnValue => (values.length === 1 ? (values[0] ?? null) : new EdnSet(values));
-
-/** A constant as `args` has it in the database. */
-function storedArgs(value: EdnValue): EdnValue {
-  const [key] = value instanceof EdnMap && value.size === 1 ? value.flat : [];
-  return key === MAP_KEY || key === VALUE_KEY ? new EdnMap([MAP_KEY, value]) : value;
-}
-
-/** The content's hash stands for it: they are equal together. */
-const hashOf = (content: EdnValue): EdnValue => (typeof content === 'string' ? hashText(content) : content);
-
-/** A prefix that no name of a query begins with, so that what is added to it is never taken for a part of it. */
-function freshPrefix({ find, in: bindings, where, rules }: ParsedQuery): string {
-  const names = symbolNames([...find, ...(bindings ?? []), ...where, ...(rules ?? [])]);
-  let prefix = 'kept';
-  while (names.some((name) => name.startsWith(prefix) || name.startsWith(`?${prefix}`))) prefix += '-';
-  return prefix;
 }
 
 /** What a query is rewritten with. */
@@ -126,7 +96,10 @@ class QueryRewriter {
     const [called] = Array.isArray(clause) ? (clause as readonly EdnValue[]) : [];
     if (called instanceof EdnList && symbolNames(called.items)[0] === 'get-attr') {
       const way = 'write a clause such as [?e :tool ?t], or ask with --storage (storage=true over HTTP)';
-      throw new HistoryError('query-refused', `get-attr reads what the database holds, not the documents of sessions: ${way}`);
+      throw new HistoryError(
+        'query-refused',
+        `get-attr reads what the database holds, not the documents of sessions: ${way}`,
+      );
     }
     return [clause];
   }
@@ -140,7 +113,11 @@ class QueryRewriter {
       const [terms = []] = rest;
       const inner = this.#scopeOf(scope, symbolNames([terms]));
       const parts = rest.slice(1);
-      return call(name, terms, ...(name === 'or-join' ? await this.#branches(parts, inner) : await this.#clauses(parts, inner)));
+      return call(
+        name,
+        terms,
+        ...(name === 'or-join' ? await this.#branches(parts, inner) : await this.#clauses(parts, inner)),
+      );
     }
     if (name !== 'or') return clause;
     return call(name, ...(await this.#branches(rest, scope === 'top' ? this.#boundOnTop() : scope)));
@@ -156,15 +133,20 @@ class QueryRewriter {
     if (!isSingle || found === undefined || !isVariable(found.e)) return undefined;
     const { e, v } = found;
     const a = attributeAsked(found.a);
-    if (SSOT_ATTRIBUTES[a] === 'direct' && !isVariable(v)) {
+    if (ownMember(SSOT_ATTRIBUTES, a) === 'direct' && !isVariable(v)) {
       const [value, constants] = [this.#own('value'), constantsOf(v)];
       const unlike = constants === undefined ? call('==', value, ABSENT) : call('!=', value, anyOf(constants));
       return [[call('get-attr', e, kw(a), ABSENT), [value, ELLIPSIS]], [unlike]];
     }
-    const rows = SSOT_ATTRIBUTES[a] === 'folded' && isVariable(v) && v.name !== e.name ? await this.#sources.values.rows(a, e) : undefined;
+    const isFolded = ownMember(SSOT_ATTRIBUTES, a) === 'folded' && isVariable(v) && v.name !== e.name;
+    const rows = isFolded ? await this.#sources.values.rows(a, e) : undefined;
     if (rows === undefined || !isPlain(rows)) return undefined;
     const [pair, is] = [this.#own('pair'), this.#own('is')];
-    return [[call('vector', e, v ?? null), pair], [call('contains?', this.#argument(new EdnSet(rows)), pair), is], [call('false?', is)]];
+    return [
+      [call('vector', e, v ?? null), pair],
+      [call('contains?', this.#argument(new EdnSet(rows)), pair), is],
+      [call('false?', is)],
+    ];
   }
 
   /**
@@ -205,7 +187,9 @@ class QueryRewriter {
     const kept: ReadonlySet<string | undefined> = new Set(['direct', 'shared', 'folded']);
     const terms = where.flatMap((clause) => {
       const found = tripleOf(clause);
-      return found !== undefined && kept.has(ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a))) ? [found.e, found.v ?? null] : [];
+      return found !== undefined && kept.has(ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a)))
+        ? [found.e, found.v ?? null]
+        : [];
     });
     return new Set(symbolNames([...bindings, ...terms]));
   }
@@ -231,7 +215,8 @@ class QueryRewriter {
     if (a === 'xt/id' && isOpen(v)) return this.#plain(isObject, scope);
     const types = a === 'type' ? constantsOf(v) : undefined;
     if (types?.every(isObjectType)) return this.#plain({ e, a, v }, scope);
-    if (isVariable(e) || typeof e === 'string') return [...this.#plain({ e, a, v }, scope), ...this.#plain(isObject, scope)];
+    if (isVariable(e) || typeof e === 'string')
+      return [...this.#plain({ e, a, v }, scope), ...this.#plain(isObject, scope)];
     const own = this.#own('e');
     const chosen = isOpen(e) ? [] : [[call('==', own, e)]];
     return this.#asked([v], [[triple(own, a, v), triple(own, 'identity_hash'), ...chosen]], scope);
@@ -252,15 +237,29 @@ class QueryRewriter {
     ];
     const legs = [[triple(one, a, v)], ofChunk('chunk:', hash, '~'), ofChunk('chunk:', hash)];
     const long = await this.#sources.longContents(e ?? null);
-    return this.#asked([e, v], long.length === 0 ? legs : [...legs, await this.#folded({ e: one, a, v }, NOTHING_BOUND, long)], scope);
+    return this.#asked(
+      [e, v],
+      long.length === 0 ? legs : [...legs, await this.#folded({ e: one, a, v }, NOTHING_BOUND, long)],
+      scope,
+    );
   }
 
   #mapped({ e, a, v = null }: Triple, scope: Scope): Clauses {
     const [kept, keys] = [this.#own('map'), this.#own('keys')];
     const one = isOpen(e) ? this.#own('e') : e;
     // The value may stand for what is no map elsewhere in the query: only what the attribute holds has keys.
-    const plain = [triple(one, a, v), triple(one, a, kept), [call('keys', kept), keys], [call('not=', keys, [MAP_KEY])]];
-    const wrapped = [triple(one, a, kept), [call('keys', kept), keys], [call('=', keys, [MAP_KEY])], [call('get', kept, MAP_KEY), v]];
+    const plain = [
+      triple(one, a, v),
+      triple(one, a, kept),
+      [call('keys', kept), keys],
+      [call('not=', keys, [MAP_KEY])],
+    ];
+    const wrapped = [
+      triple(one, a, kept),
+      [call('keys', kept), keys],
+      [call('=', keys, [MAP_KEY])],
+      [call('get', kept, MAP_KEY), v],
+    ];
     return this.#asked([e, v], [plain, wrapped], scope);
   }
 
@@ -284,7 +283,7 @@ class QueryRewriter {
     const narrowing = this.#query.where.filter((clause) => {
       const found = tripleOf(clause);
       if (!isVariable(found?.e) || found.e.name !== e.name || constantsOf(found.v) === undefined) return false;
-      return SSOT_ATTRIBUTES[attributeAsked(found.a)] === 'direct';
+      return ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a)) === 'direct';
     });
     // A term that has a value before leaves the others free: they are not asked for one by one.
     return call('or-join', [[this.#argument(true)], e, v], call('and', ...narrowing, ...leg));
@@ -299,7 +298,10 @@ class QueryRewriter {
     const rows = await this.#sources.values.runningRows(ids, a);
     if (scope === 'top' && isVariable(e) && isVariable(v) && v.name !== e.name && !this.#places.isBoundTwice(v)) {
       const stored = this.#own('stored');
-      return [...this.#plain({ e, a, v: stored }, scope), [call('get', this.#argument(new EdnMap(rows.flat())), e, stored), v]];
+      return [
+        ...this.#plain({ e, a, v: stored }, scope),
+        [call('get', this.#argument(new EdnMap(rows.flat())), e, stored), v],
+      ];
     }
     if (constants?.every(runs)) return this.#folded({ e, a, v }, scope, rows);
     const one = isOpen(e) ? this.#own('e') : e;
@@ -331,7 +333,11 @@ class QueryRewriter {
     if (!isBound(scope, entity)) return [[call('get', this.#argument(grouped(rows, 1)), value), [entity, ELLIPSIS]]];
     if (!isBound(scope, value)) return [[call('get', this.#argument(grouped(rows, 0)), entity), [value, ELLIPSIS]]];
     const [pairs, pair] = [this.#argument(new EdnSet(rows)), this.#own('pair')];
-    return this.#asked([entity, value], [[[call('vector', entity, value), pair], [call('contains?', pairs, pair)]]], scope);
+    return this.#asked(
+      [entity, value],
+      [[[call('vector', entity, value), pair], [call('contains?', pairs, pair)]]],
+      scope,
+    );
   }
 
   /** In a rule, which the database writes out where it is called, a variable that a call binds would depend on itself. */
@@ -360,7 +366,10 @@ class QueryRewriter {
   #argument(value: EdnValue): EdnSymbol {
     if (sizeOf(value) > LARGEST_ARGUMENT) {
       const why = `the chats and sessions that the query reaches say more than ${LARGEST_ARGUMENT} characters of one attribute`;
-      throw new HistoryError('query-too-wide', `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`);
+      throw new HistoryError(
+        'query-too-wide',
+        `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`,
+      );
     }
     const variable = sym(`?${this.#prefix}${this.#in.length}`);
     this.#in.push(variable);
@@ -374,12 +383,16 @@ class QueryRewriter {
   }
 
   /** A clause that hands on what the clauses inside it, and the rules that it calls, are asked with. */
-  #withArguments(clause: Clause, rules: { readonly names: ReadonlySet<string>; readonly handedOn: readonly EdnSymbol[] }): Clause {
+  #withArguments(
+    clause: Clause,
+    rules: { readonly names: ReadonlySet<string>; readonly handedOn: readonly EdnSymbol[] },
+  ): Clause {
     if (!(clause instanceof EdnList)) return clause;
     const [head = null, ...rest] = clause.items;
     const [name = ''] = symbolNames([head]);
     if (rules.names.has(name)) return withFirst(clause, rules.handedOn);
-    if (name === 'not' || name === 'or' || name === 'and') return call(name, ...rest.map((part) => this.#withArguments(part, rules)));
+    if (name === 'not' || name === 'or' || name === 'and')
+      return call(name, ...rest.map((part) => this.#withArguments(part, rules)));
     if (name !== 'not-join' && name !== 'or-join') return clause;
     const [terms = [], ...parts] = rest;
     const inside = parts.map((part) => this.#withArguments(part, rules));

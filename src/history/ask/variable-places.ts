@@ -1,4 +1,5 @@
 import type { EdnSymbol, EdnValue } from '../../edn/values.js';
+import { ownMember } from '../../values/own-member.js';
 import type { ParsedQuery } from './parse-query.js';
 import { constantsOf, isVariable, symbolNames, tripleOf } from './query-terms.js';
 import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
@@ -45,7 +46,7 @@ export class VariablePlaces {
     if (this.#given.has(name)) return false;
     const [list, ...others] = this.#triples.filter(({ v }) => isNamed(v, name));
     if (list === undefined || others.length > 0 || !isVariable(list.e) || list.e.name === name) return false;
-    const kept = SSOT_ATTRIBUTES[list.a];
+    const kept = ownMember(SSOT_ATTRIBUTES, list.a);
     if (kept === 'list') return true;
     return kept === 'folded' && this.#triples.every(({ e, v }) => !isNamed(e, name) || constantsOf(v) === undefined);
   }
@@ -57,7 +58,8 @@ export class VariablePlaces {
   isJoinedFile({ name }: EdnSymbol, attribute: string, v: EdnValue | undefined): boolean {
     if (!NULL_WHERE_UNREAD.has(attribute) || !isVariable(v) || !this.isBoundTwice(v)) return false;
     return this.#triples.some(
-      ({ e, a, v: value }) => isNamed(e, name) && (OF_FILES.has(a) || (a === 'type' && constantsOf(value)?.join() === 'file')),
+      ({ e, a, v: value }) =>
+        isNamed(e, name) && (OF_FILES.has(a) || (a === 'type' && constantsOf(value)?.join() === 'file')),
     );
   }
 }
