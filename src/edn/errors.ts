@@ -1,31 +1,36 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** Every way in which a value or a text can fail to be EDN or transit that we are willing to write or read. */
+/** Reasons why we refuse to write a value, or to read a text, as EDN or transit. */
 export type EdnErrorCode =
-  /** The text ends inside a form, or holds none. */
+  /** The text ends inside a form, or contains none. */
   | 'truncated'
-  /** A closing bracket does not belong to the bracket it meets. */
+  /** A closing bracket does not match the open one. */
   | 'mismatched'
-  /** Something follows the one form that a text may hold. */
+  /** The text continues after its one form. */
   | 'trailing'
-  /** Legal EDN that no XTDB answer of ours needs and that the parser beneath is known to read wrongly. */
+  /** Legal EDN that no XTDB answer of ours needs and that the underlying parser reads wrongly. */
   | 'unsupported'
   /** Not finite, beyond 2^53, or not a number although it begins like one. */
   | 'bad-number'
   /** A string with a lone surrogate, or with an escape that EDN does not have. */
   | 'bad-string'
-  /** The name of a keyword, a symbol or a tag holds what could be read as syntax. */
+  /** The name of a keyword, symbol or tag contains characters that could be read as syntax. */
   | 'bad-name'
   | 'duplicate-key'
   | 'too-large'
   | 'too-deep'
-  /** A JavaScript value that stands for no EDN value (undefined, a function, a plain object, an invalid Date). */
+  /**
+   * A JavaScript value without an EDN form (undefined, a function, a plain object, an invalid
+   * Date).
+   */
   | 'not-a-value';
 
 /**
- * A value that cannot be written as EDN or transit, or a text that cannot be read as exactly one complete form.
+ * Thrown if a value cannot be written as EDN or transit, or if a text is not exactly one complete
+ * form.
  *
- * Callers match `code`; the message names the place and never repeats more than a few characters of the data.
+ * Callers branch on `code`. The message names the position and repeats at most a few characters of
+ * the data.
  */
 export class EdnError extends CodedError<EdnErrorCode> {
   override readonly name = 'EdnError';

@@ -15,7 +15,7 @@ import {
   MAX_NAME_LENGTH,
 } from './values.js';
 
-/** The longest text that is scanned: EDN carries the small answers, anything larger travels as transit. */
+/** Maximum length of an EDN text. EDN carries small answers only; larger ones travel as transit. */
 export const MAX_EDN_CHARS = 4 * 1024 * 1024;
 
 const CLOSER: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}', '#{': '}' };
@@ -29,19 +29,21 @@ const NAME = /^:?[A-Za-z_*!?$%&=<>+./-][\w*!?$%&=<>+.'/#-]*$/;
 
 interface Frame {
   readonly opener: string;
-  /** How many forms the frame holds so far. */
+  /** Number of forms in the frame so far. */
   count: number;
-  /** A tag that still waits for its value. */
+  /** True while a tag waits for its value. */
   pendingTag: boolean;
 }
 
 /**
- * Checks that a text is exactly one complete EDN form of the kind that a database answers with, in one linear pass.
+ * Checks in one linear pass that a text is exactly one complete EDN form of the kind that a
+ * database returns.
  *
- * Comments, discards, characters, metadata, namespaced maps, big and symbolic numbers are refused: the parser behind this check reads them
- * wrongly or loses digits, and no answer of XTDB needs them.
+ * Comments, discards, characters, metadata, namespaced maps, big and symbolic numbers are rejected.
+ * The underlying parser reads them wrongly or loses digits, and no answer of XTDB needs them.
  *
- * @throws {EdnError} `truncated`, `mismatched`, `trailing`, `unsupported`, `bad-number`, `bad-string`, `bad-name`, `too-large`, `too-deep`
+ * @throws {EdnError} `truncated`, `mismatched`, `trailing`, `unsupported`, `bad-number`,
+ *   `bad-string`, `bad-name`, `too-large`, `too-deep`
  */
 function scan(text: string): void {
   if (text.length > MAX_EDN_CHARS)
@@ -66,7 +68,7 @@ function matchAt(pattern: RegExp, text: string, at: number): string | undefined 
   return pattern.exec(text)?.[0];
 }
 
-/** Consumes one bracket, string or token and returns the position behind it. */
+/** Consumes one bracket, string or token and returns the position after it. */
 function step(text: string, at: number, stack: Frame[]): number {
   const char = text[at] ?? '';
   const opener = char === '#' && text[at + 1] === '{' ? '#{' : char;
@@ -89,7 +91,8 @@ function step(text: string, at: number, stack: Frame[]): number {
   const token = matchAt(TOKEN, text, at) ?? char;
   if (checkToken(token, at) === 'tag') {
     const frame = stack[stack.length - 1];
-    if (frame?.opener === '' && frame.count > 0) throw new EdnError('trailing', `A second form begins at character ${at}.`);
+    if (frame?.opener === '' && frame.count > 0)
+      throw new EdnError('trailing', `A second form begins at character ${at}.`);
     if (frame !== undefined) frame.pendingTag = true;
   } else {
     addForm(stack, at);
@@ -100,7 +103,8 @@ function step(text: string, at: number, stack: Frame[]): number {
 function addForm(stack: readonly Frame[], at: number): void {
   const frame = stack[stack.length - 1];
   if (frame === undefined) return;
-  if (frame.opener === '' && frame.count > 0) throw new EdnError('trailing', `A second form begins at character ${at}.`);
+  if (frame.opener === '' && frame.count > 0)
+    throw new EdnError('trailing', `A second form begins at character ${at}.`);
   frame.count += 1;
   frame.pendingTag = false;
 }
@@ -114,7 +118,7 @@ function close(char: string, at: number, stack: Frame[]): void {
     throw new EdnError('truncated', `The map that ends at character ${at} has a key without a value.`);
 }
 
-/** Tells a string that the text ends in from one with an escape that EDN does not have. */
+/** Distinguishes an unterminated string from one with an escape that EDN does not have. */
 function brokenString(text: string, at: number): EdnError {
   for (let i = at + 1; i < text.length; i += 1) {
     if (text[i] === '"') break;
@@ -131,22 +135,28 @@ function checkToken(token: string, at: number): 'tag' | 'form' {
   if (token.length > MAX_NAME_LENGTH)
     throw new EdnError('too-large', `The token at character ${at} is longer than ${MAX_NAME_LENGTH} characters.`);
   if (TAG.test(token)) {
-    // The parser beneath looks its handlers up in a plain object, where these names would find inherited functions.
-    if (token.slice(1) in Object.prototype) throw new EdnError('unsupported', `The tag at character ${at} is not one that can be read.`);
+    // The underlying parser looks its handlers up in a plain object, where these names would find
+    // inherited functions.
+    if (token.slice(1) in Object.prototype)
+      throw new EdnError('unsupported', `The tag at character ${at} is not one that can be read.`);
     return 'tag';
   }
   if (/^[-+]?[0-9]/.test(token)) {
     checkNumberToken(token, at);
     return 'form';
   }
-  if (!NAME.test(token)) throw new EdnError('unsupported', `Cannot read ${JSON.stringify(token.slice(0, 20))} at character ${at}.`);
+  if (!NAME.test(token))
+    throw new EdnError('unsupported', `Cannot read ${JSON.stringify(token.slice(0, 20))} at character ${at}.`);
   return 'form';
 }
 
 function checkNumberToken(token: string, at: number): void {
   const isInteger = INTEGER.test(token);
   if (!isInteger && !FLOAT.test(token))
-    throw new EdnError('bad-number', `${JSON.stringify(token.slice(0, 20))} at character ${at} is not a number that can be read.`);
+    throw new EdnError(
+      'bad-number',
+      `${JSON.stringify(token.slice(0, 20))} at character ${at} is not a number that can be read.`,
+    );
   const value = Number(token);
   if (isInteger ? !Number.isSafeInteger(value) : !Number.isFinite(value)) {
     throw new EdnError('bad-number', `The number at character ${at} cannot be read without loss.`);
@@ -154,10 +164,11 @@ function checkNumberToken(token: string, at: number): void {
 }
 
 /**
- * The value of a text that holds exactly one complete EDN form.
+ * Parses a text that contains exactly one complete EDN form.
  *
- * Meant for small answers (receipts, a basis, error maps). A cut-off text, mismatched brackets, anything behind the form, numbers that would
- * lose digits and duplicate keys are errors, never a shorter value.
+ * Meant for small answers (receipts, a basis, error maps). Truncated texts, mismatched brackets,
+ * trailing text, numbers that would lose digits and duplicate keys are errors. They never yield a
+ * shorter value.
  *
  * @throws {EdnError}
  */
@@ -194,9 +205,11 @@ function fromReaderMap(entries: readonly (readonly [EDNVal, EDNVal])[]): EdnMap 
   const flat: EdnValue[] = [];
   for (const [rawKey, rawValue] of entries) {
     const key = fromReaderValue(rawKey);
-    const identity = key instanceof Keyword ? `:${key.name}` : typeof key === 'string' ? JSON.stringify(key) : undefined;
+    const identity =
+      key instanceof Keyword ? `:${key.name}` : typeof key === 'string' ? JSON.stringify(key) : undefined;
     if (identity !== undefined) {
-      if (seen.has(identity)) throw new EdnError('duplicate-key', `A map holds the key ${identity.slice(0, 40)} twice.`);
+      if (seen.has(identity))
+        throw new EdnError('duplicate-key', `A map holds the key ${identity.slice(0, 40)} twice.`);
       seen.add(identity);
     }
     flat.push(key, fromReaderValue(rawValue));

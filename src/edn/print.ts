@@ -16,16 +16,17 @@ import {
 } from './values.js';
 
 /**
- * The EDN text of a value.
+ * Returns the EDN text of a value.
  *
- * Nothing in a value can become syntax: names were checked by the constructors of their classes, strings are quoted, and every other object is
- * refused. The same value always gives the same text.
+ * No part of a value can become syntax: constructors check names, strings are quoted, and other
+ * objects are rejected. The same value always gives the same text.
  *
  * @throws {EdnError} `bad-number`, `bad-string`, `too-deep`, `not-a-value`
  */
 export const print = (value: EdnValue): string => toEDNString(toWriterValue(value, 0));
 
-const all = (items: readonly EdnValue[], depth: number): EDNVal[] => items.map((item) => toWriterValue(item, depth + 1));
+const all = (items: readonly EdnValue[], depth: number): EDNVal[] =>
+  items.map((item) => toWriterValue(item, depth + 1));
 
 function toWriterValue(value: EdnValue, depth: number): EDNVal {
   checkDepth(depth);
@@ -55,7 +56,8 @@ function objectToWriterValue(value: NonNullable<Exclude<EdnValue, string | numbe
   if (value instanceof EdnSet) return { set: all(value.items, depth) };
   if (value instanceof Date) return checkDate(value);
   if (value instanceof EdnTagged) return { tag: value.tag, val: toWriterValue(value.value, depth + 1) };
-  // The writer beneath prints a symbol's name as it stands: the only way to give it a number with a decimal exponent.
+  // The underlying writer prints a symbol's name verbatim. There is no other way to give it a
+  // number with a decimal exponent.
   if (value instanceof EdnDouble) return { sym: doubleText(value.value) };
   throw new EdnError('not-a-value', 'A plain object has no EDN form: build maps with EdnMap.');
 }

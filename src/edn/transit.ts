@@ -16,28 +16,31 @@ import {
 } from './values.js';
 
 /**
- * The transit+json text of a value, for bulk writes.
+ * Returns the transit+json text of a value, for bulk writes.
  *
- * Whole numbers are written as longs, fractions as doubles, instants with milliseconds. The same checks as for EDN hold.
+ * Whole numbers are written as longs, fractions as doubles, instants with milliseconds. Values pass
+ * the same checks as for EDN.
  *
  * @throws {EdnError} `bad-number`, `bad-string`, `too-deep`, `not-a-value`
  */
 export function encodeTransit(value: EdnValue): string {
   checkWritable(value, 0);
-  // The writer's cache of names is a plain object: a key such as "__proto__" in an agent's data would write into Object.prototype.
+  // The writer's cache of names is a plain object. A key such as "__proto__" in an agent's data
+  // would write into Object.prototype.
   return transit.writer('json', { handlers: WRITE_HANDLERS, unpack: (map) => map, cache: false }).write(value);
 }
 
 /**
- * The value of one transit+json text.
+ * Parses one transit+json text.
  *
- * @throws {EdnError} `truncated` if the text is no complete JSON, `bad-number` for integers beyond 2^53 and for NaN and the infinities,
- * `unsupported` for kinds of values that no document of ours holds
+ * @throws {EdnError} `truncated` if the text is not complete JSON. `bad-number` for integers beyond
+ *   2^53, NaN and the infinities. `unsupported` for kinds of values that none of our documents
+ *   contains.
  */
 export function decodeTransit(text: string): EdnValue {
   let read: unknown;
   try {
-    // A reader keeps its key cache when a read throws, so each text gets its own.
+    // A reader keeps its key cache after a failed read, so each text gets a new reader.
     read = transit.reader('json', READ_OPTIONS).read(text);
   } catch (cause) {
     if (cause instanceof EdnError) throw cause;
@@ -47,7 +50,11 @@ export function decodeTransit(text: string): EdnValue {
 }
 
 const tagged = <T>(tag: string, rep: (value: T) => unknown): unknown =>
-  transit.makeWriteHandler<T>({ tag: () => tag, rep, stringRep: (value) => (tag.length === 1 ? String(rep(value)) : null) });
+  transit.makeWriteHandler<T>({
+    tag: () => tag,
+    rep,
+    stringRep: (value) => (tag.length === 1 ? String(rep(value)) : null),
+  });
 
 const ofArray = (items: readonly EdnValue[]): { readonly forEach: unknown } => items;
 
@@ -57,20 +64,25 @@ const WRITE_HANDLERS: unknown = transit.map([
   EdnSymbol,
   tagged<EdnSymbol>('$', (symbol) => symbol.name),
   EdnMap,
-  // A flat array is what the writer walks fastest; `unpack` hands it through.
+  // The writer walks a flat array fastest; `unpack` passes it through.
   tagged<EdnMap>('map', (map) => ofArray(map.flat)),
   EdnList,
   tagged<EdnList>('list', (list) => list.items),
   EdnSet,
   tagged<EdnSet>('set', (set) => set.items),
   EdnTagged,
-  transit.makeWriteHandler<EdnTagged>({ tag: (value) => value.tag, rep: (value) => value.value, stringRep: () => null }),
+  transit.makeWriteHandler<EdnTagged>({
+    tag: (value) => value.tag,
+    rep: (value) => value.value,
+    stringRep: () => null,
+  }),
   EdnDouble,
-  // The writer emits the representation of a double as it stands, and a bare 1e20 would be read as a big integer.
+  // The writer emits the representation of a double verbatim. A bare 1e20 would be read as a big
+  // integer.
   tagged<EdnDouble>('d', (double) => `~d${double.value}`),
 ]);
 
-/** What XTDB calls a hash in transit. */
+/** XTDB's tag for a hash in transit. */
 const OID = 'xtdb/oid';
 
 const READ_OPTIONS = {
@@ -80,9 +92,10 @@ const READ_OPTIONS = {
     list: (items: EdnValue[]) => new EdnList(items),
     set: (items: EdnValue[]) => new EdnSet(items),
     m: (millis: string | number) => new Date(Number(millis)),
-    // The hashes that a log of transactions mostly consists of.
+    // Most of a transaction log consists of these hashes.
     [OID]: (hash: unknown) => {
-      if (typeof hash !== 'string') throw new EdnError('unsupported', `The database answered with a #${OID} of no string.`);
+      if (typeof hash !== 'string')
+        throw new EdnError('unsupported', `The database answered with a #${OID} that is not a string.`);
       return new EdnTagged(OID, hash);
     },
     z: (name: string) => {
@@ -123,7 +136,9 @@ function checkWritable(value: EdnValue, depth: number): void {
   }
 }
 
-/** What a vector, list, set, map or tagged value holds; undefined for any other value. */
+/**
+ * Returns the members of a vector, list, set, map or tagged value; undefined for any other value.
+ */
 function childrenOf(value: unknown): readonly EdnValue[] | undefined {
   if (Array.isArray(value)) return value;
   if (value instanceof EdnMap) return value.flat;
@@ -131,7 +146,10 @@ function childrenOf(value: unknown): readonly EdnValue[] | undefined {
   return value instanceof EdnTagged ? [value.value] : undefined;
 }
 
-/** Checks what the reader built, replacing in place the few kinds that it has classes of its own for. */
+/**
+ * Checks the reader's result and replaces in place the few kinds for which the reader has its own
+ * classes.
+ */
 function toEdnValue(value: unknown, depth: number): EdnValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Object.is(value, -0) ? 0 : value;
@@ -145,5 +163,8 @@ function toEdnValue(value: unknown, depth: number): EdnValue {
   if (value instanceof Keyword || value instanceof EdnSymbol) return value;
   if (value instanceof Date) return checkDate(value);
   if (transit.isTaggedValue(value)) return new EdnTagged(value.tag, toEdnValue(value.rep, depth + 1));
-  throw new EdnError('bad-number', 'The database answered with an integer beyond 2^53, or with a kind of value that is not read here.');
+  throw new EdnError(
+    'bad-number',
+    'The database answered with an integer beyond 2^53, or with a kind of value that is not read here.',
+  );
 }

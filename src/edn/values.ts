@@ -1,10 +1,11 @@
 import { EdnError } from './errors.js';
 
 /**
- * A value of the database's notation, in JavaScript.
+ * An EDN value in JavaScript.
  *
- * Vectors are arrays, `nil` is `null`, instants are `Date`s with milliseconds, integers are safe integers. Keywords, symbols, lists, sets, maps
- * and tagged values are instances of the classes below and of nothing else: a plain object that came from outside is never taken for one.
+ * Vectors are arrays, `nil` is `null`, instants are `Date`s with milliseconds, integers are safe
+ * integers. Keywords, symbols, lists, sets, maps and tagged values are only instances of the
+ * classes below. A plain object from outside is never taken for one.
  */
 export type EdnValue =
   | null
@@ -26,21 +27,25 @@ const NAME = new RegExp(`^(?:${NAME_PART}/)?${NAME_PART}$`);
 const NUMBER_LIKE = /^[+.-]+\d/;
 const RESERVED_SYMBOLS: ReadonlySet<string> = new Set(['nil', 'true', 'false']);
 
-/** The longest name of a keyword, symbol or tag; longer tokens are refused both ways (reading one costs the square of its length). */
+/**
+ * Maximum length of the name of a keyword, symbol or tag, for reading and writing. Reading a token
+ * costs the square of its length.
+ */
 export const MAX_NAME_LENGTH = 200;
 
 function checkName(what: string, name: string): void {
   if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
     throw new EdnError(
       'bad-name',
-      `${JSON.stringify(name.slice(0, 40))} is no name for a ${what}: use letters, digits and . _ - * ! ? $ % & = < > +, with at most one slash.`,
+      `${JSON.stringify(name.slice(0, 40))} is no name for a ${what}: use letters, digits and ` +
+        '. _ - * ! ? $ % & = < > +, with at most one slash.',
     );
   }
 }
 
 /** A keyword such as `:xt/id`; `name` is written without the colon. */
 export class Keyword {
-  /** @throws {EdnError} `bad-name` if the name could be read as anything but one keyword. */
+  /** @throws {EdnError} `bad-name` if the name could be read as anything but one keyword */
   constructor(readonly name: string) {
     checkName('keyword', name);
     Object.freeze(this);
@@ -49,7 +54,7 @@ export class Keyword {
 
 /** A symbol such as `?e` or `pull`. */
 export class EdnSymbol {
-  /** @throws {EdnError} `bad-name` if the name could be read as anything but one symbol. */
+  /** @throws {EdnError} `bad-name` if the name could be read as anything but one symbol */
   constructor(readonly name: string) {
     checkName('symbol', name);
     if (RESERVED_SYMBOLS.has(name) || NUMBER_LIKE.test(name)) {
@@ -64,17 +69,20 @@ export class EdnList {
   constructor(readonly items: readonly EdnValue[]) {}
 }
 
-/** A set `#{a b}`. Members are not compared: whoever builds one sees to it that they differ. */
+/** A set `#{a b}`. Members are not compared; callers must pass distinct ones. */
 export class EdnSet {
   constructor(readonly items: readonly EdnValue[]) {}
 }
 
 /** A map with keys of any kind in a fixed order. */
 export class EdnMap {
-  /** @param flat keys and values in turn: `[k0, v0, k1, v1, …]`. Keys are not compared: whoever builds one sees to it that they differ. */
+  /**
+   * @param flat alternating keys and values: `[k0, v0, k1, v1, …]`. Keys are not compared; callers
+   *   must pass distinct ones.
+   */
   constructor(readonly flat: readonly EdnValue[]) {}
 
-  /** The value under the keyword `:name`; `undefined` if there is none. */
+  /** Returns the value of the keyword `:name`; `undefined` if there is none. */
   get(name: string): EdnValue | undefined {
     for (let i = 0; i < this.flat.length; i += 2) {
       const key = this.flat[i];
@@ -99,24 +107,36 @@ export class EdnTagged {
   }
 }
 
-/** A whole number that is to travel as a double because it lies beyond the safe integers. Written only; reading gives a plain number. */
+/**
+ * A whole number beyond the safe integers that must travel as a double. Write-only; reading gives a
+ * plain number.
+ */
 export class EdnDouble {
-  /** @throws {EdnError} `bad-number` if it is not finite. */
+  /** @throws {EdnError} `bad-number` if it is not finite */
   constructor(readonly value: number) {
     if (!Number.isFinite(value)) throw new EdnError('bad-number', `${value} is not a finite number.`);
   }
 }
 
-/** The keyword `:name`. @throws {EdnError} `bad-name` */
+/**
+ * Returns the keyword `:name`.
+ * @throws {EdnError} `bad-name`
+ */
 export const kw = (name: string): Keyword => new Keyword(name);
 
-/** The symbol `name`. @throws {EdnError} `bad-name` */
+/**
+ * Returns the symbol `name`.
+ * @throws {EdnError} `bad-name`
+ */
 export const sym = (name: string): EdnSymbol => new EdnSymbol(name);
 
-/** The list of `items`. */
+/** Returns the list of `items`. */
 export const list = (...items: readonly EdnValue[]): EdnList => new EdnList(items);
 
-/** A map whose keys are keywords; entries that are `undefined` are left out. The names are the caller's own constants. */
+/**
+ * Returns a map with keyword keys, without `undefined` entries. The names are the caller's own
+ * constants.
+ */
 export function kwMap(entries: Readonly<Record<string, EdnValue | undefined>>): EdnMap {
   const flat: EdnValue[] = [];
   for (const [name, value] of Object.entries(entries)) {
@@ -125,27 +145,37 @@ export function kwMap(entries: Readonly<Record<string, EdnValue | undefined>>): 
   return new EdnMap(flat);
 }
 
-/** The elements of a vector, list or set; `undefined` for any other value. */
+/** Returns the elements of a vector, list or set; `undefined` for any other value. */
 export function elements(value: EdnValue | undefined): readonly EdnValue[] | undefined {
   if (Array.isArray(value)) return value;
   return value instanceof EdnList || value instanceof EdnSet ? value.items : undefined;
 }
 
-/** How deep values may nest, both ways. Far below where XTDB's own stack ends (about 5,000). */
+/**
+ * Maximum nesting of values, for reading and writing. XTDB's own stack overflows at about 5,000.
+ */
 export const MAX_DEPTH = 500;
 
-/** Refuses a string that UTF-8 cannot carry unchanged. @throws {EdnError} `bad-string` */
+/**
+ * Rejects a string that UTF-8 cannot represent.
+ * @throws {EdnError} `bad-string`
+ */
 export function checkString(value: string): string {
   if (!value.isWellFormed()) {
     throw new EdnError(
       'bad-string',
-      'A string holds a lone surrogate, which cannot be stored unchanged: normalise it (toWellFormed) before hashing and storing.',
+      'A string has a lone surrogate, which cannot be stored unchanged. ' +
+        'Normalise it (toWellFormed) before hashing and storing.',
     );
   }
   return value;
 }
 
-/** Refuses a number that is not finite, or a whole number that is no safe integer. Minus zero becomes zero. @throws {EdnError} `bad-number` */
+/**
+ * Rejects a number that is not finite, or a whole number that is no safe integer. Minus zero
+ * becomes zero.
+ * @throws {EdnError} `bad-number`
+ */
 export function checkNumber(value: number): number {
   if (!Number.isFinite(value)) throw new EdnError('bad-number', `${value} is not a finite number.`);
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
@@ -154,13 +184,19 @@ export function checkNumber(value: number): number {
   return Object.is(value, -0) ? 0 : value;
 }
 
-/** Refuses an invalid Date. @throws {EdnError} `not-a-value` */
+/**
+ * Rejects an invalid Date.
+ * @throws {EdnError} `not-a-value`
+ */
 export function checkDate(value: Date): Date {
   if (Number.isNaN(value.getTime())) throw new EdnError('not-a-value', 'An invalid Date has no instant.');
   return value;
 }
 
-/** Refuses nesting beyond MAX_DEPTH. @throws {EdnError} `too-deep` */
+/**
+ * Rejects nesting beyond MAX_DEPTH.
+ * @throws {EdnError} `too-deep`
+ */
 export function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new EdnError('too-deep', `A value nests deeper than ${MAX_DEPTH} levels.`);
 }

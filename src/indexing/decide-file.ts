@@ -5,51 +5,65 @@ import type { FilesystemSource } from '../objects/source.js';
 import { deletedFile, fileStub, indexedFile, nonTextFile } from '../objects/versions.js';
 import type { HeadMarks } from '../store/head.js';
 
-/** What indexing did to an object [§5.6]. */
+/** The effect of indexing on an object [§5.6]. */
 export type IndexOutcome = 'created' | 'updated' | 'unchanged';
 
-/** Files that one call discovers at most; what is left is named in its answer (decision C7). */
+/** Maximum number of files that one call discovers; its answer names the rest (decision C7). */
 export const MOST_DISCOVERED = 2_000;
 
 /**
- * The valid time of a new version (decision F7): when it became true as far as is known, never later than now, and at least 1 ms after the
- * object's previous version, so that equal milliseconds hide nothing.
+ * Returns the valid time of a new version (decision F7): the earliest time at which it is known to
+ * be true, never in the future. It is at least 1 ms after the object's previous version, so that
+ * equal milliseconds hide nothing.
  */
 function versionTime(trueSinceMs: number, nowMs: number, previous: Date | undefined): Date {
   const wanted = Math.min(Math.floor(trueSinceMs), nowMs);
   return new Date(previous === undefined ? wanted : Math.max(wanted, previous.getTime() + 1));
 }
 
-/** What a client learned about a file: that it exists (discovery), or what its source holds (full indexing) [§5.6]. */
+/**
+ * A client's observation of a file: that it exists (discovery), or the content of its source (full
+ * indexing) [§5.6].
+ */
 export type FileObservation =
   | { readonly kind: 'mention'; readonly source: FilesystemSource; readonly mtimeMs: number }
   | { readonly kind: 'read'; readonly source: FilesystemSource; readonly reading: SourceReading };
 
-/** What the database holds of the file at the moment of the decision; undefined when it knows none. */
+/**
+ * The file's state in the database at the moment of the decision; undefined if the file is unknown.
+ */
 export interface CurrentFile {
   readonly fileHash: Sha256 | null;
   readonly gone: boolean;
   readonly validTime: Date;
 }
 
-/** The version to write; absent when nothing changes. */
+/** The version to write; absent if nothing changes. */
 export interface FileDecision {
   readonly outcome: IndexOutcome;
   readonly write?: { readonly version: ObjectVersion<'file'>; readonly marks: HeadMarks; readonly validTime: Date };
-  /** True for stubs: they must never overwrite what another client wrote in the meantime [§5.6]. */
+  /**
+   * True for stubs: they must never overwrite a version that another client wrote in the meantime
+   * [§5.6].
+   */
   readonly onlyIfAbsent?: boolean;
 }
 
 const UNCHANGED: FileDecision = { outcome: 'unchanged' };
 
-/** What a file is decided against: its source, what the database holds of it, and the moment of acknowledgement. */
+/**
+ * The input of a decision: the source, its state in the database, and the time of acknowledgement.
+ */
 interface Known {
   readonly source: FilesystemSource;
   readonly current: CurrentFile | undefined;
   readonly nowMs: number;
 }
 
-/** The decision to write a version that is true since a moment; `marks` go with its head. */
+/**
+ * Returns the decision to write a version that is true since a moment. `marks` are stored with its
+ * head.
+ */
 function updated(
   { current, nowMs }: Known,
   version: ObjectVersion<'file'>,
@@ -59,19 +73,30 @@ function updated(
   return { outcome: current === undefined ? 'created' : 'updated', write: { version, marks, validTime } };
 }
 
-type Decide<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>, known: Known) => FileDecision;
+type Decide<Kind extends SourceReading['kind']> = (
+  reading: Extract<SourceReading, { kind: Kind }>,
+  known: Known,
+) => FileDecision;
 
-function decideText({ content, fileHash, mtimeMs }: Extract<SourceReading, { kind: 'text' | 'large-text' }>, known: Known): FileDecision {
+function decideText(
+  { content, fileHash, mtimeMs }: Extract<SourceReading, { kind: 'text' | 'large-text' }>,
+  known: Known,
+): FileDecision {
   if (known.current?.fileHash === fileHash) return UNCHANGED;
   return updated(known, indexedFile(known.source, content, fileHash), { sinceMs: mtimeMs });
 }
 
-/** One rule per way a reading can end; orphans and things that are no files leave the last version as it stands (decision C5, §5.9). */
+/**
+ * One rule per result of reading. Orphans and paths that are no files leave the last version
+ * unchanged (decision C5, §5.9).
+ */
 const BY_READING: { readonly [Kind in SourceReading['kind']]: Decide<Kind> } = {
   text: decideText,
   'large-text': decideText,
   binary: ({ fileHash, mtimeMs }, known) =>
-    known.current?.fileHash === fileHash ? UNCHANGED : updated(known, nonTextFile(known.source, fileHash), { sinceMs: mtimeMs }),
+    known.current?.fileHash === fileHash
+      ? UNCHANGED
+      : updated(known, nonTextFile(known.source, fileHash), { sinceMs: mtimeMs }),
   missing: (_reading, known) =>
     known.current === undefined || known.current.gone
       ? UNCHANGED
@@ -81,15 +106,22 @@ const BY_READING: { readonly [Kind in SourceReading['kind']]: Decide<Kind> } = {
 };
 
 /**
- * The indexing protocol for one file [§5.6], decided against what the database holds: created, updated or unchanged, and the version to write.
- * Pure; `nowMs` is the moment of acknowledgement.
+ * Decides the indexing protocol for one file [§5.6] against the database: created, updated or
+ * unchanged, and the version to write. Pure; `nowMs` is the time of acknowledgement.
  */
-export function decideFile(observation: FileObservation, current: CurrentFile | undefined, nowMs: number): FileDecision {
+export function decideFile(
+  observation: FileObservation,
+  current: CurrentFile | undefined,
+  nowMs: number,
+): FileDecision {
   const { source } = observation;
   if (observation.kind === 'read') {
     const decide = BY_READING[observation.reading.kind] as Decide<SourceReading['kind']>;
     return decide(observation.reading as never, { source, current, nowMs });
   }
   if (current !== undefined) return UNCHANGED;
-  return { ...updated({ source, current, nowMs }, fileStub(source), { sinceMs: observation.mtimeMs }), onlyIfAbsent: true };
+  return {
+    ...updated({ source, current, nowMs }, fileStub(source), { sinceMs: observation.mtimeMs }),
+    onlyIfAbsent: true,
+  };
 }

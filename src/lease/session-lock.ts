@@ -11,12 +11,13 @@ import { systemCode } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
 import { messageOf } from '../values/thrown.js';
 
-/** What keeps a session from being locked for this process. */
+/** Why this process cannot lock a session. */
 export type LeaseErrorCode = 'held' | 'unwritable';
 
 /**
- * Thrown when this process cannot have a session to itself (divergence F5). `held`: another living process works on it; the message names that process and
- * says what to do. `unwritable`: the lock could not be kept in the data folder.
+ * Thrown when this process cannot lock a session (divergence F5). `held`: another living process
+ * works on it; the message names that process and the remedy. `unwritable`: the lock file cannot be
+ * written in the data folder.
  */
 export class LeaseError extends CodedError<LeaseErrorCode> {
   override readonly name = 'LeaseError';
@@ -29,50 +30,62 @@ const ownerSchema = processIdentitySchema.extend({
   since: z.iso.datetime(),
 });
 
-/** What the file of a session's lock says. */
+/** The content of a session's lock file. */
 type OwnerFile = Readonly<z.infer<typeof ownerSchema>>;
 
-/** Without the secret that says whose lock it is. */
+/** Omits the token, which proves ownership. */
 const shownSchema = ownerSchema.omit({ token: true });
 
-/** Who owns a session: which process, what it is (`palimpsest mcp`), and since when. */
+/** The owner of a session: its process, its program (`palimpsest mcp`) and its start time. */
 export type LockOwner = Readonly<z.infer<typeof shownSchema>>;
 
-/** How a session is locked. */
+/** Options for locking a session. */
 export interface LockOptions {
-  /** What this process is, for whoever is refused: `palimpsest mcp`, `palimpsest serve`. */
+  /**
+   * The name of this program, shown to processes that are refused: `palimpsest mcp`, `palimpsest
+   * serve`.
+   */
   readonly what: string;
-  /** Takes the lock from a living owner too, which learns of it at its next `isStillOurs`. */
+  /** Takes the lock from a living owner too. That owner notices at its next `isStillOurs`. */
   readonly takeOver?: boolean;
 }
 
-/** A session that this process has to itself (decision F5). */
+/** A session that only this process may change (decision F5). */
 export interface SessionLock {
-  /** False from the moment that another process took the session over, and after `release`. Costs one read of a small file; never throws. */
+  /**
+   * Returns false once another process has taken the session over, and after `release`. Reads one
+   * small file; never throws.
+   */
   isStillOurs(): boolean;
-  /** Ends the ownership; does nothing when the session was taken over. Idempotent. */
+  /** Releases the lock. Does nothing if the session was taken over. Idempotent. */
   release(): void;
 }
 
-/** The name of a session's lock: readable, and safe also on filesystems that fold case; the hash keeps sessions apart that look alike. */
+/**
+ * Returns the name of a session's lock. It is readable and safe on case-insensitive filesystems;
+ * its hash keeps similar session names apart.
+ */
 export function lockName(session: SessionId): string {
   const readable = session.toLowerCase().replaceAll(/[^a-z0-9-]/g, '_');
   return `${readable.slice(0, 60)}-${hashText(session).slice(0, 16)}`;
 }
 
-/** The folder of a data folder's session locks. */
+/** Returns the folder of the session locks in a data folder. */
 export const locksFolder = (dataDir: string): string => join(dataDir, 'sessions');
 
 function folderError(folder: string, cause: unknown): unknown {
   if (systemCode(cause) === undefined) return cause;
-  const message = `session locks cannot be kept in ${folder} (${messageOf(cause)}); make it writable or use another data folder`;
+  const why = messageOf(cause);
+  const message = `cannot keep session locks in ${folder} (${why}); make it writable or use another data folder`;
   return new LeaseError('unwritable', message, { cause });
 }
 
 /**
- * Locks a session for this process in the data folder (decision F5). The lock of a dead process is taken silently; a process is told from a later
- * one with its pid by when it started. Of several that try at once exactly one succeeds.
- * @throws {LeaseError} held – a living process owns the session and `takeOver` is not set; unwritable – the lock cannot be kept
+ * Locks a session for this process in the data folder (decision F5). The lock of a dead process is
+ * taken silently. The start time distinguishes it from a later process with its pid. If several
+ * processes try at once, exactly one succeeds.
+ * @throws {LeaseError} held – a living process owns the session and `takeOver` is not set;
+ *   unwritable – the lock file cannot be written
  */
 export async function acquireSessionLock(
   dataDir: string,
@@ -81,7 +94,13 @@ export async function acquireSessionLock(
 ): Promise<SessionLock> {
   const folder = locksFolder(dataDir);
   const lock = { folder, name: lockName(session), schema: ownerSchema };
-  const mine: OwnerFile = { ...(await identifySelf()), session, token: randomUUID(), what, since: new Date().toISOString() };
+  const mine: OwnerFile = {
+    ...(await identifySelf()),
+    session,
+    token: randomUUID(),
+    what,
+    since: new Date().toISOString(),
+  };
   let acquired: OwnedFile | { readonly heldBy: OwnerFile | undefined };
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -94,16 +113,22 @@ export async function acquireSessionLock(
   throw new LeaseError(
     'held',
     owner === undefined
-      ? `session ${session} is being opened by several processes at once; try again`
-      : `session ${session} is open in process ${owner.pid} (${owner.what}) since ${owner.since}; end that process, use another session, or move this one here with --take-over`,
+      ? `several processes are opening session ${session} at once; try again`
+      : `session ${session} is open in process ${owner.pid} (${owner.what}) since ${owner.since}; ` +
+          `end that process, use another session, or move this one here with --take-over`,
   );
 }
 
-/** The living owners of a data folder's sessions, or of one session; sessions that are free or whose owner died are left out. Changes nothing. */
+/**
+ * Returns the living owners of all sessions in a data folder, or of one session. Free sessions and
+ * dead owners are left out. Read-only.
+ */
 export async function sessionLockOwners(dataDir: string, session?: SessionId): Promise<readonly LockOwner[]> {
   const folder = locksFolder(dataDir);
   const wanted = session === undefined ? undefined : lockName(session);
-  const files = lockFilesAmong(folder, await namesIn(folder)).filter(({ name }) => wanted === undefined || name === wanted);
+  const files = lockFilesAmong(folder, await namesIn(folder)).filter(
+    ({ name }) => wanted === undefined || name === wanted,
+  );
   const owners = await Promise.all(files.map((file) => livingLockOwner([file], ownerSchema)));
   return owners.flatMap((owner) => (owner === undefined ? [] : [shownSchema.parse(owner)]));
 }

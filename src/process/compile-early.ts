@@ -1,8 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Has V8 turn each function that is used from now on into machine code before it first runs, not after some hundred calls. For processes that answer with much code run seldom: what
- * an agent waits for its call is code that has run fifty times. Costs some MiB, and time in a program that soon ends.
+ * Makes V8 compile each function to machine code before its first run, not after some hundred
+ * calls. Use it in processes that answer with much rarely run code. There, an agent's call often
+ * waits for code that has run only fifty times. It costs some MiB of memory, and time in
+ * short-lived programs.
  */
 export function compileEarly(): void {
   setFlagsFromString('--always-sparkplug');

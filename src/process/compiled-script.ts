@@ -6,25 +6,27 @@ import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
 /**
- * How V8 is told to work for one answer: each flag, and what it is unless it is told. The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or
- * function by function, takes longer than a question does, and the process would not end before. What runs a thousand times in a question is not worth compiling for speed
- * either, at a seventh of this budget, as V8 would; what runs for a second is. Nor is it worth looking through what is kept beside other work, for a collection that a
- * question ends before, or needs at once.
+ * V8 flags for a process that gives one answer: each flag and its default. The HTTP client's parser
+ * is WebAssembly. Optimising it, at once or per function, takes longer than a question and delays
+ * the exit. V8 would also optimise JavaScript after a seventh of this budget. Code that runs a
+ * thousand times in a question does not pay for that; code that runs for a second does. Concurrent
+ * marking does not pay either: the question ends before the collection, or needs it at once.
  */
 const FLAGS: readonly (readonly [ours: string, first: string])[] = [
   ['--no-wasm-tier-up', '--wasm-tier-up'],
   ['--no-wasm-dynamic-tiering', '--wasm-dynamic-tiering'],
-  // V8 of Node 22 and later counts calls in its place, and writes an error for what it does not know.
-  ...(process.versions.v8.startsWith('11.3.') ? [['--interrupt-budget=500000', '--interrupt-budget=67584'] as const] : []),
+  // V8 of Node 22 and later counts calls under another flag, and prints an error for unknown flags.
+  ...(process.versions.v8.startsWith('11.3.')
+    ? [['--interrupt-budget=500000', '--interrupt-budget=67584'] as const]
+    : []),
   ['--no-incremental-marking', '--incremental-marking'],
 ];
 
-/** Whether something is being loaded. */
 let isLoading = false;
 
 /**
- * Does something under the flags that V8 begins with, and leaves it with ours. V8 takes compiled code under the flags alone that it was compiled under: Node's own modules
- * come with such code, which takes a third of the time.
+ * Runs `work` under V8's default flags, then restores ours. V8 accepts cached code only under the
+ * flags that compiled it. Node's own modules ship with such code, which takes a third of the time.
  */
 export function underFirstFlags<T>(work: () => T): T {
   if (isLoading) return work();
@@ -38,21 +40,26 @@ export function underFirstFlags<T>(work: () => T): T {
   }
 }
 
-/** A script of the build, and what V8 made of it. */
+/** A script of the build and its compiled form. */
 export interface CompiledScript {
   readonly script: Script;
-  /** What it gave away so far. */
+  /** Its exports so far. */
   readonly exports: object;
 }
 
-/** What the build's scripts are given, in this order: besides what every script of Node has, what loads another one later, what
- * stands for a module of Node that is loaded where it is used, and the script's own address. */
+/**
+ * The parameters of a script of the build, in order. Three are not Node's: a function that loads
+ * another script later, one that loads a Node module on first use, and the script's URL.
+ */
 const PARAMETERS = 'exports, require, module, __load, __late, __url';
 
-/** The scripts that this process has loaded, by their paths. */
+/** The loaded scripts of this process, by path. */
 const loaded = new Map<string, CompiledScript>();
 
-/** Where the code lies that this very Node compiled of a script when the project was built: what another one compiled, it cannot use. */
+/**
+ * Returns the path of a script's compiled code for exactly this Node. Another Node's code would be
+ * rejected.
+ */
 export const codeFileOf = (path: string): string => `${path}.${process.version}-${process.platform}-${process.arch}`;
 
 function codeOf(path: string): Buffer | undefined {
@@ -63,7 +70,10 @@ function codeOf(path: string): Buffer | undefined {
   }
 }
 
-/** What stands for a module whose members are used by name alone: it is loaded when the first one is. */
+/**
+ * Returns a placeholder for a module whose members are only used by name. The first access loads
+ * the module.
+ */
 function lateModule(load: () => object): object {
   let module: object | undefined;
   const get = (_: object, name: string | symbol): unknown => {
@@ -74,8 +84,9 @@ function lateModule(load: () => object): object {
 }
 
 /**
- * Loads a script of the build, once in a process, with the scripts beside it that it names (`./x.cjs`), from code that was compiled when the project was built. Where there is no
- * such code, or V8 refuses it as that of another version or with other flags, the script is compiled as any other. Throws what the script throws.
+ * Loads a script of the build, and the scripts beside it that it names (`./x.cjs`), once per
+ * process. Uses the code that the build compiled. If that code is missing, or V8 rejects it because
+ * of its version or flags, the script is compiled as usual. Throws what the script throws.
  */
 export const loadScript = (path: string): CompiledScript => loaded.get(path) ?? underFirstFlags(() => load(path));
 
@@ -99,12 +110,12 @@ function load(path: string): CompiledScript {
   const url = pathToFileURL(path).href;
   const isBeside = (name: string): boolean => name.startsWith('./');
   const required = (name: string): unknown => (isBeside(name) ? besides(name) : underFirstFlags(() => others(name)));
-  // A script that runs from compiled code has no import of its own.
+  // A script that runs from compiled code has no `import` of its own.
   const later = async (name: string): Promise<object> =>
     isBeside(name) ? besides(name) : import(name.startsWith('../') ? new URL(name, url).href : name);
   body(module.exports, required, module, later, (name: string) => lateModule(() => others(name)), url);
   return entry;
 }
 
-/** What this process has loaded so. */
+/** Returns the scripts that this process has loaded from the build. */
 export const loadedScripts = (): ReadonlyMap<string, CompiledScript> => loaded;

@@ -2,13 +2,16 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { addressesIn } from '../values/address-list.js';
 
-/** Below a data folder: a folder for each node that someone else runs. */
+/** Returns the folder, inside a data folder, that holds one folder per foreign node. */
 export const remoteFolders = (dataDir: string): string => join(dataDir, 'remote');
 
-/** A list of addresses names the same database in whatever order. */
+/** A list of addresses names the same database in any order. */
 const inOrder = (nodeUrl: string): string => addressesIn(nodeUrl).sort().join(',');
 
-/** Where leases, journals and reports of a client lie: they belong to one database, so those of a node that someone else runs have a folder of their own. */
+/**
+ * Returns the folder for a client's leases, journals and reports. They belong to one database, so a
+ * foreign node gets a folder of its own.
+ */
 export function clientFolder(dataDir: string, nodeUrl: string | undefined): string {
   return nodeUrl === undefined ? dataDir : join(remoteFolders(dataDir), hash('sha256', inOrder(nodeUrl)).slice(0, 16));
 }

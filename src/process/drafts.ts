@@ -3,18 +3,24 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifyProcess, identifySelf } from './process-identity.js';
 
-/** A draft's name: what it is a draft of, and which process makes it. */
+/** The name of a draft: its target and the process that writes it. */
 const DRAFT = /.\.(\d{1,10})-([0-9a-f]{16})-[0-9a-f]{16}\.draft$/;
-/** As earlier versions named theirs, which says nothing of the process. */
+/** Draft names of earlier versions, which do not name the process. */
 const FORMER = /^\.palimpsest-[0-9a-f]{16}\.tmp$/;
-/** As they named them in data folders: somebody's own file may be called so elsewhere. */
-const FORMER_DATA = /(?:\.json|\.lock|filesystem-id)\.(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{1,10}|new)$|^\.probe-\d+$/;
-/** Nobody takes a day to give a draft its name. */
+/**
+ * Draft names of earlier versions in data folders. Elsewhere a user's file may have such a name.
+ */
+const FORMER_DATA =
+  /(?:\.json|\.lock|filesystem-id)\.(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{1,10}|new)$|^\.probe-\d+$/;
+/** A draft older than a day was abandoned. */
 const FORMER_MS = 86_400_000;
 
 const startHash = (started: string): string => createHash('sha256').update(started).digest('hex').slice(0, 16);
 
-/** A name, never given twice, for a draft that this process makes beside `path`; `removeDeadDrafts` finds it when this process is killed before it is done. */
+/**
+ * Returns a unique name for a draft that this process writes beside `path`. If this process is
+ * killed, `removeDeadDrafts` finds the draft.
+ */
 export async function draftOf(path: string): Promise<string> {
   const { pid, started } = await identifySelf();
   return `${path}.${pid}-${startHash(started)}-${randomBytes(8).toString('hex')}.draft`;
@@ -32,8 +38,10 @@ async function isDead(folder: string, name: string, isDataFolder: boolean): Prom
 }
 
 /**
- * Removes the drafts that killed processes left in a folder, of the names that are ours there; folders only with `recursive`, and with `isDataFolder`, for folders that hold nothing but ours, also those
- * that earlier versions left there. Nothing else is touched, no draft of a process that lives. Never rejects: what cannot be removed stays.
+ * Removes the drafts that killed processes left in a folder, if `isOurs` accepts the name of their
+ * target. Removes draft folders only with `recursive`. With `isDataFolder`, for folders that hold
+ * only our files, it also removes drafts of earlier versions. It touches nothing else and no draft
+ * of a living process. Never rejects; a draft that cannot be removed stays.
  */
 export async function removeDeadDrafts(
   folder: string,
@@ -41,7 +49,11 @@ export async function removeDeadDrafts(
     isOurs = () => true,
     recursive = false,
     isDataFolder = false,
-  }: { readonly isOurs?: (name: string) => boolean; readonly recursive?: boolean; readonly isDataFolder?: boolean } = {},
+  }: {
+    readonly isOurs?: (name: string) => boolean;
+    readonly recursive?: boolean;
+    readonly isDataFolder?: boolean;
+  } = {},
 ): Promise<void> {
   const names = await readdir(folder).catch((): string[] => []);
   for (const name of names) {

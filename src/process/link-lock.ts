@@ -24,12 +24,12 @@ async function contentOf(path: string): Promise<string | undefined> {
   } catch (error) {
     const code = systemCode(error);
     if (code === 'ENOENT') return undefined;
-    if (code === 'EINVAL') throw new LockError('occupied', `${path} is in the place of a lock but is none. Remove it.`);
+    if (code === 'EINVAL') throw new LockError('occupied', `${path} has the name of a lock but is none. Remove it.`);
     throw error;
   }
 }
 
-/** Swallows what the system refuses: the end of this process frees the lock. */
+/** Ignores system errors: the end of this process frees the lock anyway. */
 function release(path: string, content: string): void {
   try {
     if (readlinkSync(path) === content) unlinkSync(path);
@@ -39,8 +39,8 @@ function release(path: string, content: string): void {
 }
 
 /**
- * Frees the lock of a dead owner. That takes a claim, whose name is made from the dead owner's content:
- * the lock cannot change hands between the look and the removal. A claim is such a lock itself.
+ * Frees the lock of a dead owner. This requires a claim, a second such lock named after the dead
+ * owner's content. The claim keeps the lock from changing hands between the check and the removal.
  */
 async function removeDead(path: string, seen: string): Promise<void> {
   const claim = `${path}.${hash('sha256', seen).slice(0, 16)}`;
@@ -59,11 +59,12 @@ async function removeIfDead(path: string): Promise<void> {
 }
 
 /**
- * Runs `work` while this process alone owns the lock `path`: a symbolic link whose target names its owner and that nobody follows. Unlike a lock file it can
- * lie in a folder that others write to, since whatever they put there is neither opened nor read. The folder must exist. Where it cannot have symbolic links,
- * there is no lock, and `work` runs at once.
- * Throws what `withLock` throws, and what the system throws.
- * @throws {LockError} occupied – something else stands at `path`
+ * Runs `work` while this process alone owns the lock `path`. The lock is a symbolic link whose
+ * target names its owner and is never followed. Unlike a lock file, it is safe in a folder that
+ * others write to, because nothing there is opened or read. The folder must exist. If it does not
+ * support symbolic links, there is no lock and `work` runs at once. Throws the errors of `withLock`
+ * and system errors.
+ * @throws {LockError} occupied – something other than a lock exists at `path`
  */
 export function withLinkLock<T>(path: string, options: LockWait, work: () => Promise<T>): Promise<T> {
   const link: LockKeeping = {
@@ -76,7 +77,10 @@ export function withLinkLock<T>(path: string, options: LockWait, work: () => Pro
   return withLock(link, options, work);
 }
 
-/** Removes the link locks that killed processes left in a folder, of the names that are ours there. Never rejects: what cannot be removed stays. */
+/**
+ * Removes the link locks that killed processes left in a folder, if `isOurs` accepts their names.
+ * Never rejects; a lock that cannot be removed stays.
+ */
 export async function removeDeadLinkLocks(folder: string, isOurs: (name: string) => boolean): Promise<void> {
   const names = await readdir(folder).catch((): string[] => []);
   for (const name of names) if (isOurs(name)) await removeIfDead(join(folder, name)).catch(() => undefined);

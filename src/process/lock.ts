@@ -4,17 +4,32 @@ import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { CodedError } from '../values/coded-error.js';
 import { draftOf } from './drafts.js';
-import { createWholeFile, livingOwner, livingOwnerIn, namesIn, type OwnedFile, type OwnerSchema, ownedFile, textOf } from './owned-file.js';
+import {
+  createWholeFile,
+  livingOwner,
+  livingOwnerIn,
+  namesIn,
+  type OwnedFile,
+  type OwnerSchema,
+  ownedFile,
+  textOf,
+} from './owned-file.js';
 import { identifySelf, type ProcessIdentity, processIdentitySchema } from './process-identity.js';
 import { systemCode } from './system-error.js';
 import { pollUntil } from './within-limit.js';
 
-/** Why a lock was not acquired: the living process that owns it; undefined where others came in between at every attempt. */
+/**
+ * Reports why a lock was not acquired: the living owner. Undefined if other processes interfered
+ * with every attempt.
+ */
 export interface HeldLock<Owner> {
   readonly heldBy: Owner | undefined;
 }
 
-/** Thrown when a lock cannot be had. `held`: a living process kept it for longer than the caller waits. `occupied`: what has its name is no lock. */
+/**
+ * Thrown when a lock cannot be acquired. `held`: a living process kept it longer than the caller
+ * waits. `occupied`: the file with its name is not a lock.
+ */
 export class LockError extends CodedError<'held' | 'occupied'> {
   override readonly name = 'LockError';
 }
@@ -26,26 +41,32 @@ export interface LockFile {
   readonly path: string;
 }
 
-/** A lock in a folder that must exist, and what its files say of their owner. */
+/** A lock in an existing folder, and the schema of its owner. */
 export interface Lock<Owner extends ProcessIdentity> {
   readonly folder: string;
   readonly name: string;
   readonly schema: OwnerSchema<Owner>;
 }
 
-/** How a lock is acquired. */
+/** Options for acquiring a lock. */
 export interface AcquireOptions {
-  /** Takes the lock from a living owner too, which learns of it by `isStillOurs`. */
+  /** Takes the lock from a living owner too. That owner notices through `isStillOurs`. */
   readonly takeOver?: boolean;
-  /** Leaves older generations in place, so that no generation is ever made twice, until the owner calls `remove`. */
+  /**
+   * Keeps older generations until the owner calls `remove`, so that no generation is ever created
+   * twice.
+   */
   readonly keepsOlder?: boolean;
 }
 
 const GENERATION = /^(.+)\.(\d{1,15})\.lock$/;
-/** How often others may come in between before they are reported: every time one of them got on. */
+/**
+ * Maximum attempts before contention is reported. In each failed attempt another process made
+ * progress.
+ */
 const ATTEMPTS = 50;
 
-/** The locks among the names in a folder, the oldest generation of each first. */
+/** Returns the locks among the names in a folder, oldest generation first per lock. */
 export function lockFilesAmong(folder: string, names: readonly string[]): readonly LockFile[] {
   return names
     .map((file) => ({ file, match: GENERATION.exec(file) }))
@@ -55,7 +76,7 @@ export function lockFilesAmong(folder: string, names: readonly string[]): readon
     .sort((a, b) => a.generation - b.generation);
 }
 
-/** The living process that owns one of these files; undefined when none does. */
+/** Returns the living process that owns one of these files; undefined if there is none. */
 export async function livingLockOwner<Owner extends ProcessIdentity>(
   files: readonly LockFile[],
   schema: OwnerSchema<Owner>,
@@ -67,13 +88,20 @@ export async function livingLockOwner<Owner extends ProcessIdentity>(
   return undefined;
 }
 
-async function generationsOf({ folder, name }: { readonly folder: string; readonly name: string }): Promise<readonly LockFile[]> {
+async function generationsOf({
+  folder,
+  name,
+}: {
+  readonly folder: string;
+  readonly name: string;
+}): Promise<readonly LockFile[]> {
   return lockFilesAmong(folder, await namesIn(folder)).filter((file) => file.name === name);
 }
 
 /**
- * One attempt: makes the generation after the newest one, which only one process can, then checks that what the decision was based on still stands.
- * Undefined when others came in between.
+ * Makes one attempt. It creates the generation after the newest one, which only one process can do.
+ * Then it checks that the state behind its decision is unchanged. Returns undefined if another
+ * process interfered.
  */
 async function tryAcquire<Owner extends ProcessIdentity>(
   lock: Lock<Owner>,
@@ -100,8 +128,9 @@ async function tryAcquire<Owner extends ProcessIdentity>(
 }
 
 /**
- * Acquires a lock for this process; `mine` is what its file says, and no other file may ever say the same. The lock of a dead process is taken silently; a
- * process is told from a later one with its pid by when it started. Of several that try at once exactly one succeeds. Rejects with the error of a failed system call.
+ * Acquires a lock for this process. `mine` is the content of its file and must be unique. The lock
+ * of a dead process is taken silently. The start time distinguishes it from a later process with
+ * its pid. If several processes try at once, exactly one succeeds. Rejects with system errors.
  */
 export async function acquireLock<Owner extends ProcessIdentity>(
   lock: Lock<Owner>,
@@ -116,21 +145,25 @@ export async function acquireLock<Owner extends ProcessIdentity>(
   return { heldBy: undefined };
 }
 
-/** What a lock with one fixed name says of its owner. */
+/** The owner in a lock with one fixed name. */
 export const tokenSchema = processIdentitySchema.extend({ token: z.string() });
 type TokenOwner = z.infer<typeof tokenSchema>;
 
-/** What a new lock of this process says. */
+/** Returns the content of a new lock of this process. */
 export const ownToken = async (): Promise<TokenOwner> => ({ ...(await identifySelf()), token: randomUUID() });
 
-/** The living process that owns the lock with this fixed name; undefined when it is free or its owner died. */
+/**
+ * Returns the living process that owns the lock with this fixed name. Undefined if the lock is free
+ * or its owner died.
+ */
 export function namedLockOwner(path: string): Promise<ProcessIdentity | undefined> {
   return livingOwner(path, tokenSchema);
 }
 
 /**
- * Takes the file of a dead owner away. A lock with generations lets one process at a time do so. Versions before it did without, so the file is also moved
- * aside first and read again: where somebody else took it over meanwhile, theirs is put back.
+ * Removes the file of a dead owner. A lock with generations admits one process at a time. Earlier
+ * versions have no such lock, so the file is first moved aside and read again. If another process
+ * took the lock meanwhile, its file is put back.
  */
 async function removeDead(path: string, seen: string): Promise<void> {
   const guard = { folder: dirname(path), name: `${basename(path)}.takeover`, schema: tokenSchema };
@@ -149,21 +182,24 @@ async function removeDead(path: string, seen: string): Promise<void> {
   }
 }
 
-/** How a lock with one fixed name is kept. `content` names its owner and is unique to one acquisition. */
+/**
+ * Storage of a lock with one fixed name. `content` names the owner and is unique to one
+ * acquisition.
+ */
 export interface LockKeeping {
-  /** Its name in errors. */
+  /** The name of the lock in errors. */
   readonly path: string;
-  /** Makes the lock with its whole content. False if the name is taken. */
+  /** Creates the lock with its whole content. Returns false if the name is taken. */
   take(content: string): Promise<boolean>;
-  /** The content of the lock; undefined if it is free. */
+  /** Returns the content of the lock; undefined if it is free. */
   read(): Promise<string | undefined>;
-  /** Frees the lock of a dead owner, unless another process has it by now. */
+  /** Frees the lock of a dead owner, unless another process owns it by now. */
   removeDead(seen: string): Promise<void>;
   /** Frees the lock if it still has this content. Never throws. */
   release(content: string): void;
 }
 
-/** How long a caller waits for a living owner. `onWait` is called once, with the owner's pid. */
+/** Limits the wait for a living owner. `onWait` is called once, with the owner's pid. */
 export interface LockWait {
   readonly limitMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -171,8 +207,9 @@ export interface LockWait {
 }
 
 /**
- * Runs `work` while this process alone owns a lock, waiting for a living owner and taking over from a dead one.
- * @throws {LockError} held – a living owner kept it for longer than `limitMs`
+ * Runs `work` while this process alone owns a lock. Waits for a living owner and takes over from a
+ * dead one.
+ * @throws {LockError} held – a living owner kept it longer than `limitMs`
  * @throws {AbortError} the signal fired
  */
 export async function withLock<T>(keeping: LockKeeping, options: LockWait, work: () => Promise<T>): Promise<T> {
@@ -203,7 +240,9 @@ export async function withLock<T>(keeping: LockKeeping, options: LockWait, work:
   }
 }
 
-/** Runs `work` while this process alone owns the lock file `path`. Throws what `withLock` throws. */
+/**
+ * Runs `work` while this process alone owns the lock file `path`. Throws the errors of `withLock`.
+ */
 export function withNamedLock<T>(path: string, options: LockWait, work: () => Promise<T>): Promise<T> {
   const file: LockKeeping = {
     path,

@@ -7,14 +7,25 @@ import { draftOf, removeDeadDrafts } from './drafts.js';
 import { takeFreeName } from './take-free-name.js';
 
 /**
- * Writes a file that is not there yet: it appears whole, for its user alone, and never over another one. What killed processes left of earlier tries goes. Throws what the parts throw and what the system throws,
- * `EEXIST` for a taken name.
+ * Writes a new file for this user only. The file appears whole and never replaces another one.
+ * Drafts that killed processes left are removed. Throws errors of `parts` and system errors,
+ * `EEXIST` if the name is taken.
  */
-export async function writeNewFile(path: string, parts: AsyncIterable<string>, through: readonly Transform[] = []): Promise<void> {
-  await removeDeadDrafts(dirname(path), { isOurs: (name) => name.startsWith(`${basename(path)}.`) && name.endsWith('.draft') });
+export async function writeNewFile(
+  path: string,
+  parts: AsyncIterable<string>,
+  through: readonly Transform[] = [],
+): Promise<void> {
+  await removeDeadDrafts(dirname(path), {
+    isOurs: (name) => name.startsWith(`${basename(path)}.`) && name.endsWith('.draft'),
+  });
   const draft = await draftOf(path);
   try {
-    await pipeline([Readable.from(parts), ...through, createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true })]);
+    await pipeline([
+      Readable.from(parts),
+      ...through,
+      createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true }),
+    ]);
     await takeFreeName(draft, path);
   } finally {
     await rm(draft, { force: true });

@@ -1,9 +1,13 @@
-/** The oldest Node that runs this program, as package.json says it too. */
+/** The oldest Node version that runs this program; must equal the one in package.json. */
 const OLDEST = { major: 20, minor: 19 } as const;
 
-/** What a person is told where this Node is too old; undefined where it will do. `version` is like `process.versions.node`. */
+/**
+ * Returns a message for the user if this Node is too old, else undefined. `version` is like
+ * `process.versions.node`.
+ */
 export function tooOldNode(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > OLDEST.major || (major === OLDEST.major && minor >= OLDEST.minor)) return undefined;
-  return `palimpsest needs Node ${OLDEST.major}.${OLDEST.minor} or newer; this is Node ${version} (${process.execPath}).`;
+  const oldest = `${OLDEST.major}.${OLDEST.minor}`;
+  return `palimpsest needs Node ${oldest} or newer; this is Node ${version} (${process.execPath}).`;
 }

@@ -6,31 +6,38 @@ import { draftOf, removeDeadDrafts } from './drafts.js';
 import { isAlive, type ProcessIdentity } from './process-identity.js';
 import { systemCode, unlessMissing } from './system-error.js';
 
-/** What a file that a process owns says of it: at least which process it is. */
+/** Schema of a file that a process owns. It contains at least the identity of that process. */
 export type OwnerSchema<Owner extends ProcessIdentity> = z.ZodType<Owner>;
 
 /** A file that this process owns. It appeared with its whole content, which names this process. */
 export interface OwnedFile {
   /**
-   * Whether the file still says what this process wrote: false once another process has taken it over, and after `remove` or `vacate`. Asks the system
-   * without waiting, so that it can be asked before every acknowledgement; never throws.
+   * Returns whether the file still has the content that this process wrote. False after a takeover,
+   * `remove` or `vacate`. It is synchronous, so it can run before every acknowledgement. Never
+   * throws.
    */
   isStillOurs(): boolean;
-  /** Removes the file, and the older generations of a lock before it, unless it was taken over. Idempotent; never throws. */
+  /**
+   * Removes the file and the lock's older generations, unless it was taken over. Idempotent; never
+   * throws.
+   */
   remove(): void;
-  /** Empties the file unless it was taken over: it has no owner then, and its name stays taken. Idempotent; never throws. */
+  /**
+   * Empties the file unless it was taken over. It then has no owner and its name stays taken.
+   * Idempotent; never throws.
+   */
   vacate(): void;
 }
 
 /**
- * Makes a file, for its user alone, that appears under its name with its whole content or not at all. False when the name is taken.
- * Throws what the system throws.
+ * Creates a file for this user only. It appears with its whole content or not at all. Returns false
+ * if the name is taken. Throws system errors.
  */
 export async function createWholeFile(path: string, content: string): Promise<boolean> {
   const draft = await draftOf(path);
   try {
     await writeFile(draft, content, { mode: 0o600, flag: 'wx' });
-    // A link, unlike a rename, leaves the name to whoever was first.
+    // Unlike a rename, a link fails if the name is taken.
     await link(draft, path);
     return true;
   } catch (error) {
@@ -41,12 +48,15 @@ export async function createWholeFile(path: string, content: string): Promise<bo
   }
 }
 
-/** The text of a file; undefined where there is none. Throws what the system throws otherwise. */
+/** Returns the text of a file; undefined if it does not exist. Throws other system errors. */
 export function textOf(path: string): Promise<string | undefined> {
   return unlessMissing(readFile(path, 'utf8'));
 }
 
-/** What the text of a JSON file says; undefined for text that is cut off, empty or of another form. */
+/**
+ * Parses the text of a JSON file. Returns undefined if the text is truncated, empty or does not
+ * match the schema.
+ */
 export function parseJson<T>(text: string, schema: z.ZodType<T>): T | undefined {
   try {
     return schema.parse(JSON.parse(text));
@@ -55,22 +65,31 @@ export function parseJson<T>(text: string, schema: z.ZodType<T>): T | undefined 
   }
 }
 
-/** The process that the text of an owned file names, if it still lives. */
+/** Returns the process that the text of an owned file names, if it is alive. */
 export async function livingOwnerIn<Owner extends ProcessIdentity>(
   text: string | undefined,
   schema: OwnerSchema<Owner>,
 ): Promise<Owner | undefined> {
-  // Owned files appear whole, so there is no process behind one that cannot be understood.
+  // Owned files appear whole, so an unreadable one has no living owner.
   const owner = text === undefined ? undefined : parseJson(text, schema);
   return owner !== undefined && (await isAlive(owner)) ? owner : undefined;
 }
 
-/** The living process that owns a file; undefined when the file is missing, cannot be understood, or its process has ended. */
-export async function livingOwner<Owner extends ProcessIdentity>(path: string, schema: OwnerSchema<Owner>): Promise<Owner | undefined> {
+/**
+ * Returns the living process that owns a file. Undefined if the file is missing or unreadable, or
+ * its process has ended.
+ */
+export async function livingOwner<Owner extends ProcessIdentity>(
+  path: string,
+  schema: OwnerSchema<Owner>,
+): Promise<Owner | undefined> {
   return livingOwnerIn(await textOf(path), schema);
 }
 
-/** Swallows what the system refuses: where the folder is gone or read-only, the end of this process frees the file. */
+/**
+ * Ignores system errors. If the folder is missing or read-only, the end of this process frees the
+ * file.
+ */
 function attempt(work: () => void): void {
   try {
     work();
@@ -79,14 +98,17 @@ function attempt(work: () => void): void {
   }
 }
 
-/** Whether nothing was written under a name between two looks at it: another file, or another content, has another number, length or time. */
+/** Returns whether a file is unchanged between two `stat` calls: same inode, size and time. */
 const isSameFile = (a: Stats, b: Stats): boolean =>
   a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs;
 
-/** The file at `path` as this process's own: it was made with this content, and `older` are the generations of the same lock before it. */
+/**
+ * Returns the file at `path` as owned by this process. It was created with this content; `older`
+ * are earlier generations of the same lock.
+ */
 export function ownedFile(path: string, content: string, older: readonly string[] = []): OwnedFile {
   let over = false;
-  /** The file when it last said what it should. */
+  /** The file's `stat` when it last had our content. */
   let seen: Stats | undefined;
   const isStillOurs = (): boolean => {
     if (over) return false;
@@ -94,7 +116,7 @@ export function ownedFile(path: string, content: string, older: readonly string[
       const now = statSync(path);
       if (seen !== undefined && isSameFile(seen, now)) return true;
       const isOurs = readFileSync(path, 'utf8') === content;
-      // What was written after the look counts from the next one on.
+      // A write after this `stat` is noticed by the next one.
       if (isOurs) seen = now;
       return isOurs;
     } catch {
@@ -109,34 +131,47 @@ export function ownedFile(path: string, content: string, older: readonly string[
     isStillOurs,
     remove: () =>
       end(() => {
-        // Oldest first: whoever lists the generations in between sees that the newest one is taken.
+        // Oldest first: a process that lists generations meanwhile still sees that the newest one
+        // is taken.
         for (const one of [...older, path]) attempt(() => unlinkSync(one));
       }),
     vacate: () => end(() => attempt(() => truncateSync(path))),
   };
 }
 
-/** The names in a folder; none where the folder does not exist. Throws what the system throws otherwise. */
+/** Returns the names in a folder; none if it does not exist. Throws other system errors. */
 export async function namesIn(folder: string): Promise<readonly string[]> {
   return (await unlessMissing(readdir(folder))) ?? [];
 }
 
-/** What the JSON files of a folder say, as far as they have this form; files that are half-made or gone meanwhile are passed over. */
+/**
+ * Reads the JSON files of a folder that match a schema. Skips files that are incomplete or vanish
+ * meanwhile.
+ */
 export async function readJsonFiles<T>(folder: string, schema: z.ZodType<T>): Promise<readonly T[]> {
   const files = (await namesIn(folder)).filter((name) => name.endsWith('.json'));
   const texts = await Promise.all(files.map((name) => textOf(join(folder, name)).catch(() => undefined)));
   return texts.flatMap((text) => (text === undefined ? [] : (parseJson(text, schema) ?? [])));
 }
 
-/** The living processes that own JSON files in a folder, one entry a file. Changes nothing. */
-export async function livingOwners<Owner extends ProcessIdentity>(folder: string, schema: OwnerSchema<Owner>): Promise<Owner[]> {
+/** Returns the living processes that own JSON files in a folder, one entry per file. Read-only. */
+export async function livingOwners<Owner extends ProcessIdentity>(
+  folder: string,
+  schema: OwnerSchema<Owner>,
+): Promise<Owner[]> {
   const owners = await readJsonFiles(folder, schema);
   const alive = await Promise.all(owners.map(isAlive));
   return owners.filter((_, i) => alive[i]);
 }
 
-/** Removes the JSON files in a folder that no living process owns, and the drafts that killed processes left. */
-export async function removeDeadFiles<Owner extends ProcessIdentity>(folder: string, schema: OwnerSchema<Owner>): Promise<void> {
+/**
+ * Removes the JSON files in a folder without a living owner, and the drafts that killed processes
+ * left.
+ */
+export async function removeDeadFiles<Owner extends ProcessIdentity>(
+  folder: string,
+  schema: OwnerSchema<Owner>,
+): Promise<void> {
   for (const name of await namesIn(folder)) {
     const path = join(folder, name);
     const isDead = name.endsWith('.json') && (await livingOwner(path, schema).catch(() => undefined)) === undefined;
@@ -145,8 +180,15 @@ export async function removeDeadFiles<Owner extends ProcessIdentity>(folder: str
   await removeDeadDrafts(folder, { isDataFolder: true });
 }
 
-/** Replaces a file in one step, for its user alone; with `flush` what it says outlives a loss of power. Throws what the system throws. */
-export async function replaceFile(path: string, content: string, { flush = false }: { readonly flush?: boolean } = {}): Promise<void> {
+/**
+ * Replaces a file atomically, for this user only. With `flush` its content survives a power loss.
+ * Throws system errors.
+ */
+export async function replaceFile(
+  path: string,
+  content: string,
+  { flush = false }: { readonly flush?: boolean } = {},
+): Promise<void> {
   const draft = await draftOf(path);
   try {
     await writeFile(draft, content, { mode: 0o600, flag: 'wx', flush });

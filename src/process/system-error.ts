@@ -1,11 +1,17 @@
 import { codeOf } from '../values/thrown.js';
 
-/** The code of a failed system call (`ENOENT`, `EEXIST`, …); undefined for any other thrown value, also for one of our own errors. */
+/**
+ * Returns the code of a failed system call (`ENOENT`, `EEXIST`, …); undefined for any other thrown
+ * value, including our own errors.
+ */
 export function systemCode(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'syscall' in error ? codeOf(error) : undefined;
 }
 
-/** What a call on a file or folder gives; undefined where there is none of that name. Rejects with every other failure. */
+/**
+ * Returns the result of a file or folder operation; undefined if the name does not exist. Rejects
+ * with every other failure.
+ */
 export async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -16,8 +22,9 @@ export async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined>
 }
 
 /**
- * Makes a write beyond the process's limit on file sizes fail like one on a full disk (`EFBIG`); without it the system ends the process at that write.
- * It changes the whole process, so only entries call it.
+ * Makes a write beyond the process's file size limit fail with `EFBIG`, like one on a full disk.
+ * Otherwise the system kills the process at that write. Affects the whole process, so only entry
+ * points call it.
  */
 export function refuseBeyondFileSizeLimit(): void {
   process.on('SIGXFSZ', () => undefined);

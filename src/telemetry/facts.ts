@@ -1,15 +1,16 @@
 /**
- * Everything that may be said of work to whoever watches, by the names of OpenTelemetry's conventions where there is one. The list is closed: a value is a
- * name out of a fixed set, a code, an id or a number. Texts of agents, users and files, arguments, paths, addresses and tokens have no name here, and no
- * setting adds one.
+ * All attributes that telemetry may report, named by OpenTelemetry's conventions where possible.
+ * The list is closed: a value is a name from a fixed set, a code, an id or a number. Texts of
+ * agents, users and files, arguments, paths, addresses and tokens are never reported, and no
+ * setting enables them.
  */
 export interface Facts {
   readonly 'mcp.method.name'?: 'tools/call';
-  /** `execute_tool` of a tool call, `chat` of a model call that a harness reported. */
+  /** `execute_tool` for a tool call, `chat` for a model call that a harness reported. */
   readonly 'gen_ai.operation.name'?: 'execute_tool' | 'chat';
-  /** A tool that this program offers. */
+  /** One of this program's tools. */
   readonly 'gen_ai.tool.name'?: string;
-  /** The id of the call's object. */
+  /** The object id of the call. */
   readonly 'gen_ai.tool.call.id'?: string;
   /** The session. */
   readonly 'gen_ai.conversation.id'?: string;
@@ -19,25 +20,24 @@ export interface Facts {
   readonly 'gen_ai.usage.cache_read.input_tokens'?: number;
   readonly 'gen_ai.usage.cache_creation.input_tokens'?: number;
   readonly 'http.request.method'?: string;
-  /** The path of an operation with its parameters unfilled. */
+  /** The route of an operation with its parameter placeholders. */
   readonly 'http.route'?: string;
   readonly 'http.response.status_code'?: number;
   readonly 'db.system.name'?: 'xtdb';
-  /** The endpoint of the node's wire. */
+  /** The endpoint of the node's HTTP interface. */
   readonly 'db.operation.name'?: string;
-  /** Why it failed, as a code; absent where it did not. */
+  /** Error code; absent on success. */
   readonly 'error.type'?: string;
-  /** What is brought to the database. */
+  /** The kind of write that is delivered to the database. */
   readonly 'palimpsest.write'?: 'step' | 'context' | 'heads' | 'files';
   readonly 'palimpsest.step'?: number;
   readonly 'palimpsest.transaction.id'?: number;
-  /** Writes that one transaction holds. */
+  /** Number of writes in a transaction. */
   readonly 'palimpsest.transaction.writes'?: number;
   readonly 'palimpsest.context.characters'?: number;
-  /** Whether a context was made from what this process knows, without the database. */
+  /** Whether this process made a context without the database. */
   readonly 'palimpsest.context.local'?: boolean;
   readonly 'palimpsest.node.profile'?: string;
 }
 
-/** The name of a fact. */
 export type FactName = keyof Facts;

@@ -1,22 +1,25 @@
 import type { FactName } from './facts.js';
 
-/** What a metric is. */
+/** Describes a metric. */
 export interface MetricShape {
   readonly kind: 'counter' | 'histogram' | 'gauge';
-  /** By UCUM, as OpenTelemetry has it; in braces what is counted. */
+  /** Unit in UCUM, as in OpenTelemetry; the counted thing is in braces. */
   readonly unit: string;
   readonly what: string;
-  /** The facts that tell its series apart: each has few values. */
+  /** Facts that distinguish its series. Each has few values. */
   readonly labels: readonly FactName[];
-  /** Upper bounds of a histogram. */
+  /** Upper bounds of histogram buckets. */
   readonly bounds?: readonly number[];
 }
 
-/** From half a millisecond, which a read from the journal takes, to the minute after which clients give up. */
+/**
+ * From half a millisecond, the time of a read from the journal, to a minute, after which clients
+ * give up.
+ */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const COUNTS = [1e3, 4e3, 16e3, 64e3, 256e3, 1e6, 4e6, 16e6];
 
-/** Every metric of a process that serves agents; those of the node are its front's own. */
+/** All metrics of a process that serves agents. The node's front exports its own. */
 export const METRICS = {
   'palimpsest.call.duration': {
     kind: 'histogram',
@@ -38,7 +41,12 @@ export const METRICS = {
     what: 'Messages and tool calls that were acknowledged',
     labels: [],
   },
-  'palimpsest.steps.delivered': { kind: 'counter', unit: '{step}', what: 'Steps that the database has taken', labels: [] },
+  'palimpsest.steps.delivered': {
+    kind: 'counter',
+    unit: '{step}',
+    what: 'Steps that the database has taken',
+    labels: [],
+  },
   'palimpsest.delivery.duration': {
     kind: 'histogram',
     unit: 's',
@@ -46,7 +54,12 @@ export const METRICS = {
     labels: ['palimpsest.write', 'error.type'],
     bounds: SECONDS,
   },
-  'palimpsest.delivery.waiting': { kind: 'gauge', unit: '{write}', what: 'Writes on their way to the database', labels: [] },
+  'palimpsest.delivery.waiting': {
+    kind: 'gauge',
+    unit: '{write}',
+    what: 'Writes on their way to the database',
+    labels: [],
+  },
   'palimpsest.delivery.oldest.age': {
     kind: 'gauge',
     unit: 's',
@@ -54,8 +67,18 @@ export const METRICS = {
     labels: [],
   },
   'palimpsest.delivery.outage': { kind: 'gauge', unit: '1', what: '1 while the database takes no writes', labels: [] },
-  'palimpsest.journal.size': { kind: 'gauge', unit: 'By', what: 'Acknowledged records that wait in journals of this process', labels: [] },
-  'palimpsest.sessions.open': { kind: 'gauge', unit: '{session}', what: 'Sessions that are open in this process', labels: [] },
+  'palimpsest.journal.size': {
+    kind: 'gauge',
+    unit: 'By',
+    what: 'Acknowledged records that wait in journals of this process',
+    labels: [],
+  },
+  'palimpsest.sessions.open': {
+    kind: 'gauge',
+    unit: '{session}',
+    what: 'Sessions that are open in this process',
+    labels: [],
+  },
   'palimpsest.assembly.duration': {
     kind: 'histogram',
     unit: 's',
@@ -80,7 +103,7 @@ export const METRICS = {
   'gen_ai.client.token.usage': {
     kind: 'histogram',
     unit: '{token}',
-    what: 'What calls of models took, as harnesses reported it',
+    what: 'Tokens of model calls, as harnesses report them',
     labels: ['gen_ai.operation.name', 'gen_ai.token.type'],
     bounds: COUNTS,
   },
@@ -98,18 +121,22 @@ export const METRICS = {
     labels: ['palimpsest.node.profile', 'error.type'],
     bounds: SECONDS,
   },
-  'palimpsest.failures': { kind: 'counter', unit: '{failure}', what: 'Work that failed, by its code', labels: ['error.type'] },
+  'palimpsest.failures': {
+    kind: 'counter',
+    unit: '{failure}',
+    what: 'Work that failed, by its code',
+    labels: ['error.type'],
+  },
 } as const satisfies Readonly<Record<string, MetricShape>>;
 
 type NamesOf<Kind extends MetricShape['kind']> = {
   [Name in keyof typeof METRICS]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
 }[keyof typeof METRICS];
 
-/** A metric by its name. */
 export type MetricName = keyof typeof METRICS;
-/** A metric that is read when it is asked for. */
+/** A metric that is read on demand. */
 export type GaugeName = NamesOf<'gauge'>;
-/** A metric that takes values. */
+/** A metric that records single values. */
 export type HistogramName = NamesOf<'histogram'>;
-/** A metric that values are added to. */
+/** A metric to which values are added. */
 export type MeasureName = NamesOf<'counter' | 'histogram'>;

@@ -1,2 +1,5 @@
-/** The addresses in a setting such as `XTDB_URL`, in its order and with the white space around them; a comma may stand in a path. */
+/**
+ * Splits a setting such as `XTDB_URL` into its addresses, in order and with surrounding white
+ * space. A path may contain a comma.
+ */
 export const addressesIn = (text: string): string[] => text.split(/,\s*(?=(?:https?|unix):)/i);

@@ -1,4 +1,7 @@
-/** Work that is under way, for later: what it fails with is told when it is awaited, and to nobody where it is not. */
+/**
+ * Returns work in progress that is awaited later. Its failure surfaces only when it is awaited and
+ * never as an unhandled rejection.
+ */
 export function begun<T>(work: Promise<T>): Promise<T> {
   work.catch(() => undefined);
   return work;

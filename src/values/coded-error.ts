@@ -1,18 +1,22 @@
 /**
- * Base of every error of this project: a closed set of codes that callers branch on, a message that says what failed, with which value, and what to do
- * next, and the cause where there is one. One class for each party that can fail.
+ * Base class of all errors of this project, one class per failing component. Callers branch on a
+ * closed set of codes. The message says what failed, with which value, and what to do next; `cause`
+ * is optional.
  */
 export abstract class CodedError<Code extends string> extends Error {
   abstract override readonly name: string;
   readonly code: Code;
 
   constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
-    // An error without a cause has no such property, so that it prints without one.
+    // Without a cause the property is absent, so that the error prints without one.
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
   }
 
-  /** Whether the question, flag or setting itself is at fault, and not what it meets: a command line ends with the exit code of a usage error. */
+  /**
+   * Returns whether the question, flag or setting itself is wrong. The command line then exits with
+   * the code of a usage error.
+   */
   get isUsage(): boolean {
     return false;
   }

@@ -1,4 +1,7 @@
-/** The first of some things, in the order of their places, that does not stand in front of one; their count where all of them do. */
+/**
+ * Returns the index of the first item, in sorted order, whose place is not before `at`; the number
+ * of items if there is none.
+ */
 export function firstFrom<T>(things: readonly T[], at: number, placeOf: (thing: T) => number): number {
   let [low, high] = [0, things.length];
   while (low < high) {

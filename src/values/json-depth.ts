@@ -1,4 +1,7 @@
-/** Whether a JSON value nests more than so many levels: a list in a list is two. Takes any depth. */
+/**
+ * Returns whether a JSON value nests more than `levels` deep; a list in a list counts as two.
+ * Handles any depth.
+ */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   const waiting: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 1 }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

@@ -1,7 +1,7 @@
-/** A JSON object whose fields are not checked yet. */
+/** A JSON object whose fields are not validated yet. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** Whether a value is a JSON object: neither a list nor null. */
+/** Returns whether a value is a JSON object, not a list and not null. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

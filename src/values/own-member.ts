@@ -1,5 +1,6 @@
 /**
- * The member that a table itself has under a name; undefined where it has none. Names from outside (`constructor`, `__proto__`) never reach what every object inherits.
+ * Returns the table's own member of a name, else undefined. External names such as `constructor` or
+ * `__proto__` never reach inherited members.
  */
 export function ownMember<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;

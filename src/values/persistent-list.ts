@@ -1,6 +1,7 @@
 /**
- * A list that only grows, of which every value stays as it is. Values of one line share their items: appending to the newest costs what is appended, to an older one a copy of it.
- * An older value keeps alive what was appended after it.
+ * An append-only, immutable list. Lists of one line share their items. Appending to the newest list
+ * costs only the new items; appending to an older one copies it. An older list keeps later items
+ * alive in memory.
  */
 export class PersistentList<T> implements Iterable<T> {
   readonly size: number;
@@ -16,17 +17,17 @@ export class PersistentList<T> implements Iterable<T> {
     return new PersistentList(own, own.length);
   }
 
-  /** The list with more items at its end. */
+  /** Returns the list with more items appended. */
   concat(more: readonly T[]): PersistentList<T> {
     if (more.length === 0) return this;
-    // The empty list is one constant for every line.
+    // The empty list is one constant shared by all lines.
     const isNewest = this.size > 0 && this.#items.length === this.size;
     const items = isNewest ? this.#items : this.#items.slice(0, this.size);
     for (const item of more) items.push(item);
     return new PersistentList(items, items.length);
   }
 
-  /** The item at a place, counted from 0; undefined outside the list. */
+  /** Returns the item at a 0-based place; undefined outside the list. */
   get(place: number): T | undefined {
     return place < this.size ? this.#items[place] : undefined;
   }
@@ -39,18 +40,18 @@ export class PersistentList<T> implements Iterable<T> {
     return this.get(this.size - 1);
   }
 
-  /** The place of the last item that a test accepts; -1 where it accepts none. Begins at the end. */
+  /** Returns the place of the last accepted item; -1 if there is none. Searches from the end. */
   findLastIndex(accepts: (item: T) => boolean): number {
     for (let place = this.size - 1; place >= 0; place--) if (accepts(this.#items[place] as T)) return place;
     return -1;
   }
 
-  /** The last item that a test accepts. */
+  /** Returns the last accepted item. */
   findLast(accepts: (item: T) => boolean): T | undefined {
     return this.get(this.findLastIndex(accepts));
   }
 
-  /** The items from a place on. */
+  /** Returns the items from a place on. */
   toArray(from = 0): readonly T[] {
     return this.#items.slice(from, this.size);
   }

@@ -1,26 +1,26 @@
-/** One stay of a value in a set. */
+/** A period in which a value is in the set. */
 interface Stay<T> {
   readonly value: T;
-  /** The change that brought it. */
+  /** The change that added it. */
   readonly from: number;
-  /** The change that took it away; infinite where none did. */
+  /** The change that removed it; infinite while it is in the set. */
   to: number;
-  /** The stay of the same value before this one. */
+  /** The previous period of the same value. */
   readonly before: Stay<T> | undefined;
 }
 
-/** The changes of one set, one after another, as all values of the line share them. */
+/** The sequence of changes of one set, shared by all its states. */
 interface Line<T> {
-  /** In the order in which they began. */
+  /** Ordered by their beginning. */
   readonly stays: Stay<T>[];
   readonly newest: Map<T, Stay<T>>;
-  /** The number of the last change. */
+  /** Number of the last change. */
   changes: number;
-  /** How many stays are over. */
+  /** Number of ended periods. */
   over: number;
 }
 
-/** How many stays that are over a line holds in any case. */
+/** Ended periods that a line always tolerates. */
 const SPARE_STAYS = 32;
 
 function newLine<T>(values: Iterable<T>): Line<T> {
@@ -36,13 +36,14 @@ function begin<T>(line: Line<T>, value: T): void {
 }
 
 /**
- * A set in the order in which its values came, of which every state stays as it is. The states of one line share what they know: a change of the newest costs what changes, one of an older
- * state a copy of it. An older state keeps alive what came after it.
+ * An immutable set in insertion order. States of one line share their data. A change of the newest
+ * state costs only the change; a change of an older one copies it. An older state keeps later
+ * values alive in memory.
  */
 export class PersistentSet<T> implements Iterable<T> {
   readonly size: number;
   readonly #line: Line<T>;
-  /** The change of the line that this state is behind. */
+  /** The last change of the line that this state includes. */
   readonly #at: number;
 
   private constructor(line: Line<T>, at: number, size: number) {
@@ -56,14 +57,19 @@ export class PersistentSet<T> implements Iterable<T> {
     return new PersistentSet(line, 0, line.stays.length);
   }
 
-  /** Takes constant time, and of an older state as much more as the value has come and gone since. */
+  /**
+   * Takes constant time. On an older state, each later removal or addition of the value adds to it.
+   */
   has(value: T): boolean {
     let stay = this.#line.newest.get(value);
     while (stay !== undefined && stay.from > this.#at) stay = stay.before;
     return stay !== undefined && stay.to > this.#at;
   }
 
-  /** The set after some values left and some came; what leaves and comes stands at the end, what comes and was there stays where it was. */
+  /**
+   * Returns the set after a removal and an addition. A value that is removed and added moves to the
+   * end. A value that is added again without removal keeps its place.
+   */
   with(leaving: readonly T[], coming: readonly T[]): PersistentSet<T> {
     if (!leaving.some((value) => this.has(value)) && coming.every((value) => this.has(value))) return this;
     const line = this.#writable();
@@ -84,10 +90,10 @@ export class PersistentSet<T> implements Iterable<T> {
     return new PersistentSet(line, line.changes, size);
   }
 
-  /** The values, oldest first, without the first so many. */
+  /** Returns the values, oldest first, without the first `from`. */
   toArray(from = 0): readonly T[] {
     const { stays, over } = this.#line;
-    // Where none ever left, each stands at its place.
+    // If no value ever left, indexes equal places.
     if (over === 0) return stays.slice(from, this.size).map(({ value }) => value);
     return stays
       .filter((stay) => stay.from <= this.#at && stay.to > this.#at)
@@ -95,7 +101,10 @@ export class PersistentSet<T> implements Iterable<T> {
       .slice(from);
   }
 
-  /** The values that came last, the newest first; costs what it returns where none of them has left. */
+  /**
+   * Returns the most recently added values, newest first. Costs only its result if none of them was
+   * removed.
+   */
   newest(count: number): readonly T[] {
     const { stays } = this.#line;
     const values: T[] = [];
@@ -110,10 +119,13 @@ export class PersistentSet<T> implements Iterable<T> {
     return this.toArray()[Symbol.iterator]();
   }
 
-  /** The line that a change of this state goes into: its own, where it is the newest state and the line holds little that has left. */
+  /**
+   * Returns the line that takes a change of this state. This state's own line is reused if the
+   * state is the newest and the line holds few ended periods.
+   */
   #writable(): Line<T> {
     const { changes, over } = this.#line;
-    // The empty set is one constant for every line.
+    // The empty set is one constant shared by all lines.
     const own = this.size > 0 && changes === this.#at && over <= this.size + SPARE_STAYS;
     return own ? this.#line : newLine(this.toArray());
   }

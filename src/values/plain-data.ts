@@ -1,4 +1,4 @@
-/** How deep data is compared and copied; what is nested deeper counts as another. */
+/** Maximum depth of comparison and copy; deeper values count as different. */
 const DEEPEST = 200;
 
 function isPlain(value: object): boolean {
@@ -28,8 +28,9 @@ function same(a: unknown, b: unknown, depth: number): boolean {
 }
 
 /**
- * Whether two values are the same plain data, as JSON has it. Writes nothing, and stops at the first difference. Anything but plain data is never the same as anything, not even as itself, since it
- * may change without a word; neither is what nests deeper than 200 levels.
+ * Returns whether two values are the same plain JSON data. Allocates nothing and stops at the first
+ * difference. Other values are never equal, not even to themselves, because they may change
+ * unnoticed. Values nested deeper than 200 levels are never equal either.
  */
 export const sameData = (a: unknown, b: unknown): boolean => same(a, b, 0);
 
@@ -37,9 +38,11 @@ function copied(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return value;
   if (Array.isArray(value)) return value.map((one) => copied(one, depth + 1));
   if (!isPlain(value)) return value;
-  // fromEntries defines what plain assignment would not: a key `__proto__`.
+  // Unlike an assignment, `fromEntries` defines a key `__proto__`.
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member, depth + 1)]));
 }
 
-/** A copy of plain data that shares its texts with it and nothing else; what `sameData` never takes for the same is passed on as it is. */
+/**
+ * Returns a deep copy of plain data. Values that `sameData` never accepts are passed on uncopied.
+ */
 export const copyOfData = <T>(value: T): T => copied(value, 0) as T;

@@ -1,20 +1,24 @@
-/** How long work waits at most, milliseconds: in that time the process sleeps, and whoever reads the answer that was just written has its core. */
+/**
+ * Maximum delay in milliseconds. Meanwhile the process sleeps, so that the client gets the CPU to
+ * read the response.
+ */
 const LATEST_MS = 1;
 
 /**
- * Work that nobody waits for until its result is asked for: it is done then, in its order, at the latest a millisecond later. Whoever asks calls `now` first. The work must not throw.
+ * Deferred work, in order, at most a millisecond late. Readers of its result call `now` first. The
+ * work must not throw.
  */
 export class PutOff {
   #waiting: (() => void)[] = [];
   #running = false;
 
-  /** Puts work behind what waits. */
+  /** Appends work to the queue. */
   add(work: () => void): void {
     if (this.#waiting.length === 0) setTimeout(() => this.now(), LATEST_MS);
     this.#waiting.push(work);
   }
 
-  /** Does what waits. Work that asks itself finds what was put off before it done. */
+  /** Runs the queued work. Work that calls `now` itself finds all earlier work done. */
   now(): void {
     if (this.#running || this.#waiting.length === 0) return;
     this.#running = true;

@@ -1,4 +1,7 @@
-/** Edits (insert, delete, replace, swap of neighbours) between two words; stops counting above `most`. */
+/**
+ * Returns the edits (insert, delete, replace, swap of neighbours) between two words. Stops counting
+ * above `most`.
+ */
 export function editDistance(left: string, right: string, most = 8): number {
   if (Math.abs(left.length - right.length) > most) return most + 1;
   let before: number[] = [];
@@ -7,8 +10,13 @@ export function editDistance(left: string, right: string, most = 8): number {
     const current = [row];
     for (let column = 1; column <= right.length; column++) {
       const same = left[row - 1] === right[column - 1];
-      let best = Math.min((previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, (previous[column - 1] ?? 0) + (same ? 0 : 1));
-      const swapped = row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      let best = Math.min(
+        (previous[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (previous[column - 1] ?? 0) + (same ? 0 : 1),
+      );
+      const swapped =
+        row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
       if (swapped) best = Math.min(best, (before[column - 2] ?? 0) + 1);
       current.push(best);
     }
@@ -19,13 +27,16 @@ export function editDistance(left: string, right: string, most = 8): number {
   return previous[right.length] ?? 0;
 }
 
-/** How far a name may be from what was asked for and still be worth suggesting. */
+/** Maximum edit distance of a name that is still worth a suggestion. */
 const reach = (wanted: string): number => Math.max(1, Math.min(6, Math.floor(wanted.length / 3)));
 
-/** The form in which names are compared: neither case nor how a letter with a mark is composed (NFC, NFD) counts. */
+/** Normalises a name for comparison: ignores case and Unicode composition (NFC, NFD). */
 const compared = (name: string): string => name.normalize('NFC').toLowerCase();
 
-/** The names most like `wanted`, best first and never itself: near in spelling, or one holding the other. */
+/**
+ * Returns the names most similar to `wanted`, best first and never `wanted` itself. Similar names
+ * have a near spelling, or one contains the other.
+ */
 export function similarNames(wanted: string, names: Iterable<string>, most = 3): readonly string[] {
   const target = compared(wanted);
   const scored: { readonly name: string; readonly score: number }[] = [];
@@ -34,7 +45,11 @@ export function similarNames(wanted: string, names: Iterable<string>, most = 3):
     const candidate = compared(name);
     const distance = editDistance(target, candidate, reach(target));
     if (distance <= reach(target)) scored.push({ name, score: distance });
-    else if (target.length >= 3 && candidate.length >= 3 && (candidate.includes(target) || target.includes(candidate))) {
+    else if (
+      target.length >= 3 &&
+      candidate.length >= 3 &&
+      (candidate.includes(target) || target.includes(candidate))
+    ) {
       scored.push({ name, score: reach(target) + 1 + Math.abs(candidate.length - target.length) / 100 });
     }
   }
@@ -44,7 +59,10 @@ export function similarNames(wanted: string, names: Iterable<string>, most = 3):
 
 const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
-/** The paths whose last names are most like that of `wanted`: first those with the very same, never `wanted` itself. */
+/**
+ * Returns the paths whose last names are most similar to that of `wanted`, equal names first. Never
+ * returns `wanted` itself.
+ */
 export function similarPaths(wanted: string, paths: Iterable<string>, most = 3): readonly string[] {
   const byName = new Map<string, string[]>();
   for (const path of paths) {

@@ -1,4 +1,7 @@
-/** Resolves as the promise does, or rejects with the abort's reason as soon as that comes; the work itself runs on. */
+/**
+ * Settles like the promise, or rejects with the abort reason as soon as the signal fires. The work
+ * itself continues.
+ */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_resolve, reject) => {

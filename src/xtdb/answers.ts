@@ -4,10 +4,10 @@ import { decodeTransit } from '../edn/transit.js';
 import { EdnMap, type EdnValue, Keyword } from '../edn/values.js';
 import { XtdbError, type XtdbErrorCode } from './errors.js';
 
-/** What the database can be asked to answer in. */
+/** The media types that we request from the database. */
 export type MediaType = 'application/edn' | 'application/transit+json';
 
-/** The whole of an HTTP answer, before anybody believed it. */
+/** A raw HTTP response, not yet validated. */
 export interface RawAnswer {
   readonly status: number;
   readonly contentType: string;
@@ -20,19 +20,22 @@ const DECODERS: Readonly<Record<MediaType, (text: string) => EdnValue>> = {
 };
 
 /**
- * The value that an answer carries; `undefined` if the node says that it does not know what was asked for.
+ * Returns the value of a response; `undefined` if the node reports that the requested item does not
+ * exist.
  *
- * A success counts only if its body is one complete form of a kind that we asked for.
+ * A success counts only if its body is one complete form in a requested media type.
  *
- * @param what the request as it may stand in a message: method and path
+ * @param what the method and path of the request, for messages
  * @throws {XtdbError}
  */
 export function interpretAnswer(answer: RawAnswer, what: string): EdnValue | undefined {
   if (answer.status === 200 || answer.status === 202) return decodeBody(answer, what);
   if (answer.status === 404) {
-    // A node that knows the endpoint says in the body what it did not find.
+    // A node that knows the endpoint names the missing item in the body.
     if (answer.text.trim() !== '' && mediaTypeOf(answer) !== undefined) return undefined;
-    throw new XtdbError('bad-response', `${what}: 404, there is no such endpoint: is this an XTDB 1.24 node?`, { status: 404 });
+    throw new XtdbError('bad-response', `${what}: 404, there is no such endpoint: is this an XTDB 1.24 node?`, {
+      status: 404,
+    });
   }
   throw refusal(answer, what);
 }
@@ -57,7 +60,10 @@ function decodeBody(answer: RawAnswer, what: string): EdnValue {
     return DECODERS[media](answer.text);
   } catch (cause) {
     if (!(cause instanceof EdnError)) throw cause;
-    throw new XtdbError('bad-response', `${what}: ${status}, but the answer cannot be read: ${cause.message}`, { status, cause });
+    throw new XtdbError('bad-response', `${what}: ${status}, but the answer cannot be read: ${cause.message}`, {
+      status,
+      cause,
+    });
   }
 }
 
@@ -76,7 +82,7 @@ const CODE_OF_STATUS: Readonly<Record<number, XtdbErrorCode>> = {
   504: 'timeout',
 };
 
-/** The only parts of an error body that are looked at: bodies echo documents and queries. */
+/** The only parts of an error body that we read: bodies echo documents and queries. */
 interface ErrorBody {
   readonly type: string;
   readonly key: string;
@@ -95,7 +101,10 @@ function refusal(answer: RawAnswer, what: string): XtdbError {
   });
 }
 
-/** The exceptions of a node whose log or documents are on a server that is away: what it answers out of its index alone it still does. */
+/**
+ * Exceptions of a node whose log or document store is on an unavailable server. The node still
+ * answers from its index alone.
+ */
 const STORE_AWAY =
   /^(?:java\.sql\.SQL(?:Non)?Transient\w*|org\.postgresql\..*|java\.net\..*|org\.apache\.kafka\.common\.errors\.\w*(?:Disconnect|Network|NotAvailable)\w*)$/;
 
@@ -122,7 +131,7 @@ function errorBody(answer: RawAnswer): ErrorBody {
     try {
       value = DECODERS[media](answer.text);
     } catch {
-      // An echoed operation can hold forms that nobody can read; the status still tells enough.
+      // An echoed operation may contain unreadable forms. The status still says enough.
     }
   }
   const field = (name: string): string => (value instanceof EdnMap ? scrub(value.get(name)) : '');
@@ -136,7 +145,10 @@ function errorBody(answer: RawAnswer): ErrorBody {
 
 const MAX_SAID = 200;
 
-/** One short line without quoted data: what stands behind a brace or in long quotes may be somebody's document. */
+/**
+ * Returns one short line without quoted data. Text after a brace or in long quotes may come from a
+ * user's document.
+ */
 function scrub(value: EdnValue | undefined): string {
   if (value instanceof Keyword) return value.name;
   if (typeof value !== 'string') return '';

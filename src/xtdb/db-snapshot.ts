@@ -8,102 +8,115 @@ import { askOnceIndexed, type RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
 import { NO_DOCUMENT, TransactionLog } from './tx-log.js';
 
-/** The moment that a database value stands for: what held at `validTime`, as the database knew it after transaction `txId`. */
+/**
+ * The moment of a database value: the facts that held at `validTime`, as the database knew them
+ * after transaction `txId`.
+ */
 export interface Basis {
   readonly validTime: Date;
   /** `undefined` if no transaction was indexed yet. */
   readonly txId: number | undefined;
-  /** `undefined` if the basis was asked for by transaction id alone, or if there is no transaction. */
+  /**
+   * `undefined` if the basis was requested by transaction id alone, or if there is no transaction.
+   */
   readonly txTime: Date | undefined;
 }
 
 /** One version in an entity's history. */
 export interface HistoryEntry extends EntityTx {
-  /** `undefined` if documents were not asked for, and for a deletion. */
+  /** `undefined` if documents were not requested, and for a deletion. */
   readonly document: StoredDocument | undefined;
   /** True if the entity ended here. */
   readonly deleted: boolean;
 }
 
-/** Which part of a history to read. */
+/** The part of a history to read. */
 export interface HistoryOptions extends RequestOptions {
   readonly withDocs?: boolean;
-  /** Versions that begin at this valid time or later. The version already in force then is not among them. */
+  /**
+   * Only versions that begin at this valid time or later. The version already in force then is
+   * excluded.
+   */
   readonly from?: Date;
 }
 
-/** When the version of an entity became true, as far as is known, and when the database learned it [decision F7]. */
+/**
+ * When the version of an entity became true, as far as is known, and when the database recorded it
+ * [decision F7].
+ */
 export interface EntityTx {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
 }
 
-/** A document that was read at some basis, and from when on it holds, where that was asked for. */
+/** A document read at some basis, and its start of validity if that was requested. */
 export interface RememberedDocument {
   readonly document: StoredDocument;
   readonly since: Date | undefined;
 }
 
 /**
- * What was read at one basis, for whoever asks for the same documents again: there they are always the same. Grows with the steps and heads that are read: what holds a text, as chunks, pages and
- * records do, is not kept.
+ * Caches documents read at one basis, where they never change. It grows with the steps and heads
+ * that are read. Documents with texts, such as chunks, pages and records, are not cached.
  */
 export class DocumentMemory {
   readonly #documents = new Map<string, RememberedDocument | undefined>();
 
-  /** Whether it is known what stands under an id, and, with `dated`, from when on. */
+  /** Returns whether the document of an id is known; with `dated`, also its start of validity. */
   knows(id: string, dated = false): boolean {
     const known = this.#documents.get(id);
     return known === undefined ? this.#documents.has(id) : !dated || known.since !== undefined;
   }
 
-  /** What is known to stand under an id; undefined where nothing does, or nothing is known. */
+  /** Returns the known document of an id. Undefined if it is absent or unknown. */
   get(id: string): RememberedDocument | undefined {
     return this.#documents.get(id);
   }
 
-  /** Takes in a document that was read. */
+  /** Adds a document that was read. */
   learn(document: StoredDocument, since?: Date): void {
     if (document.text !== undefined) return;
     const id = String(document['xt/id']);
     this.#documents.set(id, { document, since: since ?? this.#documents.get(id)?.since });
   }
 
-  /** Takes in that nothing stands under some ids. */
+  /** Records that some ids have no document. */
   learnAbsent(ids: readonly string[]): void {
     for (const id of ids) this.#documents.set(id, undefined);
   }
 }
 
-/** How a snapshot reads. */
+/** Settings of a snapshot. */
 interface SnapshotSettings {
   readonly timeoutMs: number;
   readonly memory?: DocumentMemory;
   readonly names?: EntityNames | undefined;
 }
 
-/** What bulk answers travel in. */
+/** The media type of bulk answers. */
 const TRANSIT = 'application/transit+json';
-/** How many documents one query asks for. */
+/** Documents per query. */
 const BATCH = 500;
-/** How many batches are under way at once; the node runs few queries at a time. */
+/** Maximum concurrent batches; the node runs few queries at a time. */
 const BATCHES_IN_FLIGHT = 3;
-/** The transaction id of a snapshot that was taken before there was any. */
+/** The transaction id of a snapshot taken before the first transaction. */
 const BEFORE_FIRST_TX = -1;
 
 /**
- * The database at one moment: every read of a snapshot sees the same valid time and the same transactions, however long it is kept.
+ * The database at one moment. Every read of a snapshot sees the same valid time and the same
+ * transactions, however long it is kept.
  *
- * All methods take a time limit and an AbortSignal, and throw XtdbError. Not found is `undefined`.
+ * All methods take a time limit and an AbortSignal, and throw XtdbError. `undefined` means not
+ * found.
  */
 export class DbSnapshot {
   readonly basis: Basis;
   readonly #http: XtdbHttp;
   readonly #timeoutMs: number;
-  /** What was read of the database here, where that is kept. */
+  /** The document cache of this snapshot, if enabled. */
   readonly memory: DocumentMemory | undefined;
-  /** What entities go by, where that is another name than the database's. */
+  /** Alternative names of entities, if any. */
   readonly names: EntityNames | undefined;
 
   constructor(http: XtdbHttp, basis: Basis, { timeoutMs, memory, names }: SnapshotSettings) {
@@ -114,43 +127,63 @@ export class DbSnapshot {
     this.names = names;
   }
 
-  /** The same database at the same moment, of which entities go by other names. */
+  /** Returns this snapshot with alternative names for entities. */
   named(names: EntityNames): DbSnapshot {
     return new DbSnapshot(this.#http, this.basis, { timeoutMs: this.#timeoutMs, names });
   }
 
-  /** The same database at the same moment, which asks for no document twice. */
+  /** Returns this snapshot with a cache that requests no document twice. */
   remembering(): DbSnapshot {
-    return new DbSnapshot(this.#http, this.basis, { timeoutMs: this.#timeoutMs, memory: new DocumentMemory(), names: this.names });
+    return new DbSnapshot(this.#http, this.basis, {
+      timeoutMs: this.#timeoutMs,
+      memory: new DocumentMemory(),
+      names: this.names,
+    });
   }
 
-  /** The same database at an earlier transaction, which needs no request: whatever a snapshot knows of was indexed. Undefined for a later one. */
+  /**
+   * Returns this database at an earlier transaction, undefined for a later one. Needs no request,
+   * because all transactions of a snapshot are indexed.
+   */
   earlier(validTime: Date, txId: number): DbSnapshot | undefined {
     if (this.basis.txId === undefined || txId > this.basis.txId) return undefined;
-    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, { timeoutMs: this.#timeoutMs, names: this.names });
+    return new DbSnapshot(
+      this.#http,
+      { validTime, txId, txTime: undefined },
+      { timeoutMs: this.#timeoutMs, names: this.names },
+    );
   }
 
-  /** The log of the node's transactions, also of those after this moment. */
+  /** The log of the node's transactions, including those after this moment. */
   get log(): TransactionLog {
     return new TransactionLog(this.#http, this.#timeoutMs);
   }
 
-  /** The document of one entity. */
+  /** Reads the document of one entity. */
   async entity(id: string, options: RequestOptions = {}): Promise<StoredDocument | undefined> {
     if (this.memory !== undefined) return (await this.entities([id], options)).get(id);
-    const value = await this.#send({ method: 'GET', path: '/entity', params: { eid: this.#eid(id) }, accept: TRANSIT }, options);
+    const value = await this.#send(
+      { method: 'GET', path: '/entity', params: { eid: this.#eid(id) }, accept: TRANSIT },
+      options,
+    );
     return value === undefined ? undefined : this.#read(toDocument(value));
   }
 
-  /** The documents of many entities, one query for each 500 ids. Ids without a document are not among the keys. */
+  /**
+   * Reads the documents of many entities, one query per 500 ids. Ids without a document are not
+   * among the keys.
+   */
   async entities(ids: readonly string[], options: RequestOptions = {}): Promise<ReadonlyMap<string, StoredDocument>> {
     const { memory } = this;
     const asked = [...new Set(ids.map(entityId))];
     const wanted = memory === undefined ? asked : asked.filter((id) => !memory.knows(id));
-    const batches = Array.from({ length: Math.ceil(wanted.length / BATCH) }, (_, i) => wanted.slice(i * BATCH, (i + 1) * BATCH));
+    const batches = Array.from({ length: Math.ceil(wanted.length / BATCH) }, (_, i) =>
+      wanted.slice(i * BATCH, (i + 1) * BATCH),
+    );
     const found = new Map<string, StoredDocument>();
     const worker = async (): Promise<void> => {
-      for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) await this.#entityBatch(batch, found, options);
+      for (let batch = batches.shift(); batch !== undefined; batch = batches.shift())
+        await this.#entityBatch(batch, found, options);
     };
     await Promise.all(Array.from({ length: Math.min(BATCHES_IN_FLIGHT, batches.length) }, worker));
     if (memory === undefined) return found;
@@ -160,7 +193,10 @@ export class DbSnapshot {
     return new Map(all.map((document) => [String(document['xt/id']), document]));
   }
 
-  /** The rows of a Datalog query, equal ones merged. Documents that it pulls are read with `toDocument`, single values with `toAttribute`. */
+  /**
+   * Runs a Datalog query and merges equal rows. Convert pulled documents with `toDocument`, single
+   * values with `toAttribute`.
+   */
   async query(
     query: DatalogQuery,
     args: readonly EdnValue[] = [],
@@ -169,14 +205,24 @@ export class DbSnapshot {
     return distinctRows(await this.bag(query, args, options));
   }
 
-  /** The rows of a query as the database gives them, equal ones repeated: what a limit counts. */
-  async bag(query: DatalogQuery, args: readonly EdnValue[] = [], options: RequestOptions = {}): Promise<readonly (readonly EdnValue[])[]> {
+  /**
+   * Returns the rows of a query as the database returns them, with duplicates. A limit counts
+   * these.
+   */
+  async bag(
+    query: DatalogQuery,
+    args: readonly EdnValue[] = [],
+    options: RequestOptions = {},
+  ): Promise<readonly (readonly EdnValue[])[]> {
     const names = this.#namesNow();
     const text = encodeQuery(query, names === undefined ? args : storedArguments(args, names));
-    const answer = await this.#send({ method: 'POST', path: '/query', body: { type: 'application/edn', text }, accept: TRANSIT }, options);
+    const answer = await this.#send(
+      { method: 'POST', path: '/query', body: { type: 'application/edn', text }, accept: TRANSIT },
+      options,
+    );
     const rows = elements(answer)?.map((row) => elements(row));
     if (rows === undefined || !rows.every((row) => row !== undefined)) {
-      throw new XtdbError('bad-response', 'The database answered a query with something that is no list of rows.');
+      throw new XtdbError('bad-response', 'The database answered a query with a value that is no list of rows.');
     }
     if (names === undefined) return rows;
     const ids = new Map(args.flat().flatMap((id) => (typeof id === 'string' ? [[names.stored(id), id] as const] : [])));
@@ -184,10 +230,14 @@ export class DbSnapshot {
   }
 
   /**
-   * The versions of an entity up to this snapshot's moment, by valid time, also those that a later transaction replaced at their very valid time. Documents
-   * come with each version if `withDocs` is set. An entity that is unknown or was evicted has none.
+   * Reads the versions of an entity up to this snapshot's moment, by valid time. They include
+   * versions that a later transaction replaced at the same valid time. With `withDocs` each version
+   * contains its document. An unknown or evicted entity has none.
    */
-  async history(id: string, { withDocs = false, from, ...options }: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
+  async history(
+    id: string,
+    { withDocs = false, from, ...options }: HistoryOptions = {},
+  ): Promise<readonly HistoryEntry[]> {
     const params = {
       eid: this.#eid(id),
       history: true,
@@ -198,14 +248,15 @@ export class DbSnapshot {
     };
     const value = await this.#send({ method: 'GET', path: '/entity', params, accept: TRANSIT }, options);
     const entries = elements(value);
-    if (entries === undefined) throw new XtdbError('bad-response', 'The database answered with something that is no history.');
+    if (entries === undefined)
+      throw new XtdbError('bad-response', 'The database answered with a value that is no history.');
     return entries.map((entry) => {
       const read = readHistoryEntry(entry, withDocs);
       return read.document === undefined ? read : { ...read, document: this.#read(read.document) };
     });
   }
 
-  /** Which version of an entity is current. */
+  /** Returns times and transaction of an entity's current version. */
   async entityTx(id: string, options: RequestOptions = {}): Promise<EntityTx | undefined> {
     const value = await this.#send(
       { method: 'GET', path: '/entity-tx', params: { eid: this.#eid(id) }, accept: 'application/edn' },
@@ -226,7 +277,11 @@ export class DbSnapshot {
     return this.names !== undefined && holdsAt(this.names, this.basis.txId ?? BEFORE_FIRST_TX) ? this.names : undefined;
   }
 
-  async #entityBatch(ids: readonly string[], found: Map<string, StoredDocument>, options: RequestOptions): Promise<void> {
+  async #entityBatch(
+    ids: readonly string[],
+    found: Map<string, StoredDocument>,
+    options: RequestOptions,
+  ): Promise<void> {
     const e = sym('?e');
     let rows: readonly (readonly EdnValue[])[];
     try {
@@ -243,19 +298,30 @@ export class DbSnapshot {
     }
   }
 
-  async #send(request: Omit<HttpRequest, 'timeoutMs' | 'signal'>, options: RequestOptions): Promise<EdnValue | undefined> {
+  async #send(
+    request: Omit<HttpRequest, 'timeoutMs' | 'signal'>,
+    options: RequestOptions,
+  ): Promise<EdnValue | undefined> {
     const limits = { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
     const ask = (txId: number | undefined): Promise<EdnValue | undefined> =>
-      this.#http.send({ ...request, params: { ...request.params, 'valid-time': this.basis.validTime, 'tx-id': txId }, ...limits });
+      this.#http.send({
+        ...request,
+        params: { ...request.params, 'valid-time': this.basis.validTime, 'tx-id': txId },
+        ...limits,
+      });
     const { txId, validTime } = this.basis;
     if (txId !== undefined) {
       try {
         return await ask(txId);
       } catch (error) {
         if (!(error instanceof XtdbError) || error.code !== 'out-of-sync') throw error;
-        // Another node answered, which has not come to this transaction.
+        // Another node answered that has not indexed this transaction.
         const params = { ...request.params, 'valid-time': validTime, 'tx-id': txId };
-        return askOnceIndexed(this.#http, { ...request, params, signal: limits.signal }, { txId, timeoutMs: limits.timeoutMs });
+        return askOnceIndexed(
+          this.#http,
+          { ...request, params, signal: limits.signal },
+          { txId, timeoutMs: limits.timeoutMs },
+        );
       }
     }
     try {
@@ -263,9 +329,15 @@ export class DbSnapshot {
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync') throw error;
     }
-    // A node that has indexed nothing refuses every transaction id. Its answer without one counts only if it still has indexed nothing.
+    // A node that has indexed nothing rejects every transaction id. Its answer without one counts
+    // only if it still has indexed nothing.
     const answer = await ask(undefined);
-    const latest = await this.#http.send({ method: 'GET', path: '/latest-completed-tx', accept: 'application/edn', ...limits });
+    const latest = await this.#http.send({
+      method: 'GET',
+      path: '/latest-completed-tx',
+      accept: 'application/edn',
+      ...limits,
+    });
     return latest === undefined ? answer : ask(BEFORE_FIRST_TX);
   }
 }

@@ -3,7 +3,8 @@ import { checkDepth, checkNumber, checkString, EdnDouble, EdnMap, type EdnValue,
 import { XtdbError } from './errors.js';
 
 /**
- * What the value of an attribute is, at every version of every document (decision G9). One attribute, one index type.
+ * The type of an attribute's value, in every version of every document (decision G9). One attribute
+ * has one index type.
  *
  * - `id`: a string that is not empty
  * - `string`, `nullable-string`
@@ -14,9 +15,10 @@ import { XtdbError } from './errors.js';
 export type AttributeType = 'id' | 'string' | 'nullable-string' | 'long' | 'boolean' | 'nested';
 
 /**
- * Every attribute that a document may have at its top level, with its type [§2.2, §2.6, decision G9].
+ * All top-level attributes of documents, with their types [§2.2, §2.6, decision G9].
  *
- * Only these names ever become keywords. A document with any other is refused by name before anything is sent.
+ * Only these names ever become keywords. A document with any other attribute is rejected before it
+ * is sent, and the error names the attribute.
  */
 export const ATTRIBUTES = {
   'xt/id': 'id',
@@ -46,7 +48,8 @@ export const ATTRIBUTES = {
   metadata_pool: 'nested',
   active_set: 'nested',
   pinned_set: 'nested',
-  // Storage only (decision G2): no hash covers these and no reader of documents sees them.
+  // Storage only (decision G2): no hash covers these attributes and no reader of documents sees
+  // them.
   gone: 'boolean',
   whole: 'string',
   epoch: 'long',
@@ -62,36 +65,46 @@ export const ATTRIBUTES = {
   size: 'long',
 } as const satisfies Readonly<Record<string, AttributeType>>;
 
-/** The name of an attribute of the list. */
 export type AttributeName = keyof typeof ATTRIBUTES;
 
-/** The type of an attribute; `undefined` if the name is not on the list. */
+/** Returns the type of an attribute; `undefined` if the name is not on the list. */
 const attributeType = (name: string): AttributeType | undefined =>
   Object.hasOwn(ATTRIBUTES, name) ? ATTRIBUTES[name as AttributeName] : undefined;
 
 /** A value inside a document: JSON. */
-export type StoredValue = string | number | boolean | null | readonly StoredValue[] | { readonly [key: string]: StoredValue };
+export type StoredValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly StoredValue[]
+  | { readonly [key: string]: StoredValue };
 
-/** A flat document as it is stored: attributes from the list of `attributes.ts`, `xt/id` always among them. */
+/** A flat document as stored: attributes of `ATTRIBUTES`, always including `xt/id`. */
 export type StoredDocument = Readonly<Record<string, StoredValue>> & { readonly 'xt/id': string };
 
 /**
- * The database form of a document: a map with a keyword for each attribute.
+ * Converts a document to EDN: a map with a keyword per attribute.
  *
- * Two equal documents give equal bytes to hash, whatever the order of their keys: whole numbers are longs, always.
+ * Equal documents give equal bytes to hash, regardless of key order. Whole numbers are
+ * always longs.
  *
- * @throws {XtdbError} `bad-request`, naming the attribute that is not on the list or whose value has the wrong type
+ * @throws {XtdbError} `bad-request`, naming the attribute that is not on the list or whose value
+ *   has the wrong type
  */
 export function fromDocument(document: StoredDocument): EdnMap {
   const flat: EdnValue[] = [];
   for (const [name, value] of Object.entries(document)) {
     const type = attributeType(name);
-    if (type === undefined) throw new XtdbError('bad-request', `${where(document, name)} is not an attribute that documents may have.`);
+    if (type === undefined)
+      throw new XtdbError('bad-request', `${where(document, name)} is not an attribute that documents may have.`);
     try {
       flat.push(keywordOf(name as AttributeName), CODECS[type].write(value));
     } catch (cause) {
       if (!(cause instanceof EdnError)) throw cause;
-      throw new XtdbError('bad-request', `${where(document, name)} cannot be stored as ${type}: ${cause.message}`, { cause });
+      throw new XtdbError('bad-request', `${where(document, name)} cannot be stored as ${type}: ${cause.message}`, {
+        cause,
+      });
     }
   }
   if (!Object.hasOwn(document, 'xt/id')) throw new XtdbError('bad-request', 'A document needs the attribute xt/id.');
@@ -99,12 +112,14 @@ export function fromDocument(document: StoredDocument): EdnMap {
 }
 
 /**
- * The document behind a value that a read answered with.
+ * Converts a value from the database to a document.
  *
- * @throws {XtdbError} `bad-response` if it is no document of ours: an attribute that is not on the list, or a value of the wrong type
+ * @throws {XtdbError} `bad-response` if it is no document of ours: an attribute is not on the list,
+ *   or a value has the wrong type
  */
 export function toDocument(value: EdnValue): StoredDocument {
-  if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'The database answered with something that is no document.');
+  if (!(value instanceof EdnMap))
+    throw new XtdbError('bad-response', 'The database answered with a value that is no document.');
   const document: Record<string, StoredValue> = {};
   for (let i = 0; i < value.flat.length; i += 2) {
     const key = value.flat[i];
@@ -112,21 +127,24 @@ export function toDocument(value: EdnValue): StoredDocument {
     if (!(key instanceof Keyword) || type === undefined) {
       throw new XtdbError(
         'bad-response',
-        `A stored document has the attribute ${key instanceof Keyword ? `:${key.name}` : 'of another kind'}, which this version does not know.`,
+        `A stored document has the attribute ${key instanceof Keyword ? `:${key.name}` : 'of another kind'}, ` +
+          'which this version does not know.',
       );
     }
     document[key.name] = readAttribute(key.name, type, value.flat[i + 1]);
   }
-  if (typeof document['xt/id'] !== 'string') throw new XtdbError('bad-response', 'A stored document has no string as its id.');
+  if (typeof document['xt/id'] !== 'string')
+    throw new XtdbError('bad-response', 'A stored document has no string as its id.');
   return document as StoredDocument;
 }
 
 /**
- * The value of one attribute that a query bound by itself, as it would stand in the document.
+ * Converts the value of one attribute that a query bound by itself to its form in a document.
  *
  * @throws {XtdbError} `bad-response`
  */
-export const toAttribute = (name: AttributeName, value: EdnValue): StoredValue => readAttribute(name, ATTRIBUTES[name], value);
+export const toAttribute = (name: AttributeName, value: EdnValue): StoredValue =>
+  readAttribute(name, ATTRIBUTES[name], value);
 
 function readAttribute(name: string, type: AttributeType, value: EdnValue | undefined): StoredValue {
   try {
@@ -154,7 +172,10 @@ interface Codec {
 }
 
 const expected = (what: string, value: unknown): EdnError =>
-  new EdnError('not-a-value', `expected ${what}, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value}.`);
+  new EdnError(
+    'not-a-value',
+    `expected ${what}, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value}.`,
+  );
 
 function aString(value: unknown): string {
   if (typeof value !== 'string') throw expected('a string', value);
@@ -187,34 +208,48 @@ const CODECS: Readonly<Record<AttributeType, Codec>> = {
   nested: { write: (value) => wrapNested(value), read: (value) => unwrapNested(value) },
 };
 
-/** What a nested value that is no map is stored under: a map costs one index key, a vector one for each element. */
+/**
+ * The key that wraps a nested value other than a map. A map costs one index key, a vector one per
+ * element.
+ */
 export const VALUE_KEY = 'v';
-/** What a map is stored under that would otherwise look like one of these two wrappers. */
+/** The key that wraps a map that would otherwise look like one of these two wrappers. */
 export const MAP_KEY = 'm';
 
-/** Always a map with string keys, so that the attribute has one index type; only null stays null. */
+/**
+ * Returns a map with string keys, so that the attribute has one index type; only null stays null.
+ */
 function wrapNested(value: unknown): EdnValue {
   if (value === null) return null;
   const inner = nestedValue(value);
   if (!(inner instanceof EdnMap)) return new EdnMap([VALUE_KEY, inner]);
-  return inner.flat.length === 2 && (inner.flat[0] === VALUE_KEY || inner.flat[0] === MAP_KEY) ? new EdnMap([MAP_KEY, inner]) : inner;
+  return inner.flat.length === 2 && (inner.flat[0] === VALUE_KEY || inner.flat[0] === MAP_KEY)
+    ? new EdnMap([MAP_KEY, inner])
+    : inner;
 }
 
 function unwrapNested(value: EdnValue | undefined): StoredValue {
   if (value === null) return null;
   if (!(value instanceof EdnMap)) throw expected('a map', value);
   const [key, inner] = value.flat;
-  return readJson(value.flat.length === 2 && inner !== undefined && (key === VALUE_KEY || key === MAP_KEY) ? inner : value);
+  return readJson(
+    value.flat.length === 2 && inner !== undefined && (key === VALUE_KEY || key === MAP_KEY) ? inner : value,
+  );
 }
 
-/** A JSON value as it stands inside a document: objects as maps with string keys. @throws {EdnError} */
+/**
+ * Converts a JSON value to its form inside a document: objects become maps with string keys.
+ * @throws {EdnError}
+ */
 export function nestedValue(value: unknown, depth = 0): EdnValue {
   checkDepth(depth);
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') return checkString(value);
-  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? new EdnDouble(value) : checkNumber(value);
+  if (typeof value === 'number')
+    return Number.isInteger(value) && !Number.isSafeInteger(value) ? new EdnDouble(value) : checkNumber(value);
   if (Array.isArray(value)) return Array.from(value, (item) => nestedValue(item, depth + 1));
-  if (typeof value !== 'object' || !isPlain(value)) throw new EdnError('not-a-value', `a ${typeof value} is no JSON value.`);
+  if (typeof value !== 'object' || !isPlain(value))
+    throw new EdnError('not-a-value', `a ${typeof value} is no JSON value.`);
   const flat: EdnValue[] = [];
   for (const [key, member] of Object.entries(value)) flat.push(checkString(key), nestedValue(member, depth + 1));
   return new EdnMap(flat);
@@ -226,7 +261,8 @@ function isPlain(value: object): boolean {
 }
 
 function readJson(value: EdnValue): StoredValue {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number') return value;
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
+    return value;
   if (Array.isArray(value)) return value.map(readJson);
   if (!(value instanceof EdnMap)) throw expected('JSON', value);
   const object: Record<string, StoredValue> = {};
@@ -234,9 +270,14 @@ function readJson(value: EdnValue): StoredValue {
     const key = value.flat[i];
     const member = value.flat[i + 1];
     if (typeof key !== 'string' || member === undefined) throw expected('a string as a key', key);
-    // An assignment would set the prototype instead of a member of that name.
+    // An assignment would set the prototype instead of a member with that name.
     if (key === '__proto__')
-      Object.defineProperty(object, key, { value: readJson(member), enumerable: true, writable: true, configurable: true });
+      Object.defineProperty(object, key, {
+        value: readJson(member),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
     else object[key] = readJson(member);
   }
   return object;

@@ -1,44 +1,56 @@
 import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 
-/** What can go wrong between us and the database. */
+/** Failures between us and the database. */
 export type XtdbErrorCode =
-  /** No connection, or it broke: the node is not there, or went away during the request; or so is what the node would have to ask, such as a PostgreSQL. */
+  /**
+   * No connection, or a broken one: the node is not running or went away during the request. Also
+   * used if a server behind the node is unreachable, such as PostgreSQL.
+   */
   | 'unreachable'
-  /** The time limit of the request passed. */
+  /** The request exceeded its time limit. */
   | 'timeout'
   /** The caller's AbortSignal fired. */
   | 'aborted'
-  /** The request is wrong: refused by us before anything was sent, or by the node. */
+  /** The request is invalid: rejected by us before it was sent, or by the node. */
   | 'bad-request'
-  /** The basis asked for lies ahead of what the node has indexed. */
+  /** The requested basis is ahead of the node's index. */
   | 'out-of-sync'
   | 'unauthorised'
-  /** Refused as a matter of policy, such as a write to a read-only node. */
+  /** Rejected by policy, such as a write to a read-only node. */
   | 'forbidden'
   /** The request or the answer is larger than allowed. */
   | 'too-large'
-  /** The node has as much running as it allows; the same request may succeed later. */
+  /** The node is at its limit of concurrent work; the same request may succeed later. */
   | 'busy'
   | 'server-error'
-  /** The node's indexer has stopped: it answers stale data and takes no transaction until it is restarted. */
+  /**
+   * The node's indexer has stopped: it answers stale data and accepts no transaction until it is
+   * restarted.
+   */
   | 'ingester-failed'
-  /** An answer had begun, and its connection ended before it did: the node was killed, or could not get or give the rest. */
+  /**
+   * The connection ended in the middle of an answer: the node was killed, or could not read or send
+   * the rest.
+   */
   | 'cut-off'
-  /** The answer is no EDN or transit, is whole but ends too early, or is not what this request is answered with. */
+  /**
+   * The answer is neither EDN nor transit, ends too early although complete, or does not fit the
+   * request.
+   */
   | 'bad-response'
   /** The client was closed. */
   | 'closed';
 
-/** What an XtdbError knows beside its code and message. */
+/** Further details of an XtdbError. */
 export interface XtdbErrorDetails {
-  /** The HTTP status, where there was an answer. */
+  /** The HTTP status, if there was an answer. */
   readonly status?: number;
-  /** XTDB's own `:xtdb.error/error-key`, without its namespace's meaning being interpreted. */
+  /** XTDB's own `:xtdb.error/error-key`; its namespace is not interpreted. */
   readonly errorKey?: string;
-  /** True if a transaction may have been taken and nobody knows what became of it. */
+  /** True if the node may have accepted a transaction whose outcome is unknown. */
   readonly outcomeUnknown?: boolean;
-  /** The id of that transaction, if its receipt did arrive. */
+  /** The id of that transaction, if its receipt arrived. */
   readonly txId?: number;
   readonly cause?: unknown;
 }
@@ -46,16 +58,18 @@ export interface XtdbErrorDetails {
 /**
  * A failed request to the database.
  *
- * Callers match `code`. Messages hold the request's method and path and the database's own error key and message, cut to a bounded length; never
- * a document, a query argument or a token.
+ * Callers match `code`. Messages contain the request's method and path and the database's own error
+ * key and message, cut to a bounded length. They never contain a document, a query argument or a
+ * token.
  */
 export class XtdbError extends CodedError<XtdbErrorCode> {
   override readonly name = 'XtdbError';
   readonly status: number | undefined;
   readonly errorKey: string | undefined;
   /**
-   * True if the node may have taken a submission whose outcome was not learned. With a `txId`, ask for its outcome again; without, the receipt was
-   * lost: look for it in the transaction log before sending it again.
+   * True if the node may have accepted a submission whose outcome is unknown. With a `txId`, query
+   * its outcome again. Without it, the receipt was lost: search the transaction log before you
+   * resend.
    */
   readonly outcomeUnknown: boolean;
   readonly txId: number | undefined;
@@ -68,9 +82,12 @@ export class XtdbError extends CodedError<XtdbErrorCode> {
     this.txId = details.txId;
   }
 
-  /** The same failure, marked as one that leaves open what became of a submission. */
+  /** Returns the same failure, marked with an unknown outcome of the submission. */
   withUnknownOutcome(txId?: number): XtdbError {
-    const open = txId === undefined ? 'Whether the transaction was taken is unknown.' : `What became of transaction ${txId} is unknown.`;
+    const open =
+      txId === undefined
+        ? 'It is unknown whether the node accepted the transaction.'
+        : `The outcome of transaction ${txId} is unknown.`;
     return new XtdbError(this.code, `${this.message} ${open}`, {
       ...defined({ status: this.status, errorKey: this.errorKey, txId }),
       outcomeUnknown: true,
@@ -79,8 +96,11 @@ export class XtdbError extends CodedError<XtdbErrorCode> {
   }
 }
 
-/** Codes of a database that is away for now. */
+/** Codes of a temporary outage. */
 const OUTAGE: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
 
-/** Whether a failure says nothing against a database but that it does not answer now: what can be done without it goes on. */
+/**
+ * Returns whether a failure only means that the database does not answer now. Work that does not
+ * need it continues.
+ */
 export const isOutage = (error: unknown): error is XtdbError => error instanceof XtdbError && OUTAGE.has(error.code);

@@ -11,10 +11,9 @@ import { interpretAnswer, type MediaType } from './answers.js';
 import { XtdbError } from './errors.js';
 import { authorisation, type Exchange, loadPools } from './node-pool.js';
 
-/** A parameter of a request's URL; `undefined` leaves it out. Instants travel with milliseconds. */
+/** A parameter of a request's URL; `undefined` omits it. Instants travel with milliseconds. */
 export type Param = string | number | boolean | Date | undefined;
 
-/** One request to the node. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** The endpoint below `/_xtdb`, such as `/entity`. */
@@ -25,35 +24,41 @@ export interface HttpRequest {
   /** Milliseconds from the moment the address is known until the answer is complete. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** True for a submission: its failures say whether the node may have taken it, and it is never sent twice. */
+  /**
+   * True for a submission. Its failures say whether the node may have accepted it, and it is never
+   * sent twice.
+   */
   readonly writes?: boolean;
-  /** Requests that the node holds back on purpose have connections of their own, so that they never delay the others. */
+  /**
+   * True if the node deliberately holds the request back. Such requests have connections of their
+   * own, so that they never delay others.
+   */
   readonly waits?: boolean;
-  /** A limit of the answer in bytes that is lower than that of every request. */
+  /** A limit for this answer in bytes, below the general one. */
   readonly maxAnswerBytes?: number;
 }
 
-/** How a node is spoken to. */
+/** Options of the connection to a node. */
 export interface HttpOptions {
   readonly connections: number;
   readonly maxRequestBytes: number;
   readonly maxAnswerBytes: number;
-  /** For a look at whether a node is well: what it answers first counts, also that it is busy. */
+  /** True for a health check: its first answer counts, even if the node is busy. */
   readonly isProbe?: boolean;
-  /** Whom it tells what it asks; nobody when absent. */
+  /** Telemetry sink for requests; none if absent. */
   readonly telemetry?: Telemetry;
 }
 
 type Ending = 'timeout' | 'aborted' | 'closed';
 
-/** A request with its name for messages, and its body as bytes. */
+/** A request with its name for messages and its encoded body. */
 interface Outgoing {
   readonly request: HttpRequest;
   readonly what: string;
   readonly body: Buffer | undefined;
 }
 
-/** Whether a request got as far as being handed to a connection. */
+/** Whether a request was handed to a connection. */
 interface Progress {
   sent: boolean;
 }
@@ -65,7 +70,7 @@ interface Connection {
   readonly wait: Pool;
 }
 
-/** Failures of connecting: nothing was sent. */
+/** Connection failures: nothing was sent. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOENT',
@@ -76,17 +81,18 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
-/** Failures of a connection in the middle of an answer. */
+/** Connection failures in the middle of an answer. */
 const CUT_OFF: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 const MAX_WAIT_CONNECTIONS = 4;
 const BUSY_PAUSE_MS = 20;
 const MAX_BUSY_PAUSE_MS = 320;
 
 /**
- * The one way to the node: sends a request, waits within its limit, and answers with a value or throws an XtdbError.
+ * The HTTP client of a node: sends a request, waits up to its limit, and returns a value or throws
+ * an XtdbError.
  *
- * Owns its connections; `close()` ends them and every request that is still under way. A request that only reads is sent a second time if its
- * connection turned out to be dead, and again within its limit while the node is busy.
+ * It owns its connections. `close()` ends them and every pending request. A read is sent a second
+ * time if its connection was dead, and again within its limit while the node is busy.
  */
 export class XtdbHttp {
   readonly #address: NodeAddress | (() => Promise<NodeAddress>);
@@ -103,22 +109,27 @@ export class XtdbHttp {
     this.#options = options;
   }
 
-  /** Notes a transaction that an answer showed or a receipt named. */
+  /** Records a transaction that an answer or a receipt named. */
   saw(txId: number | undefined): void {
     if (txId !== undefined) this.#seen = Math.max(this.#seen ?? txId, txId);
   }
 
-  /** Whether the next answer may come from another node than the last one. */
+  /** Whether another node may give the next answer. */
   get mayMove(): boolean {
     return mayMove(this.#opened?.address);
   }
 
-  /** The newest transaction that was seen, where the next answer may come from a node that has not indexed it; else undefined. */
+  /**
+   * The newest transaction seen, if the next answer may come from a node that has not indexed it;
+   * else undefined.
+   */
   get awaited(): number | undefined {
     return this.mayMove ? this.#seen : undefined;
   }
 
-  /** Turns to another node of the list from the next request on; false where there is none. */
+  /**
+   * Switches to another node of the list from the next request on. Returns false if there is none.
+   */
   leave(): boolean {
     if (!isListed(this.#opened?.address)) return false;
     this.#connection = undefined;
@@ -126,7 +137,7 @@ export class XtdbHttp {
   }
 
   /**
-   * Sends one request. `undefined` means that the node does not know what was asked for.
+   * Sends one request. Returns `undefined` if the node does not know the requested item.
    *
    * @throws {XtdbError}
    */
@@ -140,7 +151,10 @@ export class XtdbHttp {
     const what = `${request.method} /_xtdb${request.path}`;
     const body = request.body === undefined ? undefined : Buffer.from(request.body.text, 'utf8');
     if (body !== undefined && body.length > this.#options.maxRequestBytes) {
-      throw new XtdbError('too-large', `${what}: a body of ${body.length} bytes is over the limit of ${this.#options.maxRequestBytes}.`);
+      throw new XtdbError(
+        'too-large',
+        `${what}: a body of ${body.length} bytes is over the limit of ${this.#options.maxRequestBytes}.`,
+      );
     }
     const outgoing: Outgoing = { request, what, body };
     const token = this.#opened?.address.token;
@@ -148,7 +162,8 @@ export class XtdbHttp {
       return await this.#repeat(outgoing);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'unauthorised') throw error;
-      // Tokens expire. Nothing was done, so that a new one, if there is one, is shown at once.
+      // Tokens expire. The node did nothing, so the request is retried at once with the new token,
+      // if any.
       this.#connection = undefined;
       const renewed = await this.#connect().catch(() => undefined);
       if (renewed === undefined || renewed.address.token === token) throw error;
@@ -166,19 +181,22 @@ export class XtdbHttp {
         return await this.#attempt(outgoing, progress);
       } catch (error) {
         if (!(error instanceof XtdbError)) throw error;
-        // Also one that broke in the middle of its answer, as when the node was killed there.
+        // Includes a break in the middle of the answer, as when the node was killed.
         const hasBroken = (error.code === 'unreachable' && error.status === undefined) || error.code === 'cut-off';
         const deadConnection = hasBroken && progress.sent && attempt === 0;
         const busy = error.code === 'busy' && performance.now() < deadline && this.#options.isProbe !== true;
         if (!deadConnection && !busy) throw error;
-        // It may be building its index, and another one of the list be ready.
+        // The node may be building its index while another one of the list is ready.
         if (busy) this.leave();
         if (busy) await this.#pause(Math.min(BUSY_PAUSE_MS * 2 ** attempt, MAX_BUSY_PAUSE_MS), request.signal);
       }
     }
   }
 
-  /** Waits a moment in which other processes' queries can end: the node does not announce when it can take another one. */
+  /**
+   * Waits briefly so that other processes' queries can end. The node does not announce free
+   * capacity.
+   */
   async #pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
     const controller = new AbortController();
     const end = (): void => controller.abort();
@@ -188,7 +206,7 @@ export class XtdbHttp {
         signal: signal === undefined ? controller.signal : AbortSignal.any([controller.signal, signal]),
       });
     } catch {
-      // The next attempt finds out by itself whether it was the client or the caller who ended the pause.
+      // The next attempt detects whether the client or the caller ended the pause.
     } finally {
       this.#running.delete(end);
     }
@@ -231,9 +249,11 @@ export class XtdbHttp {
     } catch (error) {
       const failure = this.#failure(error, ending, outgoing);
       if (failure.code === 'unreachable' || failure.code === 'cut-off') this.#connection = undefined;
-      // It may hang: whether it still answers is looked at before the next request.
+      // The node may hang; its health is checked before the next request.
       if (failure.code === 'timeout' && request.waits !== true) this.leave();
-      throw request.writes === true && progress.sent && mayHaveBeenTaken(failure) ? failure.withUnknownOutcome() : failure;
+      throw request.writes === true && progress.sent && mayHaveBeenTaken(failure)
+        ? failure.withUnknownOutcome()
+        : failure;
     } finally {
       clearTimeout(timer);
       this.#running.delete(end);
@@ -241,7 +261,11 @@ export class XtdbHttp {
     }
   }
 
-  async #exchange(connection: Connection, { request, what, body }: Outgoing, signal: AbortSignal): Promise<EdnValue | undefined> {
+  async #exchange(
+    connection: Connection,
+    { request, what, body }: Outgoing,
+    signal: AbortSignal,
+  ): Promise<EdnValue | undefined> {
     const { address } = connection;
     const pool = request.waits === true ? connection.wait : connection.work;
     const response = await connection.exchange.call(pool, {
@@ -260,7 +284,11 @@ export class XtdbHttp {
     const { maxAnswerBytes } = this.#options;
     let text: string;
     try {
-      text = await this.#readBody(response.body, what, Math.min(request.maxAnswerBytes ?? maxAnswerBytes, maxAnswerBytes));
+      text = await this.#readBody(
+        response.body,
+        what,
+        Math.min(request.maxAnswerBytes ?? maxAnswerBytes, maxAnswerBytes),
+      );
     } catch (cause) {
       if (signal.aborted || cause instanceof XtdbError) throw cause;
       const code = CUT_OFF.has(codeOf(cause) ?? '') ? 'cut-off' : 'bad-response';
@@ -275,7 +303,10 @@ export class XtdbHttp {
     for await (const piece of body) {
       size += piece.length;
       if (size > most) {
-        throw new XtdbError('too-large', `${what}: the answer is over the limit of ${most} bytes: ask for less at once.`);
+        throw new XtdbError(
+          'too-large',
+          `${what}: the answer is over the limit of ${most} bytes: ask for less at once.`,
+        );
       }
       pieces.push(piece);
     }
@@ -295,20 +326,27 @@ export class XtdbHttp {
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
     const { exchange, open } = await loadPools();
     if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
-    // Every request has one limit over its whole length.
-    const connection = { address, exchange, work: open(address, this.#options.connections), wait: open(address, MAX_WAIT_CONNECTIONS) };
+    // Every request has one limit for its whole duration.
+    const connection = {
+      address,
+      exchange,
+      work: open(address, this.#options.connections),
+      wait: open(address, MAX_WAIT_CONNECTIONS),
+    };
     this.#opened = connection;
-    // Requests to the former node may run on to their ends; nobody waits for them here.
+    // Requests to the former node may finish; do not wait for them here.
     if (before !== undefined) this.#retired.push(before.work.close(), before.wait.close());
     return connection;
   }
 
   #failure(error: unknown, ending: Ending | undefined, { what, request }: Outgoing): XtdbError {
-    if (ending === 'timeout') return new XtdbError('timeout', `${what}: no complete answer within ${request.timeoutMs} ms.`);
-    if (ending === 'aborted') return new XtdbError('aborted', `${what}: aborted by the caller.`, { cause: request.signal?.reason });
+    if (ending === 'timeout')
+      return new XtdbError('timeout', `${what}: no complete answer within ${request.timeoutMs} ms.`);
+    if (ending === 'aborted')
+      return new XtdbError('aborted', `${what}: aborted by the caller.`, { cause: request.signal?.reason });
     if (ending === 'closed') return new XtdbError('closed', `${what}: the client was closed before the answer came.`);
     if (error instanceof XtdbError) return error;
-    // Whoever knows the address says itself why there is no node, and what to do.
+    // The address function itself explains why there is no node and what to do.
     if (error instanceof CodedError) return new XtdbError('unreachable', `${what}: ${error.message}`, { cause: error });
     const code = codeOf(error) ?? '';
     if (
@@ -316,17 +354,20 @@ export class XtdbHttp {
       code.startsWith('UND_ERR_RES') ||
       code === 'UND_ERR_HEADERS_OVERFLOW'
     ) {
-      return new XtdbError('bad-response', `${what}: the answer is not HTTP as it should be.`, { cause: error });
+      return new XtdbError('bad-response', `${what}: the answer is not valid HTTP.`, { cause: error });
     }
     const at = this.#opened === undefined ? '' : ` at ${describeAddress(this.#opened.address)}`;
     const why = error instanceof Error ? error.message.slice(0, 200) : 'no reason given';
-    return new XtdbError('unreachable', `${what}: cannot reach the node${at}: ${why}. Is it running?`, { cause: error });
+    return new XtdbError('unreachable', `${what}: cannot reach the node${at}: ${why}. Is it running?`, {
+      cause: error,
+    });
   }
 }
 
-/** True unless it is certain that the node refused the submission or never saw it. */
+/** Returns true unless the node certainly rejected the submission or never received it. */
 function mayHaveBeenTaken(failure: XtdbError): boolean {
-  if (failure.status !== undefined) return failure.status < 300 || failure.status >= 500 ? failure.status !== 503 : false;
+  if (failure.status !== undefined)
+    return failure.status < 300 || failure.status >= 500 ? failure.status !== 503 : false;
   return failure.code !== 'unreachable' || !NOT_SENT.has(codeOf(failure.cause) ?? '');
 }
 
@@ -334,7 +375,7 @@ function queryString(params: Readonly<Record<string, Param>>): string {
   const pairs = Object.entries(params).flatMap(([name, value]) =>
     value === undefined
       ? []
-      : [`${encodeURIComponent(name)}=${encodeURIComponent(value instanceof Date ? value.toISOString() : String(value))}`],
+      : [[name, value instanceof Date ? value.toISOString() : String(value)].map(encodeURIComponent).join('=')],
   );
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }

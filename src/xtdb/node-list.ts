@@ -5,45 +5,56 @@ import { XtdbHttp } from './http.js';
 import { type NodeStatus, readStatus } from './requests.js';
 
 /**
- * How a node is, from best to worst: `ready`; `lagging`, far behind a log that it shares; `restoring`, it builds its index and answers nothing else yet;
- * `failed`, its indexer has stopped and it answers stale data; `unreachable`.
+ * The health of a node, from best to worst. `lagging`: far behind a log that it shares.
+ * `restoring`: it builds its index and answers nothing else yet. `failed`: its indexer has stopped
+ * and it answers stale data.
  */
 export type NodeHealth = 'ready' | 'lagging' | 'restoring' | 'failed' | 'unreachable';
 
-/** Those that may be asked: what is written through another node is waited for. */
+/** Health of nodes that may be queried. Readers wait for writes that went through another node. */
 const USABLE: readonly NodeHealth[] = ['ready', 'lagging'];
-/** How many steps of the log a node may be behind and still count as ready; a busy log is a few ahead of every index. */
+/**
+ * Maximum steps of the log that a ready node may be behind. A busy log is always a few ahead of
+ * every index.
+ */
 const MOST_BEHIND = 1_000;
-/** How long a node may take to say how it is, milliseconds. */
+/** Time limit of a health check in milliseconds. */
 const PROBE_MS = 2_000;
 
-/** What the status of a node that answers says of its health. */
+/** Derives the health of a node from its status. */
 export function healthOf({ ingesterFailed, behind = 0 }: NodeStatus): NodeHealth {
   if (ingesterFailed) return 'failed';
   return behind > MOST_BEHIND ? 'lagging' : 'ready';
 }
 
-/** The health in words, with the reason where a node gives one. */
+/** Returns the health in words, with the reason if the node gives one. */
 function wordsOf(health: NodeHealth, { ingesterError }: NodeStatus): string {
   if (health !== 'failed') return health;
   return `its indexer has stopped${ingesterError === undefined ? '' : ` (${ingesterError})`}`;
 }
 
-/** What a node was found to be, and why. */
+/** A node's health and its reason. */
 export interface ProbedNode {
   readonly address: NodeAddress;
   readonly health: NodeHealth;
-  /** The health in words; of a node that cannot be reached or has stopped indexing, the reason. */
+  /** The health in words; for an unreachable node or a stopped indexer, the reason. */
   readonly why: string;
-  /** What it says of itself; undefined where it says nothing yet. */
+  /** The node's own status; undefined if it reports none yet. */
   readonly status: NodeStatus | undefined;
 }
 
-/** Asks a node how it is; never rejects. */
+/** Checks the health of a node; never rejects. */
 export async function probeHealth(address: NodeAddress): Promise<ProbedNode> {
-  const http = new XtdbHttp(address, { connections: 1, maxRequestBytes: 1_024, maxAnswerBytes: 1_048_576, isProbe: true });
+  const http = new XtdbHttp(address, {
+    connections: 1,
+    maxRequestBytes: 1_024,
+    maxAnswerBytes: 1_048_576,
+    isProbe: true,
+  });
   try {
-    const status = readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: PROBE_MS }));
+    const status = readStatus(
+      await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: PROBE_MS }),
+    );
     const health = healthOf(status);
     return { address, health, why: wordsOf(health, status), status };
   } catch (error) {
@@ -56,30 +67,34 @@ export async function probeHealth(address: NodeAddress): Promise<ProbedNode> {
 }
 
 /**
- * Several nodes over one log, of which one is used for as long as it is well. Which of them answers makes no difference to a reader: whoever asks waits for the
- * newest transaction that it has seen.
+ * Several nodes over one log. One is used while it is healthy. Readers see no difference between
+ * nodes, because each read waits for the newest transaction that its client has seen.
  */
 export class NodeList {
   readonly #addresses: () => readonly NodeAddress[];
   readonly #check: ((node: ProbedNode) => void) | undefined;
   #current = 0;
 
-  /** `addresses` gives them with their token of now, always in the same order; `check` throws what speaks against the node that would be used. */
+  /**
+   * `addresses` returns the addresses with their current tokens, always in the same order. `check`
+   * throws if the chosen node must not be used.
+   */
   constructor(addresses: () => readonly NodeAddress[], check?: (node: ProbedNode) => void) {
     this.#addresses = addresses;
     this.#check = check;
   }
 
   /**
-   * The node to ask from now on: the one that was used, else the next that is well.
-   * @throws {XtdbError} `unreachable` – none is; the message says of each why. And what the check throws
+   * Chooses the node for the next requests: the current one, else the next healthy one.
+   * @throws {XtdbError} `unreachable` – no node is healthy; the message gives each reason. Also
+   *   throws the errors of `check`
    */
   async choose(): Promise<NodeAddress> {
     const addresses = this.#addresses();
     const at = (i: number): number => (this.#current + i) % addresses.length;
     const [first, ...others] = addresses.flatMap((_, i) => addresses[at(i)] ?? []);
     if (first === undefined) throw new XtdbError('unreachable', 'No node is named.');
-    // Where there is no choice the request itself finds out.
+    // Without alternatives the request itself finds out.
     if (others.length === 0 && this.#check === undefined) return first;
     const current = await probeHealth(first);
     if (current.health === 'ready' || others.length === 0) return this.#checked(current);

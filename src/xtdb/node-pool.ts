@@ -1,15 +1,15 @@
 import type { Dispatcher, Pool } from 'undici';
 import type { NodeAddress } from './address.js';
 
-/** The library's way to send a request over a pool. */
+/** The library function that sends a request over a pool. */
 export type Exchange = (this: Pool, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
 
-/** What opens pools of connections to nodes, and what sends requests over them. */
+/** Opens connection pools to nodes and sends requests over them. */
 export interface NodePools {
   readonly exchange: Exchange;
   /**
-   * Whoever opens a pool destroys it. Nothing that is sent over it has a limit of time: that is the affair of whoever sends it. Connecting alone has one, `connectMs` (5 s where
-   * it is left out), which a signal does not end.
+   * Opens a pool; the caller destroys it. The pool sets no request timeout; callers do. Only
+   * connecting has a timeout, `connectMs` (default 5 s), which a signal does not end.
    */
   open(address: NodeAddress, connections: number, connectMs?: number): Pool;
 }
@@ -17,8 +17,8 @@ export interface NodePools {
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Loads what connects to nodes: late, for a process that never asks the database; and of the library its pool alone: the rest of it (fetch, caches, mocks) takes 8 MiB and
- * most of the time.
+ * Loads the HTTP library late, because some processes never query the database. Only its pool is
+ * loaded: the rest (fetch, caches, mocks) takes 8 MiB and most of the time.
  */
 export async function loadPools(): Promise<NodePools> {
   const [{ default: ConnectionPool }, { default: exchange }] = await Promise.all([
@@ -37,6 +37,6 @@ export async function loadPools(): Promise<NodePools> {
   return { exchange, open };
 }
 
-/** What authorises a request at an address. */
+/** Returns the authorization header for an address. */
 export const authorisation = ({ token }: NodeAddress): { readonly authorization?: string } =>
   token === undefined ? {} : { authorization: `Bearer ${token}` };

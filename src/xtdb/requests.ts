@@ -3,21 +3,27 @@ import { defined } from '../values/defined.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 
-/** What a node says of itself. */
+/** The status that a node reports. */
 export interface NodeStatus {
-  /** XTDB's version, such as `1.24.3`; `undefined` if the node does not say. */
+  /** XTDB's version, such as `1.24.3`; `undefined` if the node does not report it. */
   readonly version: string | undefined;
   /** True if the node has stopped indexing. It then still answers 200, with stale data. */
   readonly ingesterFailed: boolean;
-  /** Why it has stopped, as one line without any document's content; absent while it indexes, and where it does not say. */
+  /**
+   * Why it has stopped, as one line without document content. Absent while it indexes, and if it
+   * gives no reason.
+   */
   readonly ingesterError?: string;
-  /** How many steps of a log that it shares with other nodes its index is behind; absent where it does not say. */
+  /** Steps that its index is behind a log shared with other nodes; absent if not reported. */
   readonly behind?: number;
-  /** The name of that log and the format of what is in it; absent where it does not say. */
+  /** The name of that log and the format of its content; absent if not reported. */
   readonly log?: { readonly name: string; readonly format: number | undefined };
 }
 
-/** The answer of `/status`. @throws {XtdbError} `bad-response` */
+/**
+ * Parses the answer of `/status`.
+ * @throws {XtdbError} `bad-response`
+ */
 export function readStatus(value: EdnValue | undefined): NodeStatus {
   if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'GET /_xtdb/status: the answer is no map.');
   const version = value.get('xtdb.version/version');
@@ -35,7 +41,9 @@ export function readStatus(value: EdnValue | undefined): NodeStatus {
 
 function behindOf(log: EdnValue | undefined): number | undefined {
   const [submitted, completed] = log instanceof EdnMap ? [log.get('submitted'), log.get('completed')] : [];
-  return typeof submitted === 'number' && typeof completed === 'number' ? Math.max(0, submitted - completed) : undefined;
+  return typeof submitted === 'number' && typeof completed === 'number'
+    ? Math.max(0, submitted - completed)
+    : undefined;
 }
 
 function logOf(log: EdnValue | undefined): NodeStatus['log'] {
@@ -45,20 +53,22 @@ function logOf(log: EdnValue | undefined): NodeStatus['log'] {
 
 /** Limits of one call. */
 export interface RequestOptions {
-  /** Milliseconds; where the node is still being started, from the moment it is there. */
+  /** Milliseconds. If the node is still starting, the limit counts from its readiness. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** How long one held-back request may keep its connection; longer waits are made of several. */
+/** Maximum time of one held-back request on its connection; longer waits use several requests. */
 const MAX_HELD_MS = 10_000;
-/** What the node may take beyond the wait that it was asked for. */
+/** Extra time for the node beyond the requested wait. */
 const MARGIN_MS = 5_000;
 
 /**
- * Asks the node something that it answers once it has indexed transaction `txId`, again and again until `timeoutMs` have passed.
+ * Repeats a request that the node answers once it has indexed transaction `txId`, until `timeoutMs`
+ * have passed.
  *
- * @throws {XtdbError} `timeout` if the transaction was not indexed within the limit, `ingester-failed` if it never will be
+ * @throws {XtdbError} `timeout` if the transaction was not indexed within the limit,
+ *   `ingester-failed` if it never will be
  */
 export const askOnceIndexed = async (
   http: XtdbHttp,
@@ -80,11 +90,12 @@ export const askOnceIndexed = async (
       if (!(error instanceof XtdbError)) throw error;
       const status = error.code === 'server-error' ? await statusOf(http, request.signal) : undefined;
       if (status?.ingesterFailed === true) {
-        // Another node may live, and has the same log.
+        // Another node with the same log may be healthy.
         if (performance.now() < deadline && http.leave()) continue;
         throw new XtdbError(
           'ingester-failed',
-          `Transaction ${txId} will not be indexed: the node has stopped indexing${status.ingesterError === undefined ? '' : ` (${status.ingesterError})`}. Restart it; its log says why.`,
+          `Transaction ${txId} will not be indexed: the node has stopped indexing` +
+            `${status.ingesterError === undefined ? '' : ` (${status.ingesterError})`}. Restart it; its log says why.`,
           {
             cause: error,
           },
@@ -99,5 +110,7 @@ export const askOnceIndexed = async (
 };
 
 async function statusOf(http: XtdbHttp, signal: AbortSignal | undefined): Promise<NodeStatus> {
-  return readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: MARGIN_MS, signal }));
+  return readStatus(
+    await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: MARGIN_MS, signal }),
+  );
 }

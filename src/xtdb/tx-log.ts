@@ -5,7 +5,10 @@ import type { HttpRequest, XtdbHttp } from './http.js';
 import { askOnceIndexed, type RequestOptions } from './requests.js';
 import { END_OF_TIME, entityId, readReceipt } from './transactions.js';
 
-/** How the serializer that XTDB makes its hashes with marks a string: by the bytes that its length takes. */
+/**
+ * Markers for strings in the serializer of XTDB's hashes. The marker depends on the bytes that the
+ * length takes.
+ */
 const SHORT_STRING = 105;
 const MIDDLE_STRING = 16;
 const LONG_STRING = 13;
@@ -20,16 +23,21 @@ function stringHead(bytes: number): Buffer {
   return head;
 }
 
-/** The hash that XTDB's log of transactions and its indices call an entity by, as hex. */
+/** Returns the hash of an entity in XTDB's transaction log and indices, as hex. */
 export function entityHash(id: string): string {
   const bytes = Buffer.from(entityId(id));
   return createHash('sha1').update(stringHead(bytes.length)).update(bytes).digest('hex');
 }
 
 const PUT = 'xtdb.api/put';
-/** The hash of no document: what a version that ended something has, and what is matched where there must be none. */
+/**
+ * The hash of no document. A version that ends an entity has it, and a match for absence uses it.
+ */
 export const NO_DOCUMENT = '0'.repeat(40);
-/** Whether an operation in the log writes its entity; one that is not here may write what its event does not say. */
+/**
+ * Whether an operation in the log writes its entity. Operations not listed here may write entities
+ * that their event does not name.
+ */
 const WRITES: ReadonlyMap<string, boolean> = new Map([
   [PUT, true],
   ['xtdb.api/delete', true],
@@ -37,25 +45,28 @@ const WRITES: ReadonlyMap<string, boolean> = new Map([
   ['xtdb.api/match', false],
 ]);
 
-/** Failures that leave untold what the log says: the database that holds it may be away, and what the node has taken in is read all the same. */
+/**
+ * Failures that make the log unavailable. The database with the log may be down while the node
+ * still answers from its index.
+ */
 const UNTOLD: ReadonlySet<XtdbErrorCode> = new Set(['too-large', 'unreachable', 'timeout', 'server-error']);
 
-/** A log that takes more than this is dearer to read than what it tells. */
+/** Beyond this size, reading the log costs more than it saves. */
 const MOST_BYTES = 8 * 1_048_576;
 
 const hashOf = (value: EdnValue | undefined): string | undefined =>
   value instanceof EdnTagged && typeof value.value === 'string' ? value.value : undefined;
 
-/** When an entity was written: by which transaction, and from when on that holds. */
+/** The transaction that wrote an entity, and the valid time of that write. */
 export interface LoggedWrite {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
-  /** The first of its writes that were read. */
+  /** The first of its writes in the range read. */
   readonly first: Pick<LoggedWrite, 'validTime' | 'txId'>;
-  /** Whether each of its writes that were read put it, for good: none ended or removed it. */
+  /** Whether each of its writes in the range was a permanent put, without end or removal. */
   readonly isKept: boolean;
-  /** Whether the first of them went through only because there was no such entity. */
+  /** Whether the first of them required that the entity did not exist. */
   readonly isNew: boolean;
 }
 
@@ -71,12 +82,17 @@ export class TransactionLog {
   }
 
   /**
-   * The last write of each entity that the transactions after one wrote, by its hash. Undefined where one of them has operations of another kind, where
-   * there are more of them than it pays to read, and where the log cannot be read now.
+   * Returns the last write per entity hash in the transactions after `txId`. Undefined if one of
+   * them has other operations, if reading them costs too much, or if the log is unavailable.
    */
   async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
     const limits = this.#limits(options);
-    const request = { method: 'GET', path: '/tx-log', params: { 'after-tx-id': txId }, accept: 'application/transit+json' } as const;
+    const request = {
+      method: 'GET',
+      path: '/tx-log',
+      params: { 'after-tx-id': txId },
+      accept: 'application/transit+json',
+    } as const;
     let answer: EdnValue | undefined;
     try {
       const { awaited } = this.#http;
@@ -84,24 +100,36 @@ export class TransactionLog {
       answer =
         awaited === undefined
           ? await this.#http.send({ ...asked, ...limits })
-          : await askOnceIndexed(this.#http, { ...asked, signal: limits.signal }, { txId: awaited, timeoutMs: limits.timeoutMs });
+          : await askOnceIndexed(
+              this.#http,
+              { ...asked, signal: limits.signal },
+              { txId: awaited, timeoutMs: limits.timeoutMs },
+            );
     } catch (error) {
       if (error instanceof XtdbError && UNTOLD.has(error.code)) return undefined;
       throw error;
     }
     const transactions = elements(answer);
     if (transactions === undefined)
-      throw new XtdbError('bad-response', 'The database answered with something that is no log of transactions.');
+      throw new XtdbError('bad-response', 'The database answered with a value that is no log of transactions.');
     return writesOf(transactions);
   }
 
   /**
-   * The hashes of the entities that the transactions after one wrote, up to the last one. Undefined where that cannot be told: a node that makes its hashes
-   * otherwise, a transaction with operations of another kind, or too many of them. `known` is an entity that the node holds, by which its hashes are tried once.
+   * Returns the hashes of the entities written after `txId`, up to the last transaction. Undefined
+   * if this is unknown: the node computes hashes differently, a transaction has other operations,
+   * or there are too many. `known` is an entity that the node contains; its hash is verified once.
    */
-  async writtenAfter(txId: number, known: string, options: RequestOptions = {}): Promise<ReadonlySet<string> | undefined> {
+  async writtenAfter(
+    txId: number,
+    known: string,
+    options: RequestOptions = {},
+  ): Promise<ReadonlySet<string> | undefined> {
     this.#isUnderstood ??= this.#tryHash(known, this.#limits(options));
-    const [isUnderstood, writes] = await Promise.all([this.#isUnderstood.catch(() => false), this.writesAfter(txId, options)]);
+    const [isUnderstood, writes] = await Promise.all([
+      this.#isUnderstood.catch(() => false),
+      this.writesAfter(txId, options),
+    ]);
     if (!isUnderstood) this.#isUnderstood = undefined;
     return isUnderstood && writes !== undefined ? new Set(writes.keys()) : undefined;
   }
@@ -111,7 +139,12 @@ export class TransactionLog {
   }
 
   async #tryHash(known: string, limits: Pick<HttpRequest, 'timeoutMs' | 'signal'>): Promise<boolean> {
-    const request = { method: 'GET', path: '/entity-tx', params: { eid: entityId(known) }, accept: 'application/transit+json' } as const;
+    const request = {
+      method: 'GET',
+      path: '/entity-tx',
+      params: { eid: entityId(known) },
+      accept: 'application/transit+json',
+    } as const;
     const answer = await this.#http.send({ ...request, ...limits });
     return answer instanceof EdnMap && hashOf(answer.get('xt/id')) === entityHash(known);
   }
@@ -130,8 +163,9 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
       const hash = hashOf(entity);
       if (isWrite === undefined || hash === undefined) return undefined;
       if (!isWrite) {
-        // One that is matched earlier may stand later.
-        if (hashOf(content) === NO_DOCUMENT && from instanceof Date && from.getTime() === END_OF_TIME.getTime()) absent.add(hash);
+        // An entity matched as absent earlier may exist later.
+        if (hashOf(content) === NO_DOCUMENT && from instanceof Date && from.getTime() === END_OF_TIME.getTime())
+          absent.add(hash);
         continue;
       }
       const validTime = from instanceof Date ? from : txTime;
