@@ -2,13 +2,23 @@ import { chmod, copyFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { draftOf } from '../process/drafts.js';
 import { journalFailure } from './errors.js';
-import { type JournalWriter, journalFolder, lastWriter, listJournalFolder, lockJournal, makeJournalFolder } from './journal-folder.js';
+import {
+  type JournalWriter,
+  journalFolder,
+  lastWriter,
+  listJournalFolder,
+  lockJournal,
+  makeJournalFolder,
+} from './journal-folder.js';
 
 /**
- * Copies a journal of another data folder into one of this host, where it counts as one that a dead process left: whoever looks next adopts it. The other
- * folder is only read. False, with nothing copied, where a journal of that name lies here already, or is just made: that one is delivered first, for it may
- * hold more. A process that is killed here leaves the beginning of the journal, without a gap.
- * @throws {JournalError} unwritable, no-space, io – also where a file went away meanwhile, as it does beside a process that lives
+ * Copies a journal from another data folder into this one, where it counts as left by a dead
+ * process and is adopted next. Only reads the other folder. Returns false and copies nothing if
+ * this folder already has a journal of that name, or is just creating it. That journal may contain
+ * more and is delivered first. If the process is killed during the copy, the beginning of the
+ * journal remains, without a gap.
+ * @throws {JournalError} unwritable, no-space, io – also if a file vanishes meanwhile, as happens
+ *   while its process lives
  */
 export async function copyJournal(
   from: string,
@@ -41,7 +51,7 @@ async function copyWhole(path: string, target: string): Promise<void> {
   }
 }
 
-/** The process that wrote a journal last, whether it lives or not; undefined where nothing says so. */
+/** Returns the last process that wrote a journal, alive or dead; undefined if it is unknown. */
 export async function writerOf(dataDir: string, owner: string): Promise<JournalWriter | undefined> {
   return lastWriter(owner, await listJournalFolder(journalFolder(dataDir)));
 }

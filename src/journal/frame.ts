@@ -1,32 +1,38 @@
 import { crc32 } from 'node:zlib';
 
-/** What a frame holds: an acknowledged record, or a note of what the database has. */
+/** The kind of a frame: an acknowledged record, or a mark of the records that the database has. */
 export type FrameKind = 'record' | 'mark';
 
 const CODES: Readonly<Record<FrameKind, number>> = { record: 1, mark: 2 };
 const KINDS = new Map(Object.entries(CODES).map(([kind, code]) => [code, kind as FrameKind]));
 
-/** The beginning of a frame. */
+/** The header of a frame. */
 export interface FrameHeader {
   readonly kind: FrameKind;
-  /** Of the payload, in bytes. */
+  /** Payload length in bytes. */
   readonly length: number;
-  /** Of a record: its own number. Of a mark: that of the record before it. */
+  /** For a record, its own number. For a mark, the number of the record before it. */
   readonly sequence: number;
-  /** Every record up to this number had been acknowledged when the frame was written, so it cannot be missing for a good reason. */
+  /**
+   * All records up to this number had been acknowledged when the frame was written. A missing one
+   * is a loss.
+   */
   readonly acknowledged: number;
-  /** Every record up to this number was in the database when the frame was written. */
+  /** All records up to this number were in the database when the frame was written. */
   readonly done: number;
-  /** When the frame was written, milliseconds since 1970. */
+  /** Time of writing, milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Bytes before a frame's payload. */
+/** Size of a frame's header in bytes. */
 export const FRAME_HEADER_BYTES = 44;
-/** Longest payload of a frame: what its length field holds. */
+/** Maximum payload of a frame, the limit of its length field. */
 export const LONGEST_PAYLOAD = 0xffff_ffff;
 
-/** First byte 0xff, which no UTF-8 text holds: looking for the next frame does not stop inside texts. */
+/**
+ * The first byte, 0xff, occurs in no UTF-8 text, so a search for the next frame does not stop
+ * inside texts.
+ */
 const MAGIC = Buffer.from([0xff, 0x50, 0x4a, 0x46]);
 const LENGTH = 4;
 const SEQUENCE = 8;
@@ -37,10 +43,13 @@ const KIND = 32;
 const PAYLOAD_CRC = 36;
 const HEADER_CRC = 40;
 
-/** What the checksums of one file start from, so that bytes of another file are no valid frames in this one. */
+/**
+ * Returns the initial value of a file's checksums. It makes bytes of another file invalid as frames
+ * of this one.
+ */
 export const frameSalt = (fileName: string): number => crc32(fileName);
 
-/** The header of a frame around a payload in parts. */
+/** Encodes the header of a frame for a payload in parts. */
 export function encodeFrameHeader(header: FrameHeader, payload: readonly Uint8Array[], salt: number): Buffer {
   const bytes = Buffer.alloc(FRAME_HEADER_BYTES);
   MAGIC.copy(bytes);
@@ -58,7 +67,7 @@ export function encodeFrameHeader(header: FrameHeader, payload: readonly Uint8Ar
   return bytes;
 }
 
-/** The header at an offset; undefined when there is none, or not the whole of one. */
+/** Reads the header at an offset; undefined if there is no complete one. */
 function headerAt(bytes: Buffer, offset: number, salt: number): FrameHeader | undefined {
   if (offset + FRAME_HEADER_BYTES > bytes.length) return undefined;
   const header = bytes.subarray(offset, offset + FRAME_HEADER_BYTES);
@@ -76,11 +85,11 @@ function headerAt(bytes: Buffer, offset: number, salt: number): FrameHeader | un
   };
 }
 
-/** The payload of a frame whose header is at an offset. */
+/** Returns the payload of the frame at an offset. */
 export const payloadAt = (bytes: Buffer, offset: number, length: number): Buffer =>
   bytes.subarray(offset + FRAME_HEADER_BYTES, offset + FRAME_HEADER_BYTES + length);
 
-/** The frame at an offset, its checksums right; undefined for anything else. */
+/** Returns the header of the frame at an offset if its checksums are valid; else undefined. */
 export function frameAt(bytes: Buffer, offset: number, salt: number): FrameHeader | undefined {
   const header = headerAt(bytes, offset, salt);
   if (header === undefined || offset + FRAME_HEADER_BYTES + header.length > bytes.length) return undefined;
@@ -88,7 +97,7 @@ export function frameAt(bytes: Buffer, offset: number, salt: number): FrameHeade
   return crc32(payloadAt(bytes, offset, header.length), salt) === stored ? header : undefined;
 }
 
-/** Whether a file ends in the middle of a frame that begins at an offset. */
+/** Returns whether the file ends in the middle of the frame at an offset. */
 export function isCutOff(bytes: Buffer, offset: number, salt: number): boolean {
   const rest = bytes.length - offset;
   if (rest < FRAME_HEADER_BYTES) return true;
@@ -96,7 +105,7 @@ export function isCutOff(bytes: Buffer, offset: number, salt: number): boolean {
   return header !== undefined && rest < FRAME_HEADER_BYTES + header.length;
 }
 
-/** Where the next valid frame begins, from an offset on; undefined when there is none. */
+/** Returns the offset of the next valid frame at or after `from`; undefined if there is none. */
 export function nextFrame(bytes: Buffer, from: number, salt: number): number | undefined {
   for (let at = bytes.indexOf(MAGIC, from); at >= 0; at = bytes.indexOf(MAGIC, at + 1)) {
     if (frameAt(bytes, at, salt) !== undefined) return at;

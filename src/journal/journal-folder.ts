@@ -10,10 +10,13 @@ import { systemCode } from '../process/system-error.js';
 import { journalFailure } from './errors.js';
 import { noteFile } from './refused-note.js';
 
-/** The folder of the journals in a data folder. */
+/** Returns the journal folder of a data folder. */
 export const journalFolder = (dataDir: string): string => join(dataDir, 'journal');
 
-/** Where damaged files lie that somebody has looked at; they count as before. */
+/**
+ * Returns the folder for damaged files that an operator has settled. Their records still count as
+ * lost.
+ */
 export const settledFolder = (dataDir: string): string => join(journalFolder(dataDir), 'settled');
 
 /** One file of a journal. */
@@ -23,28 +26,28 @@ export interface SegmentName {
   readonly file: string;
 }
 
-/** What is in a journal folder. */
+/** The contents of a journal folder. */
 export interface FolderListing {
-  /** By owner, then in the order they were written. */
+  /** Sorted by owner, then in the order of writing. */
   readonly segments: readonly SegmentName[];
-  /** The locks of the journals, named for their owners, the oldest generation of each first. */
+  /** The locks of the journals, named after their owners, oldest generation first per lock. */
   readonly locks: readonly LockFile[];
-  /** The damaged files that are kept aside, as they were called. */
+  /** The damaged files set aside, with their original names. */
   readonly aside: readonly (SegmentName & { readonly original: string })[];
 }
 
 const SEGMENT = /^(\d{6,15}-[0-9a-f]{8})-(\d{1,15})\.wal$/;
 const OWNER = /^\d{6,15}-[0-9a-f]{8}$/;
 
-/** The file name of a segment of an owner's journal. */
+/** Returns the file name of a segment of an owner's journal. */
 export const segmentFile = (owner: string, segment: number): string => `${owner}-${segment}.wal`;
 
-/** A damaged file that is kept aside: never delivered from again, never removed by us. */
+/** A damaged file set aside: never delivered again, never removed by us. */
 const ASIDE = /^(\d{6,15}-[0-9a-f]{8})-(\d{1,15})\.wal\.(?:\d+\.)?damaged$/;
 
 /**
- * Keeps a damaged file aside under a name of its own, beside the one that it has; nothing happens where that was done before. A file that is going to be changed is
- * copied. Throws what the system throws.
+ * Sets a damaged file aside by giving it a second name. Does nothing if that was done before. With
+ * `isChanged` the file is copied, because it is about to change. Throws system errors.
  */
 export async function keepAside(path: string, { isChanged }: { readonly isChanged: boolean }): Promise<void> {
   const { ino } = await stat(path);
@@ -65,12 +68,15 @@ export async function keepAside(path: string, { isChanged }: { readonly isChange
   }
 }
 
-/** Journals that are there at the same time are drained in the order they were begun, which is that of their owners' numbers. */
+/**
+ * Orders journals by the number of their owner, which is the order of their creation and of
+ * delivery.
+ */
 function compareOwners(a: string, b: string): number {
   return Number.parseInt(a, 10) - Number.parseInt(b, 10) || (a < b ? -1 : Number(a > b));
 }
 
-/** Lists a journal folder; one that does not exist is empty. */
+/** Lists a journal folder; a missing folder counts as empty. */
 export async function listJournalFolder(folder: string): Promise<FolderListing> {
   const names = await namesIn(folder).catch((error: unknown) => {
     throw journalFailure('listing', folder, error);
@@ -82,35 +88,37 @@ export async function listJournalFolder(folder: string): Promise<FolderListing> 
   segments.sort((a, b) => compareOwners(a.owner, b.owner) || a.segment - b.segment);
   const aside = names.flatMap((file) => {
     const [, owner, segment] = ASIDE.exec(file) ?? [];
-    return owner === undefined ? [] : [{ owner, segment: Number(segment), file, original: segmentFile(owner, Number(segment)) }];
+    return owner === undefined
+      ? []
+      : [{ owner, segment: Number(segment), file, original: segmentFile(owner, Number(segment)) }];
   });
   return { segments, aside, locks: lockFilesAmong(folder, names).filter(({ name }) => OWNER.test(name)) };
 }
 
-/** The owners in a listing, oldest first. */
+/** Returns the owners in a listing, oldest first. */
 export function ownersIn({ segments, locks }: FolderListing): readonly string[] {
   return [...new Set([...segments.map(({ owner }) => owner), ...locks.map(({ name }) => name)])].sort(compareOwners);
 }
 
-/** A name for a new journal: later than all that are there, and never used again. */
+/** Returns a unique name for a new journal, later than all existing ones. */
 export function newOwner(listing: FolderListing): string {
   const newest = Math.max(0, ...ownersIn(listing).map((owner) => Number.parseInt(owner, 10)));
   return `${String(newest + 1).padStart(6, '0')}-${randomBytes(4).toString('hex')}`;
 }
 
-/** Makes the journal folder, for the user alone. */
+/** Creates the journal folder for this user only. */
 export async function makeJournalFolder(dataDir: string): Promise<string> {
   const folder = journalFolder(dataDir);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await chmod(folder, 0o700);
   } catch (error) {
-    throw journalFailure('making the journal folder', folder, error);
+    throw journalFailure('creating the journal folder', folder, error);
   }
   return folder;
 }
 
-/** Makes the names in a folder outlive a loss of power. */
+/** Flushes the names in a folder, so that they survive a power loss. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -125,7 +133,7 @@ const writerSchema = processIdentitySchema.extend({ what: z.string(), since: z.i
 /** The process that writes a journal. */
 export type JournalWriter = Readonly<z.infer<typeof writerSchema>>;
 
-/** The living process that writes a journal; undefined when its process has ended. */
+/** Returns the living process that writes a journal; undefined if it has ended. */
 export function livingWriter(owner: string, { locks }: FolderListing): Promise<JournalWriter | undefined> {
   return livingLockOwner(
     locks.filter(({ name }) => name === owner),
@@ -133,7 +141,7 @@ export function livingWriter(owner: string, { locks }: FolderListing): Promise<J
   );
 }
 
-/** The process that wrote a journal last, whether it lives or not; undefined where no lock names one. */
+/** Returns the last process that wrote a journal, alive or dead; undefined if no lock names one. */
 export async function lastWriter(owner: string, { locks }: FolderListing): Promise<JournalWriter | undefined> {
   for (const { path } of locks.filter(({ name }) => name === owner).toReversed()) {
     const text = await textOf(path);
@@ -144,9 +152,10 @@ export async function lastWriter(owner: string, { locks }: FolderListing): Promi
 }
 
 /**
- * Locks a journal for this process; undefined when another process has it. No generation is removed before the journal's files are, so none is ever made
- * twice while there is something to protect: `vacate` leaves a journal that still holds records to the next process, `remove` ends one without files.
- * @throws {JournalError} unwritable, no-space, io – the lock file could not be made
+ * Locks a journal for this process; undefined if another process has it. A lock's generations are
+ * removed only after the journal's files, so no generation is created twice while files need protection.
+ * `vacate` leaves a journal with records to the next process; `remove` ends one without files.
+ * @throws {JournalError} unwritable, no-space, io – the lock file could not be created
  */
 export async function lockJournal(folder: string, owner: string, what: string): Promise<OwnedFile | undefined> {
   const mine: JournalWriter = { ...(await identifySelf()), what, since: new Date().toISOString() };
@@ -158,7 +167,7 @@ export async function lockJournal(folder: string, owner: string, what: string): 
   }
 }
 
-/** Removes the locks of dead processes whose journals have no files any more, and the notes beside those. */
+/** Removes the locks of dead processes whose journals have no files left, and their notes. */
 export async function sweepLocks(folder: string): Promise<void> {
   const listing = await listJournalFolder(folder);
   const needed = new Set(listing.segments.map(({ owner }) => owner));

@@ -7,32 +7,40 @@ import { type DoneRecords, type PendingLimits, PendingRecords, type WaitingRecor
 import { RefusedNote, type RefusedRecords } from './refused-note.js';
 import { SegmentChain, type SegmentFile } from './segment-chain.js';
 
-/** What an acknowledged record survives: the death of every process, or the loss of power as well. */
+/**
+ * The failures that an acknowledged record survives: the end of all processes, or a power loss too.
+ */
 export type Durability = 'process' | 'power';
 
-/** How a journal is kept. */
+/** Options of a journal. */
 export interface JournalOptions extends PendingLimits {
   /** Default `process`. */
   readonly durability?: Durability;
-  /** What this process is, for whoever looks: `palimpsest mcp`, `palimpsest serve`. */
+  /** The name of this program, shown to others: `palimpsest mcp`, `palimpsest serve`. */
   readonly what?: string;
-  /** A file that has grown to this size is followed by a new one; default 4 MiB. */
+  /** Size in bytes at which a new file begins; default 4 MiB. */
   readonly segmentBytes?: number;
-  /** How long after `markDone` that is written down; default 50 ms. A crash before it replays what was done. */
+  /**
+   * Delay between `markDone` and its write; default 50 ms. After a crash in between, delivered
+   * records are replayed.
+   */
   readonly markDelayMs?: number;
 }
 
-/** What waits in a journal. */
+/** The waiting records of a journal. */
 export interface JournalStatus {
   readonly pending: number;
   readonly pendingBytes: number;
-  /** When the oldest waiting record was acknowledged, milliseconds since 1970; undefined when none waits. */
+  /**
+   * When the oldest waiting record was acknowledged, milliseconds since 1970; undefined if none
+   * waits.
+   */
   readonly oldestAt: number | undefined;
-  /** From four fifths of the bound on. */
+  /** True from four fifths of the limit on. */
   readonly nearFull: boolean;
 }
 
-/** Where a journal lies, the lock on it, and what was found in its files. */
+/** The location of a journal, its lock, and the result of scanning its files. */
 export interface JournalPlace {
   readonly folder: string;
   readonly owner: string;
@@ -50,17 +58,18 @@ interface Append {
 const SEGMENT_BYTES = 4_194_304;
 const MARK_DELAY_MS = 50;
 /**
- * The acknowledged records of one process on their way to the database (decision H5): what `append` has resolved is found again after a kill at any
- * point, in order, until it is marked done. One process writes it; made by `openJournal` and `adoptJournal`.
+ * Stores one process's acknowledged records until the database has them (decision H5). Once
+ * `append` resolves, a record survives a kill at any point and is recovered in order until it is
+ * marked done. One process writes it. `openJournal` and `adoptJournal` create it.
  */
 export class Journal {
-  /** Its name, never used for another one. */
+  /** Its name, never reused. */
   readonly owner: string;
-  /** What was cut off when it was adopted and had never been acknowledged. */
+  /** Unacknowledged bytes that were cut off on adoption. */
   readonly torn: readonly JournalDamage[];
-  /** What else was cut off or passed over then. */
+  /** Other bytes that were cut off or skipped on adoption. */
   readonly damage: readonly JournalDamage[];
-  /** Which acknowledged records that took with it. */
+  /** The acknowledged records lost with those bytes. */
   readonly loss: JournalLoss;
   readonly #durability: Durability;
   readonly #markDelayMs: number;
@@ -71,7 +80,7 @@ export class Journal {
   readonly #done: DoneRecords;
   readonly #note: RefusedNote;
   #last: number;
-  /** Newest number that was acknowledged. */
+  /** Number of the newest acknowledged record. */
   #acknowledged: number;
   #queue: Append[] = [];
   #flushing: Promise<void> | undefined;
@@ -106,14 +115,15 @@ export class Journal {
     return { pending, pendingBytes, oldestAt: oldest?.at, nearFull };
   }
 
-  /** Whether four fifths of the bound are used. */
+  /** Whether four fifths of the limit are used. */
   get nearFull(): boolean {
     return this.#pending.nearFull;
   }
 
   /**
-   * Makes a record durable and gives its number, one higher than the record's before. The parts are written one after another and must not be changed
-   * until then. Rejects with JournalError `full`, `no-space`, `io` or `closed`; then nothing is written and nothing acknowledged.
+   * Makes a record durable and returns its number, one higher than the previous one. The parts are
+   * written in sequence and must not change until the promise settles. Rejects with JournalError
+   * `full`, `no-space`, `io` or `closed`; then nothing was written or acknowledged.
    */
   append(payload: Uint8Array | readonly Uint8Array[]): Promise<number> {
     const parts = payload instanceof Uint8Array ? [payload] : payload;
@@ -130,7 +140,10 @@ export class Journal {
     });
   }
 
-  /** Says that the database has a record; others, also older ones, may still wait. Unknown numbers are ignored. */
+  /**
+   * Marks a record as stored in the database. Other records, even older ones, may still wait.
+   * Unknown numbers are ignored.
+   */
   markDone(sequence: number): void {
     if (!this.#pending.remove(sequence)) return;
     this.#done.add(sequence);
@@ -141,17 +154,26 @@ export class Journal {
     this.#markTimer ??= setTimeout(() => this.#writeMark(), this.#markDelayMs).unref();
   }
 
-  /** Says beside the journal which of its waiting records the database refused for good; `refused` is asked when that is written. */
+  /**
+   * Notes in a file beside the journal which waiting records the database refused permanently.
+   * `refused` is called when the note is written.
+   */
   noteRefused(refused: () => readonly RefusedRecords[]): void {
     if (this.#closing === undefined) this.#note.set(refused);
   }
 
-  /** The records that wait at this moment, in order; one that is marked done in the meantime is left out. */
+  /**
+   * Yields the records that wait at this moment, in order. Skips a record that is marked done
+   * meanwhile.
+   */
   recover(): AsyncGenerator<JournalRecord> {
     return readRecords(this.#chain, this.#pending.all(), (sequence) => this.#pending.has(sequence));
   }
 
-  /** Takes no more records. Without waiting ones the journal leaves no file behind, with waiting ones it is free to be adopted. Idempotent. */
+  /**
+   * Accepts no more records. A journal without waiting records removes its files; one with waiting
+   * records can be adopted. Idempotent.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -170,7 +192,8 @@ export class Journal {
   }
 
   #assertOpen(): void {
-    if (this.#closing !== undefined) throw new JournalError('closed', `the journal ${this.owner} is closed; open another one`);
+    if (this.#closing !== undefined)
+      throw new JournalError('closed', `the journal ${this.owner} is closed; open another one`);
     if (this.#broken !== undefined) throw this.#broken;
   }
 
@@ -181,8 +204,12 @@ export class Journal {
     return taken;
   }
 
-  /** Writes appends to the file of this moment, all or none of them. */
-  #write(appends: readonly Append[]): { readonly file: SegmentFile; readonly start: number; readonly records: readonly WaitingRecord[] } {
+  /** Writes all appends to the current file, or none of them. */
+  #write(appends: readonly Append[]): {
+    readonly file: SegmentFile;
+    readonly start: number;
+    readonly records: readonly WaitingRecord[];
+  } {
     const at = Date.now();
     const file = this.#chain.writable(this.#last + 1);
     const start = file.size;
@@ -191,7 +218,8 @@ export class Journal {
     let offset = start;
     for (const { parts: payload, length } of appends) {
       const sequence = this.#last + records.length + 1;
-      // Without a sync per record every record before this one is acknowledged, or about to be in the same breath.
+      // Without a sync per record, every earlier record is acknowledged, or is about to be in the
+      // same tick.
       const acknowledged = this.#durability === 'process' ? sequence - 1 : this.#acknowledged;
       const header = { kind: 'record', length, sequence, acknowledged, done: this.#done.prefix, at } as const;
       parts.push(encodeFrameHeader(header, payload, file.salt), ...payload);
@@ -210,7 +238,7 @@ export class Journal {
     return { file, start, records };
   }
 
-  /** Tells every append its number, or all of them why there is none. */
+  /** Resolves every append with its number, or rejects all of them. */
   #settle(appends: readonly Append[], write: () => readonly WaitingRecord[]): void {
     try {
       const records = write();
@@ -219,12 +247,16 @@ export class Journal {
         appends[i]?.resolve(sequence);
       });
     } catch (error) {
-      const failure = journalFailure('appending to the journal', this.#chain.current?.path ?? this.#chain.folder, error);
+      const failure = journalFailure(
+        'appending to the journal',
+        this.#chain.current?.path ?? this.#chain.folder,
+        error,
+      );
       for (const { reject } of appends) reject(failure);
     }
   }
 
-  /** What comes while a sync runs shares the next one. */
+  /** Appends that arrive during a sync share the next one. */
   async #flush(): Promise<void> {
     while (this.#queue.length > 0) {
       const appends = this.#takeQueue();
@@ -249,7 +281,8 @@ export class Journal {
       for (const { sequence } of records) this.#pending.remove(sequence);
       this.#last -= records.length;
       this.#rollBack(file, start);
-      // What the system made of the pages that it could not write is unknown; nothing more is put behind them.
+      // After a failed sync the state of the unwritten pages is unknown, so nothing more is
+      // appended to them.
       this.#chain.retire();
       throw error;
     }
@@ -261,13 +294,17 @@ export class Journal {
     } catch (cause) {
       this.#broken = new JournalError(
         'closed',
-        `a failed write to ${file.path} could not be undone, so the journal takes nothing more: check the disk, then start this process again`,
+        `a failed write to ${file.path} could not be undone, so the journal is closed: ` +
+          'check the disk, then restart this process',
         { cause },
       );
     }
   }
 
-  /** A note of what is done. It may fail: then a crash replays more, which the database sees through. */
+  /**
+   * Writes a mark of the done records. If it fails, a crash replays more records, which the
+   * database recognises.
+   */
   #writeMark(): void {
     clearTimeout(this.#markTimer);
     this.#markTimer = undefined;
@@ -286,14 +323,14 @@ export class Journal {
       const start = file.size;
       try {
         file.write([encodeFrameHeader(header, [payload], file.salt), payload]);
-        // It may have begun a new file, so that an older one is not needed any more.
+        // A new file may have begun, so an older one may be unnecessary.
         this.#trim();
         this.#markDue = false;
       } catch {
         this.#rollBack(file, start);
       }
     } catch {
-      // No file could be made for it.
+      // The new file could not be created.
     }
   }
 
@@ -303,7 +340,7 @@ export class Journal {
     if (isDrained && current !== undefined && current.size >= this.#resetBytes) this.#chain.retire();
     for (const segment of this.#chain.trim((number) => this.#pending.inSegment(number))) {
       this.#pending.forgetSegment(segment);
-      // The notes in it went with it.
+      // The removed file contained the marks.
       this.#markDue = true;
     }
   }

@@ -25,7 +25,8 @@ import { scanSegment } from './segment-format.js';
 const WHAT = 'palimpsest';
 
 /**
- * Begins a journal for this process, in `<dataDir>/journal`; no file of records is made before the first one.
+ * Creates a journal for this process in `<dataDir>/journal`. Its first file is created with the
+ * first record.
  * @throws {JournalError} `unwritable`, `no-space` or `io`
  */
 export async function openJournal(dataDir: string, options: JournalOptions = {}): Promise<Journal> {
@@ -39,14 +40,14 @@ export async function openJournal(dataDir: string, options: JournalOptions = {})
   }
 }
 
-/** The journals of a data folder that have files, by whether their processes live. */
+/** The journals with files in a data folder, by whether their processes live. */
 export interface JournalOwners {
-  /** Those that dead processes left behind, in the order in which they are to be drained. */
+  /** Journals of dead processes, in order of delivery. */
   readonly left: readonly string[];
   readonly living: readonly JournalWriter[];
 }
 
-/** Whose the journals of a data folder are. Changes nothing. */
+/** Returns the owners of a data folder's journals. Read-only. */
 export async function journalOwners(dataDir: string): Promise<JournalOwners> {
   const folder = journalFolder(dataDir);
   const listing = await listJournalFolder(folder);
@@ -62,14 +63,14 @@ export async function journalOwners(dataDir: string): Promise<JournalOwners> {
   return { left, living };
 }
 
-/** The journals that dead processes left behind, in the order in which they are to be drained. Changes nothing. */
+/** Returns the journals of dead processes, in order of delivery. Read-only. */
 export async function adoptableJournals(dataDir: string): Promise<readonly string[]> {
   return (await journalOwners(dataDir)).left;
 }
 
 /**
- * Keeps what is damaged aside, and removes what is no record from the ends of files, after a copy where it may have been one. A file that is damaged in its middle
- * stays as it is until it is drained.
+ * Sets damaged files aside and cuts invalid ends off. An end that may have been a record is copied
+ * first. A file damaged in its middle is unchanged until it is delivered.
  */
 async function settleDamage(folder: string, owner: string, { cuts, corruptSegments }: JournalScan): Promise<void> {
   for (const segment of new Set([...corruptSegments, ...cuts.keys()])) {
@@ -87,12 +88,17 @@ async function settleDamage(folder: string, owner: string, { cuts, corruptSegmen
 }
 
 /**
- * Takes over the journal of a dead process (decision F6): `recover` gives what waits in it and can be read, and once all is marked done `close` removes it.
- * What cannot be read is reported in `damage` and `loss`; a damaged file stays in the folder, named `.damaged` (decision 0011). Undefined when a living process
- * has the journal, or when it is gone.
+ * Takes over the journal of a dead process (decision F6). `recover` yields its readable waiting
+ * records. Once all are marked done, `close` removes the journal. Unreadable parts are reported in
+ * `damage` and `loss`; a damaged file stays in the folder as `.damaged` (decision 0011). Returns
+ * undefined if a living process has the journal, or if it is gone.
  * @throws {JournalError} `newer-format` for a journal of a later version
  */
-export async function adoptJournal(dataDir: string, owner: string, options: JournalOptions = {}): Promise<Journal | undefined> {
+export async function adoptJournal(
+  dataDir: string,
+  owner: string,
+  options: JournalOptions = {},
+): Promise<Journal | undefined> {
   const folder = journalFolder(dataDir);
   const lock = await lockJournal(folder, owner, options.what ?? WHAT);
   if (lock === undefined) return undefined;
@@ -112,20 +118,26 @@ export async function adoptJournal(dataDir: string, owner: string, options: Jour
   }
 }
 
-/** How many damaged files are kept in a data folder, settled or not: each may have held the last word on some session. */
+/**
+ * Returns the number of damaged files kept in a data folder, settled or not. Each may have
+ * contained the last record of some session.
+ */
 export async function damagedFiles(dataDir: string): Promise<number> {
-  const [{ aside }, settled] = await Promise.all([listJournalFolder(journalFolder(dataDir)), listJournalFolder(settledFolder(dataDir))]);
+  const [{ aside }, settled] = await Promise.all([
+    listJournalFolder(journalFolder(dataDir)),
+    listJournalFolder(settledFolder(dataDir)),
+  ]);
   return aside.length + settled.aside.length;
 }
 
-/** A damaged file that is kept aside, and what cannot be read of it. */
+/** A damaged file set aside, and its unreadable parts. */
 export interface AsideFile {
   readonly path: string;
   readonly damage: readonly JournalDamage[];
   readonly loss: JournalLoss;
 }
 
-/** The damaged files that nobody has settled yet. Changes nothing. */
+/** Returns the damaged files that are not settled yet. Read-only. */
 export async function asideFiles(dataDir: string): Promise<readonly AsideFile[]> {
   const folder = journalFolder(dataDir);
   const { aside } = await listJournalFolder(folder);
@@ -139,7 +151,10 @@ export async function asideFiles(dataDir: string): Promise<readonly AsideFile[]>
   );
 }
 
-/** Puts damaged files where they no longer make the data folder unhealthy; they stay as they are. Gives their new paths. */
+/**
+ * Moves damaged files, unchanged, to the folder where they no longer make the data folder
+ * unhealthy. Returns their new paths.
+ */
 export async function settleAside(dataDir: string): Promise<readonly string[]> {
   const folder = settledFolder(dataDir);
   const files = await asideFiles(dataDir);
@@ -153,14 +168,20 @@ export async function settleAside(dataDir: string): Promise<readonly string[]> {
   return moved;
 }
 
-/** Every record of a journal that can be read, also those that the database has, in order. Changes nothing; throws as `adoptJournal`. */
+/**
+ * Yields every readable record of a journal in order, including those in the database. Read-only;
+ * throws like `adoptJournal`.
+ */
 export async function* readableRecords(dataDir: string, owner: string): AsyncGenerator<JournalRecord> {
   const folder = journalFolder(dataDir);
   const { readable } = await readJournal(folder, owner, await listJournalFolder(folder));
   yield* readRecords({ folder, owner }, readable, () => true);
 }
 
-/** The records of a journal that are not known to be in the database, as far as they can be read, in order. Changes nothing; throws as `adoptJournal`. */
+/**
+ * Yields the readable records of a journal that are not known to be in the database, in order.
+ * Read-only; throws like `adoptJournal`.
+ */
 export async function* waitingRecords(dataDir: string, owner: string): AsyncGenerator<JournalRecord> {
   const folder = journalFolder(dataDir);
   const { waiting } = await readJournal(folder, owner, await listJournalFolder(folder));
@@ -168,36 +189,37 @@ export async function* waitingRecords(dataDir: string, owner: string): AsyncGene
 }
 
 /**
- * The state of a journal's files. `sound`, also where a living process is just writing; `torn`: the end of the last write of a dead process is missing,
- * which loses nothing; `corrupt`: records that were acknowledged cannot be read; `newer-format`; `unreadable`.
+ * The state of a journal's files. `sound`: also while a living process writes. `torn`: the end of a
+ * dead process's last write is missing, which loses nothing. `corrupt`: acknowledged records are
+ * unreadable. `newer-format`: written by a later version. `unreadable`: a system error.
  */
 export type JournalState = 'sound' | 'torn' | 'corrupt' | 'newer-format' | 'unreadable';
 
 const BROKEN: ReadonlySet<JournalState> = new Set(['corrupt', 'newer-format', 'unreadable']);
 
-/** Whether something that was acknowledged cannot be read of a journal, or may not be. */
+/** Returns whether acknowledged records of a journal are, or may be, unreadable. */
 export const isBrokenJournal = ({ state }: Pick<InspectedJournal, 'state'>): boolean => BROKEN.has(state);
 
-/** A journal seen from outside. */
+/** A read-only view of a journal. */
 export interface InspectedJournal {
   readonly owner: string;
-  /** The living process that writes it; undefined when it has ended. */
+  /** The living process that writes it; undefined if it has ended. */
   readonly holder: JournalWriter | undefined;
   readonly state: JournalState;
-  /** Records that are not known to be in the database, as far as they can be read. */
+  /** Readable records that are not known to be in the database. */
   readonly pending: number;
   readonly pendingBytes: number;
-  /** When the oldest of them was acknowledged, milliseconds since 1970; undefined when none waits. */
+  /** When the oldest of them was acknowledged, milliseconds since 1970; undefined if none waits. */
   readonly oldestAt: number | undefined;
   readonly damage: readonly JournalDamage[];
   readonly loss: JournalLoss;
-  /** What of it the database refused for good, by session. */
+  /** Its records that the database refused permanently, by session. */
   readonly refused: readonly RefusedRecords[];
   /** Why the journal cannot be read, with `newer-format` and `unreadable`. */
   readonly reason: string | undefined;
 }
 
-/** Every journal of a data folder, oldest first, but for those that are passed over. Changes nothing. */
+/** Returns every journal of a data folder, oldest first, except those to skip. Read-only. */
 export async function inspectJournals(
   dataDir: string,
   { except = new Set() }: { readonly except?: ReadonlySet<string> } = {},
@@ -207,7 +229,7 @@ export async function inspectJournals(
   const journals: InspectedJournal[] = [];
   for (const owner of ownersIn(listing).filter((name) => !except.has(name))) {
     const holder = await livingWriter(owner, listing);
-    // A living process removes files while they are looked at.
+    // A living process removes files during the inspection.
     const fresh = holder === undefined ? listing : await listJournalFolder(folder);
     if (holder === undefined && !fresh.segments.some((segment) => segment.owner === owner)) continue;
     try {

@@ -4,17 +4,20 @@ import { JournalError } from './errors.js';
 
 /** The format of encoded values. */
 const FORMAT = 1;
-/** Texts longer than this many UTF-16 units stand behind the JSON, each once. */
+/** Texts longer than this many UTF-16 units are stored after the JSON, once each. */
 const LIFTED_OVER = 1_024;
-/** A string in the JSON that begins with this is the number of a lifted text, or, with the sign twice, itself. */
+/**
+ * A JSON string that begins with this sign refers to a stored text by number. A doubled sign
+ * escapes a string that begins with it.
+ */
 const SIGN = '~';
 const HEAD = 9;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Exchanges the long texts of a value for their numbers, and sees on the way that it is plain data. */
+/** Replaces the long texts of a value by numbers and checks that the value is plain data. */
 class Lifting {
-  /** The long texts with their numbers. */
+  /** The long texts and their numbers. */
   readonly numbers = new Map<string, number>();
   readonly #whole: unknown;
 
@@ -22,14 +25,19 @@ class Lifting {
     this.#whole = whole;
   }
 
-  /** A value with its long texts exchanged; what holds none of them is not copied. @throws {DocumentError} for what canonical JSON refuses */
+  /**
+   * Returns the value with its long texts replaced. Parts without long texts are not copied.
+   * @throws {DocumentError} for values that canonical JSON rejects
+   */
   lift(value: Json, depth = 0): Json {
     if (depth > DEEPEST) return this.#refuse();
     if (typeof value === 'string') return value.isWellFormed() ? this.#text(value) : this.#refuse();
     if (value === null || typeof value === 'boolean') return value;
     if (typeof value === 'number') return Number.isFinite(value) ? value : this.#refuse();
     if (typeof value !== 'object') return this.#refuse();
-    return Array.isArray(value) ? this.#list(value, depth) : this.#object(value as { readonly [key: string]: Json }, depth);
+    return Array.isArray(value)
+      ? this.#list(value, depth)
+      : this.#object(value as { readonly [key: string]: Json }, depth);
   }
 
   #text(text: string): Json {
@@ -59,14 +67,15 @@ class Lifting {
       const member = members[key] as Json;
       const kept = this.lift(member, depth + 1);
       if (kept === member) continue;
-      // fromEntries defines what plain assignment would not: a key `__proto__`, which it can change then.
+      // Unlike an assignment, `fromEntries` defines a key `__proto__`; later assignments can then
+      // change it.
       copy ??= Object.fromEntries(Object.entries(members));
       copy[key] = kept;
     }
     return copy ?? members;
   }
 
-  /** Says what is wrong and where. */
+  /** Throws an error that names the fault and its position. */
   #refuse(): never {
     assertPlainJson(this.#whole, 'record');
     throw new Error('BUG: a record was refused that is plain data');
@@ -74,9 +83,10 @@ class Lifting {
 }
 
 /**
- * Plain JSON data as bytes, in parts for one write: a table of lengths, the JSON without its long texts, and each different long text once
- * as plain UTF-8. Equal values whose keys have the same order give equal bytes.
- * @throws {DocumentError} for what canonical JSON refuses
+ * Encodes plain JSON data in parts for one write. The parts are a table of lengths, the JSON without
+ * its long texts, and each distinct long text once as UTF-8. Equal values with the same key order give equal
+ * bytes.
+ * @throws {DocumentError} for values that canonical JSON rejects
  */
 export function encodePayload(value: Json): readonly Buffer[] {
   const lifting = new Lifting(value);
@@ -93,9 +103,13 @@ export function encodePayload(value: Json): readonly Buffer[] {
 }
 
 function bad(what: string, cause?: unknown): JournalError {
-  return new JournalError('bad-payload', `a journal record cannot be decoded: ${what}; keep a copy of the journal and report it`, {
-    cause,
-  });
+  return new JournalError(
+    'bad-payload',
+    `a journal record cannot be decoded: ${what}; keep a copy of the journal and report it`,
+    {
+      cause,
+    },
+  );
 }
 
 function decodeText(bytes: Buffer, what: string): string {
@@ -115,7 +129,7 @@ function parseJson(bytes: Buffer): Json {
   }
 }
 
-/** Puts the texts back in place of their numbers. */
+/** Replaces numbers by their texts. */
 function restore(value: Json, texts: readonly string[]): Json {
   if (typeof value === 'string') {
     if (!value.startsWith(SIGN)) return value;
@@ -125,15 +139,15 @@ function restore(value: Json, texts: readonly string[]): Json {
     return text;
   }
   if (Array.isArray(value)) return value.map((member: Json) => restore(member, texts));
-  // fromEntries defines what plain assignment would not: a key `__proto__`.
+  // Unlike an assignment, `fromEntries` defines a key `__proto__`.
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, restore(member, texts)]));
   return value;
 }
 
 /**
- * Gives back what `encodePayload` was given.
- * @throws {JournalError} `bad-payload` for anything but its whole, undamaged result
+ * Decodes the result of `encodePayload`.
+ * @throws {JournalError} `bad-payload` unless the bytes are complete and undamaged
  */
 export function decodePayload(bytes: Uint8Array): Json {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,41 +1,58 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unlessMissing } from '../process/system-error.js';
-import { corruptError, type JournalDamage, JournalError, type JournalLoss, journalFailure, type Range } from './errors.js';
+import {
+  corruptError,
+  type JournalDamage,
+  JournalError,
+  type JournalLoss,
+  journalFailure,
+  type Range,
+} from './errors.js';
 import { FRAME_HEADER_BYTES, frameAt, frameSalt, payloadAt } from './frame.js';
 import { type FolderListing, type SegmentName, segmentFile } from './journal-folder.js';
 import { DoneRecords, type WaitingRecord } from './record-progress.js';
-import { type BadStretch, JOURNAL_FORMAT, MOST_HEADER_BYTES, type ScannedFrame, type SegmentScan, scanSegment } from './segment-format.js';
+import {
+  type BadStretch,
+  JOURNAL_FORMAT,
+  MOST_HEADER_BYTES,
+  type ScannedFrame,
+  type SegmentScan,
+  scanSegment,
+} from './segment-format.js';
 
-/** What the files of one journal hold together. */
+/** The combined content of one journal's files. */
 export interface JournalScan {
-  /** Numbers of the files, in order. */
+  /** File numbers in order. */
   readonly segments: readonly number[];
-  /** The records that are not known to be in the database, in order. */
+  /** Records that are not known to be in the database, in order. */
   readonly waiting: readonly WaitingRecord[];
-  /** Those and the others that can be read, in order. */
+  /** All readable records in order, including the waiting ones. */
   readonly readable: readonly WaitingRecord[];
   readonly done: DoneRecords;
-  /** Number of the newest record; 0 when there never was one. */
+  /** Number of the newest record; 0 if there never was one. */
   readonly lastSequence: number;
-  /** What was being written when the process or the power went; never acknowledged. */
+  /** Unacknowledged bytes of a write that a kill or power loss interrupted. */
   readonly torn: readonly JournalDamage[];
-  /** What may have been written whole and cannot be read any more. */
+  /** Unreadable bytes that may have been complete records. */
   readonly corrupt: readonly JournalDamage[];
-  /** What of that was acknowledged and is not known to be in the database. */
+  /** Lost records: acknowledged and not known to be in the database. */
   readonly loss: JournalLoss;
-  /** Numbers of the files with corrupt stretches between what can be read. */
+  /** Numbers of the files with corrupt ranges between readable ones. */
   readonly corruptSegments: ReadonlySet<number>;
-  /** For each file with an end that is no record the length of what is good. */
+  /** For each file with an invalid end: the length of its valid part. */
   readonly cuts: ReadonlyMap<number, { readonly length: number; readonly keepsCopy: boolean }>;
 }
 
-/** One file of a journal and what it holds. */
+/** One file of a journal and its content. */
 export interface ScannedSegment extends SegmentName {
   readonly scan: SegmentScan;
 }
 
-/** `torn`: never acknowledged. `lost-end`: the end of a file, which may have held acknowledged records. `damaged`: something readable or known follows it. */
+/**
+ * `torn`: never acknowledged. `lost-end`: the end of a file, which may have contained acknowledged
+ * records. `damaged`: readable or known records follow it.
+ */
 type FindingKind = 'torn' | 'lost-end' | 'damaged';
 
 interface Finding {
@@ -47,19 +64,27 @@ interface Finding {
   readonly kind: FindingKind;
 }
 
-/** The number of the first record of a file, as far as it is known: the first file of a journal begins with its first record. */
+/**
+ * Returns the number of a file's first record if known. The first file of a journal begins with its
+ * first record.
+ */
 const firstOf = ({ segment, scan }: ScannedSegment): number | undefined =>
   scan.header?.first ?? (segment === 1 ? 1 : scan.frames[0]?.sequence);
 
-/** The sequence numbers around a range of bytes: the last one before it, and the first one of the next file. */
+/**
+ * The sequence numbers around a byte range: the last one before it, and the first one of the next
+ * file.
+ */
 interface Neighbours {
   readonly last: number;
   readonly firstLater: number | undefined;
 }
 
 /**
- * What a range was. Nothing in it was acknowledged where nothing later knows of an acknowledged record beyond the last one before it; valid frames may follow it all
- * the same, since a disk that loses power keeps what it likes of what was written after the last sync. The end of a file says so only where it is cut off.
+ * Classifies a bad range. It was never acknowledged if no later frame knows of an acknowledged
+ * record beyond the last one before the range. Valid frames may still follow, because after a power
+ * loss the disk keeps any part of the writes since the last sync. The end of a file counts as torn
+ * only if it is cut off.
  */
 function kindOf(bad: BadStretch, { frames }: SegmentScan, { last, firstLater }: Neighbours): FindingKind {
   if (firstLater !== undefined && firstLater > last + 1) return 'damaged';
@@ -75,9 +100,9 @@ class Pass {
   readonly done = new DoneRecords();
   readonly records: WaitingRecord[] = [];
   readonly findings: Finding[] = [];
-  /** Records whose files were removed once they were in the database. */
+  /** Records whose files were removed after delivery. */
   readonly #removed: [number, number][] = [];
-  /** Whether records are lost whose numbers nothing tells. */
+  /** Whether records of unknown numbers are lost. */
   isUncounted = false;
   last = 0;
   #previous: ScannedSegment | undefined;
@@ -90,7 +115,13 @@ class Pass {
       const last = Math.max(this.last, ...scan.frames.slice(0, bad.framesBefore).map(({ sequence }) => sequence));
       const kind = kindOf(bad, scan, { last, firstLater });
       const isCut = kind !== 'damaged';
-      this.findings.push({ segment, offset: bad.offset, length: isCut ? scan.size - bad.offset : bad.length, last, kind });
+      this.findings.push({
+        segment,
+        offset: bad.offset,
+        length: isCut ? scan.size - bad.offset : bad.length,
+        last,
+        kind,
+      });
       if (!isCut) continue;
       this.isUncounted ||= kind === 'lost-end';
       frames = scan.frames.slice(0, bad.framesBefore);
@@ -100,10 +131,14 @@ class Pass {
     this.#previous = file;
   }
 
-  /** The numbers of records that were acknowledged, stand nowhere and are not known to be in the database. */
+  /**
+   * Returns the numbers of acknowledged records that are in no file and not known to be in the
+   * database.
+   */
   missing(): readonly Range[] {
     const readable = new Set(this.records.map(({ sequence }) => sequence));
-    const excused = (n: number): boolean => readable.has(n) || this.done.has(n) || this.#removed.some(([a, b]) => a <= n && n <= b);
+    const excused = (n: number): boolean =>
+      readable.has(n) || this.done.has(n) || this.#removed.some(([a, b]) => a <= n && n <= b);
     const missing: [number, number][] = [];
     for (let n = this.done.prefix + 1; n <= this.last; n++) {
       if (excused(n)) continue;
@@ -114,7 +149,10 @@ class Pass {
     return missing;
   }
 
-  /** Between files that are not neighbours others were trimmed; between neighbours no record may be missing. */
+  /**
+   * A gap in file numbers means that files were trimmed. Between adjacent files no record may be
+   * missing.
+   */
   #continueFrom(file: ScannedSegment): void {
     const { segment, scan } = file;
     const first = firstOf(file) ?? this.last + 1;
@@ -122,12 +160,18 @@ class Pass {
     const isNeighbour = before?.segment === segment - 1 || segment === 1;
     if (!isNeighbour && first > this.last + 1) {
       this.#removed.push([this.last + 1, first - 1]);
-      // Without its header a file does not say whether its first records are among them.
+      // Without its header a file does not show whether its first records are affected.
       this.isUncounted ||= scan.header === undefined && (scan.bad[0]?.length ?? 0) > MOST_HEADER_BYTES;
     }
     const judged = this.findings.at(-1)?.segment === before?.segment;
     if (before !== undefined && !judged && isNeighbour && first > this.last + 1) {
-      this.findings.push({ segment: before.segment, offset: before.scan.size, length: 0, last: this.last, kind: 'damaged' });
+      this.findings.push({
+        segment: before.segment,
+        offset: before.scan.size,
+        length: 0,
+        last: this.last,
+        kind: 'damaged',
+      });
     }
     this.last = Math.max(this.last, first - 1);
   }
@@ -140,7 +184,7 @@ class Pass {
   }
 }
 
-/** Judges the files of one journal together, in order. Reads and changes nothing. */
+/** Checks the files of one journal together, in order. Pure. */
 export function judgeJournal(folder: string, files: readonly ScannedSegment[]): JournalScan {
   const pass = new Pass();
   files.forEach((file, i) => {
@@ -174,19 +218,21 @@ export function judgeJournal(folder: string, files: readonly ScannedSegment[]): 
     corrupt: damage(false),
     loss: { records: pass.missing(), isUncounted: pass.isUncounted },
     corruptSegments: new Set(pass.findings.filter(({ kind }) => kind === 'damaged').map(({ segment }) => segment)),
-    cuts: new Map(cuts.map(({ segment, offset, kind }) => [segment, { length: offset, keepsCopy: kind === 'lost-end' }])),
+    cuts: new Map(
+      cuts.map(({ segment, offset, kind }) => [segment, { length: offset, keepsCopy: kind === 'lost-end' }]),
+    ),
   };
 }
 
-/** A record that was acknowledged and is not known to be in the database. */
+/** An acknowledged record that is not known to be in the database. */
 export interface JournalRecord {
   readonly sequence: number;
-  /** When it was acknowledged, milliseconds since 1970. */
+  /** Time of acknowledgement, milliseconds since 1970. */
   readonly at: number;
   readonly payload: Buffer;
 }
 
-/** The bytes of a file; undefined when it was trimmed since it was listed. */
+/** Returns the bytes of a file; undefined if it was trimmed since the listing. */
 function readSegment(path: string): Promise<Buffer | undefined> {
   return unlessMissing(readFile(path)).catch((error: unknown) => {
     throw journalFailure('reading', path, error);
@@ -194,12 +240,13 @@ function readSegment(path: string): Promise<Buffer | undefined> {
 }
 
 /**
- * Reads the files of one journal and judges them; changes nothing.
- * @throws {JournalError} `newer-format` for a file of a later version, `io` or `unwritable` for one that cannot be read
+ * Reads and checks the files of one journal. Read-only.
+ * @throws {JournalError} `newer-format` for a file of a later version, `io` or `unwritable` for one
+ *   that cannot be read
  */
 export async function readJournal(folder: string, owner: string, listing: FolderListing): Promise<JournalScan> {
   const files: ScannedSegment[] = [];
-  // Newest first: whatever a living process does meanwhile, a file is complete when one after it was seen.
+  // Newest first: a file is complete once a later one was seen, even while its process writes.
   for (const name of listing.segments.filter((segment) => segment.owner === owner).reverse()) {
     const path = join(folder, name.file);
     const bytes = await readSegment(path);
@@ -208,7 +255,8 @@ export async function readJournal(folder: string, owner: string, listing: Folder
     if ('newerFormat' in scan) {
       throw new JournalError(
         'newer-format',
-        `${path} has journal format ${scan.newerFormat}; this version knows formats up to ${JOURNAL_FORMAT}: start the newer version of Palimpsest that wrote it`,
+        `${path} has journal format ${scan.newerFormat}; this version knows formats up to ${JOURNAL_FORMAT}: ` +
+          'start the newer version of Palimpsest that wrote it',
       );
     }
     files.unshift({ ...name, scan });
@@ -217,8 +265,8 @@ export async function readJournal(folder: string, owner: string, listing: Folder
 }
 
 /**
- * Reads waiting records, in order; one that is done in the meantime is left out.
- * @throws {JournalError} `corrupt` for a record that was valid when the journal was opened and is not any more
+ * Yields waiting records in order. Skips a record that is done meanwhile.
+ * @throws {JournalError} `corrupt` if a record became invalid after the journal was opened
  */
 export async function* readRecords(
   { folder, owner }: { readonly folder: string; readonly owner: string },
@@ -232,8 +280,9 @@ export async function* readRecords(
     const path = join(folder, name);
     if (file?.segment !== segment) file = { segment, bytes: (await readSegment(path)) ?? Buffer.alloc(0) };
     const frame = frameAt(file.bytes, offset, frameSalt(name));
-    if (frame?.sequence !== sequence) throw corruptError(owner, [{ file: path, offset, length, readableBefore: 0, readableAfter: 0 }]);
-    // A copy, so that one record does not keep a whole file in memory.
+    if (frame?.sequence !== sequence)
+      throw corruptError(owner, [{ file: path, offset, length, readableBefore: 0, readableAfter: 0 }]);
+    // Copied, so that one record does not keep a whole file in memory.
     yield { sequence, at, payload: Buffer.from(payloadAt(file.bytes, offset, frame.length)) };
   }
 }

@@ -2,21 +2,22 @@ import * as z from 'zod';
 import { JournalError } from './errors.js';
 import { LONGEST_PAYLOAD } from './frame.js';
 
-/** A record that waits for the database, and where it stands. */
+/** A record that waits for the database, and its location. */
 export interface WaitingRecord {
   readonly sequence: number;
-  /** When it was acknowledged, milliseconds since 1970. */
+  /** Time of acknowledgement, milliseconds since 1970. */
   readonly at: number;
   readonly segment: number;
   readonly offset: number;
-  /** Bytes of the whole frame. */
+  /** Size of the whole frame. */
   readonly bytes: number;
 }
 
 const rangesSchema = z.array(z.tuple([z.int().positive(), z.int().positive()]));
 
 /**
- * Which records the database has: all up to `prefix`, and some beyond it, since records of different sessions arrive out of order.
+ * The records that the database has: all up to `prefix`, and some beyond it. Records of different
+ * sessions are delivered out of order.
  */
 export class DoneRecords {
   #prefix = 0;
@@ -37,7 +38,7 @@ export class DoneRecords {
     while (this.#beyond.delete(this.#prefix + 1)) this.#prefix += 1;
   }
 
-  /** Everything up to a number is done. */
+  /** Marks all records up to a number as done. */
   addUpTo(sequence: number): void {
     if (sequence <= this.#prefix) return;
     this.#prefix = sequence;
@@ -45,7 +46,7 @@ export class DoneRecords {
     while (this.#beyond.delete(this.#prefix + 1)) this.#prefix += 1;
   }
 
-  /** What is done beyond the prefix, as bytes for a mark. */
+  /** Encodes the done records beyond the prefix for a mark. */
   encodeBeyond(): Buffer {
     const ranges: [number, number][] = [];
     for (const sequence of [...this.#beyond].sort((a, b) => a - b)) {
@@ -56,28 +57,28 @@ export class DoneRecords {
     return Buffer.from(JSON.stringify(ranges));
   }
 
-  /** Takes in what `encodeBeyond` gave. */
+  /** Adds the result of `encodeBeyond`. */
   addEncoded(bytes: Uint8Array): void {
     const ranges = rangesSchema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
     for (const [first, last] of ranges) for (let sequence = first; sequence <= last; sequence++) this.add(sequence);
   }
 }
 
-/** How much may wait for the database. */
+/** Limits of the waiting records. */
 export interface PendingLimits {
-  /** Bytes of waiting records, default 256 MiB. */
+  /** Maximum bytes of waiting records; default 256 MiB. */
   readonly maxPendingBytes?: number;
-  /** Waiting records, default 10,000. */
+  /** Maximum number of waiting records; default 10,000. */
   readonly maxPending?: number;
 }
 
 const NEAR = 0.8;
 
-/** The records of a journal that wait for the database, within their bound. */
+/** The records of a journal that wait for the database, within a limit. */
 export class PendingRecords {
   readonly #maxBytes: number;
   readonly #maxCount: number;
-  /** In the order of their numbers. */
+  /** Sorted by number. */
   readonly #records = new Map<number, WaitingRecord>();
   readonly #bySegment = new Map<number, number>();
   #bytes = 0;
@@ -102,14 +103,16 @@ export class PendingRecords {
     return oldest;
   }
 
-  /** Whether four fifths of the bound are used. */
+  /** Whether four fifths of the limit are used. */
   get nearFull(): boolean {
-    return this.count + this.#reserved >= this.#maxCount * NEAR || this.#bytes + this.#reservedBytes >= this.#maxBytes * NEAR;
+    return (
+      this.count + this.#reserved >= this.#maxCount * NEAR || this.#bytes + this.#reservedBytes >= this.#maxBytes * NEAR
+    );
   }
 
   /**
-   * Makes room for a record that is to be written.
-   * @throws {JournalError} `full` when there is none
+   * Reserves room for a record before it is written.
+   * @throws {JournalError} `full` if there is no room
    */
   reserve(bytes: number): void {
     const count = this.count + this.#reserved;
@@ -117,14 +120,16 @@ export class PendingRecords {
     if (count + 1 > this.#maxCount || total + bytes > this.#maxBytes) {
       throw new JournalError(
         'full',
-        `${count} records (${total} bytes) wait for the database; ${bytes} bytes more are over the bound of ${this.#maxCount} records or ${this.#maxBytes} bytes, and nothing was written: wait until the database is back, then repeat the call`,
+        `${count} records (${total} bytes) wait for the database. ` +
+          `${bytes} more bytes would exceed the limit of ${this.#maxCount} records or ${this.#maxBytes} bytes. ` +
+          'Nothing was written: wait until the database is back, then repeat the call.',
       );
     }
     this.#reserved += 1;
     this.#reservedBytes += bytes;
   }
 
-  /** Gives the room of a record back, before it is added or because it never will be. */
+  /** Releases the room of a record, before it is added or if it never will be. */
   unreserve(bytes: number): void {
     this.#reserved -= 1;
     this.#reservedBytes -= bytes;
@@ -136,7 +141,7 @@ export class PendingRecords {
     this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) + 1);
   }
 
-  /** Whether the record was there. */
+  /** Returns whether the record was waiting. */
   remove(sequence: number): boolean {
     const record = this.#records.get(sequence);
     if (record === undefined) return false;
@@ -150,12 +155,12 @@ export class PendingRecords {
     return this.#records.has(sequence);
   }
 
-  /** Whether a file holds waiting records. */
+  /** Returns whether a file contains waiting records. */
   inSegment(segment: number): boolean {
     return (this.#bySegment.get(segment) ?? 0) > 0;
   }
 
-  /** Forgets a file that is gone. */
+  /** Removes a deleted file from the bookkeeping. */
   forgetSegment(segment: number): void {
     this.#bySegment.delete(segment);
   }

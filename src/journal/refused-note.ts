@@ -5,31 +5,35 @@ import { parseJson, replaceFile } from '../process/owned-file.js';
 
 const refusedSchema = z.object({
   session: z.string(),
-  /** The first and the last step among them; null where there is none. */
+  /** The first and last refused step; null if there is none. */
   steps: z.tuple([z.int(), z.int()]).nullable(),
-  /** Records of the session that were refused, and those that wait behind them. */
+  /** Number of the session's refused records, including those that wait behind them. */
   records: z.int().positive(),
-  /** Why the first of them was. */
+  /** Why the first of them was refused. */
   reason: z.string(),
-  /** When it was tried last. */
+  /** Time of the last attempt. */
   at: z.iso.datetime(),
 });
 
-/** Acknowledged records of one session that the database refused for good. */
+/** Acknowledged records of one session that the database refused permanently. */
 export type RefusedRecords = Readonly<z.infer<typeof refusedSchema>>;
 
-/** The note beside an owner's journal. */
+/** Returns the path of the note beside an owner's journal. */
 export const noteFile = (folder: string, owner: string): string => join(folder, `${owner}.refused.json`);
 
-/** What the note beside a journal says of what was refused of it; nothing where there is none, or it cannot be read. Changes nothing. */
+/**
+ * Reads the refused records from the note beside a journal. Empty if the note is missing or
+ * unreadable. Read-only.
+ */
 export async function readRefused(folder: string, owner: string): Promise<readonly RefusedRecords[]> {
   const text = await readFile(noteFile(folder, owner), 'utf8').catch(() => '');
   return parseJson(text, z.array(refusedSchema)) ?? [];
 }
 
 /**
- * The note beside a journal that says what of it was refused for good, so that whoever looks at the data folder learns of it while the process lives and afterwards. It may
- * be missing where the disk is full: the records are in the journal.
+ * A file beside a journal that lists its permanently refused records. Other processes can read it
+ * while the process lives and afterwards. It may be missing if the disk is full; the records
+ * themselves are in the journal.
  */
 export class RefusedNote {
   readonly #path: string;
@@ -40,14 +44,17 @@ export class RefusedNote {
     this.#path = noteFile(folder, owner);
   }
 
-  /** Has the note say this from now on; what was to be written and is not yet is left out, and not even put together: thousands may be refused one after the other. */
+  /**
+   * Replaces the content of the note. A pending earlier content is skipped and not even computed,
+   * because thousands of records may be refused in a row.
+   */
   set(refused: () => readonly RefusedRecords[]): void {
     const isIdle = this.#next === undefined;
     this.#next = refused;
     if (isIdle) this.#writing = this.#writing.then(() => this.#write());
   }
 
-  /** Resolves when what was set stands there, or cannot. */
+  /** Resolves once the current content is written, or its write has failed. */
   written(): Promise<void> {
     return this.#writing;
   }
@@ -55,7 +62,8 @@ export class RefusedNote {
   async #write(): Promise<void> {
     const refused = this.#next?.() ?? [];
     this.#next = undefined;
-    const written = refused.length === 0 ? rm(this.#path, { force: true }) : replaceFile(this.#path, JSON.stringify(refused));
+    const written =
+      refused.length === 0 ? rm(this.#path, { force: true }) : replaceFile(this.#path, JSON.stringify(refused));
     await written.catch(() => undefined);
   }
 }

@@ -6,7 +6,7 @@ import { frameSalt } from './frame.js';
 import { segmentFile } from './journal-folder.js';
 import { encodeSegmentHeader, type SegmentHeader } from './segment-format.js';
 
-/** Writes all of it: a disk that is almost full takes a part first and refuses the rest. */
+/** Writes all parts. An almost full disk accepts a part first and then fails. */
 function writeFully(fd: number, parts: readonly Uint8Array[], position: number): number {
   let rest = parts;
   let at = position;
@@ -23,10 +23,10 @@ function writeFully(fd: number, parts: readonly Uint8Array[], position: number):
   }
 }
 
-/** One journal file that is being written; frames are put at its end, whole or not at all. */
+/** A journal file open for writing. Frames are appended whole or not at all. */
 export class SegmentFile {
   readonly path: string;
-  /** What the checksums of its frames start from. */
+  /** The initial value of its frame checksums. */
   readonly salt: number;
   readonly segment: number;
   readonly #fd: number;
@@ -41,7 +41,10 @@ export class SegmentFile {
     this.#size = file.size;
   }
 
-  /** Makes a file in `folder`, for the user alone; nothing is left of it when that fails. Throws what the system throws. */
+  /**
+   * Creates a file in `folder` for this user only. A failed attempt leaves nothing. Throws system
+   * errors.
+   */
   static create(folder: string, { owner, segment, first }: Omit<SegmentHeader, 'at'>): SegmentFile {
     const name = segmentFile(owner, segment);
     const path = join(folder, name);
@@ -61,18 +64,18 @@ export class SegmentFile {
     return this.#size;
   }
 
-  /** Writes at the end. Throws what the system throws; then `rollBack` must be called with the size before. */
+  /** Appends to the file. Throws system errors; then call `rollBack` with the previous size. */
   write(parts: readonly Uint8Array[]): void {
     this.#size += writeFully(this.#fd, parts, this.#size);
   }
 
-  /** Cuts everything beyond a length off. */
+  /** Truncates the file to `size`. */
   rollBack(size: number): void {
     ftruncateSync(this.#fd, size);
     this.#size = size;
   }
 
-  /** Resolves when what was written outlives a loss of power. */
+  /** Resolves once the written bytes survive a power loss. */
   sync(): Promise<void> {
     return promisify(fdatasync)(this.#fd);
   }
@@ -85,18 +88,21 @@ export class SegmentFile {
   }
 }
 
-/** What a chain begins with. */
+/** Initial state of a chain. */
 export interface SegmentChainOptions {
   readonly folder: string;
   /** The journal's name. */
   readonly owner: string;
-  /** A file that has grown to this size is followed by a new one. */
+  /** Size in bytes at which a new file begins. */
   readonly segmentBytes: number;
-  /** The numbers of the files that are there, in order. */
+  /** Numbers of the existing files, in order. */
   readonly segments: readonly number[];
 }
 
-/** The files of one journal: at most one that is written, and older ones that go as soon as nothing waits in them. */
+/**
+ * The files of one journal: at most one open for writing, and older ones. An older file is removed
+ * once it has no waiting records.
+ */
 export class SegmentChain {
   readonly folder: string;
   readonly owner: string;
@@ -121,17 +127,20 @@ export class SegmentChain {
     return this.#current === undefined && this.#older.size === 0;
   }
 
-  /** The file to write to; a new one after the last has grown to its size. Throws what the system throws. */
+  /**
+   * Returns the file to write to. Creates a new one if the last has reached its size. Throws system
+   * errors.
+   */
   writable(nextSequence: number): SegmentFile {
     if (this.#current !== undefined && this.#current.size >= this.#segmentBytes) this.retire();
     if (this.#current !== undefined) return this.#current;
-    // A number is never used twice, also when making its file failed half-way.
+    // Numbers are never reused, not even after a failed creation.
     const segment = ++this.#newest;
     this.#current = SegmentFile.create(this.folder, { owner: this.owner, segment, first: nextSequence });
     return this.#current;
   }
 
-  /** Writes no more to the current file. */
+  /** Stops writing to the current file. */
   retire(): void {
     if (this.#current === undefined) return;
     this.#current.close();
@@ -140,7 +149,8 @@ export class SegmentChain {
   }
 
   /**
-   * Removes the files that are not needed and gives their numbers. The newest file stays until all others are gone, since it says what in them is done.
+   * Removes unneeded files and returns their numbers. The newest file is kept until all others are
+   * gone, because it records which of their records are done.
    */
   trim(isNeeded: (segment: number) => boolean): readonly number[] {
     const removed: number[] = [];
@@ -150,7 +160,7 @@ export class SegmentChain {
       try {
         unlinkSync(path);
       } catch (error) {
-        // What stays holds nothing that waits; the next trim or the next process removes it.
+        // The file has no waiting records; the next trim or the next process removes it.
         if (systemCode(error) !== 'ENOENT') continue;
       }
       this.#older.delete(segment);

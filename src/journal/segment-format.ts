@@ -12,35 +12,35 @@ const factsSchema = z.object({
   at: z.int().nonnegative(),
 });
 
-/** What a journal file says of itself. */
+/** The header of a journal file. */
 export interface SegmentHeader {
   readonly owner: string;
-  /** Number of the file among those of its owner, from 1. */
+  /** Number of the file within its journal, from 1. */
   readonly segment: number;
-  /** The number of the first record that was to be written into it. */
+  /** The number of the first record planned for this file. */
   readonly first: number;
-  /** When it was made, milliseconds since 1970. */
+  /** Time of creation, milliseconds since 1970. */
   readonly at: number;
 }
 
-/** What is at the beginning of a journal file. */
+/** The result of reading a file's header. */
 type HeaderReading =
   | { readonly kind: 'header'; readonly header: SegmentHeader; readonly end: number }
   | { readonly kind: 'newer'; readonly format: number }
-  /** The file ends before its header does. */
+  /** The file ends inside its header. */
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'damaged' };
 
 const MAGIC = Buffer.from('PALJRNL\n');
 const FORMAT = 8;
 const FORMAT_CRC = 12;
-/** The part that every format begins with: magic, format, their checksum. */
+/** The part that all formats share: magic, format and their checksum. */
 const PREAMBLE = 16;
 const FACTS = PREAMBLE + 4;
-/** No header of ours is longer: an owner's name and three numbers. */
+/** Maximum length of our headers: an owner's name and three numbers. */
 export const MOST_HEADER_BYTES = 160;
 
-/** The bytes at the beginning of a journal file. */
+/** Encodes the header of a journal file. */
 export function encodeSegmentHeader(header: SegmentHeader): Buffer {
   const facts = Buffer.from(JSON.stringify(header));
   const bytes = Buffer.alloc(FACTS + facts.length + 4);
@@ -53,7 +53,7 @@ export function encodeSegmentHeader(header: SegmentHeader): Buffer {
   return bytes;
 }
 
-/** Reads the beginning of a journal file. A format is called newer only where its number is undamaged. */
+/** Reads the header of a journal file. A format counts as newer only if its number is undamaged. */
 function readSegmentHeader(bytes: Buffer): HeaderReading {
   if (bytes.length < FACTS) return { kind: 'incomplete' };
   if (bytes.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0) return { kind: 'damaged' };
@@ -67,36 +67,40 @@ function readSegmentHeader(bytes: Buffer): HeaderReading {
   return facts.success ? { kind: 'header', header: facts.data, end: end + 4 } : { kind: 'damaged' };
 }
 
-/** A valid frame and where it stands in its file. */
+/** A valid frame and its offset in the file. */
 export interface ScannedFrame extends FrameHeader {
   readonly offset: number;
-  /** The payload of a mark; records stay on the disk. */
+  /** The payload of a mark; payloads of records stay on disk. */
   readonly mark: Buffer | undefined;
 }
 
-/** Bytes between valid frames, or after the last one, that are none; of no length where a frame stands that others have to come before. */
+/**
+ * A byte range without a valid frame, between frames or after the last one. Its length is 0 if a
+ * frame follows but earlier ones are missing.
+ */
 export interface BadStretch {
   readonly offset: number;
   readonly length: number;
-  /** How many valid frames of the file stand before it. */
+  /** Number of valid frames before it. */
   readonly framesBefore: number;
-  /** Whether the file ends in the middle of a write: only the end of what is there is missing. */
+  /** Whether the file ends in the middle of a write, so that only the end is missing. */
   readonly isCutOff: boolean;
 }
 
-/** What one journal file holds. */
+/** The content of one journal file. */
 export interface SegmentScan {
-  /** Undefined when it is damaged. */
+  /** Undefined if damaged. */
   readonly header: SegmentHeader | undefined;
   readonly frames: readonly ScannedFrame[];
   readonly bad: readonly BadStretch[];
-  /** Length of the file in bytes. */
+  /** File size in bytes. */
   readonly size: number;
 }
 
 /**
- * Finds every valid frame in the bytes of a journal file, each record once, whatever stands between them; the salt is its name's, so that frames are recognised
- * without its header. Gives the number of a format that this version does not know instead.
+ * Finds all valid frames of a journal file, each record once, skipping invalid bytes. The salt
+ * comes from the file name, so frames are recognised without the header. For an unknown format,
+ * returns its number instead.
  */
 export function scanSegment(bytes: Buffer, salt: number): SegmentScan | { readonly newerFormat: number } {
   const reading = readSegmentHeader(bytes);
@@ -119,7 +123,7 @@ export function scanSegment(bytes: Buffer, salt: number): SegmentScan | { readon
       badSince ??= offset;
       offset = nextFrame(bytes, offset + 1, salt) ?? bytes.length;
     } else if (frame.kind === 'record' && seen.has(frame.sequence)) {
-      // A copy of a record that was found already.
+      // A copy of a record that was already found.
       badSince ??= offset;
       offset += FRAME_HEADER_BYTES + frame.length;
     } else {
@@ -132,6 +136,7 @@ export function scanSegment(bytes: Buffer, salt: number): SegmentScan | { readon
       offset += FRAME_HEADER_BYTES + frame.length;
     }
   }
-  if (badSince !== undefined) endStretch(badSince === 0 ? reading.kind === 'incomplete' : isCutOff(bytes, badSince, salt));
+  if (badSince !== undefined)
+    endStretch(badSince === 0 ? reading.kind === 'incomplete' : isCutOff(bytes, badSince, salt));
   return { header, frames, bad, size: bytes.length };
 }
