@@ -59,7 +59,11 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     means: 'the disk of the data folder has less room than the node needs to be started again',
     next: 'free some space there; what was acknowledged meanwhile is delivered afterwards',
   },
-  'no-space': { weight: 'repair', means: 'the last start found no space left', next: 'free some space on that disk, then start the node' },
+  'no-space': {
+    weight: 'repair',
+    means: 'the last start found no space left',
+    next: 'free some space on that disk, then start the node',
+  },
   'node-silent': {
     weight: 'look',
     means: 'the node runs and does not answer within the time of a look',
@@ -92,7 +96,8 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   },
   'log-mismatch': {
     weight: 'repair',
-    means: 'the index of this data folder, or the documents, were made from another log, or from what this one held before it was set back',
+    means:
+      'the index of this data folder, or the documents, were made from another log, or from what this one held before it was set back',
     next: 'name the log that the folder was used with, or another folder with --data; where the log was set back on purpose, remove the folder index: it is made again',
   },
   'log-behind': {
@@ -115,7 +120,11 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     means: 'the data folder is used with another profile or another log',
     next: 'leave out the flag, stop the node that runs there, or name another folder with --data',
   },
-  'data-newer': { weight: 'repair', means: 'a later version wrote the folder or the log', next: 'use that version, or another folder' },
+  'data-newer': {
+    weight: 'repair',
+    means: 'a later version wrote the folder or the log',
+    next: 'use that version, or another folder',
+  },
   'data-older': {
     weight: 'repair',
     means: 'an earlier version began the log, and this one does not go on with its format',
@@ -131,18 +140,42 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     means: 'the data folder belongs to another user, or cannot be written',
     next: 'give yourself access to it, or name another folder with --data',
   },
-  'no-java': { weight: 'repair', means: 'there is no Java', next: 'install a JDK of version 17 or later, or point JAVA_HOME at one' },
+  'no-java': {
+    weight: 'repair',
+    means: 'there is no Java',
+    next: 'install a JDK of version 17 or later, or point JAVA_HOME at one',
+  },
   'java-too-old': { weight: 'repair', means: 'the Java is too old', next: 'install a JDK of version 17 or later' },
-  'no-maven': { weight: 'repair', means: 'the first start needs Maven, and there is none', next: 'install Apache Maven 3.6 or later' },
+  'no-maven': {
+    weight: 'repair',
+    means: 'the first start needs Maven, and there is none',
+    next: 'install Apache Maven 3.6 or later',
+  },
   'no-network': {
     weight: 'repair',
     means: 'the first start fetches libraries, and the network could not be used',
     next: 'check connection, proxy and the settings of Maven, then start the node',
   },
-  'build-failed': { weight: 'repair', means: 'the node could not be built', next: 'do what the message says, then start the node' },
-  'incomplete-package': { weight: 'repair', means: 'files of this program are missing', next: 'install the package again' },
-  locked: { weight: 'look', means: 'another process has the database open', next: 'stop it, or name another folder with --data' },
-  'start-failed': { weight: 'repair', means: 'the last start of the node failed', next: 'palimpsest node logs says more' },
+  'build-failed': {
+    weight: 'repair',
+    means: 'the node could not be built',
+    next: 'do what the message says, then start the node',
+  },
+  'incomplete-package': {
+    weight: 'repair',
+    means: 'files of this program are missing',
+    next: 'install the package again',
+  },
+  locked: {
+    weight: 'look',
+    means: 'another process has the database open',
+    next: 'stop it, or name another folder with --data',
+  },
+  'start-failed': {
+    weight: 'repair',
+    means: 'the last start of the node failed',
+    next: 'palimpsest node logs says more',
+  },
   'out-of-memory': {
     weight: 'repair',
     means: 'the node ran out of memory while it started',
@@ -151,9 +184,13 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'ready-timeout': {
     weight: 'look',
     means: 'the node was not ready in time; it may build its index',
-    next: 'look again with palimpsest node status; give it longer with --ready-timeout',
+    next: 'look again with palimpsest node status; wait longer with palimpsest node start --ready-timeout SECONDS',
   },
-  'stop-failed': { weight: 'look', means: 'the node could not be stopped', next: 'try again, or end the processes that node status names' },
+  'stop-failed': {
+    weight: 'look',
+    means: 'the node could not be stopped',
+    next: 'try again, or end the processes that node status names',
+  },
   aborted: { weight: 'look', means: 'whoever started the node last gave up waiting', next: 'start it again' },
   'journal-damaged': {
     weight: 'repair',
@@ -165,10 +202,15 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     means: 'a journal was written by a later version; this one leaves it alone',
     next: 'run the later version once on this data folder',
   },
-  'journal-unreadable': { weight: 'repair', means: 'a journal cannot be read', next: 'check its owner and its disk; it is delivered then' },
+  'journal-unreadable': {
+    weight: 'repair',
+    means: 'a journal cannot be read',
+    next: 'check its owner and its disk; it is delivered then',
+  },
   'delivery-refused': {
     weight: 'repair',
-    means: 'the database refuses acknowledged calls for good: they stay in a journal, in order, and nothing of them is lost',
+    means:
+      'the database refuses acknowledged calls for good: they stay in a journal, in order, and nothing of them is lost',
     next: 'mend what the reason names; then open the session again, or end the process that has the journal: both try it again. Keep the data folder until then. Where nodes share a log, palimpsest journal adopt delivers a copy of it through another one',
   },
   'delivery-late': {
@@ -283,7 +325,9 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
       return code === undefined ? [] : [[code, reason ?? owner]];
     }),
     ...aside.map(({ path }): Found => ['journal-damaged', path]),
-    ...journals.flatMap(({ owner, refused }) => refused.map((one): Found => ['delivery-refused', `${owner}: ${refusedText(one)}`])),
+    ...journals.flatMap(({ owner, refused }) =>
+      refused.map((one): Found => ['delivery-refused', `${owner}: ${refusedText(one)}`]),
+    ),
     ...journals.flatMap(({ owner, pending, oldestAt = now }): readonly Found[] =>
       now - oldestAt > LATE_MS
         ? [['delivery-late', `${owner}: ${pending} steps, the oldest for ${Math.round((now - oldestAt) / 1_000)} s`]]
@@ -303,9 +347,13 @@ export function findingsOf(
 ): readonly Finding[] {
   const { node, own, remote, loops, formatTrouble, lacksDocuments, forks = [] } = folder;
   const format: readonly Found[] =
-    formatTrouble === null ? [] : [[isKnown(formatTrouble.code) ? formatTrouble.code : 'data-corrupt', formatTrouble.message]];
+    formatTrouble === null
+      ? []
+      : [[isKnown(formatTrouble.code) ? formatTrouble.code : 'data-corrupt', formatTrouble.message]];
   const forked = forks.map((one): Found => ['steps-in-fork', stepsInForkText(one)]);
-  const loopsFound = loops.map(({ what, session, reason }): Found => ['loop-bypassed', `${what} in session ${session}: ${reason}`]);
+  const loopsFound = loops.map(
+    ({ what, session, reason }): Found => ['loop-bypassed', `${what} in session ${session}: ${reason}`],
+  );
   const found = [
     ...format,
     ...asked.flatMap(ofRemote),
@@ -316,5 +364,8 @@ export function findingsOf(
     ...loopsFound,
   ];
   const findings = found.map(([code, detail]): Finding => ({ code, detail, ...FINDINGS[code] }));
-  return [...findings.filter(({ weight }) => weight === 'repair'), ...findings.filter(({ weight }) => weight === 'look')];
+  return [
+    ...findings.filter(({ weight }) => weight === 'repair'),
+    ...findings.filter(({ weight }) => weight === 'look'),
+  ];
 }

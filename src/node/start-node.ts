@@ -45,7 +45,10 @@ function packageFiles(): PackageFiles {
   while (!existsSync(join(dir, 'xtdb', 'pom.xml'))) {
     const parent = dirname(dir);
     if (parent === dir) {
-      throw new NodeError('incomplete-package', `No xtdb/pom.xml above ${fileURLToPath(import.meta.url)}. Install the package again.`);
+      throw new NodeError(
+        'incomplete-package',
+        `No xtdb/pom.xml above ${fileURLToPath(import.meta.url)}. Install the package again.`,
+      );
     }
     dir = parent;
   }
@@ -121,7 +124,7 @@ function readyTimeout(folder: DataFolder, limitMs: number, indexing: Indexing | 
   const reached = indexing === undefined ? '' : ` (${indexing.indexed} of ${indexing.of} transactions are indexed)`;
   return new NodeError(
     'ready-timeout',
-    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting${reached}. Look at it with: palimpsest node logs. Then try again, or wait longer with --ready-timeout.`,
+    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting${reached}. Look at it with: palimpsest node logs. Then try again, or wait longer with: palimpsest node start --ready-timeout SECONDS`,
   );
 }
 
@@ -190,7 +193,8 @@ export async function pollStart<T>(
     const before = indexing?.indexed;
     const answer = await pollUntil(() => ask(seen), { limitMs, signal: options.signal });
     if (answer !== undefined) return answer;
-    if (options.readyTimeoutMs !== undefined || indexing?.indexed === before) throw readyTimeout(folder, limitMs, indexing);
+    if (options.readyTimeoutMs !== undefined || indexing?.indexed === before)
+      throw readyTimeout(folder, limitMs, indexing);
   }
 }
 
@@ -237,9 +241,15 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
     }
     if (hasEnded === undefined) return undefined;
     if (isDiskFull)
-      return new NodeError('no-space', `The disk of ${folder.dir} is full. Free some space on it, then start the node again.`);
+      return new NodeError(
+        'no-space',
+        `The disk of ${folder.dir} is full. Free some space on it, then start the node again.`,
+      );
     const tail = (await readLogTail(folder.logFile, 8)) ?? '';
-    return new NodeError('start-failed', `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). Its log ends:\n${tail}`);
+    return new NodeError(
+      'start-failed',
+      `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). Its log ends:\n${tail}`,
+    );
   });
   if (outcome instanceof NodeError) throw outcome;
   return outcome;

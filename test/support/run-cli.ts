@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -11,12 +11,12 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs the built `palimpsest`, or that of another build, with this environment on top of the own one; an undefined value removes a variable. */
-export function runCli(
+/** Starts the built `palimpsest`, or that of another build, with this environment on top of the own one; an undefined value removes a variable. */
+export function startCli(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>> = {},
   program: string = cli,
-): Promise<CliResult> {
+): { readonly child: ChildProcess; readonly result: Promise<CliResult> } {
   const merged: NodeJS.ProcessEnv = { ...process.env, NODE_OPTIONS: undefined, ...env };
   const child = spawn(process.execPath, [program, ...args], { env: merged, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
@@ -27,8 +27,12 @@ export function runCli(
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
   });
-  return new Promise((resolve, reject) => {
+  const result = new Promise<CliResult>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
+  return { child, result };
 }
+
+/** Runs the built `palimpsest` as `startCli` starts it. */
+export const runCli = (...run: Parameters<typeof startCli>): Promise<CliResult> => startCli(...run).result;

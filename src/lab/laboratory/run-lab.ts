@@ -49,7 +49,12 @@ async function scoreOne(
   { timeline, needed }: Scored,
   { config, signal }: LabOptions,
 ): Promise<{ readonly score: PolicyScore; readonly ms: number }> {
-  const scorer = new Scorer(timeline, { reach: policy.reach, needed, window: config.window, asRecorded: policy.asRecorded ?? false });
+  const scorer = new Scorer(timeline, {
+    reach: policy.reach,
+    needed,
+    window: config.window,
+    asRecorded: policy.asRecorded ?? false,
+  });
   let ms = 0;
   let from = performance.now();
   for await (const request of policy.requests(timeline)) {
@@ -69,7 +74,10 @@ const nameOf = ({ format }: Timeline, sha256: string, nth: number): string =>
 function fixedCostOf({ calls }: Timeline, fixed: number): number {
   const [table] = PRICE_TABLES;
   const size = Math.max(0, fixed);
-  return calls.reduce((sum, call, at) => sum + requestCost(table, { size, same: isCold(table, call, calls[at - 1]) ? 0 : size }), 0);
+  return calls.reduce(
+    (sum, call, at) => sum + requestCost(table, { size, same: isCold(table, call, calls[at - 1]) ? 0 : size }),
+    0,
+  );
 }
 
 /** Why a whole session says less than others. */
@@ -92,7 +100,8 @@ function marksOf(timeline: Timeline): readonly string[] {
 export async function runLab(paths: readonly string[], options: LabOptions): Promise<LabRun> {
   const { config, onProgress, signal } = options;
   let database: Promise<ReplayDatabase> | undefined;
-  const policies = await policiesOf(config.policies, () => {
+  const policies = await policiesOf(config.policies, async () => {
+    signal?.throwIfAborted();
     database ??= options.open();
     return database;
   });
@@ -126,6 +135,7 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
         const scored = { timeline, needed: neededLines(timeline) };
         const name = nameOf(timeline, read.sha256, nth);
         const compare = async (policy: ContextPolicy): Promise<readonly [string, SessionPolicy]> => {
+          signal?.throwIfAborted();
           const reason = policy.unsupported?.(timeline);
           if (reason !== undefined) return [policy.name, { unsupported: reason }];
           onProgress?.(`${at + 1}/${paths.length} ${name}: ${policy.name}`);
@@ -134,7 +144,10 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
           times.set(policy.name, { calls: time.calls + score.calls, ms: time.ms + ms });
           return [policy.name, { score }];
         };
-        const results = await Promise.all(policies.map((policy) => limit(() => compare(policy))));
+        const scoring = policies.map((policy) => limit(() => compare(policy)));
+        // Where one fails, the others end before their database is closed.
+        await Promise.allSettled(scoring);
+        const results = await Promise.all(scoring);
         const calibration = calibrate(timeline);
         sessions.push({
           name,
@@ -156,7 +169,11 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
     }
   }
   sessions.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  return { report: reportOf(sessions, policies, { config, leftOut, hashes: [...seen] }), times: Object.fromEntries(times), failures };
+  return {
+    report: reportOf(sessions, policies, { config, leftOut, hashes: [...seen] }),
+    times: Object.fromEntries(times),
+    failures,
+  };
 }
 
 function pairsOf(sessions: readonly LabSession[], policy: string): readonly ScoredPair[] {
@@ -169,9 +186,15 @@ function pairsOf(sessions: readonly LabSession[], policy: string): readonly Scor
 function reportOf(
   sessions: readonly LabSession[],
   policies: readonly ContextPolicy[],
-  { config, leftOut, hashes }: { readonly config: LabConfig; readonly leftOut: number; readonly hashes: readonly string[] },
+  {
+    config,
+    leftOut,
+    hashes,
+  }: { readonly config: LabConfig; readonly leftOut: number; readonly hashes: readonly string[] },
 ): LabReport {
-  const own = policies.filter(({ family }) => family === 'own').map(({ name }) => ({ name, pairs: pairsOf(sessions, name) }));
+  const own = policies
+    .filter(({ family }) => family === 'own')
+    .map(({ name }) => ({ name, pairs: pairsOf(sessions, name) }));
   return {
     report: 'laboratory',
     version: 1,
@@ -183,7 +206,13 @@ function reportOf(
     config,
     prices: {
       asOf: PRICES_AS_OF,
-      tables: PRICE_TABLES.map(({ name, models, read, write, lifetimeMs }) => ({ name, models: models.source, read, write, lifetimeMs })),
+      tables: PRICE_TABLES.map(({ name, models, read, write, lifetimeMs }) => ({
+        name,
+        models: models.source,
+        read,
+        write,
+        lifetimeMs,
+      })),
     },
     policies: policies.map(({ name, family, about, reach }) => ({
       name,

@@ -1,8 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { longRecording, recordingFolder } from '../../support/replays.js';
-import { runCli } from '../../support/run-cli.js';
+import { runCli, startCli } from '../../support/run-cli.js';
+import { until } from '../../support/until.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 beforeEach(async () => {
@@ -14,7 +15,10 @@ describe('palimpsest lab', () => {
   test('writes a report that is the same in every run, and says what it could not read', async () => {
     await recordings.write('one.jsonl', longRecording(12).text);
     await recordings.write('none.jsonl', 'nothing of the kind');
-    const config = await recordings.write('lab.json', '{"policies": [{"policy": "last-results", "keep": 3}], "least": 20}');
+    const config = await recordings.write(
+      'lab.json',
+      '{"policies": [{"policy": "last-results", "keep": 3}], "least": 20}',
+    );
     const out = join(recordings.folder, 'out');
     const args = ['lab', join(recordings.folder, 'one.jsonl'), '--config', config, '--out'];
     const runs = await Promise.all(['a', 'b'].map((name) => runCli([...args, join(out, name)])));
@@ -22,11 +26,23 @@ describe('palimpsest lab', () => {
       [0, true],
       [0, true],
     ]);
-    expect((await readdir(join(out, 'a'))).sort()).toEqual(['laboratory.html', 'laboratory.json', 'laboratory.md', 'times.json']);
+    expect((await readdir(join(out, 'a'))).sort()).toEqual([
+      'laboratory.html',
+      'laboratory.json',
+      'laboratory.md',
+      'times.json',
+    ]);
     for (const name of ['laboratory.html', 'laboratory.json', 'laboratory.md']) {
       expect(await readFile(join(out, 'a', name), 'utf8')).toBe(await readFile(join(out, 'b', name), 'utf8'));
     }
-    const folder = await runCli(['lab', recordings.folder, join(recordings.folder, 'gone.jsonl'), '--least', '20', '--json']);
+    const folder = await runCli([
+      'lab',
+      recordings.folder,
+      join(recordings.folder, 'gone.jsonl'),
+      '--least',
+      '20',
+      '--json',
+    ]);
     expect(folder.code).toBe(1);
     expect(folder.stderr).toMatch(/files are no recordings/);
     expect(folder.stderr).toMatch(/gone\.jsonl: .*cannot be read/);
@@ -47,5 +63,20 @@ describe('palimpsest lab', () => {
     ]);
     expect([wrong?.code, wrong?.stderr]).toEqual([64, expect.stringMatching(/bad\.json: policies\.0\.keep/)]);
     expect([none?.code, none?.stderr]).toEqual([1, expect.stringMatching(/gone\.jsonl.*cannot be read/)]);
+  });
+
+  test('that is ended by SIGTERM leaves no node and no folder behind', async () => {
+    const path = await recordings.write('one.jsonl', longRecording(60).text);
+    const temporary = join(recordings.folder, 'temporary');
+    await mkdir(temporary);
+    const run = startCli(['lab', path, '--json'], { TMPDIR: temporary });
+    await until(
+      () => readdir(temporary),
+      (names) => names.length > 0,
+    );
+    run.child.kill('SIGTERM');
+    const { code, stdout } = await run.result;
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { error: { code: 'interrupted' } }]);
+    expect(await readdir(temporary)).toEqual([]);
   });
 });
