@@ -40,13 +40,15 @@ function chance(seed: string): (below: number) => number {
  */
 export function textOf(mark: string, bytes: number, lineLength: number): string {
   const random = chance(mark);
-  const word = (): string => Array.from({ length: 2 + random(2) }, () => SYLLABLES[random(random(SYLLABLES.length) + 1)]).join('');
+  const word = (): string =>
+    Array.from({ length: 2 + random(2) }, () => SYLLABLES[random(random(SYLLABLES.length) + 1)]).join('');
   // A text repeats its own words, like a program its names.
   const words = Array.from({ length: 120 }, word);
   const lines: string[] = [];
   for (let length = 0; length < bytes; length += lineLength) {
     let line = `  ${mark}`;
-    while (line.length < lineLength - 1) line += `${[' ', '.', '(', ' = ', ', ', ') => '][random(6)]}${words[random(words.length)]}`;
+    while (line.length < lineLength - 1)
+      line += `${[' ', '.', '(', ' = ', ', ', ') => '][random(6)]}${words[random(words.length)]}`;
     lines.push(`${line.slice(0, lineLength - 1)}\n`);
   }
   return `${lines.join('').slice(0, bytes - 1)}\n`;
@@ -66,11 +68,18 @@ export async function makeFiles(
 }
 
 /** Folders of small files: `{mark}-{n}/`. */
-export async function makeFolders(parent: string, mark: string, count: number, files: number): Promise<readonly string[]> {
+export async function makeFolders(
+  parent: string,
+  mark: string,
+  count: number,
+  files: number,
+): Promise<readonly string[]> {
   const folders = Array.from({ length: count }, (_, n) => join(parent, `${mark}-${n}`));
   for (const folder of folders) {
     await mkdir(folder, { recursive: true });
-    await Promise.all(Array.from({ length: files }, (_, n) => writeFile(join(folder, `file-${n}.ts`), `export const n = ${n};\n`)));
+    await Promise.all(
+      Array.from({ length: files }, (_, n) => writeFile(join(folder, `file-${n}.ts`), `export const n = ${n};\n`)),
+    );
   }
   return folders;
 }

@@ -18,7 +18,12 @@ async function folderBytes(folder: string): Promise<number> {
 }
 
 /** Bytes of a data folder's two stores; a node that shares a log has no golden store. */
-export async function storeBytes(dataDir: string): Promise<{ readonly golden: number; readonly index: number; readonly total: number }> {
-  const [golden, index] = await Promise.all([folderBytes(join(dataDir, 'golden')), folderBytes(join(dataDir, 'index'))]);
+export async function storeBytes(
+  dataDir: string,
+): Promise<{ readonly golden: number; readonly index: number; readonly total: number }> {
+  const [golden, index] = await Promise.all([
+    folderBytes(join(dataDir, 'golden')),
+    folderBytes(join(dataDir, 'index')),
+  ]);
   return { golden, index, total: golden + index };
 }

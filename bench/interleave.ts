@@ -1,36 +1,39 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sample } from './results.js';
 
-/** Something to be timed: makes ready for a round, untimed, and gives back what is timed. */
+/** A timed subject. Prepares a round untimed, and returns the timed work. */
 export interface Contender {
   readonly name: string;
   /** `round` counts from 0, through the warm-up too. */
   prepare(round: number): Promise<() => Promise<Outcome>>;
-  /** Waits, untimed, for what the work left behind, so that it burdens no one else. */
+  /** Waits, untimed, until the background work is done, so that it slows no other contender. */
   settle?(outcome: Outcome): Promise<void>;
 }
 
-/** What a timed piece of work tells of itself. */
+/** The report of a timed piece of work. */
 export interface Outcome {
   /** Bytes of its answer. */
   readonly bytes?: number;
-  /** The object of the call that it made. */
+  /** Id of the call that it made. */
   readonly call?: string;
 }
 
-/** How long a case goes on. */
+/** The length of a case. */
 export interface Rounds {
   readonly warmUp: number;
   readonly measured: number;
-  /** After so long no further round begins, once three were measured. */
+  /** No further round begins after this time, once three were measured. */
   readonly limitMs: number;
-  /** How long all of them rest before each piece of work; not at all if left out. */
+  /** Rest of all contenders before each piece of work; none if left out. */
   readonly restMs?: number;
 }
 
 const FEWEST = 3;
 
-/** The order of a round: another one each time, so that nobody always comes behind the same one. The same in every run. */
+/**
+ * Returns the order of a round. It differs each round, so that no contender always follows the same
+ * one. It is the same in every run.
+ */
 function orderOf(count: number, round: number): readonly number[] {
   const order = Array.from({ length: count }, (_, i) => i);
   let state = round + 1;
@@ -43,7 +46,8 @@ function orderOf(count: number, round: number): readonly number[] {
 }
 
 /**
- * Times contenders call by call in turn, in another order each round, so that whatever else the machine does, and what the one before has left, meets all of them alike.
+ * Times contenders in alternation, call by call, in another order each round. Load of the machine
+ * and leftovers of earlier work then affect all of them alike.
  */
 export async function interleave(
   contenders: readonly Contender[],

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
 import { projectFolder } from './workshop.js';
 
-/** What a run was made on. */
+/** The machine and the code of a run. */
 export interface Machine {
   readonly date: string;
   readonly commit: string;
@@ -13,7 +13,7 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly node: string;
   readonly java: string;
-  /** Programs that wanted to run, averaged over a minute, at the start. */
+  /** Runnable programs at the start, averaged over a minute. */
   readonly load: number;
 }
 
@@ -22,7 +22,7 @@ function firstLine(command: string, args: readonly string[]): string {
   return `${stdout ?? ''}${stderr ?? ''}`.split('\n')[0] ?? '';
 }
 
-/** Looks at the machine and at the state of the project. */
+/** Describes the machine and the state of the project. */
 export function describeMachine(args: readonly string[]): Machine {
   const changed = spawnSync('git', ['status', '--porcelain', '--untracked-files=no', '--', 'src', 'xtdb', 'bench'], {
     cwd: projectFolder,
@@ -41,7 +41,7 @@ export function describeMachine(args: readonly string[]): Machine {
   };
 }
 
-/** The most memory that a process had resident, bytes; 0 once it is gone. */
+/** Returns the peak resident memory of a process in bytes; 0 once it has ended. */
 export async function peakBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1_024;

@@ -1,6 +1,7 @@
 /**
- * The benchmark: what a call costs beside the public filesystem server, a bare transaction of the same documents and the bare file; what starts, storage,
- * memory and assemblies cost. Prints Markdown, keeps JSON under bench/results, asserts nothing.
+ * The benchmark. Compares a call with the public filesystem server, a bare transaction of the same
+ * documents, and the bare file. Also measures starts, storage, memory and assemblies. Prints
+ * Markdown, writes JSON to bench/results, and asserts nothing.
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -60,7 +61,7 @@ const CASES = [
   'page',
   'cluster',
 ] as const;
-/** What needs programs of its own, and is measured when it is named. */
+/** Cases that need programs of their own. They run only if named. */
 const NAMED_ONLY: ReadonlySet<string> = new Set(['page', 'cluster']);
 type Case = (typeof CASES)[number];
 
@@ -90,7 +91,7 @@ async function openReaders(workshop: Workshop, dataDir: string): Promise<Readers
   return { ours, whole, peer, library, xtdb, close };
 }
 
-/** The figures of all cases, and the names of those that failed. */
+/** The figures of all cases, and the names of the failed ones. */
 type Measured = CaseResult & { readonly failed: readonly string[] };
 
 async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<Measured> {
@@ -125,7 +126,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<M
     try {
       found.push(await table[name]());
     } catch (error) {
-      // Its figures are missing; those of the others stand.
+      // A failed case has no figures; the others keep theirs.
       workshop.tell(`the case ${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
       failed.push(name);
     }
@@ -143,10 +144,15 @@ async function main(): Promise<void> {
     return;
   }
   const began = performance.now();
-  const tell = (message: string): void => console.error(`[${((performance.now() - began) / 1_000).toFixed(1).padStart(5)} s] ${message}`);
+  const tell = (message: string): void =>
+    console.error(`[${((performance.now() - began) / 1_000).toFixed(1).padStart(5)} s] ${message}`);
   const machine = describeMachine(process.argv.slice(2));
   const profiles = flags['cpu-prof'];
-  const workshop = await Workshop.open(flags.quick ? QUICK : FULL, tell, profiles === undefined ? undefined : resolve(profiles));
+  const workshop = await Workshop.open(
+    flags.quick ? QUICK : FULL,
+    tell,
+    profiles === undefined ? undefined : resolve(profiles),
+  );
   try {
     const result = await measure(workshop, only);
     const figures = toMarkdown(machine, result, (performance.now() - began) / 1_000);

@@ -20,7 +20,15 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 function timed({ title, remark, samples, yardsticks }: TimedCase): string {
   const answers = samples.some(({ answerBytes }) => answerBytes !== undefined);
-  const head = ['', 'n', 'p50 ms', 'p95 ms', 'least ms', ...(answers ? ['answer, bytes'] : []), ...yardsticks.map((name) => `× ${name}`)];
+  const head = [
+    '',
+    'n',
+    'p50 ms',
+    'p95 ms',
+    'least ms',
+    ...(answers ? ['answer, bytes'] : []),
+    ...yardsticks.map((name) => `× ${name}`),
+  ];
   const rows = samples.map((sample) => {
     const { n, p50, p95, least } = summary(sample);
     const ratios = yardsticks.map((name) => (name === sample.name ? '1' : figure(p50 / medianOf(samples, name))));
@@ -35,7 +43,7 @@ function counted({ title, remark, rows }: CountedCase): string {
   return [`### ${title}`, ...(remark === undefined ? [] : [remark]), table(['', 'measured'], body)].join('\n\n');
 }
 
-/** The figures of a run as Markdown: the machine, the goals, and every case. */
+/** Formats the figures of a run as Markdown: the machine, the goals, and every case. */
 export function toMarkdown(machine: Machine, { cases, goals }: CaseResult, seconds: number): string {
   const about = [
     ['date', machine.date],

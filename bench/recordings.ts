@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
-/** A recording that is made up for measuring. */
+/** A synthetic recording for measuring. */
 export interface MadeRecording {
   readonly path: string;
   readonly calls: number;
@@ -11,7 +11,7 @@ export interface MadeRecording {
 
 const START = Date.UTC(2026, 0, 5, 9);
 
-/** The text of one of the files of a recording, in one of its versions. */
+/** Returns the text of one version of a file in a recording. */
 function fileText(file: number, version: number, bytes: number): string {
   const line = (n: number): string =>
     `export const value${n} = 'file ${file}, line ${n}, and words enough to fill it up to some length';\n`;
@@ -28,8 +28,8 @@ const gutter = (text: string): string =>
     .join('\n');
 
 /**
- * Writes a recording in the way of Claude Code: turns of a read of a file and an edit of it, over some files again and again, until it has as many calls and
- * bytes as are asked for.
+ * Writes a recording in the format of Claude Code. Each turn reads and edits one of a few files. It
+ * continues until the recording has the required calls and bytes.
  */
 export async function makeRecording(
   path: string,
@@ -44,7 +44,9 @@ export async function makeRecording(
   const add = async (type: 'user' | 'assistant', content: unknown, more: object = {}): Promise<void> => {
     const timestamp = new Date(START + ++lines * 1_000).toISOString();
     const message =
-      type === 'assistant' ? { id: `m${lines}`, type: 'message', role: type, model: 'made', content } : { role: type, content };
+      type === 'assistant'
+        ? { id: `m${lines}`, type: 'message', role: type, model: 'made', content }
+        : { role: type, content };
     const record = {
       parentUuid: lines === 1 ? null : `u${lines - 1}`,
       isSidechain: false,
@@ -82,15 +84,20 @@ export async function makeRecording(
       type: 'text',
       file: { filePath, content: text, numLines, startLine: 1, totalLines: numLines },
     });
-    await call('Edit', { file_path: filePath, old_string: oldString, new_string: newString }, `The file ${filePath} has been updated.`, {
-      filePath,
-      oldString,
-      newString,
-      originalFile: text,
-      structuredPatch: [],
-      userModified: false,
-      replaceAll: false,
-    });
+    await call(
+      'Edit',
+      { file_path: filePath, old_string: oldString, new_string: newString },
+      `The file ${filePath} has been updated.`,
+      {
+        filePath,
+        oldString,
+        newString,
+        originalFile: text,
+        structuredPatch: [],
+        userModified: false,
+        replaceAll: false,
+      },
+    );
     await add('assistant', [{ type: 'text', text: `Version ${version + 1} it is.` }]);
   }
   out.end();

@@ -15,25 +15,31 @@ const NOT_SHOWN = `## What this does not show
 - The rivals are not alike: the public server keeps nothing, sends every text twice and never cuts it; ours stores every call durably.
 `;
 
-/** Keeps every figure of a run as `{folder}/{date}.json`, the single times included. */
+/** Writes every figure of a run, with each single time, to `{folder}/{date}.json`. */
 export async function keepResults(folder: string, machine: Machine, { cases, goals }: CaseResult): Promise<string> {
   const file = join(folder, `${machine.date.replaceAll(/[:.]/g, '-')}.json`);
   await mkdir(folder, { recursive: true });
   const summed = cases.map((result) =>
-    result.kind === 'timed' ? { ...result, samples: result.samples.map((sample) => ({ ...sample, ...summary(sample) })) } : result,
+    result.kind === 'timed'
+      ? { ...result, samples: result.samples.map((sample) => ({ ...sample, ...summary(sample) })) }
+      : result,
   );
   await writeFile(file, `${JSON.stringify({ machine, goals, cases: summed }, undefined, 1)}\n`);
   return file;
 }
 
-/** Writes the figures of a run into a report: between its two marks if it has them, else as a report of its own. */
+/**
+ * Writes the figures of a run into a report: between its two marks if it has them, else as a new
+ * report.
+ */
 export async function writeReport(file: string, machine: Machine, figures: string): Promise<void> {
   const before = existsSync(file)
     ? await readFile(file, 'utf8')
     : `# Benchmark of ${machine.date.slice(0, 10)}\n\n${BEGIN}\n${END}\n\n${NOT_SHOWN}`;
   const [head, rest] = before.split(BEGIN);
   const tail = rest?.split(END)[1];
-  if (head === undefined || tail === undefined) throw new Error(`${file} has no place for figures: it needs the lines ${BEGIN} and ${END}`);
+  if (head === undefined || tail === undefined)
+    throw new Error(`${file} has no place for figures: add the lines ${BEGIN} and ${END}`);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `${head}${BEGIN}\n\n${figures}\n\n${END}${tail}`);
 }

@@ -1,21 +1,21 @@
 import { median, quantile } from './quantile.js';
 
-/** What one contender of a case took, call by call. */
+/** The times of one contender of a case, call by call. */
 export interface Sample {
   readonly name: string;
-  /** Milliseconds of each measured call, in the order in which they were made. */
+  /** Milliseconds of each measured call, in order. */
   readonly ms: readonly number[];
   /** Bytes of the last answer on the wire. */
   readonly answerBytes?: number;
 }
 
-/** A case whose contenders were timed side by side. */
+/** A case that times its contenders side by side. */
 export interface TimedCase {
   readonly kind: 'timed';
   readonly title: string;
   readonly remark?: string;
   readonly samples: readonly Sample[];
-  /** Names of the contenders that the others are given as multiples of. */
+  /** Names of the contenders to which the others are compared as multiples. */
   readonly yardsticks: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface CountedCase {
   readonly rows: readonly { readonly name: string; readonly value: number; readonly unit: string }[];
 }
 
-/** What the project wants of a figure. Nothing fails when it is missed. */
+/** A goal of the project for a figure. A missed goal does not fail the run. */
 export interface Goal {
   readonly what: string;
   readonly measured: number;
@@ -35,18 +35,23 @@ export interface Goal {
   readonly unit: string;
 }
 
-/** What a case found. */
+/** The results of a case. */
 export interface CaseResult {
   readonly cases: readonly (TimedCase | CountedCase)[];
   readonly goals: readonly Goal[];
 }
 
-/** The median of one contender of a case; NaN when it is not there. */
+/** Returns the median of one contender of a case; NaN if it is missing. */
 export function medianOf(samples: readonly Sample[], name: string): number {
   return median(samples.find((sample) => sample.name === name)?.ms ?? []);
 }
 
-/** A sample in a few figures. */
-export function summary({ ms }: Sample): { readonly n: number; readonly p50: number; readonly p95: number; readonly least: number } {
+/** Summarizes a sample in a few figures. */
+export function summary({ ms }: Sample): {
+  readonly n: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly least: number;
+} {
   return { n: ms.length, p50: median(ms), p95: quantile(ms, 0.95), least: Math.min(...ms) };
 }

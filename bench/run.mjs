@@ -1,6 +1,6 @@
 /**
- * Runs the benchmark: installs what only it needs (once), builds the project and the benchmark, and starts it with the given flags.
- * See `npm run bench -- --help`.
+ * Runs the benchmark: installs its own dependencies once, builds the project and the benchmark, and
+ * starts it with the given flags. See `npm run bench -- --help`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ function run(command, args, cwd) {
 }
 
 if (!existsSync(join(bench, 'node_modules', '@modelcontextprotocol', 'server-filesystem'))) {
-  console.error('bench: installing the server that is compared with');
+  console.error('bench: installing the server for the comparison');
   run('npm', ['ci', '--no-audit', '--no-fund'], bench);
 }
 run(process.execPath, [join(root, 'scripts', 'build.mjs')], root);

@@ -1,39 +1,41 @@
-/** How much is measured. */
+/** The amount of work of each case. */
 export interface Sizes {
-  /** Rounds of the three file sizes. */
+  /** Rounds for each of the three file sizes. */
   readonly reads: { readonly small: number; readonly middle: number; readonly large: number };
   readonly lists: number;
   readonly initializes: number;
   readonly coldStarts: number;
-  /** How often an agent is killed while its node starts. */
+  /** Number of times an agent is killed while its node starts. */
   readonly left: number;
   readonly sessionCalls: number;
-  /** Calls in one turn, and those of a stretch of them. */
+  /** Calls in one turn, and calls of a stretch. */
   readonly calls: number;
   readonly callStretch: number;
-  /** The turns that are compared, each the last of a stretch; rising. */
+  /** The compared turns, each the last of a stretch; ascending. */
   readonly turns: readonly [number, number, number];
   /** Turns of a stretch. */
   readonly stretch: number;
   readonly assemblies: number;
-  /** Files of the session beside which another client writes. */
+  /** Files of the session that another client writes to. */
   readonly foreign: number;
-  /** Files of the session that is resumed, and how often it is. */
+  /** Files of the resumed session, and number of resumes. */
   readonly resumed: number;
   readonly resumes: number;
-  /** How many files are watched. */
+  /** Numbers of watched files. */
   readonly watched: readonly number[];
-  /** Calls of the replay that is compared, how often it is, and bytes of the recording whose replay's memory is looked at. */
+  /**
+   * Calls and rounds of the compared replay, and bytes of the recording for the memory measurement.
+   */
   readonly replay: { readonly calls: number; readonly rounds: number; readonly bytes: number };
-  /** Turns of the session whose past is read, how often it is, and versions of an object. */
+  /** Turns of the session with the queried history, rounds, and versions of an object. */
   readonly history: { readonly turns: number; readonly rounds: number; readonly versions: number };
-  /** Objects that one session knows, sessions of one database, and how often each question about them is asked. */
+  /** Objects that one session knows, sessions of one database, and rounds of each query. */
   readonly large: { readonly known: number; readonly sessions: number; readonly rounds: number };
-  /** Messages of the lists that OpenCode hands over, and measured calls of the model for each. */
+  /** Messages of the lists that OpenCode passes, and measured model calls for each. */
   readonly loop: { readonly lists: readonly number[]; readonly calls: number };
   /**
-   * Of nodes over one log: rounds of calls, rounds of reading for each number of nodes and their milliseconds, transactions that a new node catches up, calls of
-   * the stored session.
+   * Nodes over one log: rounds of calls, rounds of reading per number of nodes and their
+   * milliseconds, transactions that a new node catches up with, calls of the stored session.
    */
   readonly cluster: {
     readonly calls: number;
@@ -42,7 +44,7 @@ export interface Sizes {
     readonly transactions: number;
     readonly sessionCalls: number;
   };
-  /** Longest time of one case. */
+  /** Time limit of one case, milliseconds. */
   readonly limitMs: number;
 }
 
@@ -71,7 +73,7 @@ export const FULL: Sizes = {
   limitMs: 20_000,
 };
 
-/** A look at whether everything runs: under a minute, too few rounds for figures to be quoted. */
+/** A check that everything runs: under a minute, too few rounds for quotable figures. */
 export const QUICK: Sizes = {
   reads: { small: 20, middle: 6, large: 3 },
   lists: 3,

@@ -3,19 +3,19 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 
-/** How a server is started. */
+/** The command that starts a server. */
 export interface Launch {
   readonly args: readonly string[];
   readonly cwd: string;
 }
 
-/** An answer of a server, with the length of the line that it came in. */
+/** An answer of a server, with the length of its line. */
 export interface Answer {
   readonly result: Readonly<Record<string, unknown>>;
   readonly bytes: number;
 }
 
-/** The object of the call that an answer of ours is for. */
+/** Returns the id of the call object of one of our answers. */
 export function callOf({ result }: Answer): string | undefined {
   return (result._meta as { readonly palimpsest?: { readonly call?: string } } | undefined)?.palimpsest?.call;
 }
@@ -28,7 +28,7 @@ interface Waiting {
 const NEWLINE = 10;
 const MEBIBYTE = 1_048_576;
 
-/** Resident memory of a process in MiB; undefined where there is no /proc. */
+/** Returns the resident memory of a process in MiB; undefined without /proc. */
 export function residentMiB(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -39,8 +39,9 @@ export function residentMiB(pid: number): number | undefined {
 }
 
 /**
- * An MCP server as a child process, spoken to in plain JSON-RPC lines: a client library would be part of what is measured. A request's time runs from
- * writing it to having its answer parsed. Whoever starts one closes it.
+ * An MCP server as a child process, with plain JSON-RPC lines: a client library would distort the
+ * measurement. The time of a request runs from writing it to the parsed answer. The caller closes
+ * the server.
  */
 export class StdioServer {
   readonly #process: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -65,7 +66,7 @@ export class StdioServer {
     return this.#process.pid ?? -1;
   }
 
-  /** Sends a request. Rejects with what the server says of an error. */
+  /** Sends a request. Rejects with the server's error message. */
   request(method: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
@@ -74,14 +75,14 @@ export class StdioServer {
     });
   }
 
-  /** The handshake; with `begin: false` the server is not told that it may go on. */
+  /** Performs the handshake. With `begin: false` it omits the `initialized` notification. */
   async initialize({ begin = true } = {}): Promise<void> {
     const clientInfo = { name: 'bench', version: '1' };
     await this.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
     if (begin) this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
   }
 
-  /** Calls a tool. Rejects when the call fails. */
+  /** Calls a tool. Rejects if the call fails. */
   async call(name: string, args: Readonly<Record<string, unknown>>, turnId = 'bench'): Promise<Answer> {
     const answer = await this.request('tools/call', { name, arguments: args, _meta: { turnId } });
     if (answer.result.isError === true)
@@ -89,7 +90,7 @@ export class StdioServer {
     return answer;
   }
 
-  /** Ends its input, as a client that leaves does, and waits for the process to end. */
+  /** Ends its input, as a leaving client does, and waits for the process to end. */
   async close(): Promise<void> {
     this.#process.stdin.end();
     const limit = setTimeout(() => this.#process.kill('SIGKILL'), 30_000);

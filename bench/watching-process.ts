@@ -1,6 +1,7 @@
 /**
- * A process of its own that tracks the files of a folder and prints what that took, as JSON: milliseconds until all were attached, and bytes of resident
- * memory and of the heap that came on top. Arguments: the folder, then the number of files, which it makes in folders of a hundred.
+ * Tracks the files of a folder in a process of its own and prints the cost as JSON. The figures are
+ * milliseconds until all are attached, and the added bytes of resident memory and heap. Arguments:
+ * the folder, then the number of files. Creates them in folders of a hundred.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -32,7 +33,9 @@ const before = await settledMemory();
 const began = performance.now();
 const tracker = new FileTracker(access, { onChange: async () => undefined });
 const paths = folders.flatMap((parent) => Array.from({ length: PER_FOLDER }, (_, n) => join(parent, `file-${n}.ts`)));
-await tracker.trackMany(paths.slice(0, Number(count)).map((path) => ({ source: filesystemSource(host, canonicalPath(path)) })));
+await tracker.trackMany(
+  paths.slice(0, Number(count)).map((path) => ({ source: filesystemSource(host, canonicalPath(path)) })),
+);
 const ms = performance.now() - began;
 const after = await settledMemory();
 const { attached } = tracker.status();

@@ -15,8 +15,8 @@ export const projectFolder = dirname(benchFolder);
 const PEER = join(benchFolder, 'node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 
 /**
- * Where the benchmark works: a temporary folder with the files that are read and the data folders of its nodes. Closing it ends what is still running
- * and removes everything.
+ * The working area of the benchmark: a temporary folder with the files to read and the data folders of
+ * its nodes. Closing it stops all processes and removes the folder.
  */
 export class Workshop {
   /** The folder that agents may use. */
@@ -26,7 +26,7 @@ export class Workshop {
   readonly #scratch: string;
   readonly #cpuProfiles: string | undefined;
   readonly #dataDirs = new Set<string>();
-  /** Data folders of nodes that share a log: these know it themselves. */
+  /** Data folders of nodes that share a log; their configuration says so. */
   readonly #sharing = new Set<string>();
   readonly #closers: (() => Promise<unknown>)[] = [];
 
@@ -45,15 +45,21 @@ export class Workshop {
     return workshop;
   }
 
-  /** The data folder of a name; its node is stopped in the end. */
+  /** Returns the data folder of a name. Its node stops at the end. */
   dataDir(name: string): string {
     const dir = join(this.#scratch, name);
     this.#dataDirs.add(dir);
     return dir;
   }
 
-  /** The node of a data folder on the profile that users get; one that shares a log where that is named, with its index from a checkpoint where one is. */
-  async node(dataDir: string, { log, restoreFrom }: { readonly log?: SharedLog; readonly restoreFrom?: string } = {}): Promise<NodeHandle> {
+  /**
+   * Starts the node of a data folder on the default profile. `log` makes it share a log;
+   * `restoreFrom` starts its index from a checkpoint.
+   */
+  async node(
+    dataDir: string,
+    { log, restoreFrom }: { readonly log?: SharedLog; readonly restoreFrom?: string } = {},
+  ): Promise<NodeHandle> {
     if (log !== undefined) this.#sharing.add(dataDir);
     const node = await ensureNode({
       dataDir,
@@ -67,7 +73,7 @@ export class Workshop {
     return node;
   }
 
-  /** A client in this process, without a protocol around it. */
+  /** Opens a client in this process, without a protocol. */
   async client(node: NodeHandle, dataDir: string): Promise<ContextClient> {
     const client = await ContextClient.create({
       address: node.address,
@@ -79,7 +85,9 @@ export class Workshop {
     return client;
   }
 
-  /** Our server on the node of a data folder; without a session's name it makes a new one. */
+  /**
+   * Starts our server on the node of a data folder; without a session name it opens a new session.
+   */
   ours(dataDir: string, session: string | undefined, flags: readonly string[] = []): StdioServer {
     const profiling = this.#cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${this.#cpuProfiles}`];
     const command = [join(projectFolder, 'dist', 'cli.js'), 'mcp', '--root', this.files, '--data', dataDir];
@@ -90,7 +98,7 @@ export class Workshop {
     });
   }
 
-  /** The public filesystem server. */
+  /** Starts the public filesystem server. */
   peer(): StdioServer {
     return this.#start({ args: [PEER, this.files], cwd: this.files });
   }

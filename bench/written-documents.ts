@@ -8,15 +8,15 @@ import { encodeTransaction, readReceipt, type TxOp } from '../src/xtdb/transacti
 import { XtdbClient, type XtdbClientOptions } from '../src/xtdb/xtdb-client.js';
 import { type Answer, callOf } from './stdio-server.js';
 
-/** One transaction of the log: what it put. */
+/** The documents of one transaction of the log. */
 export interface WrittenTransaction {
   readonly txId: number;
   readonly puts: readonly Extract<TxOp, { op: 'put' }>[];
-  /** Bytes of the same puts as they travel to the node. */
+  /** Bytes of the same puts on the wire. */
   readonly bytes: number;
 }
 
-/** A client that can also read the log of transactions. */
+/** A client that also reads the transaction log. */
 export class LogClient extends XtdbClient {
   readonly #log: XtdbHttp;
 
@@ -25,21 +25,35 @@ export class LogClient extends XtdbClient {
     this.#log = new XtdbHttp(address, { connections: 1, maxRequestBytes: 1024, maxAnswerBytes: 1024 ** 3 });
   }
 
-  /** The id of the latest transaction that was submitted, indexed or not; undefined on an empty node. */
+  /**
+   * Returns the id of the latest submitted transaction, indexed or not; undefined on an empty node.
+   */
   async latestSubmittedTx(): Promise<number | undefined> {
-    const answer = await this.#log.send({ method: 'GET', path: '/latest-submitted-tx', accept: 'application/edn', timeoutMs: 60_000 });
+    const answer = await this.#log.send({
+      method: 'GET',
+      path: '/latest-submitted-tx',
+      accept: 'application/edn',
+      timeoutMs: 60_000,
+    });
     const txId = answer instanceof EdnMap ? answer.get('xtdb.api/tx-id') : undefined;
     return typeof txId === 'number' ? txId : undefined;
   }
 
-  /** The indexed transactions after one, with their operations. */
+  /** Returns the indexed transactions after one, with their operations. */
   async entriesAfter(txId: number | undefined): Promise<readonly EdnValue[]> {
     const submitted = await this.latestSubmittedTx();
     if (submitted !== undefined) await this.awaitOutcome(submitted);
     const params = { 'after-tx-id': txId, 'with-ops?': true };
     return (
-      elements(await this.#log.send({ method: 'GET', path: '/tx-log', params, accept: 'application/transit+json', timeoutMs: 60_000 })) ??
-      []
+      elements(
+        await this.#log.send({
+          method: 'GET',
+          path: '/tx-log',
+          params,
+          accept: 'application/transit+json',
+          timeoutMs: 60_000,
+        }),
+      ) ?? []
     );
   }
 
@@ -54,25 +68,32 @@ function asPut(operation: EdnValue): readonly Extract<TxOp, { op: 'put' }>[] {
   return [{ op: 'put', doc: toDocument(document), ...(validTime instanceof Date ? { validTime } : {}) }];
 }
 
-/** What the transactions after one put, in order. */
-export async function writtenAfter(xtdb: LogClient, afterTxId: number | undefined): Promise<readonly WrittenTransaction[]> {
+/** Returns the documents of the transactions after one, in order. */
+export async function writtenAfter(
+  xtdb: LogClient,
+  afterTxId: number | undefined,
+): Promise<readonly WrittenTransaction[]> {
   return (await xtdb.entriesAfter(afterTxId)).map((entry) => {
     const puts = (entry instanceof EdnMap ? (elements(entry.get('xtdb.api/tx-ops')) ?? []) : []).flatMap(asPut);
-    return { txId: readReceipt(entry).txId, puts, bytes: puts.length === 0 ? 0 : Buffer.byteLength(encodeTransaction(puts)) };
+    return {
+      txId: readReceipt(entry).txId,
+      puts,
+      bytes: puts.length === 0 ? 0 : Buffer.byteLength(encodeTransaction(puts)),
+    };
   });
 }
 
-/** Resolves when the node has indexed a call, which may have been acknowledged before. */
+/** Resolves once the node has indexed a call. The call may have been acknowledged earlier. */
 export async function untilStored(xtdb: XtdbClient, call: string | undefined): Promise<void> {
   const limit = performance.now() + 30_000;
-  // Another process writes it: there is nothing to be woken by.
+  // Another process writes the call, so this one has to poll.
   while (call !== undefined && (await (await xtdb.db()).entity(call)) === undefined) {
     if (performance.now() > limit) throw new Error(`the node has not indexed ${call} after 30 s`);
     await delay(1);
   }
 }
 
-/** What the transaction of one call puts. */
+/** Returns the documents of the transaction of one call. */
 export async function captureWrite(xtdb: LogClient, work: () => Promise<Answer>): Promise<WrittenTransaction> {
   const before = await xtdb.latestSubmittedTx();
   const call = callOf(await work());
@@ -85,12 +106,15 @@ export async function captureWrite(xtdb: LogClient, work: () => Promise<Answer>)
 const DIGEST = /[0-9a-f]{64}/g;
 
 /**
- * The same puts under ids and hashes that the database has not seen: every digest and every one of the `marks` (a session's id, the name of a file that
- * stands in its text too) is exchanged for another, everything else stays as long as it was.
+ * Copies the puts under ids and hashes that the database has not seen. Replaces every digest and
+ * every one of the `marks` (a session id, a file name that also occurs in its text). Everything
+ * keeps its length.
  */
 export function freshCopy({ puts }: WrittenTransaction, marks: readonly string[], salt: string): readonly TxOp[] {
   return puts.map((put) => {
-    let text = JSON.stringify(put.doc).replace(DIGEST, (digest) => createHash('sha256').update(salt).update(digest).digest('hex'));
+    let text = JSON.stringify(put.doc).replace(DIGEST, (digest) =>
+      createHash('sha256').update(salt).update(digest).digest('hex'),
+    );
     for (const mark of marks) text = text.replaceAll(mark, salt.padEnd(mark.length, '_'));
     return { ...put, doc: JSON.parse(text) as StoredDocument };
   });

@@ -1,4 +1,7 @@
-/** Builds the review page: `web/` into one folder, with what its first view loads and what is loaded later apart. */
+/**
+ * Builds the review page: bundles `web/` into one folder and splits the code of the first view from
+ * the code loaded later.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -6,11 +9,14 @@ import { build as bundleOne } from 'esbuild';
 import { build } from 'vite';
 import { projectRoot } from './bundle.mjs';
 
-/** Kilobytes, as gzip sends them, that the first view may load, and that all of the page may. */
+/** Limits in kilobytes, gzipped: for the first view and for the whole page. */
 const MOST_FIRST_KB = 40;
 const MOST_ALL_KB = 100;
 
-/** Builds the page that holds its session into a folder: one script and one sheet, which an export puts into the file with their hashes. */
+/**
+ * Builds the page for exported files: one script and one style sheet. An export embeds them with
+ * their hashes.
+ */
 export async function buildPageOfFiles(outDir) {
   await bundleOne({
     absWorkingDir: projectRoot,
@@ -29,7 +35,7 @@ export async function buildPageOfFiles(outDir) {
   });
 }
 
-/** Builds the page into a folder; returns how large it is. Throws where it has outgrown its limits. */
+/** Builds the page into a folder and returns its sizes. Throws if a size exceeds its limit. */
 export async function buildPage(outDir) {
   await build({
     configFile: false,
@@ -37,16 +43,25 @@ export async function buildPage(outDir) {
     base: '/review/',
     logLevel: 'warn',
     publicDir: false,
-    build: { outDir, emptyOutDir: true, target: 'es2022', modulePreload: false, assetsInlineLimit: 0, reportCompressedSize: false },
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2022',
+      modulePreload: false,
+      assetsInlineLimit: 0,
+      reportCompressedSize: false,
+    },
   });
   const size = (name) => gzipSync(readFileSync(join(outDir, name))).length / 1_000;
   const files = readdirSync(outDir, { recursive: true }).filter((name) => /\.(html|js|css)$/.test(name));
   const html = readFileSync(join(outDir, 'index.html'), 'utf8');
-  const first = files.filter((name) => name === 'index.html' || html.includes(name)).reduce((sum, name) => sum + size(name), 0);
+  const first = files
+    .filter((name) => name === 'index.html' || html.includes(name))
+    .reduce((sum, name) => sum + size(name), 0);
   const all = files.reduce((sum, name) => sum + size(name), 0);
   if (first > MOST_FIRST_KB || all > MOST_ALL_KB)
     throw new Error(
-      `The review page is too large: ${first.toFixed(1)} of ${MOST_FIRST_KB} kB at first, ${all.toFixed(1)} of ${MOST_ALL_KB} kB in all.`,
+      `The review page is too large: the first view has ${first.toFixed(1)} of ${MOST_FIRST_KB} kB, the whole page ${all.toFixed(1)} of ${MOST_ALL_KB} kB.`,
     );
   return { first, all };
 }

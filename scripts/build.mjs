@@ -1,6 +1,7 @@
 /**
- * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), a bundle of its own for what a reviewer's verb runs,
- * the review page, and the type declarations of the library when `--types` is given. `--sizes` prints how large the page is.
+ * Builds dist/: one ESM bundle per entry with shared chunks, which halves the start-up of
+ * `palimpsest mcp`. The reviewers' verbs get a bundle of their own. Also builds the review page
+ * and, with `--types`, the type declarations of the library. `--sizes` prints the size of the page.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,21 +27,25 @@ const entries = {
 };
 
 /**
- * What the verbs of reviewers run, and the command line before them: it is loaded for one answer, and loading one file takes a third of loading the sixty that it
- * would share with the other entries. Each becomes scripts whose code is compiled here (`compile-scripts.mjs`).
+ * The reviewers' verbs and the command line in front of them. A process loads them for a single
+ * answer. One file loads in a third of the time of the sixty files that it would share with other
+ * entries. `compile-scripts.mjs` turns each into precompiled scripts.
  */
 const verbs = ['context', 'log', 'note', 'object', 'prefix', 'restore', 'tyrum', 'verify'];
 const asked = ['program', ...verbs];
 const isAsked = new RegExp(`^\\./(?:cli/review/)?(${asked.join('|')})\\.js$`);
 const askers = ['src/main.ts', 'src/cli/review/commands.ts'].map((file) => join(root, file));
-/** Where one of them is imported, it is loaded as a script, by what lies in dist/ itself or in a folder beside the scripts. */
+/** Imports of a verb that load as a script, from dist/ or a folder beside the scripts. */
 const verbsApart = {
   name: 'verbs-apart',
   setup(build) {
     build.onResolve({ filter: isAsked }, ({ path, importer, kind }) => {
       if (kind !== 'dynamic-import' || !askers.includes(importer)) return undefined;
       if (path === './program.js') return { path, external: true };
-      return { path: `${importer === askers[0] ? '.' : '..'}/review/${basename(path, '.js')}.cjs`, namespace: 'script' };
+      return {
+        path: `${importer === askers[0] ? '.' : '..'}/review/${basename(path, '.js')}.cjs`,
+        namespace: 'script',
+      };
     });
     build.onLoad({ filter: /.*/, namespace: 'script' }, ({ path }) => ({
       resolveDir: root,
@@ -52,19 +57,21 @@ const verbsApart = {
     }));
   },
 };
-/** The same among the scripts themselves. */
+/** The same for imports between the scripts. */
 const scriptsApart = {
   name: 'scripts-apart',
   setup(build) {
-    build.onResolve({ filter: isAsked }, ({ path, kind }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
+    build.onResolve({ filter: isAsked }, ({ path, kind }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    );
   },
 };
 
-/** What the client of HTTP wants of Node's own: a limit, and a class that nothing here is of. */
+/** The parts of `node:http` that the HTTP client needs: a limit and a class without instances. */
 const ownHttp = 'module.exports = { maxHeaderSize: 16384, IncomingMessage: class IncomingMessage {} };';
 /**
- * The node speaks HTTP/1.1, and nothing that a verb sends is a message of Node's own HTTP: what the client of HTTP needs for either, Node's modules above all, takes a
- * tenth of the time until the first question.
+ * The node speaks HTTP/1.1, and the verbs send no messages of Node's own HTTP. The replaced
+ * modules, Node's above all, take a tenth of the time to the first query.
  */
 const clientOfHttpAlone = {
   name: 'client-of-http-alone',
@@ -80,8 +87,8 @@ const clientOfHttpAlone = {
 };
 
 /**
- * What no answer needs is loaded from the bundles that the other entries share: delivering what dead processes left takes a client, and a checkpoint in a bucket
- * its requests.
+ * Loads rarely needed code from the bundles of the other entries. Delivering steps of dead
+ * processes needs a client; a checkpoint in a bucket needs its requests.
  */
 const sharedWithEntries = {
   name: 'shared-with-entries',
@@ -93,13 +100,14 @@ const sharedWithEntries = {
   },
 };
 
-/** The names that a file of the verbs gives away. */
+/** Returns the names that a file of the verbs exports. */
 function exportsOf(name) {
   const source = readFileSync(join(root, 'src/cli/review', `${name}.ts`), 'utf8');
   return [...source.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(([, exported]) => exported);
 }
 
-// Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
+// Builds aside and then moves, so that a program started meanwhile finds only old or only new
+// files.
 const draft = join(root, 'node_modules', `.dist-${process.pid}`);
 await bundle({
   entryPoints: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(join(root, file)))),
@@ -109,8 +117,14 @@ await bundle({
   chunkNames: 'chunks/[name]-[hash]',
   plugins: [verbsApart, packedVocabulary('../review')],
 });
-// What every command line begins with is one file, which takes less time to load than several.
-await bundle({ entryPoints: { cli: 'src/main.ts' }, outdir: draft, splitting: false, legalComments: 'none', plugins: [verbsApart] });
+// The command line's entry is one file because it loads faster than several.
+await bundle({
+  entryPoints: { cli: 'src/main.ts' },
+  outdir: draft,
+  splitting: false,
+  legalComments: 'none',
+  plugins: [verbsApart],
+});
 for (const name of asked) {
   await bundle({
     entryPoints: { [name]: `src/cli/review/${name}.ts` },
@@ -118,7 +132,7 @@ for (const name of asked) {
     legalComments: 'none',
     sourcemap: false,
     chunkNames: '[name]-[hash]',
-    // Names stay, for stack traces and for what is looked up by name.
+    // Keeps names for stack traces and for lookups by name.
     minifyWhitespace: true,
     minifySyntax: true,
     plugins: [sharedWithEntries, clientOfHttpAlone, scriptsApart, packedVocabulary('.')],
@@ -135,8 +149,9 @@ await compileScripts({
 rmSync(join(draft, 'scripts'), { recursive: true });
 const { first, all } = await buildPage(join(draft, 'web'));
 await buildPageOfFiles(join(draft, 'page'));
-if (process.argv.includes('--sizes')) console.log(`The review page: ${first.toFixed(1)} kB gzip at first, ${all.toFixed(1)} kB in all.`);
-// pi asks for a default export, which nothing in the source has.
+if (process.argv.includes('--sizes'))
+  console.log(`The review page: ${first.toFixed(1)} kB gzipped for the first view, ${all.toFixed(1)} kB in total.`);
+// pi requires a default export; the source has none.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);
 if (existsSync(join(root, 'dist'))) renameSync(join(root, 'dist'), `${draft}-old`);
@@ -144,9 +159,13 @@ renameSync(draft, join(root, 'dist'));
 rmSync(`${draft}-old`, { recursive: true, force: true });
 
 if (process.argv.includes('--types')) {
-  const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.types.json'], {
-    cwd: root,
-    stdio: 'inherit',
-  });
+  const tsc = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.types.json'],
+    {
+      cwd: root,
+      stdio: 'inherit',
+    },
+  );
   process.exitCode = tsc.status ?? 1;
 }

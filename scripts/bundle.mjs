@@ -2,10 +2,10 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** The folder of the project. */
+/** The root folder of the project. */
 export const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Bundles programs of the project for Node, with shared chunks; what `options` says is added. */
+/** Bundles programs of the project for Node, with shared chunks. `options` adds esbuild options. */
 export async function bundle(options) {
   await build({
     absWorkingDir: projectRoot,
@@ -14,9 +14,9 @@ export async function bundle(options) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // Ships a native binary next to its own package.json and must be found from there.
+    // Ships a native binary next to its own package.json and resolves it from there.
     external: ['@vscode/ripgrep'],
-    // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules and ask for their own file's name.
+    // Bundled CommonJS dependencies still call require() for Node's modules and read `__filename`.
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module';",

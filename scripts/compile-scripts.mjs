@@ -5,10 +5,17 @@ import { pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
 import { bundle } from './bundle.mjs';
 
-/** Modules of Node that most questions do not need, and that take as long to load as a quarter of an answer; they are imported by the names of their members. */
-const LATE = /(?<==)(?:__require\d*|require|\(0,import_chunk_\w+\.__require\d*\))(?=\("node:(?:child_process|worker_threads|zlib|tls)"\))/g;
+/**
+ * Modules of Node that most queries do not need. Loading them takes a quarter of an answer's time.
+ * The bundles import them by member name.
+ */
+const LATE =
+  /(?<==)(?:__require\d*|require|\(0,import_chunk_\w+\.__require\d*\))(?=\("node:(?:child_process|worker_threads|zlib|tls)"\))/g;
 
-/** A module's text as a script: what it imports beside itself is asked and, later, elsewhere is asked of whoever loads it (`src/process/compiled-script.ts`). */
+/**
+ * Converts a module's text into a script. The loader (`src/process/compiled-script.ts`) supplies
+ * imports from the same folder at once and other imports later.
+ */
 async function asScript(text) {
   const { code } = await transform(text, {
     format: 'cjs',
@@ -27,8 +34,9 @@ async function asScript(text) {
 }
 
 /**
- * Makes scripts of the modules in a folder, and compiles those of the given names (also `NAME-HASH`) with what they load at once. Every function is compiled, and not only what
- * runs while a script is loaded: taking code that no question needs costs less than compiling what one does.
+ * Converts the modules of a folder into scripts. Compiles those with the given names (also
+ * `NAME-HASH`) together with their static imports. Compiles every function, not only those that run
+ * at load: loading unused code costs less than compiling one needed function.
  */
 export async function compileScripts({ from, to, names }) {
   mkdirSync(to, { recursive: true });
@@ -36,8 +44,15 @@ export async function compileScripts({ from, to, names }) {
     writeFileSync(join(to, name.replace(/\.js$/, '.cjs')), await asScript(readFileSync(join(from, name), 'utf8')));
   }
   const loader = join(to, 'loader');
-  await bundle({ entryPoints: ['src/process/compiled-script.ts'], outdir: loader, splitting: false, outExtension: { '.js': '.mjs' } });
-  const scripts = readdirSync(to).filter((name) => names.some((prefix) => name === `${prefix}.cjs` || name.startsWith(`${prefix}-`)));
+  await bundle({
+    entryPoints: ['src/process/compiled-script.ts'],
+    outdir: loader,
+    splitting: false,
+    outExtension: { '.js': '.mjs' },
+  });
+  const scripts = readdirSync(to).filter((name) =>
+    names.some((prefix) => name === `${prefix}.cjs` || name.startsWith(`${prefix}-`)),
+  );
   const paths = scripts.map((name) => join(to, name));
   const eachLoaded = ({ compile, statement }) => `
     import { writeFileSync } from 'node:fs';
@@ -56,8 +71,10 @@ export async function compileScripts({ from, to, names }) {
     statement: "if (script.cachedDataRejected !== false) throw new Error(path + ': its code is not taken')",
   };
   for (const program of [write, check]) {
-    const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', eachLoaded(program)], { stdio: 'inherit' });
-    if (status !== 0) throw new Error('The scripts of the verbs cannot be compiled.');
+    const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', eachLoaded(program)], {
+      stdio: 'inherit',
+    });
+    if (status !== 0) throw new Error('The scripts of the verbs did not compile.');
   }
   rmSync(loader, { recursive: true });
 }

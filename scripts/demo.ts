@@ -1,6 +1,7 @@
 /**
- * The demonstration: an embedded node, the MCP server, a real MCP client over this repository, then a reviewer who looks back.
- * Everything is made in a temporary folder and gone afterwards; only the node's build stays in the user's cache folder.
+ * The demonstration: an embedded node, the MCP server, a real MCP client over this repository, then
+ * a reviewer. It works in a temporary folder and removes it. Only the node's build stays in the
+ * user's cache folder.
  */
 import { cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
@@ -8,7 +9,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { ContextClient, ensureNode, localFilesystemId, type SessionAssembly, sessionId, stopNode } from '../src/index.js';
+import {
+  ContextClient,
+  ensureNode,
+  localFilesystemId,
+  type SessionAssembly,
+  sessionId,
+  stopNode,
+} from '../src/index.js';
 
 const repository = dirname(dirname(fileURLToPath(import.meta.url)));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'palimpsest-demo-')));
@@ -26,7 +34,7 @@ const clip = (text: string, lines: number, width = 150): string => {
 
 let calls = 0;
 
-/** One tool call of the agent; the turn is named as agents do that send their own turn ids. */
+/** Makes one tool call of the agent. Names the turn as agents do that send their own turn ids. */
 async function call(agent: Client, turn: string, name: string, args: Record<string, unknown>): Promise<string> {
   calls += 1;
   const result = await agent.callTool({ name, arguments: args, _meta: { turnId: turn } });
@@ -42,7 +50,7 @@ function showContext({ text, record }: SessionAssembly): void {
 }
 
 cpSync(join(repository, 'docs'), join(copy, 'docs'), { recursive: true });
-heading('The node: XTDB 1.24 starts by itself (about a minute the first time, seconds afterwards)');
+heading('The node: starting XTDB 1.24 (about a minute the first time, seconds afterwards)');
 const node = await ensureNode({
   dataDir,
   profile: 'rocksdb',
@@ -54,20 +62,35 @@ console.log(`   ready after ${((Date.now() - started) / 1000).toFixed(1)} s`);
 const agent = new Client({ name: 'demo-agent', version: '1.0.0' });
 let reviewer: ContextClient | undefined;
 try {
-  const server = [join(repository, 'dist/cli.js'), 'mcp', '--root', repository, '--root', copy, '--data', dataDir, '--session', session];
-  await agent.connect(new StdioClientTransport({ command: process.execPath, args: server, cwd: repository, stderr: 'inherit' }));
+  const server = [
+    join(repository, 'dist/cli.js'),
+    'mcp',
+    '--root',
+    repository,
+    '--root',
+    copy,
+    '--data',
+    dataDir,
+    '--session',
+    session,
+  ];
+  await agent.connect(
+    new StdioClientTransport({ command: process.execPath, args: server, cwd: repository, stderr: 'inherit' }),
+  );
   reviewer = await ContextClient.create({
     address: node.address,
     roots: [repository, copy],
     cwd: repository,
     filesystemId: await localFilesystemId(dataDir),
   });
-  // The agent has its answers before the database has its steps: the reviewer, another process, asks until all of them are there.
+  // The agent has its answers before the database has its steps. The reviewer is another process
+  // and polls until all steps are stored.
   const contextNow = async (client: ContextClient): Promise<SessionAssembly> => {
     const until = Date.now() + 10_000;
     let snapshot = await client.store.now();
     while ((await snapshot.steps(session)).length < calls) {
-      if (Date.now() > until) throw new Error(`not all of the agent's ${calls} steps reached the database within ten seconds`);
+      if (Date.now() > until)
+        throw new Error(`the database does not have all ${calls} steps of the agent after ten seconds`);
       snapshot = await client.store.now();
     }
     const { basis } = snapshot;
@@ -89,10 +112,13 @@ try {
   const first = await contextNow(reviewer);
   showContext(first);
 
-  heading('Turn 2: it edits a copy, activates a stub, puts the first file away, pins');
+  heading('Turn 2: it edits a copy, activates a stub, deactivates the first file, pins');
   const edited = join(copy, 'docs/glossary.md');
   await call(agent, 'two', 'read', { path: edited });
-  await call(agent, 'two', 'edit', { path: edited, edits: [{ oldText: '# Glossary', newText: '# Glossary of the demonstration' }] });
+  await call(agent, 'two', 'edit', {
+    path: edited,
+    edits: [{ oldText: '# Glossary', newText: '# Glossary of the demonstration' }],
+  });
   await call(agent, 'two', 'activate', { ids: ['src/objects/sets.ts'] });
   await call(agent, 'two', 'deactivate', { ids: ['src/objects/hashes.ts'] });
   await call(agent, 'two', 'pin', { ids: [edited] });
@@ -103,7 +129,9 @@ try {
   const { id } = await reviewer.files.locate(edited);
   for (const { validTime, txTime, txId, document } of await (await reviewer.store.now()).historyOfHeads(id)) {
     const about =
-      document === undefined ? 'gone' : `${document.char_count} characters, object_hash ${String(document.object_hash).slice(0, 12)}…`;
+      document === undefined
+        ? 'gone'
+        : `${document.char_count} characters, object_hash ${String(document.object_hash).slice(0, 12)}…`;
     console.log(`   valid ${validTime.toISOString()}  known ${txTime.toISOString()} (transaction ${txId})  ${about}`);
   }
 

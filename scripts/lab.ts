@@ -1,4 +1,7 @@
-/** Compares context policies on every recording below PALIMPSEST_CORPUS, or on those that are named: `npm run lab [-- FILE… --config FILE --out FOLDER]`. */
+/**
+ * Compares context policies on every recording below PALIMPSEST_CORPUS, or on the given ones: `npm
+ * run lab [-- FILE… --config FILE --out FOLDER]`.
+ */
 import { availableParallelism, homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,11 +18,13 @@ const { values, positionals } = parseArgs({
 });
 const corpus = process.env.PALIMPSEST_CORPUS;
 const named = positionals.length > 0 ? positionals : corpus === undefined || corpus === '' ? [] : [corpus];
-if (named.length === 0) throw new Error('no recordings: set PALIMPSEST_CORPUS to a folder of them, or name some behind --');
+if (named.length === 0)
+  throw new Error('no recordings: set PALIMPSEST_CORPUS to a folder of recordings, or name files after --');
 const config = await readConfig(values.config, parseLabConfig);
 const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 const stop = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 const { paths, failures: unread } = await findRecordings(named);
 const run = await runLab(paths, {
   config,

@@ -1,5 +1,6 @@
 /**
- * Has V8 optimise code only when it has run many times as long as usual, before Jest and in each of its processes. V8 of Node 20 alone has this flag; later ones end a process that is begun with it.
+ * Raises V8's threshold for optimising code, in Jest and in each of its workers. Only V8 of Node 20
+ * has this flag. Later versions exit if they start with it.
  */
 import { setFlagsFromString } from 'node:v8';
 

@@ -3,11 +3,14 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bundle, projectRoot as root } from './bundle.mjs';
 
-/** The file that the vocabulary lies in, packed. */
+/** The file name of the packed vocabulary. */
 const RANKS = 'o200k_base.ranks';
 const TABLE = 'src/history/ask/rank-table.ts';
 
-/** Packs the list of the library that counts tokens as a table that is read in place (`rank-table.ts`), and writes it into a folder. */
+/**
+ * Packs the rank list of the token-counting library into a table that is read in place
+ * (`rank-table.ts`), and writes it into a folder.
+ */
 export async function writeVocabulary(folder) {
   const packer = join(folder, 'packer');
   await bundle({ entryPoints: [TABLE], outdir: packer, splitting: false, outExtension: { '.js': '.mjs' } });
@@ -20,14 +23,15 @@ export async function writeVocabulary(folder) {
 }
 
 /**
- * Where the library makes a map of 200,000 texts each time that it is loaded; it asks the map for the ranks of texts alone. Its list it goes through once, by `forEach`, which
- * a map of what is no text has as well.
+ * The library builds a map of 200,000 texts at each load and uses it only for ranks of texts. It
+ * iterates its list once with `forEach`, which a map of non-texts also has.
  */
 const MAP = 'this.bytePairStringRankEncoder = /* @__PURE__ */ new Map();';
 
 /**
- * Has the library look texts up in the packed vocabulary, which takes 5 ms to load. Its own list, and the map that it makes of it, take 130 to 200 ms of the processor
- * and 40 MB. `folder` is that of the vocabulary, from the bundled files.
+ * Makes the library read ranks from the packed vocabulary, which loads in 5 ms. The library's own
+ * list and map take 130 to 200 ms of CPU time and 40 MB. `folder` is the vocabulary's folder, seen
+ * from the bundled files.
  */
 export const packedVocabulary = (folder) => ({
   name: 'packed-vocabulary',
@@ -46,7 +50,8 @@ export const packedVocabulary = (folder) => ({
     }));
     build.onLoad({ filter: /gpt-tokenizer\/esm\/BytePairEncodingCore\.js$/ }, ({ path }) => {
       const [before, after, ...more] = readFileSync(path, 'utf8').split(MAP);
-      if (after === undefined || more.length > 0) throw new Error(`${path} makes its map of texts elsewhere than it did`);
+      if (after === undefined || more.length > 0)
+        throw new Error(`${path} builds its map of texts in an unknown place: adapt the pattern to the new version`);
       return { contents: `${before}this.bytePairStringRankEncoder = bytePairRankDecoder.table;${after}` };
     });
   },

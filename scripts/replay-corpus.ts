@@ -7,7 +7,10 @@ import { replayCorpus } from '../src/lab/experiments/replay-corpus.js';
 import { describeRun } from './describe-run.js';
 
 const { values } = parseArgs({
-  options: { config: { type: 'string', default: 'scripts/replay-corpus.json' }, out: { type: 'string', default: 'reports' } },
+  options: {
+    config: { type: 'string', default: 'scripts/replay-corpus.json' },
+    out: { type: 'string', default: 'reports' },
+  },
 });
 const run = { ...describeRun('npm run replay:corpus', process.argv.slice(2)), out: values.out };
 const { failed, path } = await replayCorpus(run, JSON.parse(readFileSync(values.config, 'utf8')));

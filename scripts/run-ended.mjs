@@ -1,7 +1,11 @@
-/** Resolves to whether a process that was started passed, and to all that it printed where that is not shown at once. */
+/**
+ * Resolves once a child process has ended, with whether it passed and with its output where that is
+ * not shown at once.
+ */
 export function runEnded(child) {
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (chunk) => (output += chunk));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (chunk) => (output += chunk));
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => resolve({ passed: code === 0, output }));

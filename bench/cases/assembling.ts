@@ -21,27 +21,44 @@ const BESIDE = {
   optimistic: 'the same, without waiting for transactions',
 } as const;
 
-/** How long the database may take to have a listing of all files, and each step after it. */
+/** Time limit for the database to store a listing of all files, and for each step after it. */
 const SETTLE_MS = 240_000;
 
-/** The samples, and how many of the measured contexts said that they were behind what the other client wrote. */
+/**
+ * The samples, and the number of contexts that reported to lag behind the other client's writes.
+ */
 interface Beside {
   readonly samples: readonly Sample[];
   readonly behind: number;
 }
 
-/** `assemble()` of a session that knows very many files, where another client writes one of them before every call. What it wrote has to be in the text, or the record says that it is behind. */
+/**
+ * Measures `assemble()` of a session that knows very many files. Another client writes one of them
+ * before every call. The context must contain that text, or its record must report the lag.
+ */
 async function besideAnother(workshop: Workshop, address: NodeAddress): Promise<Beside> {
   const { assemblies, limitMs, foreign } = workshop.sizes;
   workshop.tell(`assemble beside another writer, ${foreign} files`);
   const dataDir = workshop.dataDir('beside');
-  const files = { address, roots: [workshop.files], cwd: workshop.files, filesystemId: filesystemId('bench-beside'), track: false };
+  const files = {
+    address,
+    roots: [workshop.files],
+    cwd: workshop.files,
+    filesystemId: filesystemId('bench-beside'),
+    track: false,
+  };
   const [client, other] = [await ContextClient.create({ ...files, dataDir }), await ContextClient.create(files)];
-  const [session, theirs] = [await client.openSession({ id: 'bench-beside' }), await other.openSession({ id: 'bench-beside-other' })];
+  const [session, theirs] = [
+    await client.openSession({ id: 'bench-beside' }),
+    await other.openSession({ id: 'bench-beside-other' }),
+  ];
   const [folder = ''] = await makeFolders(workshop.files, 'beside', 1, foreign);
   const names = await readdir(folder);
   const mentions = await Promise.all(
-    names.map(async (name) => ({ source: (await client.files.locate(join(folder, name))).source, mtimeMs: 1_700_000_000_000 })),
+    names.map(async (name) => ({
+      source: (await client.files.locate(join(folder, name))).source,
+      mtimeMs: 1_700_000_000_000,
+    })),
   );
   await session.recordCall({ tool: 'ls', args: {}, status: 'ok', content: 'a list', mentions, answer: (id) => id });
   let chars = 100;
@@ -51,7 +68,14 @@ async function besideAnother(workshop: Workshop, address: NodeAddress): Promise<
     await writeFile(path, 'x'.repeat(chars));
     const { source } = await other.files.locate(path);
     const readings = [{ source, reading: await other.files.read(source), activate: true }];
-    await theirs.recordCall({ tool: 'read', args: { path }, status: 'ok', content: 'read', readings, answer: (id) => id });
+    await theirs.recordCall({
+      tool: 'read',
+      args: { path },
+      status: 'ok',
+      content: 'read',
+      readings,
+      answer: (id) => id,
+    });
     await other.backpressure(0, SETTLE_MS);
     return `path=${path} file_type=ts char_count=${chars}`;
   };
@@ -69,22 +93,33 @@ async function besideAnother(workshop: Workshop, address: NodeAddress): Promise<
         const { text, record } = await session.assemble(options);
         const isBehind = !text.includes(line);
         if (isBehind && record.behind === undefined)
-          throw new Error(`${name}: the context lacks ${line} and does not say that it is behind`);
+          throw new Error(`${name}: the context lacks ${line} and does not report that it is behind`);
         if (isBehind && round >= WARM_UP) behind += 1;
         return { bytes: Buffer.byteLength(text) };
       };
     },
   });
   const samples = await interleave(
-    [contender(BESIDE.alone, {}, false), contender(BESIDE.written, {}, true), contender(BESIDE.optimistic, { optimistic: true }, true)],
+    [
+      contender(BESIDE.alone, {}, false),
+      contender(BESIDE.written, {}, true),
+      contender(BESIDE.optimistic, { optimistic: true }, true),
+    ],
     { warmUp: WARM_UP, measured: assemblies, limitMs: limitMs * 2 },
   );
   await Promise.all([client.close(), other.close()]);
   return { samples, behind };
 }
 
-/** `assemble()` of sessions that know so many files, five of them in context, each time after a step. */
-export async function measureAssembling(workshop: Workshop, { library }: Readers, dataDir: string): Promise<CaseResult> {
+/**
+ * Measures `assemble()` of sessions that know this many files, five of them in context, each time
+ * after a step.
+ */
+export async function measureAssembling(
+  workshop: Workshop,
+  { library }: Readers,
+  dataDir: string,
+): Promise<CaseResult> {
   const { address } = await workshop.node(dataDir);
   workshop.tell('assemble');
   const contenders: Contender[] = [];
@@ -114,7 +149,12 @@ export async function measureAssembling(workshop: Workshop, { library }: Readers
   const cases = Object.values(BESIDE).filter((name) => name !== BESIDE.alone);
   return {
     cases: [
-      { kind: 'timed', title: 'assemble() after a step, five files of 4 KB active', samples, yardsticks: [contenders[0]?.name ?? ''] },
+      {
+        kind: 'timed',
+        title: 'assemble() after a step, five files of 4 KB active',
+        samples,
+        yardsticks: [contenders[0]?.name ?? ''],
+      },
       {
         kind: 'timed',
         title: `assemble() of a session that knows ${foreign} files, all of them looked for in the text`,

@@ -13,10 +13,10 @@ const ONE_TURN = 'palimpsest, all calls in one turn';
 const MANY_TURNS = `palimpsest, ${CALLS_OF_A_TURN} calls in each turn`;
 const PEER = 'server-filesystem';
 
-/** One of those that make the same calls. */
+/** One of the servers that get the same calls. */
 interface Caller {
   readonly name: string;
-  /** Makes a call and gives the object that it left. */
+  /** Makes a call and returns the id of its object. */
   call(n: number): Promise<string | undefined>;
 }
 
@@ -29,8 +29,15 @@ function ours(
     callOf(await server.call('read', { path: paths[n % paths.length] ?? '', session }, turnOf(n)));
 }
 
-/** A stretch of calls, one straight after the other: milliseconds until the last answer, and until the node has them. */
-async function stretch({ call }: Caller, { from, count }: { readonly from: number; readonly count: number }, { xtdb }: Readers) {
+/**
+ * Makes a stretch of calls without pauses. Returns the milliseconds until the last answer, and
+ * until the node has stored them.
+ */
+async function stretch(
+  { call }: Caller,
+  { from, count }: { readonly from: number; readonly count: number },
+  { xtdb }: Readers,
+) {
   const began = performance.now();
   let last: string | undefined;
   for (let n = from; n < from + count; n++) last = await call(n);
@@ -40,8 +47,9 @@ async function stretch({ call }: Caller, { from, count }: { readonly from: numbe
 }
 
 /**
- * Thousands of calls in one turn, beside the same calls in many turns and at the public server, in stretches that take turns; then what a call behind all of
- * them costs beside one early in a turn, in the same process.
+ * Measures thousands of calls in one turn against the same calls in many turns and on the public
+ * server, in alternating stretches. Then compares a call late in a turn with one early in a turn,
+ * in the same process.
  */
 export async function measureCalls(workshop: Workshop, readers: Readers, dataDir: string): Promise<CaseResult> {
   const { calls: count, callStretch, limitMs } = workshop.sizes;
@@ -52,7 +60,10 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
   const inOneTurn = ours(server, 'bench-calls-one', { paths, turnOf: () => 'one' });
   const callers: readonly Caller[] = [
     { name: ONE_TURN, call: inOneTurn },
-    { name: MANY_TURNS, call: ours(server, 'bench-calls-many', { paths, turnOf: (n) => `turn-${Math.floor(n / CALLS_OF_A_TURN)}` }) },
+    {
+      name: MANY_TURNS,
+      call: ours(server, 'bench-calls-many', { paths, turnOf: (n) => `turn-${Math.floor(n / CALLS_OF_A_TURN)}` }),
+    },
     {
       name: PEER,
       call: async (n) => {
@@ -64,7 +75,8 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
   const taken = callers.map(() => [] as { readonly answered: number; readonly stored: number }[]);
   for (let from = 0; from < count; from += callStretch) {
     workshop.tell(`calls ${from + 1} to ${from + callStretch}`);
-    for (const [i, caller] of callers.entries()) taken[i]?.push(await stretch(caller, { from, count: callStretch }, readers));
+    for (const [i, caller] of callers.entries())
+      taken[i]?.push(await stretch(caller, { from, count: callStretch }, readers));
   }
   const early = ours(server, 'bench-calls-early', { paths, turnOf: () => 'one' });
   for (let n = 0; n < CALLS_OF_A_TURN / 2; n++) await early(n);
@@ -77,7 +89,11 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
     },
     settle: ({ call: made }) => untilStored(readers.xtdb, made),
   });
-  const contenders = [contender(LATE, inOneTurn), contender(EARLY, early), contender(PEER, (callers[2] as Caller).call)];
+  const contenders = [
+    contender(LATE, inOneTurn),
+    contender(EARLY, early),
+    contender(PEER, (callers[2] as Caller).call),
+  ];
   const samples = await interleave(contenders, { warmUp: 3, measured: CALLS_OF_A_TURN / 2, limitMs });
   const memory = residentMiB(server.pid);
   await server.close();
@@ -96,7 +112,9 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
       row('last', times.at(-1)?.answered),
       row('median', median(times.map((time) => time.answered))),
     ];
-    return name === PEER ? answered : [...answered, row('median, until the node has them', median(times.map(({ stored }) => stored)))];
+    return name === PEER
+      ? answered
+      : [...answered, row('median, until the node has them', median(times.map(({ stored }) => stored)))];
   });
   return {
     cases: [
@@ -104,7 +122,10 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
         kind: 'counted',
         title: `1,000 of ${count.toLocaleString('en')} calls, \`read\` of ${FILES} files of 740 bytes, one straight after the other`,
         remark: `In stretches of ${callStretch.toLocaleString('en')}, after each of which the node takes what is on its way.`,
-        rows: [...rows, { name: 'resident memory of palimpsest mcp behind all of them', value: memory ?? Number.NaN, unit: 'MiB' }],
+        rows: [
+          ...rows,
+          { name: 'resident memory of palimpsest mcp behind all of them', value: memory ?? Number.NaN, unit: 'MiB' },
+        ],
       },
       { kind: 'timed', title: 'A call late and early in a turn', samples, yardsticks: [EARLY, PEER] },
     ],
@@ -121,7 +142,12 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
         bar: 2_000,
         unit: 'ms',
       },
-      { what: `time of ${LATE} against ${EARLY}`, measured: medianOf(samples, LATE) / medianOf(samples, EARLY), bar: 1.2, unit: '×' },
+      {
+        what: `time of ${LATE} against ${EARLY}`,
+        measured: medianOf(samples, LATE) / medianOf(samples, EARLY),
+        bar: 1.2,
+        unit: '×',
+      },
     ],
   };
 }

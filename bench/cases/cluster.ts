@@ -7,8 +7,9 @@ import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
 
 /**
- * Several nodes over one log, beside one embedded node, with a real PostgreSQL and a real broker of Kafka on the same machine: calls, storage, catching up, and what eight clients
- * read from one, two and four of them.
+ * Compares several nodes over one log with one embedded node, on the same machine as a real
+ * PostgreSQL and a real Kafka broker. Measures calls, storage, catching up, and the reads of eight
+ * clients from one, two and four nodes.
  */
 export async function measureCluster(workshop: Workshop): Promise<CaseResult> {
   const servers = await ClusterServers.open(workshop);

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { SessionAssemblyRecord } from '../../src/client/session/assemble-session.js';
 import { AssemblyRebuilder } from '../../src/history/rebuild/rebuild-assembly.js';
-import { ContextClient, type ContextSession, canonicalPath, filesystemId, localFilesystemId, stopNode } from '../../src/index.js';
+import {
+  ContextClient,
+  type ContextSession,
+  canonicalPath,
+  filesystemId,
+  localFilesystemId,
+  stopNode,
+} from '../../src/index.js';
 import { hashText } from '../../src/objects/hashes.js';
 import { filesystemSource } from '../../src/objects/source.js';
 import { indexedFile } from '../../src/objects/versions.js';
@@ -28,10 +35,13 @@ async function flushedBytes(workshop: Workshop, dataDir: string): Promise<number
   return (await storeBytes(dataDir)).total;
 }
 
-/** The record of a context, many times over, each one another part. */
+/** Records the context many times, each as a part of its own. */
 async function deliverOften(session: ContextSession, record: SessionAssemblyRecord): Promise<void> {
   for (let i = 0; i < RECORDS; i++) {
-    await session.deliver(record, { delivered: 'library', handed: { sha256: hashText(randomUUID()), chars: 1, messages: 1 } });
+    await session.deliver(record, {
+      delivered: 'library',
+      handed: { sha256: hashText(randomUUID()), chars: 1, messages: 1 },
+    });
   }
 }
 
@@ -51,16 +61,26 @@ async function writeVersions(client: ContextClient, count: number): Promise<stri
   return id;
 }
 
-const p95 = (samples: readonly Sample[], name: string): number => quantile(samples.find((sample) => sample.name === name)?.ms ?? [], 0.95);
-const p50 = (samples: readonly Sample[], name: string): number => median(samples.find((sample) => sample.name === name)?.ms ?? []);
+const p95 = (samples: readonly Sample[], name: string): number =>
+  quantile(samples.find((sample) => sample.name === name)?.ms ?? [], 0.95);
+const p50 = (samples: readonly Sample[], name: string): number =>
+  median(samples.find((sample) => sample.name === name)?.ms ?? []);
 
-/** Any context of a long session made again beside the current one, what its record takes, and the history of an object with many versions. */
+/**
+ * Compares rebuilding any context of a long session with fetching the current one. Also measures
+ * the size of its record and the history of an object with many versions.
+ */
 export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   const { turns, rounds, versions } = workshop.sizes.history;
   workshop.tell(`history of a session of ${turns} turns`);
   const dataDir = workshop.dataDir('history-data');
   const node = await workshop.node(dataDir);
-  const files = { roots: [workshop.files], cwd: workshop.files, filesystemId: await localFilesystemId(dataDir), track: false };
+  const files = {
+    roots: [workshop.files],
+    cwd: workshop.files,
+    filesystemId: await localFilesystemId(dataDir),
+    track: false,
+  };
   const writer = await ContextClient.create({ ...files, address: node.address, dataDir });
   const session = await writer.openSession({ id: SESSION });
   await runTurns(session, writer, join(workshop.files, 'history'), turns);
@@ -94,7 +114,9 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
     [
       {
         name: names.now,
-        prepare: async () => async () => ({ bytes: Buffer.byteLength((await reader.contextAsOf(session.id, {}))?.text ?? '') }),
+        prepare: async () => async () => ({
+          bytes: Buffer.byteLength((await reader.contextAsOf(session.id, {}))?.text ?? ''),
+        }),
       },
       { name: names.any, prepare: async (round) => () => rebuild(new AssemblyRebuilder(reader.store), any(round)) },
       { name: names.nowKnown, prepare: async () => () => rebuild(known, last) },
@@ -104,11 +126,16 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   );
   const versionSamples = await interleave(
     [
-      { name: 'whole history', prepare: async () => async () => ({ bytes: (await (await reader.snapshot()).historyOfHeads(id)).length }) },
+      {
+        name: 'whole history',
+        prepare: async () => async () => ({ bytes: (await (await reader.snapshot()).historyOfHeads(id)).length }),
+      },
       {
         name: 'one version in the middle',
         prepare: async (round) => async () => {
-          const snapshot = await reader.snapshot({ validTime: new Date(Date.UTC(2026, 0, 1) + ((round * 37) % versions)) });
+          const snapshot = await reader.snapshot({
+            validTime: new Date(Date.UTC(2026, 0, 1) + ((round * 37) % versions)),
+          });
           await snapshot.get(id);
           return {};
         },

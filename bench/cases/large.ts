@@ -10,20 +10,29 @@ import { runTool } from '../run-tool.js';
 import { projectFolder, type Workshop } from '../workshop.js';
 import { runVerb } from './verbs.js';
 
-/** Files of one listing. */
+/** Files per listing. */
 const LISTED = 2_000;
-/** Sessions that are written side by side. */
+/** Sessions written in parallel. */
 const AT_ONCE = 8;
-/** Calls of the session that the documented queries are asked about. */
+/** Calls of the session for the documented queries. */
 const CALLS = 1_000;
 
-/** A data folder with a node and a client that writes into it. */
+/** Opens a data folder with a node and a client that writes to it. */
 async function openLarge(workshop: Workshop, name: string) {
   const dataDir = workshop.dataDir(name);
   const node = await workshop.node(dataDir);
-  const files = { roots: [workshop.files], cwd: workshop.files, filesystemId: await localFilesystemId(dataDir), track: false };
+  const files = {
+    roots: [workshop.files],
+    cwd: workshop.files,
+    filesystemId: await localFilesystemId(dataDir),
+    track: false,
+  };
   const client = await ContextClient.create({ ...files, address: node.address, dataDir });
-  const open = async (id: string) => ({ client, session: await client.openSession({ id }), signal: new AbortController().signal });
+  const open = async (id: string) => ({
+    client,
+    session: await client.openSession({ id }),
+    signal: new AbortController().signal,
+  });
   const close = async (): Promise<void> => {
     await client.close();
     await node.release();
@@ -43,7 +52,10 @@ const within = (samples: readonly Sample[], bar: (name: string) => number | unde
     return most === undefined ? [] : [{ what: `${name}, p95`, measured: quantile(ms, 0.95), bar: most, unit: 'ms' }];
   });
 
-/** Questions about a session that knows very many objects: listings of 2,000 files each, then a few turns in which files are read. */
+/**
+ * Measures queries about a session that knows very many objects: listings of 2,000 files each, then
+ * a few turns that read files.
+ */
 export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   const { known, rounds } = workshop.sizes.large;
   workshop.tell(`a session that knows ${known} objects`);
@@ -51,9 +63,11 @@ export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   const id = 'bench-known';
   const context = await open(id);
   const folders = await makeFolders(workshop.files, 'known', known / LISTED, LISTED);
-  for (const [n, path] of folders.entries()) await runTool('ls', { path }, { ...context, turnRef: `list-${Math.floor(n / 5)}` });
+  for (const [n, path] of folders.entries())
+    await runTool('ls', { path }, { ...context, turnRef: `list-${Math.floor(n / 5)}` });
   const read = await makeFiles(join(workshop.files, 'known-read'), 'read', 20, { bytes: 4_000, lineLength: 80 });
-  for (const [n, path] of read.entries()) await runTool('read', { path }, { ...context, turnRef: `read-${Math.floor(n / 4)}` });
+  for (const [n, path] of read.entries())
+    await runTool('read', { path }, { ...context, turnRef: `read-${Math.floor(n / 4)}` });
   await client.store.writes.flush();
   const folder = folders[0] ?? '';
   const tool = (name: string, args: Readonly<Record<string, unknown>>): Contender => ({
@@ -90,7 +104,7 @@ export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   };
 }
 
-/** Questions about very many sessions of a turn each. */
+/** Measures queries about very many sessions of one turn each. */
 export async function measureMany(workshop: Workshop): Promise<CaseResult> {
   const { sessions, rounds } = workshop.sizes.large;
   workshop.tell(`${sessions} sessions`);
@@ -98,7 +112,13 @@ export async function measureMany(workshop: Workshop): Promise<CaseResult> {
   await pLimit(AT_ONCE).map(Array.from({ length: sessions }), async (_, n) => {
     const session = await client.openSession({ id: `bench-many-${n}` });
     await session.reportMessage({ role: 'user', text: `Question ${n}: what does this line mean?` });
-    await session.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `answer ${n}`, answer: () => `answer ${n}` });
+    await session.recordCall({
+      tool: 'bash',
+      args: { n },
+      status: 'ok',
+      content: `answer ${n}`,
+      answer: () => `answer ${n}`,
+    });
     await client.closeSession(session);
   });
   await client.store.writes.flush();
@@ -120,13 +140,13 @@ export async function measureMany(workshop: Workshop): Promise<CaseResult> {
   };
 }
 
-/** The examples of docs/review.md: each query in the table, for the session S. */
+/** Returns the examples of docs/review.md: each query in its table, for the session S. */
 function documentedQueries(): readonly string[] {
   const page = readFileSync(join(projectFolder, 'docs', 'review.md'), 'utf8');
   return [...page.matchAll(/^\| `:[^`]+` \| [^|]+ \| `(.+)` \|$/gm)].map(([, query = '']) => query);
 }
 
-/** Every documented query, over a session of 1,000 calls, one of which listed 2,000 files. */
+/** Measures every documented query on a session of 1,000 calls. One call lists 2,000 files. */
 export async function measureQueries(workshop: Workshop): Promise<CaseResult> {
   const { rounds } = workshop.sizes.large;
   workshop.tell(`documented queries, ${CALLS} calls`);
@@ -158,7 +178,12 @@ export async function measureQueries(workshop: Workshop): Promise<CaseResult> {
   await close();
   return {
     cases: [
-      { kind: 'timed', title: `Documented queries, a session of ${CALLS} calls and a listing of ${LISTED} files`, samples, yardsticks: [] },
+      {
+        kind: 'timed',
+        title: `Documented queries, a session of ${CALLS} calls and a listing of ${LISTED} files`,
+        samples,
+        yardsticks: [],
+      },
     ],
     goals: within(samples, () => 300),
   };

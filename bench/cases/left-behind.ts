@@ -6,7 +6,7 @@ import { median } from '../quantile.js';
 import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
 
-/** Calls of the agent that is killed. */
+/** Calls of the killed agent. */
 const CALLS = 10;
 const LOOK_MS = 20;
 
@@ -17,7 +17,10 @@ async function waitFor(what: string, limitMs: number, holds: () => Promise<boole
   return performance.now();
 }
 
-/** An agent that is killed while its node starts: milliseconds from the moment at which the node is ready until the database has what the agent left. */
+/**
+ * Kills an agent while its node starts. Returns the milliseconds from the ready node to the stored
+ * steps of the agent.
+ */
 async function leftBehind(workshop: Workshop, round: number): Promise<number> {
   const dataDir = workshop.dataDir(`left-${round}`);
   const limitMs = workshop.sizes.limitMs * 3;
@@ -26,7 +29,8 @@ async function leftBehind(workshop: Workshop, round: number): Promise<number> {
   await waitFor('the node is starting', limitMs, async () => (await nodePhase(dataDir)) !== undefined);
   for (let i = 0; i < CALLS; i++) await server.call('write', { path: `left-${round}-${i}.txt`, content: `text ${i}` });
   process.kill(server.pid, 'SIGKILL');
-  const pending = async (): Promise<number> => (await inspectJournals(dataDir)).reduce((sum, journal) => sum + journal.pending, 0);
+  const pending = async (): Promise<number> =>
+    (await inspectJournals(dataDir)).reduce((sum, journal) => sum + journal.pending, 0);
   if ((await nodePhase(dataDir)) !== 'starting' || (await pending()) < CALLS)
     throw new Error('the node was ready before the agent was killed');
   const ready = await waitFor('the node is ready', limitMs, async () => (await nodePhase(dataDir)) === 'ready');
@@ -35,7 +39,7 @@ async function leftBehind(workshop: Workshop, round: number): Promise<number> {
   return delivered - ready;
 }
 
-/** How long after its node is ready the steps of an agent that was killed meanwhile are in the database. */
+/** Measures how long after its node is ready the database has the steps of a killed agent. */
 export async function measureLeftBehind(workshop: Workshop): Promise<CaseResult> {
   workshop.tell('what a dead process left');
   const ms: number[] = [];
@@ -52,6 +56,8 @@ export async function measureLeftBehind(workshop: Workshop): Promise<CaseResult>
         ],
       },
     ],
-    goals: [{ what: 'what a dead process left, after the node is ready, most', measured: most, bar: 1_000, unit: 'ms' }],
+    goals: [
+      { what: 'what a dead process left, after the node is ready, most', measured: most, bar: 1_000, unit: 'ms' },
+    ],
   };
 }

@@ -63,7 +63,7 @@ async function list(
   };
 }
 
-/** `ls` of a folder of 1,000 files, unseen and seen. */
+/** Measures `ls` of a folder of 1,000 files, unseen and seen. */
 export async function measureListing(workshop: Workshop, readers: Readers): Promise<CaseResult> {
   workshop.tell(`ls of ${FILES} files`);
   const [probe = ''] = await makeFolders(workshop.files, 'list-probe', 1, FILES);
@@ -82,5 +82,8 @@ export async function measureListing(workshop: Workshop, readers: Readers): Prom
     folderOf: () => probe,
   });
   const measured = medianOf(unseen.samples, OURS) / medianOf(unseen.samples, BARE);
-  return { cases: [unseen, seen], goals: [{ what: `${unseen.title}: times the bare transaction`, measured, bar: 0.5, unit: '×' }] };
+  return {
+    cases: [unseen, seen],
+    goals: [{ what: `${unseen.title}: times the bare transaction`, measured, bar: 0.5, unit: '×' }],
+  };
 }

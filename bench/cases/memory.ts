@@ -5,10 +5,13 @@ import { script } from '../script.js';
 import { residentMiB } from '../stdio-server.js';
 import type { Workshop } from '../workshop.js';
 
-/** 120 MB. */
+/** 120 MB in MiB. */
 const OWN_MIB = 120e6 / 1_048_576;
 
-/** Resident memory of our server and of the node's JVM after a scripted session over MCP, where an agent's messages are not seen. */
+/**
+ * Measures the resident memory of our server and of the node's JVM after a scripted session over
+ * MCP. MCP does not report the agent's messages.
+ */
 export async function measureMemory(workshop: Workshop): Promise<CaseResult> {
   const { sessionCalls } = workshop.sizes;
   workshop.tell(`memory after ${sessionCalls} calls`);

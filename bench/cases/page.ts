@@ -10,13 +10,13 @@ import { median, quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';
 import { projectFolder, type Workshop } from '../workshop.js';
 
-/** Calls of the session that is scrolled, and how long it is. */
+/** Calls of the scrolled session, and milliseconds of scrolling. */
 const SCROLLED_CALLS = 10_000;
 const SCROLL_MS = 4_000;
-/** The recording of 100 MB: so many outputs of so many characters. */
+/** The recording of 100 MB: number of outputs and characters of each. */
 const OUTPUTS = 500;
 const OUTPUT_CHARS = 200_000;
-/** What a frame takes at 60 a second, milliseconds. */
+/** Milliseconds of a frame at 60 frames a second. */
 const FRAME_MS = 1_000 / 60;
 
 interface Server {
@@ -27,7 +27,18 @@ interface Server {
 
 async function startServer(workshop: Workshop, dataDir: string): Promise<Server> {
   const cli = join(projectFolder, 'dist', 'cli.js');
-  const args = ['serve', '--port', '0', '--root', workshop.files, '--data', dataDir, '--profile', 'rocksdb', '--share-sessions'];
+  const args = [
+    'serve',
+    '--port',
+    '0',
+    '--root',
+    workshop.files,
+    '--data',
+    dataDir,
+    '--profile',
+    'rocksdb',
+    '--share-sessions',
+  ];
   const child = spawn(process.execPath, [cli, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = once(child, 'exit');
   let text = '';
@@ -46,7 +57,7 @@ async function startServer(workshop: Workshop, dataDir: string): Promise<Server>
   throw new Error(`the server ended before it listened: ${text}`);
 }
 
-/** A client that writes without waiting for each transaction. */
+/** Opens a client that writes without waiting for each transaction. */
 async function writer(workshop: Workshop, node: NodeHandle, dataDir: string): Promise<ContextClient> {
   return ContextClient.create({
     address: node.address,
@@ -58,11 +69,18 @@ async function writer(workshop: Workshop, node: NodeHandle, dataDir: string): Pr
   });
 }
 
-/** A session of turns with a message, a call and an answer each; with `contexts` a context goes out before each call. */
+/**
+ * Writes a session whose turns have a message, a call and an answer. With `contexts`, each call
+ * gets a context first.
+ */
 async function makeSession(
   client: ContextClient,
   id: string,
-  { turns, content, contexts }: { readonly turns: number; readonly content: (turn: number) => string; readonly contexts: boolean },
+  {
+    turns,
+    content,
+    contexts,
+  }: { readonly turns: number; readonly content: (turn: number) => string; readonly contexts: boolean },
 ): Promise<void> {
   const session = await client.openSession({ id });
   for (let turn = 1; turn <= turns; turn += 1) {
@@ -74,25 +92,32 @@ async function makeSession(
     if (contexts) await session.reportMessage({ role: 'assistant', text: `Turn ${turn}: this is what I found.` });
   }
   await client.closeSession(session);
-  // The next one is opened once everything of this one is in the database.
+  // Stores everything before the next session opens.
   await client.backpressure(0, 300_000);
 }
 
-/** A session whose strip has so many columns: one for each turn, as it handed out no context; a file is listed every tenth, and is a row. */
+/**
+ * Writes a session whose strip has this many columns, one per turn, because it has no contexts.
+ * Every tenth turn lists a file, which adds a row.
+ */
 async function makeColumns(client: ContextClient, id: string, columns: number): Promise<void> {
   const session = await client.openSession({ id });
   for (let turn = 1; turn <= columns; turn += 1) {
     await session.reportMessage({ role: 'user', text: `Turn ${turn}` });
     const output = `output ${turn}`;
-    if (turn % 10 === 0) await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: output, answer: () => output });
+    if (turn % 10 === 0)
+      await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: output, answer: () => output });
     await client.backpressure(2_000, 120_000);
   }
   await client.closeSession(session);
-  // The next one is opened once everything of this one is in the database.
+  // Stores everything before the next session opens.
   await client.backpressure(0, 300_000);
 }
 
-/** What writing a session as one page takes: seconds, the size of the file, and the most memory that the process held. */
+/**
+ * Exports a session as one page. Returns the seconds, the file size, and the peak memory of the
+ * process.
+ */
 async function exportedPage(
   workshop: Workshop,
   { dataDir, session, to }: { readonly dataDir: string; readonly session: string; readonly to: string },
@@ -115,9 +140,12 @@ async function exportedPage(
   return { seconds: (performance.now() - began) / 1_000, bytes: (await stat(to)).size, resident };
 }
 
-/** What of a page's own globals is used there. */
+/** The globals of the page that this case uses. */
 interface PageGlobals {
-  readonly document: { querySelector(selector: string): ScrolledBox | null; readonly body: { readonly innerText: string } };
+  readonly document: {
+    querySelector(selector: string): ScrolledBox | null;
+    readonly body: { readonly innerText: string };
+  };
   requestAnimationFrame(run: (now: number) => void): void;
 }
 
@@ -130,7 +158,10 @@ interface ScrolledBox {
   readonly clientHeight: number;
 }
 
-/** Runs in the page, whose policy takes functions alone: whether a view is there and nothing is being read. */
+/**
+ * Runs in the page, whose policy allows functions only. Returns whether a view is shown and no
+ * request is pending.
+ */
 function isShown(): boolean {
   const { document } = globalThis as unknown as PageGlobals;
   return document.querySelector('h1') !== null && !document.body.innerText.includes('Reading…');
@@ -143,7 +174,7 @@ async function shownAfter(page: Page, act: () => Promise<unknown>): Promise<numb
   return performance.now() - began;
 }
 
-/** The first view of a session, in a browser that knows nothing of it yet. */
+/** Times the first view of a session in a browser with an empty cache. */
 async function firstView(browser: Browser, { origin, token }: Server, view: string): Promise<number> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 800 } });
   const page = await context.newPage();
@@ -156,7 +187,7 @@ async function firstView(browser: Browser, { origin, token }: Server, view: stri
 
 const LATER = ['turns', 'request', 'changes', 'strip', 'search'] as const;
 
-/** Each view after the first one: by its link, in the page that is open. */
+/** Times each view after the first, opened by its link in the open page. */
 async function laterViews(page: Page): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>();
   for (const view of LATER) {
@@ -166,7 +197,10 @@ async function laterViews(page: Page): Promise<ReadonlyMap<string, number>> {
   return found;
 }
 
-/** Runs in the page: scrolls an element both ways from frame to frame; what each frame took, milliseconds. */
+/**
+ * Runs in the page: scrolls an element both ways, one step per frame. Returns the milliseconds of
+ * each frame.
+ */
 function scrolled([selector, ms]: readonly [string, number]): Promise<readonly number[]> {
   const { document, requestAnimationFrame } = globalThis as unknown as PageGlobals;
   return new Promise((resolve, reject) => {
@@ -189,8 +223,10 @@ function scrolled([selector, ms]: readonly [string, number]): Promise<readonly n
 }
 
 /**
- * The review page in Chromium, on the sizes that people have: a long session, a large recording, many calls: the first view of a session of a thousand turns with its contexts, the views after it, scrolling ten
- * thousand calls, and a recording of 100 MB; and what the same session takes as one file. The node and the server run already; each first view is that of a browser that has nothing of the page.
+ * Measures the review page in Chromium at realistic sizes. It times the first view of a session of
+ * a thousand turns with contexts and the later views. It scrolls ten thousand calls, opens a
+ * recording of 100 MB, and exports the session as one file. The node and the server already run.
+ * Each first view uses a browser with an empty cache.
  */
 export async function measurePage(workshop: Workshop): Promise<CaseResult> {
   const { turns, rounds } = workshop.sizes.history;
@@ -214,7 +250,11 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
   await client.close();
 
   workshop.tell(`a page in a file, of ${turns} turns`);
-  const written = await exportedPage(workshop, { dataDir, session: 'bench-page-turns', to: join(dataDir, 'turns.html') });
+  const written = await exportedPage(workshop, {
+    dataDir,
+    session: 'bench-page-turns',
+    to: join(dataDir, 'turns.html'),
+  });
 
   const server = await startServer(workshop, dataDir);
   const browser = await openBrowser();
@@ -239,12 +279,16 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
     const page = await context.newPage();
     const later = new Map<string, number[]>();
     for (let i = 0; i < times; i += 1) {
-      await shownAfter(page, () => page.goto(`${server.origin}/review/strip?session=bench-page-turns#token=${server.token}`));
+      await shownAfter(page, () =>
+        page.goto(`${server.origin}/review/strip?session=bench-page-turns#token=${server.token}`),
+      );
       for (const [view, ms] of await laterViews(page)) later.set(view, [...(later.get(view) ?? []), ms]);
     }
     for (const [view, ms] of later) samples.push({ name: `later view, ${view}`, ms });
     workshop.tell('scrolling');
-    await shownAfter(page, () => page.goto(`${server.origin}/review/strip?session=bench-page-calls&all=1#token=${server.token}`));
+    await shownAfter(page, () =>
+      page.goto(`${server.origin}/review/strip?session=bench-page-calls&all=1#token=${server.token}`),
+    );
     const frames = await page.evaluate(scrolled, ['.strip', SCROLL_MS] as const);
     samples.push({ name: `a frame while ${calls} calls are scrolled both ways`, ms: frames });
     const slowest = Math.max(...[...later.values()].map((ms) => median(ms)));
@@ -257,7 +301,11 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
           title: 'scrolling',
           rows: [
             { name: 'frames a second', value: perSecond, unit: '' },
-            { name: 'frames of more than two sixtieths of a second', value: frames.filter((ms) => ms > 2 * FRAME_MS).length, unit: '' },
+            {
+              name: 'frames of more than two sixtieths of a second',
+              value: frames.filter((ms) => ms > 2 * FRAME_MS).length,
+              unit: '',
+            },
             { name: 'a frame at most, of 95 in 100', value: quantile(frames, 0.95), unit: 'ms' },
           ],
         },

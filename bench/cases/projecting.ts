@@ -10,16 +10,16 @@ import { type Contender, interleave } from '../interleave.js';
 import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
 
-/** The sample of a view that goes on from the one before it. */
+/** The sample of a view that continues from the previous one. */
 export const UNCHANGED_VIEW = 'view, nothing changed';
 
-/** The samples of a whole session as the files of another program. */
+/** The samples that write a whole session in another program's files. */
 export const EXPORTS = { cortexfs: 'session directory of CortexFS', agentContext: 'bundle of Agent Context' } as const;
 
-/** A share of the session, so that turns have to go. */
+/** A share of the session small enough that turns must be dropped. */
 const SHARE = 0.2;
 
-/** Writes a session into a new folder each time, which is removed untimed. */
+/** Writes a session into a new folder each time. Removing the folder is not timed. */
 function writing(name: string, write: (folder: string) => Promise<unknown>): Contender {
   let folder = '';
   return {
@@ -35,7 +35,10 @@ function writing(name: string, write: (folder: string) => Promise<unknown>): Con
   };
 }
 
-/** What the contracts of other programs ask of a long session: its entries, a view of them within a limit, and all of it in their files. */
+/**
+ * Measures the contracts of other programs on a long session: its entries, a view within a limit,
+ * and the whole session in their files.
+ */
 export async function measureProjecting(
   workshop: Workshop,
   client: ContextClient,
@@ -53,7 +56,9 @@ export async function measureProjecting(
     [
       {
         name: 'entries, nothing known but counts',
-        prepare: async () => async () => ({ bytes: (await new ProjectionReader(HOUSE_COUNTER).read(timeline, session)).entries.length }),
+        prepare: async () => async () => ({
+          bytes: (await new ProjectionReader(HOUSE_COUNTER).read(timeline, session)).entries.length,
+        }),
       },
       {
         name: 'entries, read again',
@@ -67,7 +72,9 @@ export async function measureProjecting(
         name: UNCHANGED_VIEW,
         prepare: async () => async () => ({ bytes: budgetedView(projection, budget, state).items.length }),
       },
-      writing(EXPORTS.cortexfs, async (folder) => exportSession(await Timeline.open(await client.delivered()), folder, { session })),
+      writing(EXPORTS.cortexfs, async (folder) =>
+        exportSession(await Timeline.open(await client.delivered()), folder, { session }),
+      ),
       writing(EXPORTS.agentContext, async (folder) =>
         exportBundle({ timeline: await Timeline.open(await client.delivered()), session, when: {} }, folder),
       ),

@@ -22,27 +22,28 @@ interface Size {
   readonly lineLength: number;
   readonly rounds: number;
   readonly goal: number;
-  /** Whether the default answer holds less than the file. */
+  /** Whether the default answer is shorter than the file. */
   readonly cut: boolean;
 }
 
-/** Everything that reads, set up once for all sizes. */
+/** All readers, set up once for all sizes. */
 export interface Readers {
   readonly ours: StdioServer;
-  /** Ours with the longest answers that it allows. */
+  /** Our server with its longest permitted answers. */
   readonly whole: StdioServer;
   readonly peer: StdioServer;
   readonly library: ToolContext;
-  /** A connection to the node beside all of them. */
+  /** A separate connection to the node. */
   readonly xtdb: LogClient;
 }
 
 const WARM_UP = 3;
-/** Rounds of what a call is made of. */
+/** Maximum rounds for the parts of a call. */
 const MOST_PARTS = 40;
 /**
- * Before each call: an agent's call comes when its model has spoken, and what a server still has to do for the call before is done by then. Calls one straight after the other are measured
- * apart, below and as `calls`.
+ * Rest before each call, milliseconds. An agent calls after its model has spoken; by then the
+ * server has finished the work of the previous call. Calls without pauses are measured separately,
+ * below and as `calls`.
  */
 const REST_MS = 40;
 
@@ -50,15 +51,17 @@ function sizesOf({ sizes: { reads } }: Workshop): readonly Size[] {
   return [
     { name: '1 KB', mark: 'small', bytes: 1_000, lineLength: 80, rounds: reads.small, goal: 1.5, cut: false },
     { name: '100 KB', mark: 'middle', bytes: 100_000, lineLength: 120, rounds: reads.middle, goal: 1, cut: true },
-    // The longest answer allowed holds a million characters and 2,000 lines, its header included.
+    // The longest permitted answer has a million characters and 2,000 lines, its header included.
     { name: '1 MB', mark: 'large', bytes: 998_000, lineLength: 520, rounds: reads.large, goal: 0.5, cut: true },
   ];
 }
 
 async function readOurs(server: StdioServer, path: string, mustBeWhole = false): Promise<Outcome> {
   const answer = await server.call('read', { path });
-  const { palimpsest } = answer.result._meta as { readonly palimpsest: { readonly whole: boolean; readonly call: string } };
-  if (mustBeWhole && !palimpsest.whole) throw new Error(`the answer for ${path} does not hold the whole text`);
+  const { palimpsest } = answer.result._meta as {
+    readonly palimpsest: { readonly whole: boolean; readonly call: string };
+  };
+  if (mustBeWhole && !palimpsest.whole) throw new Error(`the answer for ${path} lacks a part of the text`);
   return { bytes: answer.bytes, call: palimpsest.call };
 }
 
@@ -67,18 +70,21 @@ async function readHere(context: ToolContext, path: string): Promise<Outcome> {
   return { call: String(meta.call) };
 }
 
-/** Which file a contender reads in a round. */
+/** Returns the file that a contender reads in a round. */
 type PathOf = (contender: string, round: number) => string;
 
-/** What a transaction that is written again is made of. */
+/** The parts of a transaction that is written again. */
 interface Bare {
   readonly template: WrittenTransaction;
   readonly marks: readonly string[];
   readonly salt: string;
 }
 
-/** What reads a file a round, each settled once the node has what it wrote. */
-function readsOf({ xtdb }: Readers, pathOf: PathOf): (name: string, read: (path: string) => Promise<Outcome>) => Contender {
+/** Makes contenders that read one file per round. Each settles once the node has its write. */
+function readsOf(
+  { xtdb }: Readers,
+  pathOf: PathOf,
+): (name: string, read: (path: string) => Promise<Outcome>) => Contender {
   return (name, read) => ({
     name,
     prepare: async (round) => {
@@ -89,7 +95,10 @@ function readsOf({ xtdb }: Readers, pathOf: PathOf): (name: string, read: (path:
   });
 }
 
-/** One of our servers beside the public one, and nobody else: what a third one leaves to the node takes its part of the processor during a call of ours. */
+/**
+ * One of our servers and the public one, without a third: its work for the node would take CPU time
+ * from our calls.
+ */
 function serversOf(readers: Readers, name: typeof OURS | typeof WHOLE, pathOf: PathOf): readonly Contender[] {
   const { ours, whole, peer } = readers;
   const over = readsOf(readers, pathOf);
@@ -99,7 +108,10 @@ function serversOf(readers: Readers, name: typeof OURS | typeof WHOLE, pathOf: P
   ];
 }
 
-/** What a call is made of: the same tool without a protocol, the transaction of what it writes, and the bare file. */
+/**
+ * The parts of a call: the same tool without a protocol, the transaction that it writes, and the
+ * bare file.
+ */
 function partsOf(readers: Readers, pathOf: PathOf, { template, marks, salt }: Bare): readonly Contender[] {
   const { library, xtdb } = readers;
   const over = readsOf(readers, pathOf);
@@ -123,15 +135,23 @@ function partsOf(readers: Readers, pathOf: PathOf, { template, marks, salt }: Ba
   ];
 }
 
-/** One way of reading files of a size: what it is called, which files it reads, and what a call of it writes. */
+/** One way of reading files of a size: its name, its files, and the write of one call. */
 interface Reading {
   readonly title: string;
   readonly pathOf: PathOf;
   readonly bare: Bare;
 }
 
-/** Our server, and the one with the whole text in its answer, each in turns with the public one, and then what a call is made of. */
-async function readInTurns({ sizes }: Workshop, readers: Readers, size: Size, reading: Reading): Promise<readonly TimedCase[]> {
+/**
+ * Times our server, and our server with whole texts, each in alternation with the public one. Then
+ * times the parts of a call.
+ */
+async function readInTurns(
+  { sizes }: Workshop,
+  readers: Readers,
+  size: Size,
+  reading: Reading,
+): Promise<readonly TimedCase[]> {
   const { title, pathOf, bare } = reading;
   const rounds = { warmUp: WARM_UP, measured: size.rounds, limitMs: sizes.limitMs, restMs: REST_MS };
   const kind = 'timed';
@@ -140,7 +160,10 @@ async function readInTurns({ sizes }: Workshop, readers: Readers, size: Size, re
     const samples = await interleave(serversOf(readers, name, pathOf), rounds);
     cases.push({ kind, title: name === OURS ? title : `${title}, whole text answered`, samples, yardsticks: [PEER] });
   }
-  const samples = await interleave(partsOf(readers, pathOf, bare), { ...rounds, measured: Math.min(size.rounds, MOST_PARTS) });
+  const samples = await interleave(partsOf(readers, pathOf, bare), {
+    ...rounds,
+    measured: Math.min(size.rounds, MOST_PARTS),
+  });
   const remark = describeWrite(bare.template);
   return [...cases, { kind, title: `${title}: what a call is made of`, remark, samples, yardsticks: [BARE, DISK] }];
 }
@@ -174,7 +197,10 @@ async function readSeen(workshop: Workshop, readers: Readers, size: Size): Promi
   });
 }
 
-/** Unseen files of 1 KB one straight after the other: until the last answer, and until the node has indexed the last. */
+/**
+ * Reads unseen files of 1 KB without pauses. Measures until the last answer, and until the node has
+ * indexed the last.
+ */
 async function readBackToBack({ files, sizes }: Workshop, { ours, xtdb }: Readers): Promise<CountedCase> {
   const count = sizes.reads.small;
   const paths = await makeFiles(`${files}/straight`, 'straight', count, { bytes: 1_000, lineLength: 80 });
@@ -195,7 +221,7 @@ async function readBackToBack({ files, sizes }: Workshop, { ours, xtdb }: Reader
   };
 }
 
-/** What a transaction put, in words. */
+/** Describes the documents of a transaction in words. */
 export function describeWrite({ puts, bytes }: WrittenTransaction): string {
   const kinds = new Map<string, number>();
   for (const { doc } of puts) kinds.set(String(doc.type), (kinds.get(String(doc.type)) ?? 0) + 1);
@@ -203,10 +229,13 @@ export function describeWrite({ puts, bytes }: WrittenTransaction): string {
   return `One call of palimpsest writes ${list}: ${bytes.toLocaleString('en')} bytes on the way to the node.`;
 }
 
-/** `read` of three sizes, unseen and seen: beside the public server, and what it is made of. */
+/**
+ * Measures `read` of three sizes, unseen and seen, against the public server, and the parts of a
+ * call.
+ */
 export async function measureReading(workshop: Workshop, readers: Readers): Promise<CaseResult> {
   const [first = ''] = await makeFiles(`${workshop.files}/first`, 'first', 1, { bytes: 1_000, lineLength: 80 });
-  // The first call of a session opens its turn, which writes more than a call otherwise does.
+  // The first call of a session opens its turn and writes more than later calls.
   await Promise.all([readOurs(readers.ours, first), readOurs(readers.whole, first), readHere(readers.library, first)]);
   const cases: TimedCase[] = [];
   const goals: Goal[] = [];
@@ -226,5 +255,8 @@ export async function measureReading(workshop: Workshop, readers: Readers): Prom
     { name: WHOLE, pid: readers.whole.pid },
     { name: PEER, pid: readers.peer.pid },
   ].map(({ name, pid }) => ({ name, value: residentMiB(pid) ?? Number.NaN, unit: 'MiB' }));
-  return { cases: [...cases, straight, { kind: 'counted', title: 'Resident memory of the servers after these reads', rows }], goals };
+  return {
+    cases: [...cases, straight, { kind: 'counted', title: 'Resident memory of the servers after these reads', rows }],
+    goals,
+  };
 }

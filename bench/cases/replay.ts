@@ -14,7 +14,10 @@ import { freshCopy, LogClient, writtenAfter } from '../written-documents.js';
 
 const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 
-/** Replays against the bare submission of the very transactions that they brought forth, in turn, each into documents that the database has not seen. */
+/**
+ * Compares replays with the bare submission of the same transactions, in alternation. Each writes
+ * documents that the database has not seen.
+ */
 async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
   const { calls, rounds } = workshop.sizes.replay;
   const made = await makeRecording(join(workshop.files, 'speed.jsonl'), { calls }, 20, 4_000);
@@ -42,7 +45,7 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
       workshop.tell(
         `replay: ${made.calls} calls in ${Math.round(took)} ms, ${written.length} transactions bare in ${Math.round(submitted)} ms`,
       );
-      // The first round warms both up.
+      // The first round warms up both.
       if (round === 0) continue;
       replayed.push((made.calls * 1_000) / took);
       bare.push((made.calls * 1_000) / submitted);
@@ -69,13 +72,20 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
         ],
       },
     ],
-    goals: [{ what: 'rate of a replay against bare submission, at least', measured: 1 / share, bar: 1 / 0.7, unit: '× the time' }],
+    goals: [
+      {
+        what: 'rate of a replay against bare submission, at least',
+        measured: 1 / share,
+        bar: 1 / 0.7,
+        unit: '× the time',
+      },
+    ],
   };
 }
 
 const LOOK_EVERY_MS = 100;
 
-/** How much the peak rose for each step once everything has warmed up, kB. */
+/** Returns the rise of the peak per step after the warm-up, kB. */
 function risePerStep(seen: readonly { readonly steps: number; readonly peak: number }[]): number {
   const last = seen.at(-1);
   const first = seen.find(({ steps }) => steps >= (last?.steps ?? 0) / 3);
@@ -83,7 +93,10 @@ function risePerStep(seen: readonly { readonly steps: number; readonly peak: num
   return (last.peak - first.peak) / 1_000 / (last.steps - first.steps);
 }
 
-/** The command's own memory while it replays a large recording; the node is another process. */
+/**
+ * Measures the memory of the command while it replays a large recording. The node is another
+ * process.
+ */
 async function measurePeak(workshop: Workshop): Promise<CaseResult> {
   const { bytes } = workshop.sizes.replay;
   const made = await makeRecording(join(workshop.files, 'large.jsonl'), { calls: 0, bytes }, 40, 12_000);
@@ -131,7 +144,7 @@ async function measurePeak(workshop: Workshop): Promise<CaseResult> {
   };
 }
 
-/** What replays cost. */
+/** Measures the cost of replays. */
 export async function measureReplaying(workshop: Workshop): Promise<CaseResult> {
   const [speed, peak] = [await measureSpeed(workshop), await measurePeak(workshop)];
   return { cases: [...speed.cases, ...peak.cases], goals: [...speed.goals, ...peak.goals] };

@@ -16,18 +16,22 @@ const PER_CALL = 100;
 const AT_ONCE = 8;
 const SESSION = 'bench-resumed';
 
-/** Files from half a kilobyte to 20 kB, most of them small, in folders of a hundred. */
+/** Writes files from half a kilobyte to 20 kB, most of them small, in folders of a hundred. */
 async function makeSources(workshop: Workshop, count: number): Promise<readonly string[]> {
   const folders = await makeFolders(workshop.files, 'resumed', Math.ceil(count / PER_FOLDER), 0);
-  const paths = Array.from({ length: count }, (_, n) => join(folders[Math.floor(n / PER_FOLDER)] ?? '', `unit-${n}.ts`));
-  for (const [n, path] of paths.entries()) await writeFile(path, textOf(`unit-${n}`, Math.round(512 * 40 ** (((n * 7) % 300) / 300)), 80));
+  const paths = Array.from({ length: count }, (_, n) =>
+    join(folders[Math.floor(n / PER_FOLDER)] ?? '', `unit-${n}.ts`),
+  );
+  for (const [n, path] of paths.entries())
+    await writeFile(path, textOf(`unit-${n}`, Math.round(512 * 40 ** (((n * 7) % 300) / 300)), 80));
   settleDisk();
   return paths;
 }
 
 /**
- * Resuming a session of many files of which none changed [§3.6]: beside hashing the same files, eight at a time, and asking the database for all their
- * heads. The client, its connection and the session are new in each round; the files are in the system's cache.
+ * Measures resuming a session of many unchanged files [§3.6]. Compares it with hashing the same
+ * files, eight at a time, plus one query for all their heads. Each round has a new client,
+ * connection and session. The files are in the system's cache.
  */
 export async function measureResuming(workshop: Workshop): Promise<CaseResult> {
   const { resumed: count, resumes, limitMs } = workshop.sizes;
@@ -48,9 +52,18 @@ export async function measureResuming(workshop: Workshop): Promise<CaseResult> {
   const sources = await Promise.all(paths.map(async (path) => (await writer.files.locate(path)).source));
   for (let at = 0; at < count; at += PER_CALL) {
     const readings = await Promise.all(
-      sources.slice(at, at + PER_CALL).map(async (source) => ({ source, reading: await writer.files.read(source), activate: false })),
+      sources
+        .slice(at, at + PER_CALL)
+        .map(async (source) => ({ source, reading: await writer.files.read(source), activate: false })),
     );
-    await session.recordCall({ tool: 'read', args: { at }, status: 'ok', content: `files from ${at}`, answer: () => 'read', readings });
+    await session.recordCall({
+      tool: 'read',
+      args: { at },
+      status: 'ok',
+      content: `files from ${at}`,
+      answer: () => 'read',
+      readings,
+    });
   }
   const ids = session.state.sets.index;
   await writer.close();
@@ -78,7 +91,10 @@ export async function measureResuming(workshop: Workshop): Promise<CaseResult> {
   const hashAll = async (client: ContextClient): Promise<void> => {
     const limit = pLimit(AT_ONCE);
     const snapshot = await client.store.latest();
-    await Promise.all([snapshot.heads(ids), ...sources.map((source) => limit(() => hashSource(client.files.access, source)))]);
+    await Promise.all([
+      snapshot.heads(ids),
+      ...sources.map((source) => limit(() => hashSource(client.files.access, source))),
+    ]);
   };
   const openAll = async (client: ContextClient): Promise<void> => {
     let finish: () => void = () => undefined;
@@ -91,7 +107,11 @@ export async function measureResuming(workshop: Workshop): Promise<CaseResult> {
   const open = async (client: ContextClient): Promise<void> => {
     await client.openSession({ id: SESSION });
   };
-  const contenders = [contender(YARDSTICK, hashAll, false), contender(OURS, openAll, true), contender(OPEN, open, true)];
+  const contenders = [
+    contender(YARDSTICK, hashAll, false),
+    contender(OURS, openAll, true),
+    contender(OPEN, open, true),
+  ];
   const samples = await interleave(contenders, { warmUp: 1, measured: resumes, limitMs: limitMs * 6 });
   return {
     cases: [

@@ -3,7 +3,10 @@ import { interleave } from '../interleave.js';
 import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
 
-/** What reviewers ask of a long session, each time with nothing known but the present. */
+/**
+ * Measures reviewers' queries on a long session. Each starts with an empty cache except for the
+ * current state.
+ */
 export async function measureReviewing(
   workshop: Workshop,
   reader: ContextClient,
@@ -16,10 +19,15 @@ export async function measureReviewing(
   const [object = ''] = newest?.changes.index ?? [];
   const samples = await interleave(
     [
-      { name: 'log, all turns', prepare: async () => async () => ({ bytes: (await askTurns(await open(), { session })).turns.length }) },
+      {
+        name: 'log, all turns',
+        prepare: async () => async () => ({ bytes: (await askTurns(await open(), { session })).turns.length }),
+      },
       {
         name: 'log, newest 20 turns',
-        prepare: async () => async () => ({ bytes: (await askTurns(await open(), { session, limit: 20 })).turns.length }),
+        prepare: async () => async () => ({
+          bytes: (await askTurns(await open(), { session, limit: 20 })).turns.length,
+        }),
       },
       {
         name: 'who saw an object',

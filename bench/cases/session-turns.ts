@@ -4,12 +4,23 @@ import type { ContextClient, ContextSession } from '../../src/index.js';
 
 const FILES = 40;
 
-/** A turn: the user asks, a tool answers, at every third turn a file is read whole, the model says something; a context goes out before each call. */
-export async function runTurns(session: ContextSession, client: ContextClient, folder: string, turns: number): Promise<void> {
+/**
+ * Runs turns: the user asks, a tool answers, every third turn reads a file whole, and the model
+ * speaks. A context goes out before each call.
+ */
+export async function runTurns(
+  session: ContextSession,
+  client: ContextClient,
+  folder: string,
+  turns: number,
+): Promise<void> {
   await mkdir(folder, { recursive: true });
   await session.setSystemPrompt('You are a coding agent. '.repeat(60));
   for (let turn = 1; turn <= turns; turn++) {
-    await session.reportMessage({ role: 'user', text: `Turn ${turn}: ${'please look into this part of it. '.repeat(6)}` });
+    await session.reportMessage({
+      role: 'user',
+      text: `Turn ${turn}: ${'please look into this part of it. '.repeat(6)}`,
+    });
     await session.assemble({ deliver: 'library' });
     const path = join(folder, `file-${turn % FILES}.ts`);
     const isRead = turn % 3 === 0;
@@ -22,8 +33,18 @@ export async function runTurns(session: ContextSession, client: ContextClient, f
     if (turn % 20 === 0) {
       const { sets } = session.state;
       const plan = await session.planVerb('deactivate', sets.active.slice(0, 5));
-      await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: 'done', plan, answer: () => 'done' });
+      await session.recordCall({
+        tool: 'deactivate',
+        args: {},
+        status: 'ok',
+        content: 'done',
+        plan,
+        answer: () => 'done',
+      });
     }
-    await session.reportMessage({ role: 'assistant', text: `Turn ${turn}: ${'this is what I found and what it means. '.repeat(12)}` });
+    await session.reportMessage({
+      role: 'assistant',
+      text: `Turn ${turn}: ${'this is what I found and what it means. '.repeat(12)}`,
+    });
   }
 }

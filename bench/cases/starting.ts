@@ -14,7 +14,7 @@ function starts(name: string, start: () => StdioServer): Contender {
   let running: StdioServer | undefined;
   return {
     name,
-    // The one before is ended outside the time that is taken.
+    // Stops the previous process outside the timed part.
     prepare: async () => {
       await running?.close();
       return async () => {
@@ -34,7 +34,7 @@ async function coldStarts(workshop: Workshop, dataDir: string): Promise<CaseResu
   const contender = (name: string, session: (round: number) => string | undefined): Contender => ({
     name,
     prepare: async (round) => {
-      // What the one before acknowledged is delivered before its node is stopped.
+      // Delivers acknowledged steps before the node stops.
       await running?.close();
       await stopNode(dataDir);
       return async () => {
@@ -52,13 +52,17 @@ async function coldStarts(workshop: Workshop, dataDir: string): Promise<CaseResu
   return {
     kind: 'timed',
     title: 'From a cold start: process started, initialize, one file read and acknowledged while the node starts',
-    remark: 'The node is built already. The first start has an empty data folder, later ones find what the earlier wrote.',
+    remark:
+      'The node is built already. The first start has an empty data folder, later ones find what the earlier wrote.',
     samples,
     yardsticks: [],
   };
 }
 
-/** From starting a process to its answer to `initialize`; and to the first read when no node runs. */
+/**
+ * Measures from the start of a process to its answer to `initialize`, and to the first read if no
+ * node runs.
+ */
 export async function measureStarting(workshop: Workshop, nodeDir: string): Promise<CaseResult> {
   workshop.tell('initialize');
   const { initializes, limitMs } = workshop.sizes;

@@ -11,7 +11,7 @@ import { LogClient, type WrittenTransaction, writtenAfter } from '../written-doc
 
 const STEP_BYTES = 12 * 1_024;
 
-/** What the log holds: texts counted once each, and how many steps. */
+/** Returns the content of the log: the bytes of its distinct texts, and the number of steps. */
 export function contentOf(transactions: readonly WrittenTransaction[]): {
   readonly bytes: number;
   readonly steps: number;
@@ -38,7 +38,10 @@ export function contentOf(transactions: readonly WrittenTransaction[]): {
   return { bytes, steps, puts };
 }
 
-/** Has the scripted session written by the node of a data folder, and gives what its transactions put. */
+/**
+ * Writes the scripted session to the node of a data folder, and returns the documents of its
+ * transactions.
+ */
 export async function runScript(
   workshop: Workshop,
   dataDir: string,
@@ -49,7 +52,7 @@ export async function runScript(
   const node = await workshop.node(dataDir, defined({ log }));
   const xtdb = new LogClient(node.address);
   try {
-    // The first transaction of a shared log says which one it is.
+    // The first transaction of a shared log identifies the log.
     const before = await xtdb.latestSubmittedTx();
     const client = await workshop.client(node, dataDir);
     const session = await client.openSession({ id: 'bench-stored' });
@@ -66,7 +69,7 @@ export async function runScript(
   }
 }
 
-/** What a scripted session takes on disk, against the bar of decision G10. */
+/** Measures the disk space of a scripted session against the bar of decision G10. */
 export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
   const { sessionCalls } = workshop.sizes;
   workshop.tell(`storage of a session of ${sessionCalls} calls`);
@@ -74,7 +77,7 @@ export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
   const { bytes, steps, puts } = contentOf(await runScript(workshop, dataDir, { calls: sessionCalls }));
   await stopNode(dataDir);
   const stopped = await storeBytes(dataDir);
-  // Opening a store makes files of what so far was only in its write-ahead log.
+  // Opening a store flushes its write-ahead log into files.
   await (await workshop.node(dataDir)).release();
   await stopNode(dataDir);
   const flushed = await storeBytes(dataDir);

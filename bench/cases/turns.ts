@@ -10,7 +10,7 @@ import type { Workshop } from '../workshop.js';
 import { writtenAfter } from '../written-documents.js';
 import type { Readers } from './reading.js';
 
-/** One small turn: a message of the user, a short read of a known file, an answer. */
+/** Runs one small turn: a message of the user, a short read of a known file, an answer. */
 async function turn(context: ToolContext, path: string, n: number): Promise<void> {
   const { session } = context;
   await session.reportMessage({ role: 'user', text: `Question ${n}: what does this line mean?` });
@@ -21,13 +21,22 @@ async function turn(context: ToolContext, path: string, n: number): Promise<void
 interface LongSession {
   readonly session: ContextSession;
   readonly name: string;
-  /** Turns taken before those that are timed. */
+  /** Turns before the timed ones. */
   readonly before: number;
   readonly growth: number;
 }
 
-/** Takes turns until a stretch before the last wanted one, and tells what the stores grew by in the stretch before that, a turn. */
-async function advance(context: ToolContext, path: string, before: number, stretch: number, dataDir: string): Promise<number> {
+/**
+ * Runs turns up to one stretch before the timed ones. Returns the growth of the stores per turn in
+ * the stretch before that.
+ */
+async function advance(
+  context: ToolContext,
+  path: string,
+  before: number,
+  stretch: number,
+  dataDir: string,
+): Promise<number> {
   let start = 0;
   for (let n = 1; n <= before; n++) {
     if (n === before - stretch + 1) start = (await storeBytes(dataDir)).total;
@@ -37,10 +46,14 @@ async function advance(context: ToolContext, path: string, before: number, stret
 }
 
 /**
- * What late turns cost against early ones. Sessions of different lengths take their turns side by side, so that neither a warming JVM nor another
- * program's load is taken for growth.
+ * Compares late turns with early ones. Sessions of different lengths run side by side. So a warming
+ * JVM or another program's load does not look like growth.
  */
-export async function measureTurns(workshop: Workshop, { library, xtdb }: Readers, dataDir: string): Promise<CaseResult> {
+export async function measureTurns(
+  workshop: Workshop,
+  { library, xtdb }: Readers,
+  dataDir: string,
+): Promise<CaseResult> {
   const { turns, stretch, limitMs } = workshop.sizes;
   const [path = ''] = await makeFiles(`${workshop.files}/turns`, 'turns', 1, { bytes: 400, lineLength: 80 });
   settleDisk();
@@ -96,7 +109,12 @@ export async function measureTurns(workshop: Workshop, { library, xtdb }: Reader
       },
     ],
     goals: [
-      { what: `time of ${late} against ${early}`, measured: medianOf(samples, late) / medianOf(samples, early), bar: 1.2, unit: '×' },
+      {
+        what: `time of ${late} against ${early}`,
+        measured: medianOf(samples, late) / medianOf(samples, early),
+        bar: 1.2,
+        unit: '×',
+      },
       {
         what: `bytes sent of ${late} against ${early}`,
         measured: (bytes[2] ?? Number.NaN) / (bytes[0] ?? Number.NaN),

@@ -9,18 +9,20 @@ import { projectFolder, type Workshop } from '../workshop.js';
 import { runTurns } from './session-turns.js';
 
 const ALONE = 'the program alone (--version)';
-/** A question from the shell. */
+/** A query from the shell. */
 interface Verb {
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** Of the session that verbs are asked about. */
+/** Turns of the queried session. */
 const TURNS = 100;
 
-/** One run of the built program from its start to its end. */
+/** Runs the built program once, from start to end. */
 export async function runVerb(args: readonly string[]): Promise<{ readonly bytes: number }> {
-  const child = spawn(process.execPath, [join(projectFolder, 'dist', 'cli.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(projectFolder, 'dist', 'cli.js'), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let bytes = 0;
   child.stdout.on('data', (piece: Buffer) => {
     bytes += piece.length;
@@ -30,7 +32,10 @@ export async function runVerb(args: readonly string[]): Promise<{ readonly bytes
   return { bytes };
 }
 
-/** The verbs of reviewers from the shell, on a node that runs, about a session of its own in that data folder. */
+/**
+ * Measures the reviewers' verbs from the shell on a running node. The queried session is one of
+ * several in that data folder.
+ */
 export async function measureVerbs(workshop: Workshop, writer: ContextClient, dataDir: string): Promise<CaseResult> {
   workshop.tell('verbs of reviewers');
   const asked = await writer.openSession({ id: 'bench-verbs' });
@@ -66,7 +71,7 @@ export async function measureVerbs(workshop: Workshop, writer: ContextClient, da
     { name: 'report list as Tyrum has it', args: ['report', 'list', session, ...asTyrum] },
     { name: 'report state', args: ['report', 'state', session] },
     { name: 'report memory', args: ['report', 'memory', 'default'] },
-    // Makes all of the session's contexts again, and reads every part that they lie in.
+    // Rebuilds all contexts of the session and reads all their parts.
     { name: 'verify, 100 contexts', args: ['verify', session] },
   ];
   const contenders = [
@@ -74,20 +79,31 @@ export async function measureVerbs(workshop: Workshop, writer: ContextClient, da
     ...verbs.map(({ name, args }) => ({ name, prepare: async () => () => runVerb([...args, '--data', dataDir]) })),
   ];
   const { rounds } = workshop.sizes.history;
-  const samples = await interleave(contenders, { warmUp: 3, measured: Math.min(rounds, 20), limitMs: workshop.sizes.limitMs * 8 });
+  const samples = await interleave(contenders, {
+    warmUp: 3,
+    measured: Math.min(rounds, 20),
+    limitMs: workshop.sizes.limitMs * 8,
+  });
   return {
-    cases: [{ kind: 'timed', title: 'Verbs of reviewers from the shell, on a running node', samples, yardsticks: [ALONE] }],
+    cases: [
+      { kind: 'timed', title: 'Verbs of reviewers from the shell, on a running node', samples, yardsticks: [ALONE] },
+    ],
     goals: samples
       .slice(1)
       .map(({ name, ms }) => ({ what: `palimpsest ${name}, p95`, measured: quantile(ms, 0.95), bar: 300, unit: 'ms' })),
   };
 }
 
-/** The same in a database that holds nothing else. */
+/** The same in a database that holds only this session. */
 export async function measureVerbsAlone(workshop: Workshop): Promise<CaseResult> {
   const dataDir = workshop.dataDir('verbs-data');
   const node = await workshop.node(dataDir);
-  const files = { roots: [workshop.files], cwd: workshop.files, filesystemId: await localFilesystemId(dataDir), track: false };
+  const files = {
+    roots: [workshop.files],
+    cwd: workshop.files,
+    filesystemId: await localFilesystemId(dataDir),
+    track: false,
+  };
   const writer = await ContextClient.create({ ...files, address: node.address, dataDir });
   const measured = await measureVerbs(workshop, writer, dataDir);
   await writer.close();

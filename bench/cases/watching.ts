@@ -11,7 +11,10 @@ const run = promisify(execFile);
 const measured = z.object({ ms: z.number(), attached: z.number(), rss: z.number(), heap: z.number() });
 const MIB = 1_048_576;
 
-/** What it takes to watch so many files [§5.8], each time in a process of its own; up to 2,000 through chokidar, beyond without it. */
+/**
+ * Measures the cost of watching files [§5.8], each time in a process of its own. Up to 2,000 files
+ * use chokidar; more do not.
+ */
 export async function measureWatching(workshop: Workshop): Promise<CaseResult> {
   const rows: { readonly name: string; readonly value: number; readonly unit: string }[] = [];
   const goals: CaseResult['goals'][number][] = [];
@@ -20,7 +23,12 @@ export async function measureWatching(workshop: Workshop): Promise<CaseResult> {
     const found: z.infer<typeof measured>[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const script = join(benchFolder, 'dist', 'watching-process.js');
-      const { stdout } = await run(process.execPath, ['--expose-gc', script, `${workshop.files}/watched-${count}`, String(count)]);
+      const { stdout } = await run(process.execPath, [
+        '--expose-gc',
+        script,
+        `${workshop.files}/watched-${count}`,
+        String(count),
+      ]);
       found.push(measured.parse(JSON.parse(stdout)));
     }
     const fewest = Math.min(...found.map(({ attached }) => attached));

@@ -10,7 +10,7 @@ import type { ClusterServers, Layout } from './servers.js';
 const EMBEDDED = 'one embedded node';
 const WARM_UP = 5;
 
-/** A node that an agent's server works with, and another one over the same log. */
+/** The node of an agent's server, and another node over the same log. */
 interface Place {
   readonly name: string;
   readonly server: StdioServer;
@@ -28,10 +28,11 @@ async function openPlace(workshop: Workshop, servers: ClusterServers, layout: La
     ...(layout === undefined ? [] : [servers.dataDir(`calls-${layout}-other`)]),
   ];
   const clients: LogClient[] = [];
-  for (const dir of dataDirs) clients.push(new LogClient((await workshop.node(dir, log === undefined ? {} : { log })).address));
+  for (const dir of dataDirs)
+    clients.push(new LogClient((await workshop.node(dir, log === undefined ? {} : { log })).address));
   const [own, other] = clients;
   const [dir] = dataDirs;
-  if (own === undefined || dir === undefined) throw new Error('there is no node');
+  if (own === undefined || dir === undefined) throw new Error('no node is running');
   const server = workshop.ours(dir, `bench-calls-${layout ?? 'embedded'}`);
   await server.initialize();
   const name = layout === undefined ? EMBEDDED : { postgres: 'log in PostgreSQL', kafka: 'log in Kafka' }[layout];
@@ -39,17 +40,25 @@ async function openPlace(workshop: Workshop, servers: ClusterServers, layout: La
 }
 
 /**
- * What an agent waits for a read, how long its step takes to the database, and until another node over the same log has it, side by side with an embedded node. The
- * other node is asked once a millisecond, which is what a client that waits for nothing does.
+ * Measures how long an agent waits for a read, how long its step takes to the database, and when
+ * another node over the log has it. Compares each with an embedded node. Polls the other node once
+ * a millisecond, like a client that waits for no transaction.
  */
 export async function measureCalls(workshop: Workshop, servers: ClusterServers): Promise<CaseResult> {
   const { calls } = workshop.sizes.cluster;
   workshop.tell('calls beside an embedded node');
   const places: Place[] = [];
-  for (const layout of [undefined, 'postgres', 'kafka'] as const) places.push(await openPlace(workshop, servers, layout));
+  for (const layout of [undefined, 'postgres', 'kafka'] as const)
+    places.push(await openPlace(workshop, servers, layout));
   const paths = new Map<string, readonly string[]>();
   for (const [n, { name }] of places.entries()) {
-    paths.set(name, await makeFiles(`${workshop.files}/calls-${n}`, `calls-of-${n}`, calls + WARM_UP, { bytes: 1_000, lineLength: 80 }));
+    paths.set(
+      name,
+      await makeFiles(`${workshop.files}/calls-${n}`, `calls-of-${n}`, calls + WARM_UP, {
+        bytes: 1_000,
+        lineLength: 80,
+      }),
+    );
   }
   settleDisk();
   const contenders = places.map(({ name, server, own, other, delivered, seen }): Contender => {
@@ -76,7 +85,11 @@ export async function measureCalls(workshop: Workshop, servers: ClusterServers):
       },
     };
   });
-  const samples = await interleave(contenders, { warmUp: WARM_UP, measured: calls, limitMs: workshop.sizes.limitMs * 10 });
+  const samples = await interleave(contenders, {
+    warmUp: WARM_UP,
+    measured: calls,
+    limitMs: workshop.sizes.limitMs * 10,
+  });
   for (const { server, own, other } of places) await Promise.all([server.close(), own.close(), other?.close()]);
   for (const dir of places.flatMap(({ dataDirs }) => dataDirs)) await stopNode(dir);
   const delivery = places.map(({ name, delivered }): Sample => ({ name, ms: delivered }));
@@ -84,12 +97,32 @@ export async function measureCalls(workshop: Workshop, servers: ClusterServers):
   const ratio = (name: string) => medianOf(samples, name) / medianOf(samples, EMBEDDED);
   return {
     cases: [
-      { kind: 'timed', title: 'read 1 KB, an unseen file each time, until it is answered', samples, yardsticks: [EMBEDDED] },
-      { kind: 'timed', title: 'Delivery: from the answer until the own node has the step', samples: delivery, yardsticks: [EMBEDDED] },
-      { kind: 'timed', title: 'Elsewhere: from the answer until another node has the step', samples: elsewhere, yardsticks: [] },
+      {
+        kind: 'timed',
+        title: 'read 1 KB, an unseen file each time, until it is answered',
+        samples,
+        yardsticks: [EMBEDDED],
+      },
+      {
+        kind: 'timed',
+        title: 'Delivery: from the answer until the own node has the step',
+        samples: delivery,
+        yardsticks: [EMBEDDED],
+      },
+      {
+        kind: 'timed',
+        title: 'Elsewhere: from the answer until another node has the step',
+        samples: elsewhere,
+        yardsticks: [],
+      },
     ],
     goals: places
       .filter(({ name }) => name !== EMBEDDED)
-      .map(({ name }) => ({ what: `an acknowledged read, ${name}, over one embedded node`, measured: ratio(name), bar: 1.1, unit: '×' })),
+      .map(({ name }) => ({
+        what: `an acknowledged read, ${name}, over one embedded node`,
+        measured: ratio(name),
+        bar: 1.1,
+        unit: '×',
+      })),
   };
 }

@@ -1,8 +1,10 @@
 /**
- * Models a thousand agents over one log: what they need of each resource, and which one runs out first.
+ * Models a thousand agents over one log: their need of each resource, and the resource that runs
+ * out first.
  *
- * `node bench/cluster/capacity.mjs FIGURES.json [PAGE.md]` computes the tables from a run of `npm run bench -- --only cluster`, which
- * writes its figures to `bench/results`, and puts them between the marks of the page.
+ * `node bench/cluster/capacity.mjs FIGURES.json [PAGE.md]` computes the tables from a run of `npm
+ * run bench -- --only cluster`, which writes its figures to `bench/results`. It puts the tables
+ * between the marks of the page.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,32 +15,41 @@ const PAGE = join(root, 'docs', 'capacity.md');
 const BEGIN = '<!-- computed: begin -->';
 const END = '<!-- computed: end -->';
 
-/** What is assumed, and can be changed here. */
+/** The assumptions; edit them here. */
 export const ASSUMED = {
   agents: 1_000,
   steps: 100_000_000,
-  /** Seconds from one step of a busy agent to its next: a model's answer and a tool. */
+  /** Seconds from one step of a busy agent to the next: a model's answer and a tool. */
   secondsAStep: 10,
-  /** Reads of the database for a step: a context asks for the newest moment and for what has changed. */
+  /** Database reads per step: a context reads the newest moment and the changes since. */
   readsAStep: 1,
-  /** Nodes, and cores and disk of each of their hosts; the servers of the log have hosts of their own. */
+  /** Nodes, and the cores and disk of each node's host. The servers of the log have other hosts. */
   nodes: 4,
   cores: 8,
   diskBytes: 2e12,
-  /** How busy a core or a log is let be. */
+  /** Permitted load of a core or a log. */
   share: 0.7,
-  /** What a disk and a network give a copy of an index, bytes a second. */
+  /** Bytes a second at which a disk and a network copy an index. */
   copyBytesASecond: 200e6,
 };
 
-/** One figure of a run by the title of its case and the name of its row; every one that is asked for has to be there. */
+/**
+ * Returns one figure of a run, by the title of its case and the name of its row. Throws if the
+ * figure is missing.
+ */
 export function figureOf(run, title, name) {
-  const found = run.cases.find((one) => one.kind === 'counted' && title.test(one.title))?.rows.find((row) => row.name === name)?.value;
-  if (typeof found !== 'number' || !Number.isFinite(found)) throw new Error(`the run has no figure ${name} in ${title}`);
+  const found = run.cases
+    .find((one) => one.kind === 'counted' && title.test(one.title))
+    ?.rows.find((row) => row.name === name)?.value;
+  if (typeof found !== 'number' || !Number.isFinite(found))
+    throw new Error(`the run has no figure ${name} in ${title}`);
   return found;
 }
 
-/** What the agents need, as one row for each resource: the need, what there is, and the share of it; the tightest first. */
+/**
+ * Returns the needs of the agents, one row per resource: the need, the supply, and their ratio. The
+ * tightest comes first.
+ */
 export function capacity(run, assumed = ASSUMED) {
   const { agents, steps, secondsAStep, readsAStep, nodes, cores, diskBytes, share } = assumed;
   const stepsASecond = agents / secondsAStep;
@@ -50,11 +61,13 @@ export function capacity(run, assumed = ASSUMED) {
     postgres: stored('log in PostgreSQL: files of PostgreSQL') / storedSteps.postgres,
     documents: stored('log in Kafka: files of PostgreSQL') / storedSteps.kafka,
     kafka: stored('log in Kafka: records of Kafka') / storedSteps.kafka,
-    // That of the small session is mostly an empty write-ahead log: the index of many transactions says what one takes.
+    // The index of the small session is mostly an empty write-ahead log. The index of many
+    // transactions shows the size of one.
     index: caught('index of a node') / caught('transactions'),
   };
   const caughtUpASecond =
-    caught('transactions') / (caught('a new node over PostgreSQL, from nothing') - caught('a node over PostgreSQL that has its index'));
+    caught('transactions') /
+    (caught('a new node over PostgreSQL, from nothing') - caught('a node over PostgreSQL that has its index'));
   const readMs = read('1 node over one log: processor time of the nodes');
   const row = (what, need, has, unit, next) => ({ what, need, has, unit, used: need / has, next });
   const used = [
@@ -79,7 +92,13 @@ export function capacity(run, assumed = ASSUMED) {
       '/s',
       'faster cores and disks; more nodes do not help: each indexes everything. Then a log of its own for each team',
     ),
-    row('processor time of reads, of all nodes', stepsASecond * readsAStep * readMs, nodes * cores * 1_000 * share, 'ms/s', 'more nodes'),
+    row(
+      'processor time of reads, of all nodes',
+      stepsASecond * readsAStep * readMs,
+      nodes * cores * 1_000 * share,
+      'ms/s',
+      'more nodes',
+    ),
     row(
       'disk of PostgreSQL, log and documents',
       steps * aStep.postgres,
@@ -89,7 +108,13 @@ export function capacity(run, assumed = ASSUMED) {
     ),
     row('disk of PostgreSQL, documents alone', steps * aStep.documents, diskBytes, 'B', 'a larger disk'),
     row('disk of each broker of Kafka', steps * aStep.kafka, diskBytes, 'B', 'a larger disk'),
-    row('disk of each node, its index', steps * aStep.index, diskBytes, 'B', 'a larger disk; a log of its own for each team'),
+    row(
+      'disk of each node, its index',
+      steps * aStep.index,
+      diskBytes,
+      'B',
+      'a larger disk; a log of its own for each team',
+    ),
   ].sort((a, b) => b.used - a.used);
   const hours = {
     written: steps / stepsASecond / 3_600,
@@ -111,7 +136,7 @@ function quantity(value, unit) {
   return unit === 'B' ? `${number(value / size)} ${name}` : `${number(value)} ${unit}`;
 }
 
-/** The tables as Markdown. */
+/** Returns the tables as Markdown. */
 export function capacityTables(run, assumed = ASSUMED) {
   const { stepsASecond, aStep, caughtUpASecond, readMs, used, hours } = capacity(run, assumed);
   const line = (cells) => `| ${cells.join(' | ')} |`;
@@ -145,7 +170,7 @@ export function capacityTables(run, assumed = ASSUMED) {
   ].join('\n');
 }
 
-/** A page with its tables computed anew. */
+/** Returns the page with recomputed tables. */
 export function pageWith(page, run) {
   const [head, rest] = page.split(BEGIN);
   const tail = rest?.split(END)[1];
@@ -155,6 +180,7 @@ export function pageWith(page, run) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [figures, page = PAGE] = process.argv.slice(2);
-  if (figures === undefined) throw new Error('no figures: node bench/cluster/capacity.mjs bench/results/RUN.json [PAGE.md]');
+  if (figures === undefined)
+    throw new Error('no figures: run node bench/cluster/capacity.mjs bench/results/RUN.json [PAGE.md]');
   writeFileSync(page, pageWith(readFileSync(page, 'utf8'), JSON.parse(readFileSync(figures, 'utf8'))));
 }

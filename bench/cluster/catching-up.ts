@@ -11,18 +11,24 @@ import { captureWrite, freshCopy, LogClient, type WrittenTransaction } from '../
 import { processorMs } from './processor-time.js';
 import type { ClusterServers } from './servers.js';
 
-/** Transactions that are under way at once. */
+/** Transactions in flight at once. */
 const AT_ONCE = 16;
 const SESSION = 'bench-caught';
-/** What is compared with PostgreSQL by its rates alone gets so many times fewer. */
+/**
+ * Only the rates are compared with PostgreSQL here, so these runs get fewer transactions by this
+ * factor.
+ */
 const FEWER = 10;
 
-/** What one call of an agent writes. */
+/** Captures the write of one agent call. */
 async function captureCall(workshop: Workshop, dataDir: string): Promise<WrittenTransaction> {
   const node = await workshop.node(dataDir);
   const xtdb = new LogClient(node.address);
   const server = workshop.ours(dataDir, SESSION);
-  const [opening = '', path = ''] = await makeFiles(`${workshop.files}/caught`, 'caught', 2, { bytes: 1_000, lineLength: 80 });
+  const [opening = '', path = ''] = await makeFiles(`${workshop.files}/caught`, 'caught', 2, {
+    bytes: 1_000,
+    lineLength: 80,
+  });
   try {
     await server.initialize();
     await captureWrite(xtdb, () => server.call('read', { path: opening }));
@@ -33,18 +39,18 @@ async function captureCall(workshop: Workshop, dataDir: string): Promise<Written
 }
 
 interface Filled {
-  /** Seconds until the log had them all, and until the node had indexed them. */
+  /** Seconds until the log had all transactions, and until the node had indexed them. */
   readonly submitted: number;
   readonly indexed: number;
-  /** Processor time of the node for one transaction, milliseconds. */
+  /** CPU time of the node per transaction, milliseconds. */
   readonly nodeMs: number;
   readonly lastTx: number;
   readonly ids: readonly string[];
 }
 
 /**
- * Writes the same call `count` times, each time under other ids, as several agents do: without waiting for one another. Gives the ids of some documents of the first `read`
- * transactions.
+ * Writes the same call `count` times under different ids, as several agents do: without waiting for
+ * one another. Returns the ids of some documents of the first `read` transactions.
  */
 async function fill(
   node: NodeHandle,
@@ -76,7 +82,7 @@ async function fill(
   }
 }
 
-/** Starts a node and gives the seconds until it has a transaction. */
+/** Starts a node and returns the seconds until it has a transaction. */
 async function caughtUp(
   start: () => Promise<NodeHandle>,
   lastTx: number,
@@ -92,7 +98,7 @@ async function caughtUp(
   }
 }
 
-/** Nodes that have what the log has, and the ids of some documents in it. */
+/** Nodes that have caught up with the log, and the ids of some documents in it. */
 export interface CaughtUp {
   readonly embedded: NodeHandle;
   readonly shared: readonly NodeHandle[];
@@ -100,7 +106,10 @@ export interface CaughtUp {
   readonly result: CaseResult;
 }
 
-/** How fast a log takes transactions, and how long a new node needs to have them: from nothing, and from a checkpoint. Leaves four nodes over one log. */
+/**
+ * Measures how fast a log takes transactions, and how long a new node needs to catch up: from
+ * nothing, and from a checkpoint. Leaves four nodes over one log.
+ */
 export async function measureCatchingUp(workshop: Workshop, servers: ClusterServers): Promise<CaughtUp> {
   const transactions = Number(process.env.CLUSTER_TRANSACTIONS ?? workshop.sizes.cluster.transactions);
   const [alone, a, b, c, d] = ['alone', 'a', 'b', 'c', 'd'].map((name) => servers.dataDir(`caught-${name}`)) as [
@@ -120,7 +129,10 @@ export async function measureCatchingUp(workshop: Workshop, servers: ClusterServ
   const shared = await fill(nodeA, template, { count: transactions, read: few });
   workshop.tell(`${few} transactions into Kafka`);
   const kafkaDir = servers.dataDir('caught-kafka');
-  const kafka = await fill(await workshop.node(kafkaDir, { log: servers.log('kafka', 'caught') }), template, { count: few, read: few });
+  const kafka = await fill(await workshop.node(kafkaDir, { log: servers.log('kafka', 'caught') }), template, {
+    count: few,
+    read: few,
+  });
   await stopNode(kafkaDir);
 
   workshop.tell('catching up from nothing');
@@ -132,7 +144,12 @@ export async function measureCatchingUp(workshop: Workshop, servers: ClusterServ
   workshop.tell('catching up from a checkpoint');
   const folder = servers.dataDir('checkpoints');
   const began = performance.now();
-  const { checkpoint } = await writeCheckpoint({ store: await checkpointStore(folder, {}), dataDir: a, behind: 0, keep: 1 });
+  const { checkpoint } = await writeCheckpoint({
+    store: await checkpointStore(folder, {}),
+    dataDir: a,
+    behind: 0,
+    keep: 1,
+  });
   const written = (performance.now() - began) / 1_000;
   const restored = await caughtUp(() => workshop.node(c, { log, restoreFrom: folder }), shared.lastTx);
   const { node: fourth } = await caughtUp(() => workshop.node(d, { log, restoreFrom: folder }), shared.lastTx);
@@ -155,17 +172,29 @@ export async function measureCatchingUp(workshop: Workshop, servers: ClusterServ
             { name: 'log in PostgreSQL: taken a second', value: transactions / shared.submitted, unit: '' },
             { name: 'log in Kafka: taken a second', value: few / kafka.submitted, unit: '' },
             { name: 'embedded: indexed a second, while it took them', value: few / own.indexed, unit: '' },
-            { name: 'log in PostgreSQL: indexed a second, while it took them', value: transactions / shared.indexed, unit: '' },
+            {
+              name: 'log in PostgreSQL: indexed a second, while it took them',
+              value: transactions / shared.indexed,
+              unit: '',
+            },
             { name: 'log in Kafka: indexed a second, while it took them', value: few / kafka.indexed, unit: '' },
             { name: 'embedded: processor time of the node, a transaction', value: own.nodeMs, unit: 'ms' },
             { name: 'log in PostgreSQL: processor time of the node, a transaction', value: shared.nodeMs, unit: 'ms' },
             { name: 'log in Kafka: processor time of the node, a transaction', value: kafka.nodeMs, unit: 'ms' },
-            { name: `embedded: index of ${few.toLocaleString('en')} transactions made again`, value: again.seconds, unit: 's' },
+            {
+              name: `embedded: index of ${few.toLocaleString('en')} transactions made again`,
+              value: again.seconds,
+              unit: 's',
+            },
             { name: 'a new node over PostgreSQL, from nothing', value: nothing.seconds, unit: 's' },
             { name: 'a new node over PostgreSQL, from a checkpoint', value: restored.seconds, unit: 's' },
             { name: 'a node over PostgreSQL that has its index', value: started.seconds, unit: 's' },
             { name: 'the checkpoint is written', value: written, unit: 's' },
-            { name: 'the checkpoint holds', value: checkpoint.files.reduce((sum, file) => sum + file.size, 0), unit: 'B' },
+            {
+              name: 'the checkpoint holds',
+              value: checkpoint.files.reduce((sum, file) => sum + file.size, 0),
+              unit: 'B',
+            },
             { name: 'index of a node', value: indexed, unit: 'B' },
             { name: 'golden store of the embedded node', value: golden, unit: 'B' },
           ],

@@ -36,14 +36,23 @@ async function readTogether(nodes: readonly NodeHandle[], idsFile: string, limit
   const clients = Array.from({ length: CLIENTS }, (_, i) => {
     const node = nodes[i % nodes.length];
     if (node === undefined) throw new Error('there is no node to read from');
-    const child = spawn(process.execPath, [script, socketOf(node), String(limitMs), idsFile], { stdio: ['pipe', 'pipe', 'inherit'] });
-    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](), ended: once(child, 'exit') };
+    const child = spawn(process.execPath, [script, socketOf(node), String(limitMs), idsFile], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    return {
+      child,
+      lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](),
+      ended: once(child, 'exit'),
+    };
   });
-  for (const { lines } of clients) if ((await lines.next()).value !== 'ready') throw new Error('a reading process ended early');
+  for (const { lines } of clients)
+    if ((await lines.next()).value !== 'ready') throw new Error('a reading process ended early');
   const before = nodes.map(({ pid }) => processorMs(pid));
   const began = performance.now();
   for (const { child } of clients) child.stdin.write('go\n');
-  const found = await Promise.all(clients.map(async ({ lines }) => done.parse(JSON.parse(String((await lines.next()).value)))));
+  const found = await Promise.all(
+    clients.map(async ({ lines }) => done.parse(JSON.parse(String((await lines.next()).value)))),
+  );
   const seconds = (performance.now() - began) / 1_000;
   const nodeMs = nodes.reduce((sum, { pid }, i) => sum + processorMs(pid) - (before[i] ?? 0), 0);
   await Promise.all(clients.map(({ ended }) => ended));
@@ -83,14 +92,21 @@ const medianReading = (readings: readonly Reading[]): Reading => ({
 /** How many reads a second eight clients get out of an embedded node, and out of one, two and four nodes over one log. */
 export async function measureReads(
   workshop: Workshop,
-  { embedded, shared, ids }: { readonly embedded: NodeHandle; readonly shared: readonly NodeHandle[]; readonly ids: readonly string[] },
+  {
+    embedded,
+    shared,
+    ids,
+  }: { readonly embedded: NodeHandle; readonly shared: readonly NodeHandle[]; readonly ids: readonly string[] },
 ): Promise<CaseResult> {
   const { rounds, readMs } = workshop.sizes.cluster;
   const idsFile = join(workshop.files, 'ids.json');
   await writeFile(idsFile, JSON.stringify(ids));
   const groups: readonly Group[] = [
     { name: 'one embedded node', nodes: [embedded] },
-    ...[1, 2, 4].map((count) => ({ name: `${count} ${count === 1 ? 'node' : 'nodes'} over one log`, nodes: shared.slice(0, count) })),
+    ...[1, 2, 4].map((count) => ({
+      name: `${count} ${count === 1 ? 'node' : 'nodes'} over one log`,
+      nodes: shared.slice(0, count),
+    })),
     { name: '1 node that has one core', nodes: shared.slice(0, 1), isHeld: true },
     { name: '2 nodes that have one core each', nodes: shared.slice(0, 2), isHeld: true },
   ];
@@ -100,7 +116,8 @@ export async function measureReads(
   for (let round = 0; round <= rounds; round++) {
     for (const [i, { name, nodes, isHeld = false }] of groups.entries()) {
       workshop.tell(`${CLIENTS} clients read from ${name}, round ${round}`);
-      const held = isHeld && (await Promise.all(nodes.map((node, core) => holdTo(node, String(core))))).every((ok) => ok);
+      const held =
+        isHeld && (await Promise.all(nodes.map((node, core) => holdTo(node, String(core))))).every((ok) => ok);
       if (isHeld && !held) continue;
       const reading = await readTogether(nodes, idsFile, round === 0 ? readMs / 2 : readMs);
       if (round > 0) found[i]?.push(reading);
@@ -131,7 +148,10 @@ export async function measureReads(
       },
     ],
     goals: [
-      goal('reads a second of one node over those of two, on shared cores', ['1 node over one log', '2 nodes over one log']),
+      goal('reads a second of one node over those of two, on shared cores', [
+        '1 node over one log',
+        '2 nodes over one log',
+      ]),
       goal('reads a second of one node over those of two, a core for each', [
         '1 node that has one core',
         '2 nodes that have one core each',

@@ -62,7 +62,11 @@ export class ClusterServers {
       passwordVariable: PASSWORD_VARIABLE,
     };
     if (layout === 'postgres') return { profile: 'postgres', database };
-    return { profile: 'kafka', database, kafka: { brokers: [`127.0.0.1:${this.#kafka.port}`], topic: of, replication: 1, create: true } };
+    return {
+      profile: 'kafka',
+      database,
+      kafka: { brokers: [`127.0.0.1:${this.#kafka.port}`], topic: of, replication: 1, create: true },
+    };
   }
 
   /** The data folder of a node, which is stopped before the servers are. */

@@ -41,7 +41,10 @@ const NAMES = { postgres: 'log in PostgreSQL', kafka: 'log in Kafka' } as const 
 export async function measureStored(workshop: Workshop, servers: ClusterServers): Promise<CaseResult> {
   const calls = workshop.sizes.cluster.sessionCalls;
   workshop.tell(`storage of a session of ${calls} calls in PostgreSQL and Kafka`);
-  const found = { postgres: await store(workshop, servers, 'postgres'), kafka: await store(workshop, servers, 'kafka') };
+  const found = {
+    postgres: await store(workshop, servers, 'postgres'),
+    kafka: await store(workshop, servers, 'kafka'),
+  };
   return {
     cases: [
       {
