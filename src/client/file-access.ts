@@ -10,20 +10,20 @@ import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
 import { PutOff } from '../values/put-off.js';
 
-/** Which files a client may use and how its agent names them [§5.2, §5.3]. */
+/** The files that a client may use, and how its agent names them [§5.2, §5.3]. */
 export interface FileAccessOptions {
-  /** Folders on the host that the agent may use; nothing outside them is read or written. */
+  /** Host folders that the agent may use. Files outside them are neither read nor written. */
   readonly roots: readonly string[];
-  /** Where relative paths of the agent start, as the agent sees it. */
+  /** Base of the agent's relative paths, as the agent sees it. */
   readonly cwd: string;
   readonly mounts?: readonly MountSetting[];
-  /** Identity of the filesystem that this process sees [§5.4]. */
+  /** Identity of this process's filesystem [§5.4]. */
   readonly filesystemId: FilesystemId;
-  /** The filesystem of paths that no mount covers, where the agent lives in a sandbox of its own. */
+  /** The filesystem of paths without a mount, if the agent runs in a separate sandbox. */
   readonly agentFilesystemId?: FilesystemId;
 }
 
-/** A place that an agent named, as a source of an object. */
+/** A path that an agent named, as the source of an object. */
 export interface LocatedFile {
   readonly location: Location;
   readonly source: FilesystemSource;
@@ -32,13 +32,16 @@ export interface LocatedFile {
   readonly display: string;
 }
 
-/** Ids of the files that were named last: listings name the same ones again and again. What a call has named comes into it behind the call. */
+/**
+ * Ids of recently named files, because listings repeat the same names. The cache is filled after
+ * the call.
+ */
 const recentIds = new LRUCache<string, ObjectId>(counted(10_000));
 const late = new PutOff();
-/** A call asks for the id of the file that it reads several times. */
+/** A call asks for the id of its file several times. */
 let latest: { readonly source: FilesystemSource; readonly id: ObjectId } | undefined;
 
-/** The object id of a file [§2.5]. */
+/** Returns the object id of a file [§2.5]. */
 export function fileObjectId(source: FilesystemSource): ObjectId {
   if (latest?.source === source) return latest.id;
   late.now();
@@ -50,11 +53,14 @@ export function fileObjectId(source: FilesystemSource): ObjectId {
   return id;
 }
 
-/** The files of one client: locating, reading and naming them, always inside the allowed roots. */
+/** Locates, reads and names the files of one client, always inside the allowed roots. */
 export class FileAccess {
   readonly access: FilesystemAccess;
   readonly cwd: string;
-  /** The folders whose files are shown, whoever brought them into the database: the roots, and all of a filesystem that only the agent sees. */
+  /**
+   * Folders whose files are shown, whichever client stored them: the roots, and the whole
+   * filesystem of a separate sandbox.
+   */
   readonly folders: readonly FilesystemSource[];
 
   private constructor(access: FilesystemAccess, cwd: string) {
@@ -68,7 +74,7 @@ export class FileAccess {
     ];
   }
 
-  /** @throws {SourceError} when a root does not exist or a mount is malformed */
+  /** @throws {SourceError} a root does not exist or a mount is malformed */
   static async open(options: FileAccessOptions): Promise<FileAccess> {
     const mounts = new MountTable({
       mappings: options.mounts ?? [],
@@ -79,33 +85,37 @@ export class FileAccess {
     return new FileAccess({ roots: await AllowedRoots.open(options.roots, places), mounts }, options.cwd);
   }
 
-  /** What the agent means by a path; throws SourceError when it leads outside the roots or, unless `mustExist` is false, nowhere. */
+  /**
+   * Resolves an agent's path.
+   * @throws {SourceError} the path leads outside the roots, or the file does not exist and
+   *   `mustExist` is not false
+   */
   async locate(path: string, options: { readonly mustExist?: boolean } = {}): Promise<LocatedFile> {
     const location = await locate(this.access, path, { cwd: this.cwd, ...options });
     return { location, ...this.describe(filesystemSource(location.filesystemId, location.path)) };
   }
 
-  /** Id and display path of a source. */
+  /** Returns the id and display path of a source. */
   describe(source: FilesystemSource): { readonly source: FilesystemSource; readonly id: ObjectId; readonly display: string } {
     return { source, id: fileObjectId(source), display: this.display(source) };
   }
 
-  /** Whether what the database holds of a source may be shown here, a file or a folder. */
+  /** Returns whether a stored file or folder may be shown here. */
   shows(source: FilesystemSource): boolean {
     return liesIn(source, this.folders);
   }
 
-  /** The path of a source as the agent sees it [§5.3]. */
+  /** Returns the path of a source as the agent sees it [§5.3]. */
   display(source: FilesystemSource): string {
     return this.access.mounts.toDisplay(source.path, source.filesystemId);
   }
 
-  /** The path that a relative one of the agent stands for. */
+  /** Resolves a relative path of the agent. */
   here(path: string): readonly string[] {
     return [posix.resolve(this.cwd, path)];
   }
 
-  /** Reads a source once (divergence C1); what is wrong with it is answered, not thrown. */
+  /** Reads a source once (divergence C1). Failures are returned, not thrown. */
   read(source: FilesystemSource, signal?: AbortSignal): Promise<SourceReading> {
     return readSource(this.access, source, signal === undefined ? {} : { signal });
   }

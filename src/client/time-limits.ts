@@ -1,35 +1,56 @@
-/** How long a client waits for what, in milliseconds. Nothing else of `src/client` holds a limit of its own. */
+/** All time limits of `src/client`, in milliseconds. */
 export const TIME_LIMITS = {
-  /** Opening a session waits so long for its sources to be read; the rest follows in the background. */
+  /**
+   * Opening a session waits this long for its sources to be read. The rest follows in the
+   * background.
+   */
   resume: 1_000,
-  /** Opening, forking and reading history wait so long for what was acknowledged to reach the database. */
+  /**
+   * Opening, forking and reading history wait this long for acknowledged writes to reach the
+   * database.
+   */
   delivery: 10_000,
-  /** Opening a session waits so long for other living processes to deliver what they hold of it; then this one delivers it, too. */
+  /**
+   * Opening a session waits this long for other living processes to deliver its records. Then this
+   * process delivers them too.
+   */
   othersFirst: 1_000,
-  /** Closing a client waits so long for what was acknowledged to reach the database; the rest stays in the journal. */
+  /** Closing a client waits this long for deliveries. The rest stays in the journal. */
   close: 5_000,
-  /** Assembling a context waits so long for the database to have every step; then it is assembled from what this process knows. */
+  /**
+   * Assembling a context waits this long for the database to have every step. Then this process's
+   * knowledge serves.
+   */
   drain: 2_000,
-  /** The same where a context would lack contents that only the database has. */
+  /** The same, if only the database has some of the context's contents. */
   drainForContents: 60_000,
-  /** Recording a call waits so long for the database to say whether another chat has the call's id, where the database has not answered yet or is away. */
+  /**
+   * Recording a call waits this long for the look-up of its id, if the database has not answered
+   * yet or is down.
+   */
   callId: 250,
-  /** The same where the database answers: a slow answer gives the same id as a quick one. */
+  /** The same, if the database is up: a slow answer must give the same id as a quick one. */
   callIdOfSlow: 10_000,
-  /** An optimistic context waits so long for the answer whether somebody else wrote; the next context has the answer otherwise. */
+  /**
+   * An optimistic context waits this long for the check for other writers. If it takes longer, the
+   * next context uses the result.
+   */
   foreignWrites: 100,
-  /** An answer whether somebody else wrote serves every context of so long a time. */
+  /** Maximum age of a check for other writers that contexts may reuse. */
   foreignWritesFresh: 50,
-  /** An optimistic context waits so long for what somebody else wrote, and for files that were only mentioned or changed just now. */
+  /**
+   * An optimistic context waits this long for other clients' writes, and for files just mentioned
+   * or changed.
+   */
   optimisticRead: 250,
-  /** The delivery gate stays closed so long for a model that was announced and does not ask. */
+  /** The delivery gate stays closed this long for an announced model that does not ask. */
   announcedModel: 20,
-  /** Recording a step waits so long while hundreds of steps are on their way to a database that takes them. */
+  /** Recording a step waits this long while hundreds of steps are in delivery. */
   pace: 250,
-  /** The delivery gate holds a write back for so long at most. */
+  /** Maximum time that the delivery gate delays a write. */
   gate: 100,
-  /** Taking a session over looks at the journals of other processes at this interval until they are delivered. */
+  /** Polling interval for other processes' journals during a takeover. */
   otherJournals: 25,
-  /** Changes of what is tracked are collected for so long before they are published. */
+  /** Tracking changes are collected this long before they are published. */
   publishTracking: 250,
 } as const;

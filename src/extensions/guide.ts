@@ -13,11 +13,14 @@ const APPENDED = `Palimpsest keeps your working context. Every file you read and
 - activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. What you activate is there in your next step. What you deactivate leaves when the context begins anew, with one of the next messages of the user.
 - Then what you have not seen or quoted for a while collapses, unless you pinned or activated it. Files that stay are always in their current state.`;
 
-/** What a model reads about its context, after the harness's own system prompt: the same as long as a session lasts, since its reasoning may be bound to it. */
+/**
+ * Returns the guide that a model reads after the harness's system prompt. It stays the same for the
+ * whole session, because the model's reasoning may be bound to it.
+ */
 export const guideOf = (layout: LayoutName = DEFAULT_LOOP_LAYOUT): string => (layout === 'epoch' ? APPENDED : RENDERED);
 
 /** The agent's own tools [§3.3]. */
 export const VERBS = VERB_DESCRIPTIONS.loop;
 
-/** What the ids of those tools are. */
+/** Description of the ids that those tools take. */
 export const IDS = 'Ids, unique prefixes of 8 or more characters, or paths';

@@ -1,10 +1,10 @@
 import type { Rendering } from '../harness/loop-session.js';
 
-/** What the command `/palimpsest` can be asked for in a session. */
+/** A request of the command `/palimpsest` in a session. */
 export interface LoopCommand extends Rendering {
-  /** Whether the context of its model calls is ours. */
+  /** Whether our context is used for model calls. */
   readonly on?: boolean;
-  /** Its next message of the user begins an epoch (layout `epoch`). */
+  /** Whether the user's next message begins an epoch (layout `epoch`). */
   readonly tidy?: boolean;
 }
 
@@ -18,10 +18,13 @@ const COMMANDS: ReadonlyMap<string, LoopCommand> = new Map([
   ['short-ids off', { shortIds: false }],
 ]);
 
-/** The description of the command, with everything that it can be asked for. */
+/** Description of the command with all its subcommands. */
 export const COMMAND_TEXT = `Palimpsest in this session: ${[...COMMANDS.keys()].join(', ')}`;
 
-/** What the words after the command ask for. @throws {RangeError} for words that mean nothing, naming those that do */
+/**
+ * Parses the words after the command.
+ * @throws {RangeError} unknown words; the error lists the known ones
+ */
 export function loopCommand(words: string): LoopCommand {
   const asked = COMMANDS.get(words.trim().split(/\s+/).join(' '));
   if (asked !== undefined) return asked;

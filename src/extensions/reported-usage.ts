@@ -4,17 +4,19 @@ import { defined } from '../values/defined.js';
 const tokens = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
-/** What a harness knows of the tokens of a model's call, whatever it may be. */
+/** A harness's token counts of a model call, not yet validated. */
 export interface KnownUsage {
   readonly input?: unknown;
   readonly output?: unknown;
   readonly cacheRead?: unknown;
   readonly cacheWrite?: unknown;
-  /** Blocks of thinking that the provider left out of the request. */
+  /** Thinking blocks that the provider dropped from the request. */
   readonly thinkingDropped?: unknown;
 }
 
-/** The usage of a reported message; nothing for a call of which nothing is known, such as one that was stopped. */
+/**
+ * Returns the usage of a reported message. Empty for a call without counts, such as a stopped one.
+ */
 export function reportedUsage(usage: KnownUsage): Pick<ReportedMessage, 'usage'> {
   const [input, output] = [tokens(usage.input), tokens(usage.output)];
   const [read, written] = [tokens(usage.cacheRead), tokens(usage.cacheWrite)];

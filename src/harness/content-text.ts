@@ -4,7 +4,7 @@ import type { ReportedContent } from './message-schema.js';
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** Blocks that are messages or calls of their own and are taken up as such, not as text. */
+/** Blocks recorded as separate messages or calls, not as text. */
 export const CALL_PARTS: ReadonlySet<string> = new Set(['tool_use', 'toolCall', 'tool_result']);
 
 const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
@@ -12,7 +12,7 @@ const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_t
 const asPart = (value: unknown): Part | undefined => (isJsonObject(value) ? (value as Part) : undefined);
 const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** What is known of a block's data: its media type, and its bytes or where it lies. */
+/** A block's media type, with its bytes or its location. */
 interface Media {
   readonly type?: string | undefined;
   readonly base64?: string | undefined;
@@ -25,7 +25,7 @@ function fromUrl(url: string): Media {
   return { type: asText(data[1]), base64: url.slice(data[0].length) };
 }
 
-/** Finds the data in the shapes of the common wires. */
+/** Finds the media in the shapes of the common wires. */
 function mediaOf(part: Part): Media {
   const nested =
     asPart(part.image_url) ?? asPart(part.input_audio) ?? asPart(part.file) ?? asPart(part.source) ?? asPart(part.resource) ?? part;
@@ -36,7 +36,7 @@ function mediaOf(part: Part): Media {
   return { ...fromText, type: type ?? fromText.type, base64: asText(nested.data) ?? asText(nested.blob) ?? fromText.base64 };
 }
 
-/** Bytes that a base64 text stands for. */
+/** Returns the decoded size of a base64 text. */
 function decodedBytes(base64: string): number {
   const digits = base64.replace(/[\s=]+/g, '').length;
   return Math.floor((digits * 3) / 4);
@@ -49,7 +49,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ['input_file', 'file'],
 ]);
 
-/** The line of a block that is not text (decision B4): `[image image/png 18234 bytes]`. */
+/** Returns the line of a non-text block (decision B4), such as `[image image/png 18234 bytes]`. */
 function mediaLine(part: Part): string {
   const kind = asText(part.type) ?? 'part';
   const { type, base64, url } = mediaOf(part);
@@ -61,8 +61,9 @@ function mediaLine(part: Part): string {
 }
 
 /**
- * Message or result content as one text (decisions B4, B6): text parts joined by a newline, one line for each other part, nothing dropped silently.
- * Blocks that are calls or results of calls are left out: they become objects of their own.
+ * Returns message or result content as one text (decisions B4, B6). Text parts are joined by a
+ * newline, and every other part becomes one line. Calls and results are left out, because they
+ * become separate objects.
  */
 export function contentText(content: ReportedContent | undefined): string {
   if (content === undefined || content === null) return '';

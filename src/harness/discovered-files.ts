@@ -10,16 +10,19 @@ import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 
-/** Lines of one output that the disk is asked about. */
+/** Maximum number of lines per output that are looked up on disk. */
 const MOST_LINES = 20_000;
 
-/** The files that an output mentions, and a note where there were too many of them. */
+/** The files that an output mentions, with a note if there were too many. */
 interface DiscoveredFiles {
   readonly mentions: readonly ReportedMention[];
   readonly note: string | undefined;
 }
 
-/** The files behind agent paths: folders are located once each, so that a listing costs one look-up per folder. */
+/**
+ * Resolves agent paths to files. Each folder is located once, so a listing costs one look-up per
+ * folder.
+ */
 class Folders {
   readonly #files: FileAccess;
   readonly #known = new Map<string, Promise<LocatedFile | undefined>>();
@@ -42,7 +45,7 @@ class Folders {
       const located = await this.#files.locate(folder);
       return located.location.reachable ? located : undefined;
     } catch (error) {
-      // Most of what an output seems to name is nothing, or nothing that may be used.
+      // Most apparent names in an output are no files, or files that may not be used.
       if (error instanceof SourceError || error instanceof DocumentError) return undefined;
       throw error;
     }
@@ -86,8 +89,9 @@ async function withoutIgnored(found: readonly Found[]): Promise<readonly Found[]
 }
 
 /**
- * The files that the lines of an output name [§5.6, Discovery; decision C7]: existing regular files that no ignore rule hides, relative names resolved
- * against each of `folders` (as the agent sees them) in turn. The first reading of a line that is a file counts.
+ * Returns the existing regular files that an output's lines name [§5.6, Discovery; decision C7],
+ * without ignored files. Relative names are resolved against each of `folders`, as the agent sees
+ * them, in order. For each line, the first interpretation that is a file counts.
  */
 export async function discoverFiles(
   files: FileAccess,

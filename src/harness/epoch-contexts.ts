@@ -11,28 +11,28 @@ import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopList } from '
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
-/** How the epochs of a session end; what is left out stays as it was at the request before. */
+/** When the epochs of a session end. Omitted settings keep their previous value. */
 export interface EpochChoice {
-  /** The model's own name, by which it has its prices, and its window in tokens. */
+  /** The model's name, which determines its prices, and its window in tokens. */
   readonly model?: string;
   readonly window?: number;
-  /** The next message of the user begins an epoch. */
+  /** Whether the user's next message begins an epoch. */
   readonly tidy?: boolean;
 }
 
-/** A request of an epoch, with its record. */
+/** An epoch request with its record. */
 export interface EpochTurn {
-  /** Null when there is none, or an empty one. */
+  /** Null if there is no prompt or an empty one. */
   readonly system: string | null;
-  /** The whole request, or what stands before the harness's own list. */
+  /** The whole request, or the part before the harness's list. */
   readonly messages: readonly RenderedMessage[];
   readonly record: SessionAssemblyRecord & { readonly delivered: Delivery };
   readonly epoch: LoopEpoch;
-  /** Where the harness gave its list. */
+  /** Present if the harness gave its list. */
   readonly list?: LoopList;
 }
 
-/** A harness's whole list as it was reported. */
+/** A harness's whole reported list. */
 export interface ReportedList {
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
@@ -40,7 +40,10 @@ export interface ReportedList {
 
 const NO_USER = 'the list has no message of the user at which no call waits: a request of layout epoch begins there';
 
-/** Refuses what a request of layout `epoch` cannot be made of, before anything of it is recorded. @throws {HarnessError} `not-in-epochs` */
+/**
+ * Rejects a request that layout `epoch` does not support, before recording anything.
+ * @throws {HarnessError} `not-in-epochs`
+ */
 export function requireEpochForm(format: 'text' | 'messages' | undefined, list: readonly ReportedMessage[] | undefined): void {
   if (format === 'text')
     throw new HarnessError('not-in-epochs', 'layout epoch is a list of messages: ask for format messages, or leave it out');
@@ -48,8 +51,8 @@ export function requireEpochForm(format: 'text' | 'messages' | undefined, list: 
 }
 
 /**
- * The requests of one session that are handed out in layout `epoch` (divergence E9): inside an epoch each begins with the whole of the one before. Its method is called
- * one time after the other.
+ * Makes the requests of one session in layout `epoch` (divergence E9). Within an epoch, each
+ * request begins with the whole previous one. Do not call its method concurrently.
  */
 export class EpochContexts {
   readonly #client: ContextClient;
@@ -64,8 +67,9 @@ export class EpochContexts {
   }
 
   /**
-   * The next request, once its record is kept. Without a list of the harness it has the chat as recorded, and the outputs of calls as contents.
-   * @throws {HarnessError} `not-in-epochs` for a list that no epoch can begin in
+   * Returns the next request once its record is stored. Without a harness list, it contains the
+   * recorded chat, with call outputs as contents.
+   * @throws {HarnessError} `not-in-epochs` – no epoch can begin in the list
    */
   async next(
     reported: ReportedList | undefined,

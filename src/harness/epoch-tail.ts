@@ -8,51 +8,63 @@ import { type KeptMessages, keptMessages } from './kept-messages.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
-/** Where an epoch begins: the turn that does not stand in its base any more, and the first message of a harness's list that stays. */
+/**
+ * Where an epoch begins: the first turn outside its base, and the first message of the harness's
+ * list that stays.
+ */
 export interface EpochStart {
   readonly turn: number;
   readonly from: number;
 }
 
-/** A result of a harness's list that something else stands for: its message, its call, and what takes its place. */
+/** A replaced result in a harness's list: its message, its call and the replacement. */
 export interface LoopReference {
   readonly index: number;
   readonly callId: ObjectId;
   readonly text: string;
 }
 
-/** The part of an epoch's last request that the next one has as well. */
+/** The part of an epoch's last request that the next request repeats. */
 export interface KeptTail extends Pick<KeptMessages, 'shown'> {
   readonly list: KeptList | undefined;
 }
 
-/** What the requests of an epoch have behind their base, beside notes: a harness's own list, or the chat as recorded. */
+/**
+ * The part of an epoch's requests after the base, without notes: the harness's list or the recorded
+ * chat.
+ */
 export interface EpochTail {
-  /** Whether nobody has answered the message of the user yet. */
+  /** Whether the user's last message has no answer yet. */
   readonly atUser: boolean;
-  /** Where an epoch that begins now does. */
+  /** Where a new epoch would begin. */
   readonly start: EpochStart;
-  /** What the request with which an epoch begins there has in a note. */
+  /** Returns the note of a request that begins an epoch there. */
   note(start: EpochStart): NoteProof | undefined;
-  /** The messages from one on, as a record names them; undefined where there is no list. */
+  /** Returns the record entry for the messages from `from` on. Undefined without a list. */
   list(from: number): KeptList | undefined;
-  /** About how long those messages are, in UTF-16 units, with lines in the place of what some calls answered; what stands in notes is not counted. */
+  /**
+   * Returns the approximate length of those messages in UTF-16 units, with replaced results and
+   * without notes.
+   */
   chars(from: number, lines: EpochState['lines']): number;
-  /** The messages of the calls that have lines. */
+  /** Returns the messages whose call results are replaced by lines. */
   references(from: number, lines: EpochState['lines']): readonly LoopReference[];
-  /** Whether those messages are none: then there is no place behind which a note could stand. */
+  /** Returns whether there are no such messages. Then a note has no place. */
   isEmpty(from: number): boolean;
-  /** What stays of it, where it begins as it did at the last request; undefined where it does not. */
+  /**
+   * Returns the part that stays if the list begins as at the last request. Otherwise returns
+   * undefined.
+   */
   kept(last: { readonly list: KeptList | undefined; readonly step: number }): KeptTail | undefined;
 }
 
-/** A harness's own list before a model call. */
+/** A harness's list before a model call. */
 export interface ListTail extends PlacedList {
-  /** The last message of the user before which no call waits for its result. */
+  /** The user's last message with no call open before it. */
   readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
   /** The running turn. */
   readonly turn: number;
-  /** What is known of the session's lists so far; nothing if left out. */
+  /** Earlier knowledge of the session's lists. Default: none. */
   readonly known?: GrowingTail;
 }
 
@@ -66,7 +78,10 @@ function referencesOf(placed: readonly PlacedEntry[], from: number, lines: Epoch
 
 const resultChars = (message: ReportedMessage | undefined): number => contentText(message?.content).length;
 
-/** The tail of requests that a harness mixes with its own messages: inside a turn an epoch begins with nothing of the list. */
+/**
+ * Returns the tail of requests that a harness mixes with its own messages. Within a turn, a new
+ * epoch begins without the list.
+ */
 export function listTail({ messages, placed, start, turn, known = new GrowingTail() }: ListTail): EpochTail {
   const given = { messages, placed };
   const atUser = messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
@@ -89,7 +104,10 @@ export function listTail({ messages, placed, start, turn, known = new GrowingTai
 
 const NO_RESULTS = new Set<never>();
 
-/** The tail of requests whose harness gives no list: the chat as recorded, which only grows. It has no reasoning, and results stand in notes. */
+/**
+ * Returns the tail of requests without a harness list. It is the recorded chat, which only grows.
+ * It has no reasoning, and results are in notes.
+ */
 export function chatTail(state: SessionState): EpochTail {
   const { marks, turn } = state;
   const last = marks.findLast(({ message, call }) => message !== undefined || call !== undefined);

@@ -13,7 +13,7 @@ interface MessagePrint {
 
 const known = new WeakMap<ReportedMessage, MessagePrint>();
 
-/** What a model is shown of a message; its ids and what is told of its files and costs are not. */
+/** Returns the parts of a message that a model sees, without ids, file reports and costs. */
 function printOf(message: ReportedMessage): MessagePrint {
   const before = known.get(message);
   if (before !== undefined) return before;
@@ -24,27 +24,27 @@ function printOf(message: ReportedMessage): MessagePrint {
   return print;
 }
 
-/** The messages from one on, as a record names them. */
+/** Returns the record entry for the messages from `from` on. */
 export function keptList(messages: readonly ReportedMessage[], from: number, count = messages.length - from): KeptList {
   const prints = messages.slice(from, from + count).map((message) => printOf(message).sha256);
   return { from, count, sha256: hashText(prints.join('\n')) };
 }
 
-/** A harness's list, and where its entries belong in the session. */
+/** A harness's list with the positions of its entries in the session. */
 export interface PlacedList {
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
 }
 
-/** A call whose result a tail has, with its object. */
+/** A call with its result in a tail, and its object. */
 export type TailCall = CallItem & { readonly index: number; readonly ref: ObjectId };
 
-/** A list from one of its messages on, as far as it has grown. */
+/** A walk over a growing list from one of its messages on. */
 class TailWalk {
   readonly from: number;
   messages: readonly ReportedMessage[] = [];
   placed: readonly PlacedEntry[] = [];
-  /** How many entries of the history it has walked. */
+  /** Number of history entries walked so far. */
   entries = 0;
   readonly prints = new GrowingHash();
   list: KeptList;
@@ -93,12 +93,14 @@ class TailWalk {
   }
 }
 
-/** What is known of a tail. */
+/** The known content of a tail. */
 export type KnownTail = Readonly<Omit<TailWalk, 'messages' | 'placed' | 'goesOnIn' | 'on'>>;
 
 /**
- * The part of one session's list that stays in a request, which mostly goes on where it ended before: then only what is new is hashed and taken apart. Messages that were given here do not change, and
- * one that stayed is the same object, as is its place; a list that begins otherwise is looked at as a whole.
+ * Caches the part of a session's list that stays in a request. The list usually grows at its end,
+ * and then only new messages are hashed and parsed. Given messages must not change. A message and
+ * its position that stay must be the same objects. A list with another beginning is processed as a
+ * whole.
  */
 export class GrowingTail {
   readonly #history: GrowingHistory;
@@ -108,17 +110,17 @@ export class GrowingTail {
     this.#history = history;
   }
 
-  /** The list from a message on. What is given back is as it is until the next list is given. */
+  /** Returns the list from a message on. The result is valid until the next list. */
   from(list: PlacedList, from: number): KnownTail {
     const walk = this.#walk?.from === from && this.#walk.goesOnIn(list) ? this.#walk : new TailWalk(from);
-    // A walk that stops in the middle cannot go on.
+    // An interrupted walk cannot continue.
     this.#walk = undefined;
     walk.on(list, this.#history);
     this.#walk = walk;
     return walk;
   }
 
-  /** Whether a list has the messages that a record names. */
+  /** Returns whether a list has the messages of a record. */
   has({ messages }: PlacedList, { from, count, sha256 }: KeptList): boolean {
     if (messages.length < from + count) return false;
     const walk = this.#walk;
@@ -126,7 +128,7 @@ export class GrowingTail {
     return (isWalked ? walk.list : keptList(messages, from, count)).sha256 === sha256;
   }
 
-  /** About how long the messages from one on are, in UTF-16 units; reasoning is not reported. */
+  /** Returns the approximate length of the messages in UTF-16 units. Reasoning is not reported. */
   chars(list: PlacedList, from: number): number {
     if (this.#walk?.from === from) return this.from(list, from).chars;
     return list.messages.slice(from).reduce((chars, message) => chars + printOf(message).chars, 0);

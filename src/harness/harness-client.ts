@@ -6,16 +6,16 @@ import { sessionId, sessionObjectId } from '../objects/ids.js';
 import { HarnessError } from './harness-error.js';
 import { HarnessSession, type HarnessSettings } from './harness-session.js';
 
-/** Opens a session and takes it over from whoever holds it, where that is asked for (decision F5). */
+/** How a session is opened, including a takeover from its present owner (decision F5). */
 export interface OpenOptions {
-  /** A new session where absent. */
+  /** Default: a new session. */
   readonly id?: string;
   readonly takeOver?: boolean;
-  /** Called with how many of a resumed session's sources have been read, of how many [§3.6]. */
+  /** Called with the number of a resumed session's read sources and their total [§3.6]. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** Whether a session exists, open here or in the database. */
+/** Returns whether a session exists, open here or in the database. */
 export async function sessionExists(client: ContextClient, id: string): Promise<boolean> {
   const key = sessionObjectId(sessionId(id));
   if ((await (await client.store.latest()).heads([key])).has(key)) return true;
@@ -23,11 +23,11 @@ export async function sessionExists(client: ContextClient, id: string): Promise<
 }
 
 /**
- * The way in for a harness that runs in this process [§5.1]: opens, resumes, forks and lists sessions. Made by `createContextClient`; whoever makes it
- * closes it.
+ * The interface for a harness in this process [§5.1]. It opens, resumes, forks and lists sessions.
+ * `createContextClient` creates it, and its creator closes it.
  */
 export class HarnessClient {
-  /** What it works with: files, the store, contexts as of any moment. */
+  /** The underlying client: files, the store and contexts of any time. */
   readonly client: ContextClient;
   readonly #settings: Omit<HarnessSettings, 'delivered'>;
   readonly #release: () => Promise<void>;
@@ -45,20 +45,20 @@ export class HarnessClient {
   }
 
   /**
-   * Opens a session: the existing one of this id, or a new one.
+   * Opens the session with this id, or creates it.
    *
-   * @throws {SessionError} `lease-held` – when another process has it
-   * @throws {XtdbError} – when the database does not answer
-   * @throws {DocumentError} `invalid-id` – for an id that no session can have
+   * @throws {SessionError} `lease-held` – another process has it
+   * @throws {XtdbError} – the database does not answer
+   * @throws {DocumentError} `invalid-id` – no session can have this id
    */
   async openSession(options: OpenOptions = {}): Promise<HarnessSession> {
     return this.#wrap(await this.client.openSession(options));
   }
 
   /**
-   * Resumes a session that must exist [§3.6].
+   * Resumes an existing session [§3.6].
    *
-   * @throws {HarnessError} `no-such-session` – when it does not
+   * @throws {HarnessError} `no-such-session` – the session does not exist
    */
   async resumeSession(id: string, options: Omit<OpenOptions, 'id'> = {}): Promise<HarnessSession> {
     if (!(await sessionExists(this.client, id))) {
@@ -68,21 +68,26 @@ export class HarnessClient {
   }
 
   /**
-   * Forks a session (decision F2): a new one with its chat and sets as they stood after step `at`, or at the moment that it names (`turn:7`), by default the last step.
+   * Forks a session (decision F2). The new session has the chat and sets after step `at`, or at a
+   * moment such as `turn:7`. Default: the last step.
    *
-   * @throws {SessionError} – when the parent has no such step or cannot be read, when the turn may go on, or when the id is taken
-   * @throws {HistoryError} – when there is no such moment
+   * @throws {SessionError} – the parent lacks the step or cannot be read, the turn may continue, or
+   *   the id is taken
+   * @throws {HistoryError} – the moment does not exist
    */
   async forkSession(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<HarnessSession> {
     return this.#wrap(await this.client.forkSession(parent, options));
   }
 
-  /** All sessions of the database, the one that was worked with last first. */
+  /** Lists all sessions of the database, the last active one first. */
   listSessions(): Promise<readonly SessionSummary[]> {
     return this.client.listSessions();
   }
 
-  /** Pauses every session, closes the connections and gives the node back; answers what `ContextClient.close` answers. Idempotent. */
+  /**
+   * Pauses every session, closes the connections and releases the node. Returns the result of
+   * `ContextClient.close`. Idempotent.
+   */
   close(): ReturnType<ContextClient['close']> {
     this.#closing ??= this.client.close().finally(this.#release);
     return this.#closing;

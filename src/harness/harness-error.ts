@@ -1,17 +1,20 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** What a harness can get wrong when it reports or asks. */
+/** The possible errors in a harness's reports and requests. */
 export type HarnessErrorCode =
-  /** A tool result whose call was never reported, so that nobody knows which tool it belongs to. */
+  /** A tool result belongs to a call that was never reported, so its tool is unknown. */
   | 'unknown-call'
-  /** A session that was to be resumed or forked does not exist. */
+  /** The session to resume or fork does not exist. */
   | 'no-such-session'
-  /** Layout `epoch` is asked for in a form that it does not have, or with a list that none can begin in. */
+  /** Layout `epoch` does not support the requested form, or no epoch can begin in the list. */
   | 'not-in-epochs'
-  /** The client underneath does not offer what is asked. */
+  /** The underlying client does not support the request. */
   | 'not-available';
 
-/** Thrown when a report does not fit what was reported before [§5.1]. Callers branch on `code`; nothing of the report was recorded. */
+/**
+ * Thrown if a report contradicts earlier reports [§5.1]. Callers branch on `code`. Nothing of the
+ * report was recorded.
+ */
 export class HarnessError extends CodedError<HarnessErrorCode> {
   override readonly name = 'HarnessError';
 }

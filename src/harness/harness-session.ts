@@ -17,29 +17,32 @@ import { pathsToChange } from './observe-call.js';
 import { type ReportedCall, runVerb, type VerbOptions, type VerbReport } from './record-call.js';
 import { type MessagesReport, ReportedChat, type ReportOptions } from './reported-chat.js';
 
-/** A call that is about to be made, and may change files. */
+/** A call about to start that may change files. */
 export interface ChangingCall {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** The folder of relative paths, where it is not the client's. */
+  /** The base of relative paths. Default: the client's. */
   readonly cwd?: string;
 }
 
 /** How a session serves its harness. */
 export interface HarnessSettings {
   readonly delivered: Delivery;
-  /** Whether the output of shell commands is searched for paths (decision C8); false if left out. */
+  /** Whether the output of shell commands is searched for paths (decision C8). Default: false. */
   readonly mineShell?: boolean;
   readonly strict?: boolean;
   readonly shortIds?: boolean;
 }
 
-/** The record of a context that was handed out. */
+/** The record of a delivered context. */
 export interface DeliveredRecord extends SessionAssemblyRecord {
   readonly delivered: Delivery;
 }
 
-/** A context for the next model call [§4]; with layout `epoch` it says so, and where the harness gave its list, what of that stays. */
+/**
+ * A context for the next model call [§4]. With layout `epoch` it names its epoch, and the part of
+ * the harness's list that stays.
+ */
 export type TurnContext =
   | { readonly format: 'text'; readonly text: string; readonly record: DeliveredRecord }
   | {
@@ -51,22 +54,24 @@ export type TurnContext =
       readonly list?: EpochTurn['list'];
     };
 
-/** How a turn or step is begun. */
+/** How a turn or step begins. */
 export interface TurnOptions extends Pick<AssembleOptions, 'strict' | 'shortIds'>, ReportOptions, EpochChoice {
-  /** `text` if left out; layout `epoch` has messages alone. */
+  /** Default: `text`. Layout `epoch` supports messages only. */
   readonly format?: TurnContext['format'];
   /**
-   * `ssot` (§4.1) if left out. With `epoch` each request begins with the whole of the one before (divergence E9): with messages in mode `history` the context stands around
-   * the part of that list that stays, otherwise the request has the chat as recorded. Its ids are always short.
+   * Default: `ssot` (§4.1). With `epoch`, each request begins with the whole previous one
+   * (divergence E9). With messages in mode `history`, the context surrounds the part of the list
+   * that stays. Otherwise the request contains the recorded chat. Ids are always short.
    */
   readonly layout?: 'ssot' | 'epoch';
-  /** What the harness has to report first. */
+  /** Messages to report first. */
   readonly messages?: readonly ReportedMessage[];
 }
 
 /**
- * A session as a harness uses it [§5.1]: it reports what its agent says and does and gets the context of the next model call. Reports are taken one after
- * the other; reported calls obey the same rules as wrapped ones.
+ * A session for a harness [§5.1]: the harness reports its agent's messages and calls, and gets the
+ * context of the next model call. Reports are processed one after another. Reported calls follow
+ * the same rules as wrapped ones.
  */
 export class HarnessSession {
   readonly session: ContextSession;
@@ -87,7 +92,10 @@ export class HarnessSession {
     });
   }
 
-  /** Changes how it is shown from now on, and with `strict` what a read of a part does (decision D8). */
+  /**
+   * Changes the rendering from now on. `strict` also changes the effect of a partial read (decision
+   * D8).
+   */
   render(rendering: Pick<HarnessSettings, 'strict' | 'shortIds'>): void {
     this.#settings = { ...this.#settings, ...rendering };
   }
@@ -96,22 +104,24 @@ export class HarnessSession {
     return this.session.id;
   }
 
-  /** Sets the system prompt [§2.6]; null for none. */
+  /** Sets the system prompt [§2.6]; null removes it. */
   setSystemPrompt(text: string | null): Promise<void> {
     return this.#serial(() => this.session.setSystemPrompt(text));
   }
 
   /**
-   * Reports messages in the order in which they were said, with their tool calls and results. System messages at the beginning of a history are the
-   * system prompt. Reporting again what is known records nothing. What was recorded before a failure stays and is recognised when the report is made again.
+   * Reports messages in order, with their tool calls and results. System messages at the beginning
+   * of a history are the system prompt. A repeated report records nothing. If a report fails
+   * halfway, the recorded part stays, and a repeated report recognises it.
    *
-   * @throws {HarnessError} `unknown-call` – for a result whose call was not reported; and what `ContextSession.recordCall` throws
+   * @throws {HarnessError} `unknown-call` – a result's call was not reported; also the errors of
+   *   `ContextSession.recordCall`
    */
   reportMessages(messages: readonly ReportedMessage[], options: ReportOptions = {}): Promise<MessagesReport> {
     return this.#serial(() => this.#chat.report(messages, options));
   }
 
-  /** Reports one finished tool call [§5.7]; the same call reported again is recognised by its id. */
+  /** Reports one finished tool call [§5.7]. A repeated report is recognised by the call's id. */
   reportToolCall(report: ToolCallReport, options: Pick<ReportOptions, 'turnRef'> = {}): Promise<ReportedCall> {
     const { id, name, args, content, shown, status = 'ok', cwd, files = [], started_at: startedAt } = report;
     const call: CallItem = {
@@ -128,8 +138,9 @@ export class HarnessSession {
   }
 
   /**
-   * Reports what there is to report and assembles the context of the next model call [§4.1].
-   * @throws {HarnessError} `not-in-epochs` – for a form that layout `epoch` does not have, or a list that no epoch can begin in; nothing is recorded then
+   * Reports the given messages and assembles the context of the next model call [§4.1].
+   * @throws {HarnessError} `not-in-epochs` – layout `epoch` does not support the form, or no epoch
+   *   can begin in the list; nothing is recorded then
    */
   beginTurn(options: TurnOptions = {}): Promise<TurnContext & { readonly report: MessagesReport | undefined }> {
     return this.#serial(async () => {
@@ -143,14 +154,16 @@ export class HarnessSession {
     });
   }
 
-  /** The context of the next model call as it stands [§4.1]. */
+  /** Returns the present context of the next model call [§4.1]. */
   assemble(options: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'> = {}): Promise<TurnContext> {
     return this.#serial(() => this.#assemble(options));
   }
 
   /**
-   * What the agent is told instead of a call that would change a file which is not as it saw it last, in a call or in a context: which lines changed. Each change is told
-   * once. Undefined where the call may be made: also for files that it never saw, and for tools that change none as far as their arguments say.
+   * Checks the files that a call would change. If a file differs from what the agent saw last, in a
+   * call or a context, returns the changed lines for the agent instead of the call. Each change is
+   * reported once. Returns undefined if the call may run. This includes files that the agent never
+   * saw, and tools whose arguments name no changed file.
    */
   async beforeChange({ tool, args, cwd = '.' }: ChangingCall): Promise<string | undefined> {
     const { files } = this.#client;
@@ -160,14 +173,14 @@ export class HarnessSession {
     return changed === undefined ? undefined : `${changed.message}\n${changed.next}`;
   }
 
-  /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]. */
+  /** Activates, deactivates, pins or unpins for the agent [§3.3]. */
   verb(verb: Verb, references: readonly string[], options: VerbOptions = {}): Promise<VerbReport> {
     return this.#serial(() =>
       runVerb({ client: this.#client, session: this.session }, { verb, references }, { ...this.#settings, ...options }),
     );
   }
 
-  /** Pauses the session [§3.6]: it can be opened again and goes on where it stood. Idempotent. */
+  /** Pauses the session [§3.6]. It can be opened again and continues where it was. Idempotent. */
   close(): Promise<void> {
     return this.#serial(() => this.#client.closeSession(this.session));
   }

@@ -5,22 +5,22 @@ import { CALL_PARTS, contentText } from './content-text.js';
 import { HarnessError } from './harness-error.js';
 import type { ReportedContent, ReportedFile, ReportedMessage } from './message-schema.js';
 
-/** A message without the calls in it. */
+/** A message without its calls. */
 interface MessageItem {
   readonly kind: 'message';
   readonly role: string;
   readonly text: string;
   readonly name?: string;
-  /** The harness's own id of the message. */
+  /** The harness's id of the message. */
   readonly id?: string;
-  /** What the model's call took, where it is the model's message. */
+  /** Token count of the model call, for a message of the model. */
   readonly usage?: ModelUsage;
 }
 
-/** A tool call that has its result. */
+/** A tool call with its result. */
 export interface CallItem {
   readonly kind: 'call';
-  /** Undefined where the wire gives calls no id. */
+  /** Undefined if the wire gives calls no id. */
   readonly id?: string;
   readonly tool: string;
   readonly args: { readonly [key: string]: Json };
@@ -28,29 +28,34 @@ export interface CallItem {
   readonly status: 'ok' | 'fail';
   readonly files: readonly ReportedFile[];
   readonly cwd?: string;
-  /** The message that made it, where one did. */
+  /** The message that made the call, if any. */
   readonly from?: NonNullable<OpenCall['from']>;
 }
 
-/** One entry of a history, in the order in which it belongs to the chat; `index` is that of the message it stood in. */
+/** An entry of a history, in chat order. `index` is that of its message. */
 export type HistoryItem = (MessageItem | CallItem) & { readonly index: number };
 
-/** A call that waits for its result. */
+/** A call without a result yet. */
 export interface OpenCall {
   readonly tool: string;
   readonly args: CallItem['args'];
-  /** The message that made it: its place in the list, or, of an earlier list, the step that it became. */
+  /**
+   * The message that made the call: its index in the list, or its step if an earlier list had it.
+   */
   readonly from?: { readonly index: number } | { readonly step: number };
 }
 
-/** A history taken apart. */
+/** A parsed history. */
 export interface History {
-  /** Undefined where the history begins without one. */
+  /** Undefined if the history does not begin with one. */
   readonly systemPrompt: string | undefined;
   readonly items: readonly HistoryItem[];
   /** Calls without a result yet, by id. */
   readonly open: ReadonlyMap<string, OpenCall>;
-  /** The messages of the user that stand between no call and its result, by their places. A call without one waits until the model speaks behind a later message of the user. */
+  /**
+   * Indexes of the user messages with no call open before them. A call without a result stays open
+   * until the model speaks after a later user message.
+   */
   readonly settled: readonly number[];
 }
 
@@ -59,7 +64,10 @@ type Part = Readonly<Record<string, unknown>>;
 const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
 const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'toolResult', 'function']);
 
-/** Arguments as a map: as given, or parsed from the text that the model wrote; text that is no object is kept as `raw`. */
+/**
+ * Returns arguments as a map, as given or parsed from the model's text. A text that is no object is
+ * stored as `raw`.
+ */
 export function argsOf(value: unknown): CallItem['args'] {
   if (value === undefined || value === null || value === '') return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value as CallItem['args'];
@@ -68,7 +76,7 @@ export function argsOf(value: unknown): CallItem['args'] {
     const parsed: unknown = JSON.parse(value);
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as CallItem['args'];
   } catch {
-    // What a model wrote need not be JSON; it is kept as it is.
+    // The model's text need not be JSON. Keep it as it is.
   }
   return { raw: value };
 }
@@ -88,13 +96,13 @@ function announcedBy(call: Part): Announced | undefined {
 
 const partsOf = (content: ReportedContent | undefined): readonly Part[] => (Array.isArray(content) ? (content as readonly Part[]) : []);
 
-/** The calls of a message, from `tool_calls` and from blocks. */
+/** Returns the calls of a message, from `tool_calls` and from blocks. */
 function callsOf({ tool_calls = [], content }: ReportedMessage): readonly Announced[] {
   const blocks = partsOf(content).filter(({ type }) => type === 'tool_use' || type === 'toolCall');
   return [...tool_calls, ...blocks].flatMap((call) => announcedBy(call as Part) ?? []);
 }
 
-/** The ids of the calls that a message announces, as far as they have some. */
+/** Returns the ids of the calls that a message announces, if they have any. */
 export const announcedIds = (message: ReportedMessage): readonly string[] => callsOf(message).flatMap(({ id }) => id ?? []);
 
 interface Result {
@@ -103,7 +111,7 @@ interface Result {
   readonly failed: boolean;
 }
 
-/** The results in a message: the message itself, or blocks in it. */
+/** Returns the results in a message: the message itself, or blocks in it. */
 function resultsOf(message: ReportedMessage): readonly Result[] {
   if (RESULT_ROLES.has(message.role)) {
     const id = message.tool_call_id ?? textOf(message.toolCallId);
@@ -118,14 +126,16 @@ function resultsOf(message: ReportedMessage): readonly Result[] {
     }));
 }
 
-/** Whether a message is more than the calls or results in it. */
+/** Returns whether a message contains more than calls or results. */
 function speaks(message: ReportedMessage): boolean {
   if (RESULT_ROLES.has(message.role)) return false;
   const parts = partsOf(message.content);
   return parts.length === 0 || parts.some(({ type }) => !CALL_PARTS.has(String(type))) || !parts.some(({ type }) => type === 'tool_result');
 }
 
-/** What a message says of its model call; undefined where it says nothing that is known here, as in the shape of another wire. */
+/**
+ * Returns the token counts of a message's model call. Undefined if it has none in a known shape.
+ */
 function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
   const { reason, tokens } = usage?.cache_miss ?? {};
   const told = defined({
@@ -139,14 +149,14 @@ function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
   return Object.keys(told).length === 0 ? undefined : told;
 }
 
-/** Where a list has the message that made a call; before its beginning, if another list had it. */
+/** Returns the index of the message that made a call, or -1 if an earlier list had it. */
 const placeOf = (from: NonNullable<OpenCall['from']>): number => ('index' in from ? from.index : -1);
 
-/** The calls that wait for their results, while a history is walked. */
+/** The calls without a result during a walk over a history. */
 class OpenCalls {
   readonly #byId: Map<string, OpenCall>;
   #nameless: OpenCall[] = [];
-  /** Calls that nobody waits for any more. */
+  /** Calls that were stopped. */
   readonly #givenUp = new Set<string>();
 
   constructor(known: ReadonlyMap<string, OpenCall>) {
@@ -157,7 +167,10 @@ class OpenCalls {
     return this.#byId.size > this.#givenUp.size;
   }
 
-  /** The model spoke behind a message of the user: no wire lets it while a call before that one is open, so that those were stopped. */
+  /**
+   * The model spoke after a user message. No wire allows that while an earlier call is open, so
+   * those calls were stopped.
+   */
   giveUp(user: number): void {
     for (const [id, { from }] of this.#byId) if (from !== undefined && placeOf(from) < user) this.#givenUp.add(id);
   }
@@ -173,7 +186,7 @@ class OpenCalls {
     }
   }
 
-  /** The call that a result answers: by its id, else in the order of the calls that have none. */
+  /** Returns the call of a result: by id, or else the first one without an id. */
   take(id: string | undefined): OpenCall | undefined {
     if (id === undefined) return this.#nameless.shift();
     const call = this.#byId.get(id);
@@ -187,7 +200,7 @@ class OpenCalls {
   }
 }
 
-/** Where a result stands: the calls that wait before it, and its message. */
+/** The position of a result: its message, and the calls open before it. */
 interface ResultPlace {
   readonly open: OpenCalls;
   readonly index: number;
@@ -217,15 +230,15 @@ function callItem(
   };
 }
 
-/** How messages are taken apart. */
+/** How messages are parsed. */
 export interface HistoryOptions {
-  /** Calls that were announced earlier and wait for their results. */
+  /** Calls announced earlier without a result yet. */
   readonly known?: ReadonlyMap<string, OpenCall>;
-  /** Whether system messages at the beginning are the system prompt; true if left out. */
+  /** Whether system messages at the beginning are the system prompt. Default: true. */
   readonly prompt?: boolean;
 }
 
-/** Messages on their way to be taken apart, one after the other. */
+/** Parses messages one after another. */
 class HistoryWalk {
   readonly #open: OpenCalls;
   readonly #prompts: string[] = [];
@@ -240,13 +253,13 @@ class HistoryWalk {
     this.#isPrompt = prompt;
   }
 
-  /** What was walked so far, as it is now. */
+  /** The part parsed so far. */
   get history(): History {
     const systemPrompt = this.#prompts.length === 0 ? undefined : this.#prompts.join('\n\n');
     return { systemPrompt, items: [...this.#items], open: new Map(this.#open.left()), settled: [...this.#settled] };
   }
 
-  /** Goes on with the messages behind those that it has walked. */
+  /** Continues with the messages after the parsed ones. */
   on(messages: readonly ReportedMessage[]): this {
     for (; this.#next < messages.length; this.#next++) {
       const message = messages[this.#next] as ReportedMessage;
@@ -261,7 +274,7 @@ class HistoryWalk {
     const [open, settled] = [this.#open, this.#settled];
     if (message.role === 'assistant') open.giveUp(this.#user);
     if (message.role === 'user' && !open.areWaiting) settled.push(index);
-    // Results stand before whatever else a message says: they answer what was said before it.
+    // Results come before other content of a message, because they answer earlier messages.
     for (const result of resultsOf(message)) {
       const item = callItem(message, result, { open, index });
       this.#items.push(item);
@@ -280,29 +293,34 @@ class HistoryWalk {
 }
 
 /**
- * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results.
+ * Parses a harness's messages into the system prompt at the beginning, the messages, and the calls
+ * with their results.
  *
- * @throws {HarnessError} `unknown-call` – for a result that no message announced
+ * @throws {HarnessError} `unknown-call` – a result's call was not announced
  */
 export const historyOf = (messages: readonly ReportedMessage[], options: HistoryOptions = {}): History =>
   new HistoryWalk(options).on(messages).history;
 
-/** Whether a list begins with the whole of another one, message by message the same object. */
+/** Returns whether a list begins with another whole list, with identical message objects. */
 export const beginsWith = <T>(list: readonly T[], before: readonly T[]): boolean =>
   before.length <= list.length && before.every((message, i) => message === list[i]);
 
 /**
- * The list of one session, which mostly goes on where it ended before: then only what is new is taken apart. Messages that were given here do not change, and one that stayed is the same object; a
- * list that begins otherwise is taken apart as a whole.
+ * Parses the growing list of one session. If the list continues the previous one, only new messages
+ * are parsed. Given messages must not change, and a message that stays must be the same object. A
+ * list with another beginning is parsed as a whole.
  */
 export class GrowingHistory {
   #messages: readonly ReportedMessage[] = [];
   #walk: HistoryWalk | undefined;
 
-  /** The list taken apart. @throws {HarnessError} `unknown-call` – for a result that no message announced */
+  /**
+   * Returns the parsed list.
+   * @throws {HarnessError} `unknown-call` – a result's call was not announced
+   */
   of(messages: readonly ReportedMessage[]): History {
     const walk = this.#walk !== undefined && beginsWith(messages, this.#messages) ? this.#walk : new HistoryWalk({});
-    // A walk that stops in the middle cannot go on.
+    // An interrupted walk cannot continue.
     this.#walk = undefined;
     const { history } = walk.on(messages);
     this.#messages = [...messages];
@@ -312,28 +330,30 @@ export class GrowingHistory {
 }
 
 /**
- * Where the running turn begins in a harness's list: at its last message of the user before which no call waits for its result. Everything from there on
- * has to stay as it is; everything before is closed, also a call that was stopped: nobody waits for it once the model has spoken behind what the user said to it. Undefined where there is none.
+ * Returns the start of the running turn in a harness's list: the last user message with no call
+ * open before it. All messages from there on must stay as they are. Everything earlier is closed,
+ * including stopped calls. A call counts as stopped once the model has spoken after a later user
+ * message. Returns undefined if there is no such message.
  */
 export const startOf = ({ settled }: Pick<History, 'settled'>): number | undefined => settled.at(-1);
 
 /**
- * The start of the running turn in a list; see `startOf`.
+ * Returns the start of the running turn in a list; see `startOf`.
  *
- * @throws {HarnessError} `unknown-call` – for a result that no message announced
+ * @throws {HarnessError} `unknown-call` – a result's call was not announced
  */
 export const tailStart = (messages: readonly ReportedMessage[]): number | undefined => startOf(historyOf(messages));
 
-/** The steps of a report's messages, by their places in it. */
+/** The steps of a report's messages, by index. */
 export type MessageSteps = ReadonlyMap<number, number>;
 
-/** The step of the message that made a call, where that is known. */
+/** Returns the step of the message that made a call, if known. */
 export function stepOf(call: Pick<OpenCall, 'from'> | undefined, steps: MessageSteps = new Map()): number | undefined {
   if (call?.from === undefined) return undefined;
   return 'step' in call.from ? call.from.step : steps.get(call.from.index);
 }
 
-/** Calls that wait for their results beyond a report, with the steps of their messages. */
+/** Returns the calls still open after a report, with the steps of their messages. */
 export function leftOpen(open: ReadonlyMap<string, OpenCall>, steps: MessageSteps): ReadonlyMap<string, OpenCall> {
   return new Map(
     [...open].map(([id, { tool, args, from }]) => {

@@ -16,7 +16,10 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
     : { from, to: textArgument(args, 'newText') ?? '', all: args.replace_all === true || args.replaceAll === true };
 }
 
-/** What a call made of a file's text by its arguments alone; undefined where they do not say. */
+/**
+ * Returns a file's text after a call, derived from the call's arguments. Undefined if they do not
+ * determine it.
+ */
 const MADE: Readonly<Partial<Record<ToolKind, (args: ToolArguments, before: string | undefined) => string | undefined>>> = {
   write: (args) => textArgument(args, 'content'),
   edit: (args, before) => {
@@ -26,7 +29,7 @@ const MADE: Readonly<Partial<Record<ToolKind, (args: ToolArguments, before: stri
   },
 };
 
-/** The text of a file after some calls, as their results and arguments show it. */
+/** Returns the text of a file after some calls, from their results and arguments. */
 function textAfter(calls: readonly TailCall[], text: string, before: string | undefined): string | undefined {
   let shown = before;
   for (const { tool, args, content, status } of calls) {
@@ -38,29 +41,31 @@ function textAfter(calls: readonly TailCall[], text: string, before: string | un
   return shown;
 }
 
-/** The whole text of a file, where a read answered that alone. */
+/** Returns the whole text of a file, if a read returned only that. */
 function wholeRead(call: ReadCall): string | undefined {
   const { text, whole } = readText(call) ?? {};
   return whole === true ? text : undefined;
 }
 
-/** The messages of an epoch that stay as they are, as a harness sends them again. */
+/** The unchanged messages of an epoch, as the harness sends them again. */
 export interface KeptMessages {
   readonly list: KeptList;
-  /** What they show of the session's objects. */
+  /** Returns what they show of the session's objects. */
   readonly shown: (input: EpochInput) => ShownByTail;
 }
 
 /**
- * The messages that stay, where the list begins as it did: undefined where it does not, where a result's call is not among them, and where a model has spoken more than
- * once since the last request. Then one of its calls had the harness's own list, and what it thought there is bound to another beginning.
+ * Returns the messages that stay if the list begins as before. Returns undefined if it does not, if
+ * a result's call is not among them, or if the model has spoken more than once since the last
+ * request. In the latter case a model call used the harness's own list, and its reasoning is bound
+ * to another beginning.
  */
 export function keptMessages(given: PlacedList, list: KeptList, tail: GrowingTail = new GrowingTail()): KeptMessages | undefined {
   const { from, count } = list;
   if (!tail.has(given, list)) return undefined;
   if (given.messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
   const { calls, results, reads, hasLateResult, list: whole } = tail.from(given, from);
-  // A result that comes late would stand there without its call.
+  // A late result would be there without its call.
   if (hasLateResult) return undefined;
   const shown = (input: EpochInput): ShownByTail => {
     let filesOf: ReadonlyMap<ObjectId, readonly ObjectId[]> | undefined;

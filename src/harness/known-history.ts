@@ -9,7 +9,7 @@ import { defined } from '../values/defined.js';
 import type { HistoryItem } from './history-item.js';
 import type { HistoryEntry } from './reconcile.js';
 
-/** Longer texts are compared by their hash. */
+/** Longer texts are compared by hash. */
 const SHORT = 256;
 
 const textKey = (text: string): string => (text.length <= SHORT ? text : hashText(text));
@@ -19,7 +19,7 @@ function messageEntry({ role, name, text }: Pick<Message, 'role' | 'name' | 'tex
   return { kind: 'message', key, weight: text.length, ...defined({ id }) };
 }
 
-/** The hash under which a call's output is stored. */
+/** Returns the hash under which a call's output is stored. */
 export function storedHash(content: string): string {
   const text = content.toWellFormed();
   return hashText(isLargeText(text) ? abridge(text).content : text);
@@ -27,19 +27,26 @@ export function storedHash(content: string): string {
 
 const callKey = (tool: string, hash: string | null): string => JSON.stringify([tool, hash]);
 
-/** Whether an item is compared with the chat: one that says nothing has its place by those around it. */
+/**
+ * Returns whether an item is compared with the chat. The position of an empty item follows from its
+ * neighbours.
+ */
 export const isCompared = (item: HistoryItem | undefined): boolean => item !== undefined && (item.kind === 'call' || !isSilent(item));
 
-/** An item of a history that was sent, as it is compared. */
+/** Returns a sent history item in comparable form. */
 export function sentEntry(item: HistoryItem): HistoryEntry {
   if (item.kind === 'message') return messageEntry(item, item.id);
   const weight = item.content.length;
-  // Known calls all have an id: where this one has one too, nothing else is compared, and long outputs need not be hashed again and again.
+  // Known calls always have an id. If this call has one too, the id decides, and long outputs need
+  // not be hashed again.
   if (item.id !== undefined) return { kind: 'call', id: item.id, key: JSON.stringify([item.id]), weight };
   return { kind: 'call', key: callKey(item.tool, storedHash(item.content)), weight };
 }
 
-/** The harness's own id of a recorded call: without the marks that made it unique (decision B2), if that is an id that it uses. */
+/**
+ * Returns the harness's id of a recorded call. It is the recorded id without the suffix that made
+ * it unique (decision B2), if the harness uses that id.
+ */
 export function nativeCallId(ref: string, used: ReadonlySet<string>): string {
   if (used.has(ref)) return ref;
   const once = ref.replace(/~\d+$/, '');
@@ -51,14 +58,14 @@ export function nativeCallId(ref: string, used: ReadonlySet<string>): string {
   return ref;
 }
 
-/** An entry of a session's own chat: the step that brought it, and the object of a call. */
+/** An entry of a session's chat: its step, and the object of a call. */
 export interface KnownEntry extends HistoryEntry {
   readonly seq: number;
   readonly turn: number;
   readonly ref?: ObjectId;
 }
 
-/** Marks never change: what their messages are compared by is made once. */
+/** Marks never change, so the comparable form of their messages is cached. */
 const ENTRIES = new WeakMap<ChatMark, KnownEntry>();
 
 function knownMessage(mark: ChatMark, message: Message): KnownEntry {
@@ -70,8 +77,9 @@ function knownMessage(mark: ChatMark, message: Message): KnownEntry {
 }
 
 /**
- * The chat of a session as it is compared: messages and calls in the order of their steps. What a fork shares with its parent is marked as such. Silent messages
- * are left out: they show nothing to compare, and a call that was recorded without its message has none.
+ * Returns the comparable chat of a session: messages and calls in step order. Entries that a fork
+ * shares with its parent are marked. Silent messages are left out, because they have no content to
+ * compare, and a call recorded without its message has none.
  */
 export function chatEntries(
   marks: readonly ChatMark[],
@@ -93,12 +101,14 @@ export function chatEntries(
   });
 }
 
-/** An entry of the chat that is compared: a call, or a message that says something. */
+/** Returns whether a chat entry is compared: a call, or a message with content. */
 const isSpoken = ({ message, call }: ChatMark): boolean => call !== undefined || (message !== undefined && !isSilent(message));
 
 /**
- * The silent messages of a history that are known, by their places in it, with the steps that brought them: those whose id a step has; those before a known
- * entry, since the chat has what they carry; and behind all that is known as many as the chat ends in. `isKnown` says it of the other entries.
+ * Returns the known silent messages of a history, as indexes with their steps. A silent message is
+ * known if a step has its id, or if it precedes a known entry, because the chat has its calls.
+ * After the last known entry, as many are known as the chat ends with. `isKnown` decides about all
+ * other entries.
  */
 export function knownSilent(
   items: readonly HistoryItem[],

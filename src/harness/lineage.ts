@@ -12,59 +12,66 @@ import { chatEntries, isCompared, sentEntry } from './known-history.js';
 import type { ReportedMessage } from './message-schema.js';
 import { type HistoryEntry, reconcile } from './reconcile.js';
 
-/** A harness's own names of its session. */
+/** A harness's names for its session. */
 export interface LineageName {
   readonly id: string;
-  /** The session that it was forked from, where the harness names it. */
+  /** The session's parent, if the harness names it. */
   readonly parent?: string;
 }
 
-/** A history whose session is looked for. */
+/** A history whose session is unknown. */
 export interface LineageHistory {
   readonly messages: readonly ReportedMessage[];
-  /** Whether the harness compacted it: what is missing was not undone. */
+  /** Whether the harness compacted the history. Then missing entries were not undone. */
   readonly compacted?: boolean;
 }
 
-/** How a harness's history relates to the sessions of the database. */
+/** How a harness's history relates to the stored sessions. */
 type Lineage =
-  /** It goes on in a session that is there. */
+  /** It continues an existing session. */
   | { readonly kind: 'continue'; readonly id: SessionId }
-  /** It goes on from the middle or the end of another one. */
+  /** It continues from the middle or the end of another session. */
   | { readonly kind: 'fork'; readonly parent: SessionId; readonly at: number }
   | { readonly kind: 'new' };
 
-/** Sessions that a history is compared with where none has its name. */
+/** Maximum number of sessions compared with a history if none has its name. */
 const MOST_CANDIDATES = 40;
-/** Fewer entries than this in common are no evidence of a fork that nobody named. */
+/** Minimum number of common entries that indicate an unnamed fork. */
 const LEAST_COMMON = 3;
 
-/** How many entries a fork that nobody named must share: everything before the message of the user with which it begins. */
+/**
+ * Returns how many entries an unnamed fork must share: all before the user message that begins it.
+ */
 function leastShared(items: readonly HistoryItem[]): number {
   const last = items.at(-1);
   return last?.kind === 'message' && last.role === 'user' ? Math.max(LEAST_COMMON, items.length - 1) : Number.POSITIVE_INFINITY;
 }
 
-/** A history as it is compared with sessions. */
+/** A history in comparable form. */
 interface Sent {
   readonly entries: readonly HistoryEntry[];
-  /** Its beginning is a summary: what it has in common with a session may stand anywhere in it. */
+  /** Whether its beginning is a summary. Then common entries may be anywhere in it. */
   readonly compacted: boolean;
-  /** Whether it was sent under the name of the sessions that it is compared with: then its message ids are theirs. */
+  /**
+   * Whether it was sent under the name of the compared sessions. Then its message ids are theirs.
+   */
   readonly own: boolean;
 }
 
 interface Likeness {
   readonly id: SessionId;
-  /** Entries in common: from the beginning on, or anywhere where the beginning was compacted. */
+  /** Number of common entries from the beginning, or anywhere if the beginning was compacted. */
   readonly common: number;
-  /** The step of the last of them. */
+  /** The step of the last common entry. */
   readonly at: number;
-  /** Known entries that the history does not have. */
+  /** Number of known entries that the history lacks. */
   readonly missing: number;
 }
 
-/** How far a history goes along with a chat; under another session's name message ids are new, only words and call ids count. */
+/**
+ * Returns how far a history matches a chat. Under another session's name, message ids differ. Then
+ * only texts and call ids count.
+ */
 function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacted, own }: Sent): Likeness {
   const used = new Set(entries.flatMap((entry) => (entry.kind === 'call' && entry.id !== undefined ? [entry.id] : [])));
   const chat = chatEntries(marks, () => undefined, used);
@@ -76,13 +83,13 @@ function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacte
   return { id, common, at: known[common - 1]?.seq ?? 0, missing: known.length - common };
 }
 
-/** A damaged session is like no history; opening it by name reports the damage. */
+/** A damaged session matches no history. Opening it by name reports the damage. */
 function damagedIsNone(error: unknown): undefined {
   if (error instanceof SessionError || error instanceof StoreError || error instanceof DocumentError) return undefined;
   throw error;
 }
 
-/** Sessions by their likeness to a history, the most like first. */
+/** Returns sessions by their likeness to a history, best first. */
 async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], sent: Sent): Promise<readonly Likeness[]> {
   const found = await Promise.all(
     ids.map(async (id) => {
@@ -93,14 +100,15 @@ async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], se
   return found.flat().sort((a, b) => b.common - a.common || a.missing - b.missing);
 }
 
-/** A branch has its session's name and a number: after an undo the harness goes on in it. */
+/** A branch has its session's name and a number. After an undo the harness continues in it. */
 const branchId = (base: string, number: number): SessionId => sessionId(`${base}.${number}`);
 
 const isBranchOf = (id: string, base: string): boolean => id.startsWith(`${base}.`) && /^\d+$/.test(id.slice(base.length + 1));
 
 /**
- * Finds the session that a harness's history belongs to (decisions F1, F2): the one of its own id or the branch of it that is most like the history;
- * else a fork of the parent that the harness names; else, where there is something to compare, a fork of whatever session begins like it.
+ * Finds the session of a harness's history (decisions F1, F2). First choice is the session with its
+ * id, or the branch of it that is most similar. Second is a fork of the named parent. Third, if
+ * there are entries to compare, is a fork of a session with the same beginning.
  */
 async function findLineage(client: ContextClient, { id: base, parent }: LineageName, history: LineageHistory): Promise<Lineage> {
   const { messages, compacted = false } = history;
@@ -133,7 +141,10 @@ async function forkAt(
   return session;
 }
 
-/** Opens a session that goes on. A fork whose process ended before it noted that it is one notes it now: its messages have other ids than its parent's. */
+/**
+ * Opens a session to continue it. If a fork's process died before it recorded the fork, records it
+ * now, because its messages have other ids than its parent's.
+ */
 async function goOn(client: ContextClient, id: SessionId): Promise<ContextSession> {
   const session = await client.openSession({ id });
   const { parent } = (await (await client.store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id))?.marks ?? {};
@@ -142,14 +153,20 @@ async function goOn(client: ContextClient, id: SessionId): Promise<ContextSessio
   return session;
 }
 
-/** Opens the session that a harness's history belongs to: an existing one, a fork, or a new one under the harness's name. */
+/**
+ * Opens the session of a harness's history: an existing one, a fork, or a new one under the
+ * harness's name.
+ */
 export async function openLineage(client: ContextClient, name: LineageName, history: LineageHistory): Promise<ContextSession> {
   const lineage = await findLineage(client, name, history);
   if (lineage.kind === 'fork') return forkAt(client, lineage.parent, { id: name.id, at: lineage.at });
   return lineage.kind === 'continue' ? goOn(client, lineage.id) : client.openSession({ id: name.id });
 }
 
-/** Forks a session at the last step that it shares with a history that undid something, as the next branch of `base`. What was undone stays in the session. */
+/**
+ * Forks a session as the next branch of `base`, at the last step shared with a history that undid
+ * entries. The undone entries stay in the session.
+ */
 export async function openBranch(
   client: ContextClient,
   base: string,

@@ -24,39 +24,39 @@ import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
 import type { EpochStart, EpochTail, KeptTail, LoopReference } from './epoch-tail.js';
 
-/** A model call whose context is of layout `epoch`. */
+/** A model call with layout `epoch`. */
 export interface EpochRequest {
   readonly session: SessionId;
   readonly tail: EpochTail;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** A model call since the last context had another list. */
+  /** Whether a model call since the last context used another list. */
   readonly ownList: boolean;
   readonly model?: string;
   /** The model's window in tokens. */
   readonly window?: number;
 }
 
-/** What the last request of an epoch has left behind. */
+/** The state after the last request of an epoch. */
 interface CurrentEpoch {
   readonly session: SessionId;
   readonly state: EpochState;
   readonly turn: number;
   readonly proof: EpochProof;
-  /** The last record that added something. */
+  /** The last record that added a note. */
   readonly previous: Required<EpochProof>['previous'];
   readonly step: number;
   readonly at: number;
   readonly system: string | null;
 }
 
-/** A request that was made and not handed over yet. */
+/** A request that is made but not delivered yet. */
 export interface PlannedEpoch {
   readonly request: EpochRequest;
   readonly begins: boolean;
-  /** About how many the request has. */
+  /** Its approximate token count. */
   readonly tokens: number;
-  /** What the epoch showed before it; undefined at its border. */
+  /** The epoch's state before the request. Undefined at its border. */
   readonly before: EpochState | undefined;
   readonly context: SessionEpochContext;
   readonly proof: EpochProof;
@@ -64,36 +64,39 @@ export interface PlannedEpoch {
   readonly place: EpochPlace;
 }
 
-/** The epoch that a context belongs to (divergence E9). */
+/** The epoch of a context (divergence E9). */
 export interface LoopEpoch {
   /** From 1. */
   readonly number: number;
-  /** Whether it begins with this context. */
+  /** Whether the epoch begins with this context. */
   readonly begins: boolean;
   readonly reason: BorderReason;
 }
 
-/** A message of ours inside the part of a harness's list that stays (layout `epoch`). */
+/** A message of ours inside the part of the harness's list that stays (layout `epoch`). */
 export interface LoopInsert {
-  /** The reported message that it stands directly behind, in every list of its epoch. */
+  /** The reported message directly before it, in every list of its epoch. */
   readonly index: number;
   readonly message: RenderedMessage;
 }
 
-/** The epoch of a request. */
+/** Returns the epoch of a request. */
 export const epochOf = ({ proof: { number, reason }, begins }: PlannedEpoch): LoopEpoch => ({ number, begins, reason });
 
-/** The part of a harness's list that stays in a request, and what of ours is in it. */
+/** The part of the harness's list that stays in a request, with our additions. */
 export interface LoopList {
   /** The first message that stays. */
   readonly from: number;
-  /** By rising index, at most one for each; all those of the epoch so far. */
+  /** All inserts of the epoch so far, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
-  /** Results whose text the request has elsewhere: the message of each, and what stands in its place. */
+  /** Results whose text is elsewhere in the request: the message of each and its replacement. */
   readonly references: readonly LoopReference[];
 }
 
-/** Which part of the harness's list stays in a request, and its notes at their places there; those of one place are one message. */
+/**
+ * Returns the part of the harness's list that stays in a request, with the notes at their places.
+ * Notes at one place are joined in one message.
+ */
 export function aroundList({ request, proof, state, context: { notes } }: PlannedEpoch): LoopList {
   const from = fromOf(proof);
   const found = new Map<number, RenderedMessage>();
@@ -108,20 +111,20 @@ export function aroundList({ request, proof, state, context: { notes } }: Planne
 /** Why and where an epoch begins. */
 interface Beginning extends Border, EpochStart {}
 
-/** Tokens are counted as characters by this, in both terms of every comparison. */
+/** Both sides of every comparison use this estimate. */
 const tokens = (chars: number): number => Math.round(tokensOf(chars));
 
-/** How long finding the epoch of an earlier process may take: a model call waits. */
+/** Time limit for finding an earlier process's epoch, because a model call waits. */
 const RESUME_MS = 1_000;
 const LATE = 'late';
 
 /** The first request of a session has nothing to compare. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
 
-/** The first message of the harness's list that stays; 0 where there is none. */
+/** Returns the first message of the harness's list that stays, or 0. */
 const fromOf = ({ list }: EpochProof): number => list?.from ?? 0;
 
-/** What the request with which an epoch begins shows. */
+/** Returns the content of a request that begins an epoch. */
 function begun(input: EpochInput, tail: EpochTail, start: EpochStart): Pick<PlannedEpoch, 'state'> & { readonly note: EpochProof['note'] } {
   const base = beginEpoch(input, start.turn);
   const note = tail.note(start);
@@ -140,39 +143,41 @@ function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
 }
 
 /**
- * The epochs of one session (divergence E9): decides for each model call whether the epoch goes on, and what it adds. An epoch that another
- * process began goes on with the same bytes where its records can be rendered again and the harness's list, if there is one, begins as it did.
+ * The epochs of one session (divergence E9). Decides for each model call whether the epoch
+ * continues and what it adds. Another process's epoch continues with the same bytes if two
+ * conditions hold. Its records can be rendered again, and the harness's list, if any, begins as
+ * before.
  */
 export class LoopEpochs {
   readonly #client: ContextClient;
   readonly #settings: Partial<EpochSettings>;
   #current: CurrentEpoch | undefined;
   #resumed = false;
-  /** Whether the session has had epochs before, or the database did not say in time. */
+  /** Whether the session has had epochs before, or the database did not answer in time. */
   #goesBack = false;
   #asked = false;
-  /** How many epochs the session has had. */
+  /** Number of epochs so far. */
   #number = 0;
-  /** How many requests it has had in them. */
+  /** Number of requests in these epochs. */
   #calls = 0;
 
-  /** `settings`: when epochs end, where that is not as usual. */
+  /** `settings` overrides the defaults for when epochs end. */
   constructor(client: ContextClient, settings: Partial<EpochSettings> = {}) {
     this.#client = client;
     this.#settings = settings;
   }
 
-  /** The next message of the user begins an epoch. */
+  /** Begins an epoch with the user's next message. */
   ask(): void {
     this.#asked = true;
   }
 
-  /** Forgets what was shown: the next request begins an epoch. */
+  /** Forgets the shown content. The next request begins an epoch. */
   forget(): void {
     this.#current = undefined;
   }
 
-  /** What the next model call is shown. */
+  /** Returns the content of the next model call. */
   async next(request: EpochRequest, assembly: SessionAssembly): Promise<PlannedEpoch> {
     if (!this.#resumed) await this.#resume(request.session);
     const { input } = assembly;
@@ -186,20 +191,23 @@ export class LoopEpochs {
     return this.#continued({ request, assembly, current: this.#current, ...goesOn, kept });
   }
 
-  /** The same request with another assembly, which may differ in the prompt alone; undefined where it differs in more. */
+  /**
+   * Returns the same request with another assembly. The assembly may differ in the prompt only;
+   * otherwise returns undefined.
+   */
   again(made: PlannedEpoch, assembly: SessionAssembly): PlannedEpoch | undefined {
     const { before, proof, place } = made;
     const { input } = assembly;
     const { note } = proof;
     const base = before ?? beginEpoch(input, place.tail.turn);
-    // The same request once more has nothing behind the one before it; its note stands there already.
+    // A repeated request adds nothing, because its note is already in the previous one.
     const adds = before !== undefined && note !== undefined && before !== made.state;
     const state = adds ? withNote(before, note, noteInputOf(input)) : base;
     if (epochText({ system: null, ...state }) !== epochText({ system: null, ...made.state })) return undefined;
     return { ...made, state, context: assembly.asEpoch(state, place) };
   }
 
-  /** Takes a request as handed over: the next one begins with it. */
+  /** Records a request as delivered. The next one begins with it. */
   handed({ request, context, proof, state, place, begins }: PlannedEpoch): void {
     const { step, sha256 } = context.record;
     const previous = begins || proof.note !== undefined ? { step, sha256 } : proof.previous;
@@ -248,10 +256,10 @@ export class LoopEpochs {
     const from = fromOf(current.proof);
     const now = charsOf(goesOn.state) + tail.chars(from, goesOn.state.lines);
     const { budget } = { ...epochSettings(request.window), ...this.#settings };
-    // Rendering what would be is worth it only where it may be chosen.
+    // Render the alternative only if it may be chosen.
     const base = atUser || tokens(now) > budget ? begun(input, tail, start).state : undefined;
     const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from, base.lines);
-    // With nothing of the list left there is no place for a note.
+    // If none of the list is left, a note has no place.
     const noPlace = tail.isEmpty(from) && goesOn.note !== undefined;
     const changed = ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');
     return {
@@ -287,7 +295,7 @@ export class LoopEpochs {
     const { request, assembly, current, state, note, kept } = of;
     const { seq: step } = assembly.state;
     const { number, border, reason, list } = current.proof;
-    // The same request once more, as after a failure of the provider, is the same record.
+    // A repeated request, as after a provider failure, has the same record.
     const isSame = note === undefined && step === current.step && kept.list?.count === list?.count;
     const proof: EpochProof = isSame
       ? current.proof
@@ -296,11 +304,13 @@ export class LoopEpochs {
     return planned({ request, assembly, begins, before: current.state, proof, state, turn: current.turn });
   }
 
-  /** Takes up the epoch that an earlier process of the session was in, if there was one and its last request can be rendered again in time. */
+  /**
+   * Continues the epoch of an earlier process, if its last request can be rendered again in time.
+   */
   async #resume(session: SessionId): Promise<void> {
     this.#resumed = true;
     const until = performance.now() + RESUME_MS;
-    // What comes later counts no more: another epoch has begun by then.
+    // A late result is ignored, because another epoch has begun by then.
     const inTime = <T>(work: Promise<T>): Promise<T | typeof LATE> =>
       withinLimit<T | typeof LATE>(work, Math.max(0, until - performance.now()), () => LATE).catch(() => LATE);
     const last = await inTime(this.#lastRecord(session));
@@ -313,7 +323,7 @@ export class LoopEpochs {
   }
 
   async #lastRecord(session: SessionId): Promise<EpochRecord | undefined> {
-    // The record of the request before may still be on its way: an older one would lead the epoch back.
+    // The previous record may still be in delivery. An older one would set the epoch back.
     const store = await this.#client.delivered({ others: false });
     const records = await (await store.latest()).assemblies(session, { onDamaged: () => undefined });
     return records.findLast(isOfEpoch);

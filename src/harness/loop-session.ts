@@ -22,59 +22,71 @@ import type { ReportedMessage } from './message-schema.js';
 import type { VerbReport } from './record-call.js';
 import type { PlacedEntry } from './reported-chat.js';
 
-/** How a session in a harness's loop is opened: under the harness's own name of it. */
+/** How a session in a harness's loop is opened, under the harness's name for it. */
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
   readonly delivered: Delivery;
   readonly layout?: LayoutName;
-  /** When epochs end, where that is not as usual (layout `epoch`). */
+  /** Overrides the defaults for when epochs end (layout `epoch`). */
   readonly epochs?: Partial<EpochSettings>;
 }
 
-/** How the contexts of a session are shown; what is left out stays as it was. */
+/** How the contexts of a session are rendered. Omitted settings keep their previous value. */
 export interface Rendering {
-  /** The literal behaviour of every divergence that has one (decision E8). */
+  /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict?: boolean;
-  /** The shortest unique prefixes of ids (decision D6). */
+  /** Whether the shortest unique id prefixes are used (decision D6). */
   readonly shortIds?: boolean;
 }
 
-/** A harness's list as it is before a model call. */
+/** A harness's list before a model call. */
 interface LoopHistory extends LineageHistory, Rendering {
-  /** The whole list, without system messages. They do not change; one that stays as it was in the list before is the same object. */
+  /**
+   * The whole list without system messages. Messages must not change, and an unchanged message must
+   * be the same object as before.
+   */
   readonly messages: readonly ReportedMessage[];
-  /** The system prompt of the call, where it is known already. */
+  /** The system prompt of the call, if already known. */
   readonly system?: string | null;
-  /** Since the last context a model call went out with the harness's own list: what the model thought then is bound to another beginning. */
+  /**
+   * Whether a model call used the harness's own list since the last context. Its reasoning is bound
+   * to another beginning.
+   */
   readonly ownList?: boolean;
-  /** The model's own name and its window in tokens, where the harness tells them. */
+  /** The model's name and its window in tokens, if the harness reports them. */
   readonly model?: string;
   readonly window?: number;
 }
 
-/** What the list of the next model call is made of: messages of ours around the part that stays, and lines in the place of results in it. */
+/**
+ * The parts of the next model call's list: our messages around the part that stays, and lines that
+ * replace results in it.
+ */
 export interface LoopContext {
   readonly session: SessionId;
   /** The first message of the list that stays. */
   readonly from: number;
   readonly before: readonly RenderedMessage[];
-  /** By rising index, at most one for each; all those of the epoch so far. */
+  /** All inserts of the epoch so far, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
   readonly after: readonly RenderedMessage[];
-  /** Results that are not active, or whose text stands elsewhere in an epoch's request: the message of each, and what takes its place. */
+  /**
+   * Results that are inactive, or whose text is elsewhere in an epoch's request: the message of
+   * each and its replacement.
+   */
   readonly references: readonly { readonly index: number; readonly text: string }[];
-  /** With layout `epoch`. */
+  /** Present with layout `epoch`. */
   readonly epoch?: LoopEpoch;
   readonly pool: number;
   readonly active: number;
 }
 
-/** How a list was handed over. */
+/** How a list was delivered. */
 export interface HandedOver extends HandedList {
-  /** The system prompt that went with it, where it was not known before. */
+  /** The system prompt of the call, if not known before. */
   readonly system?: string | null;
 }
 
-/** A list that was followed, every entry of which has its place, and the last step of its session then. */
+/** A processed list whose entries all have a position, and the session's last step at that time. */
 interface FollowedList {
   readonly harness: HarnessSession;
   readonly messages: readonly ReportedMessage[];
@@ -89,30 +101,39 @@ interface PlacedHistory extends LoopHistory {
   readonly start: PlacedEntry;
 }
 
-/** Whether a context was made with the prompt that it went out with; a harness that says nothing of it has said so before. */
+/**
+ * Returns whether a context was made with the prompt of its call. A harness that omits the prompt
+ * has reported it before.
+ */
 const isPrompt = (said: string | null | undefined, made: string | null): boolean =>
   said === undefined || (said === '' ? null : said) === made;
 
-/** How long the database may take for a context: a model call waits. */
+/** Time limit of the database for a context, because a model call waits. */
 const DATABASE_MS = 500;
 
 /**
- * A session whose context is what a harness's model sees (SSOT §5.1): follows the harness's own history, gives what the next list is made of, and keeps
- * the record of what was handed over. What the harness undid goes on in a branch: a fork at the last step that both share.
+ * A session whose context is sent to a harness's model (SSOT §5.1). It follows the harness's
+ * history, returns the parts of the next list, and stores the record of each delivered list. If the
+ * harness undoes entries, a branch continues: a fork at the last shared step.
  */
 export class LoopSession {
   readonly #client: ContextClient;
   #options: LoopOptions;
   #current: HarnessSession | undefined;
-  /** The context that was given last: it may be handed over again, when another system prompt went with it than was expected. */
+  /**
+   * The last returned context. It may be delivered again with another system prompt than expected.
+   */
   #pending: (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>) | undefined;
-  /** The list that was followed last: what was said is mostly followed before the model is called again, and then nothing is new. */
+  /**
+   * The last processed list. Messages are usually processed before the next model call, which then
+   * finds nothing new.
+   */
   #followed: FollowedList | undefined;
   readonly #history = new GrowingHistory();
   readonly #tail = new GrowingTail(this.#history);
-  /** The context that the session knows to be handed out. */
+  /** The context that the session has recorded as delivered. */
   #told: object | undefined;
-  /** Ends when the list is handed over that a model waits for. */
+  /** Resolves when the list is delivered that a model waits for. */
   #wait: () => void = () => undefined;
   readonly #serial = pLimit(1);
   readonly #epochs: LoopEpochs;
@@ -123,15 +144,15 @@ export class LoopSession {
     this.#epochs = new LoopEpochs(client, options.epochs);
   }
 
-  /** The session that is at work; undefined before the first history. */
+  /** The open session. Undefined before the first history. */
   get session(): HarnessSession['session'] | undefined {
     return this.#current?.session;
   }
 
-  /** Follows the history without giving a context: after the last model call of a run. */
+  /** Processes the history without a context, after the last model call of a run. */
   follow(history: LoopHistory): Promise<void> {
     const { messages } = history;
-    // After a result the next model call is near.
+    // The next model call follows soon after a result.
     if (messages.at(-1)?.role !== 'assistant') {
       this.#client.gate.announce();
       this.#current?.session.refresh();
@@ -141,7 +162,10 @@ export class LoopSession {
     });
   }
 
-  /** What the list of the next model call is made of; undefined where there is no message of the user to begin the running turn with. */
+  /**
+   * Returns the parts of the next model call's list. Undefined if there is no user message to begin
+   * the running turn.
+   */
   context(history: LoopHistory): Promise<LoopContext | undefined> {
     this.#wait();
     const wait = this.#client.gate.close();
@@ -172,7 +196,7 @@ export class LoopSession {
     return context;
   }
 
-  /** Keeps the record of the context that was asked for last (decision E7); undefined where there was none. */
+  /** Stores the record of the last context (decision E7). Returns undefined if there was none. */
   handed({ system, ...handed }: HandedOver): Promise<SessionAssemblyRecord | undefined> {
     const kept = this.#serial(async () => {
       const [harness, pending] = [this.#current, this.#pending];
@@ -180,14 +204,15 @@ export class LoopSession {
       if (system !== undefined) await harness.setSystemPrompt(system);
       const epoch = 'epoch' in pending ? await this.#asHanded(harness, pending.epoch, system) : undefined;
       const record = 'epoch' in pending ? (epoch ?? pending.epoch).context.record : await this.#record(harness, pending.around, system);
-      // It may be handed over again, with another prompt.
+      // It may be delivered again with another prompt.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
         harness.session.seen.context(pending.active);
         harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
       }
       this.#told = pending;
-      // It went out: where its record cannot be kept, nothing that follows on it could be made again, and the next request begins an epoch.
+      // The request was sent. If its record cannot be stored, no later request could be rebuilt, so
+      // the next one begins an epoch.
       if (epoch !== undefined) this.#epochs.forget();
       const kept = await harness.session.deliver(record, { delivered: this.#options.delivered, handed });
       if (epoch !== undefined) this.#epochs.handed(epoch);
@@ -197,27 +222,32 @@ export class LoopSession {
     return kept;
   }
 
-  /** Says that a call has begun (decision 0010). */
+  /** Announces a call that has begun (decision 0010). */
   expect(callId: string): void {
     this.#current?.session.expectCall(callId);
   }
 
-  /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]; rejects where the first history has not come yet. */
+  /**
+   * Activates, deactivates, pins or unpins for the agent [§3.3]. Rejects before the first history.
+   */
   verb(verb: Verb, references: readonly string[], callId: string | undefined): Promise<VerbReport> {
     return this.#serial(async () => this.#opened().verb(verb, references, callId === undefined ? {} : { callId }));
   }
 
-  /** What the model is told instead of a call that would change a file which is not as it saw it last; see `HarnessSession.beforeChange`. */
+  /**
+   * Returns a text for the model if a call would change a file that differs from what it saw last;
+   * see `HarnessSession.beforeChange`.
+   */
   async beforeChange(call: ChangingCall): Promise<string | undefined> {
     return this.#current?.beforeChange(call);
   }
 
-  /** The next message of the user begins an epoch (layout `epoch`). */
+  /** Begins an epoch with the user's next message (layout `epoch`). */
   tidy(): void {
     this.#epochs.ask();
   }
 
-  /** Notes what the harness did to its history. */
+  /** Records a change of the harness's history. */
   event(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => this.#current?.session.recordEvent(event));
   }
@@ -247,17 +277,17 @@ export class LoopSession {
     return (await this.#assembly(harness)).asAround(tail);
   }
 
-  /** The record of a context as it went out with a prompt. */
+  /** Returns the record of a context with the prompt of its call. */
   async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
     const { tail } = around.record;
     const { record } = tail === undefined || isPrompt(system, around.system) ? around : await this.#assemble(harness, tail);
     return record;
   }
 
-  /** A request of an epoch as it went out with a prompt. */
+  /** Returns an epoch request with the prompt of its call. */
   async #asHanded(harness: HarnessSession, made: PlannedEpoch, system: string | null | undefined): Promise<PlannedEpoch> {
     const again = isPrompt(system, made.context.system) ? made : this.#epochs.again(made, await this.#assembly(harness));
-    // A file that changed in between does not stand in the list that went out: the record is of that list.
+    // A file that changed meanwhile is not in the sent list. The record describes that list.
     return again ?? made;
   }
 
@@ -290,7 +320,8 @@ export class LoopSession {
     const rendering = defined({ strict, shortIds });
     this.#options = { ...this.#options, ...rendering };
     this.#current?.render(rendering);
-    // What it lost is kept in a fork; the whole history is here, and what is missing of it is recorded again.
+    // A fork keeps its lost steps. The whole history is available, so missing entries are recorded
+    // again.
     if (this.#current?.session.isLost === true) {
       this.#current = undefined;
       this.#epochs.forget();
@@ -319,9 +350,9 @@ export class LoopSession {
     const first = await report(this.#current, true);
     if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed };
     const left = this.#current;
-    // Where the database is away this fails; the session stays as it is, and the next history tries again.
+    // Fails during an outage. Then the session stays as it is, and the next history tries again.
     const harness = this.#wrap(await openBranch(this.#client, this.#options.id, { id: left.id, at: first.undoneFrom }));
-    // Whatever becomes of the one that is left behind, its closed session is not gone on with.
+    // Even if closing the old session fails, do not continue it.
     this.#current = harness;
     await left.close();
     const { placed } = await report(harness, false);

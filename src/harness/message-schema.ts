@@ -1,6 +1,9 @@
 import * as z from 'zod';
 
-/** One block of a message or result: text, an image, or anything else that a model's wire knows; unknown members pass through. */
+/**
+ * A block of a message or result: text, an image, or any other block of a model's wire. Unknown
+ * members pass through.
+ */
 const contentPartSchema = z
   .looseObject({ type: z.string().min(1).max(64).describe('text, image, tool_use, tool_result, ...') })
   .describe('A content block; blocks that are not text are kept as one line such as [image image/png 18234 bytes]');
@@ -9,7 +12,7 @@ const contentSchema = z
   .union([z.string(), z.array(contentPartSchema), z.null()])
   .describe('Text, content blocks, or null for a message that only calls tools');
 
-/** A file that a result brings along because only the container that the agent runs in can reach it. */
+/** A file that a result includes because only the agent's container can reach it. */
 const reportedFileSchema = z
   .strictObject({
     path: z.string().min(1).max(4096).describe('As the agent sees it'),
@@ -23,7 +26,7 @@ const callArguments = z
   .union([z.record(z.string(), z.unknown()), z.string(), z.null()])
   .describe('Arguments by name, or the JSON text that the model wrote');
 
-/** A call as an assistant message announces it, in the shapes of the common wires. */
+/** A call in an assistant message, in the shapes of the common wires. */
 const toolCallSchema = z
   .looseObject({
     id: z.string().min(1).optional().describe('The call id, where the wire gives one'),
@@ -36,24 +39,29 @@ const toolCallSchema = z
 
 const tokens = z.int().nonnegative().optional();
 
-/** What one call of a model took. */
+/** The token counts of one model call. */
 const usageSchema = z
   .looseObject({
-    input: tokens.describe('Tokens of the request that no cache had and none took up'),
+    input: tokens.describe('Input tokens that were neither read from nor written to a cache'),
     output: tokens,
-    cache_read: tokens.describe("Tokens that the provider's prompt cache had"),
-    cache_write: tokens.describe('Tokens that it took up'),
+    cache_read: tokens.describe("Tokens read from the provider's prompt cache"),
+    cache_write: tokens.describe('Tokens written to the cache'),
     cache_miss: z
       .looseObject({ reason: z.string().min(1).max(100), tokens })
       .nullish()
       .describe(
-        "Why the cache did not have the whole request before, in the provider's own word such as messages_changed, and how many tokens it would have had",
+        "Why the cache missed the previous request, in the provider's own word such as messages_changed, and how many tokens it missed",
       ),
-    thinking_dropped: tokens.describe('Blocks of thinking that it left out of the request, since they are bound to something else'),
+    thinking_dropped: tokens.describe(
+      'Thinking blocks that the provider dropped from the request because they are bound to another beginning',
+    ),
   })
-  .describe('What the call of the model took that gave this message, as the provider reported it; other members are ignored');
+  .describe('The token counts of the model call that produced this message, as the provider reported them; other members are ignored');
 
-/** Members in which other wires keep what belongs into one of ours; a message that has one of them would lose it without a word. */
+/**
+ * Members of other wires that correspond to one of ours. Without a check, their content would be
+ * lost silently.
+ */
 const MISPLACED: Readonly<Record<string, 'content' | 'tool_calls'>> = {
   text: 'content',
   parts: 'content',
@@ -69,7 +77,10 @@ const holds = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
 const isNamed = (call: unknown): boolean => typeof call === 'object' && call !== null && 'name' in call && holds(call.name);
 
-/** Refuses a message of which something would be lost: words or calls in a member that is not read, a message that says nothing, and a call without a name. */
+/**
+ * Rejects a message with content that would be lost: text or calls in an unread member, an empty
+ * message, or a call without a name.
+ */
 function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   const refuse = (path: readonly PropertyKey[], text: string): void => context.addIssue({ code: 'custom', path: [...path], message: text });
   const misplaced = Object.entries(MISPLACED).filter(([member, place]) => holds(message[member]) && !holds(message[place]));
@@ -86,7 +97,7 @@ function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.Refin
   }
 }
 
-/** One message of a harness; what would not be kept of one is refused by its name. */
+/** One message of a harness. Members that would be lost are rejected by name. */
 export const messageSchema = z
   .looseObject({
     role: z.string().min(1).max(64).describe('system, developer, user, assistant, tool, or a role of your own'),
@@ -97,15 +108,15 @@ export const messageSchema = z
     tool_call_id: z.string().min(1).optional().describe('On a result: the call that it answers'),
     is_error: z.boolean().optional().describe('On a result: the call failed'),
     usage: usageSchema.nullish(),
-    cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it is not the usual one'),
+    cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it differs from the usual one'),
     files: z.array(reportedFileSchema).max(2000).optional().describe('On a result: files that may be out of reach of this service'),
   })
   .superRefine(refuseLoss)
   .describe(
-    'A message: content or tool_calls it must have; members that are not listed are ignored, but words or calls in text, parts, output, toolCalls or function_call are refused',
+    'A message with content or tool_calls; other members are ignored, but text or calls in text, parts, output, toolCalls or function_call are rejected',
   );
 
-/** A finished tool call, as it is reported by itself. */
+/** A finished tool call in a separate report. */
 export const toolCallReportSchema = z
   .strictObject({
     id: z.string().min(1).optional().describe("The harness's id of the call; reporting it twice records it once"),

@@ -18,30 +18,30 @@ import { discoverFiles } from './discovered-files.js';
 import type { CallItem } from './history-item.js';
 import type { ReportedFile } from './message-schema.js';
 
-/** What a reported call did to files. */
+/** The file effects of a reported call. */
 export interface Observation {
   readonly readings: readonly ReportedReading[];
   readonly mentions: readonly ReportedMention[];
-  /** What could not be taken up, and why. */
+  /** Rejected effects and their reasons. */
   readonly notes: readonly string[];
 }
 
-/** What a call is judged by. */
+/** The context for judging a call. */
 export interface ObservationContext {
   readonly files: FileAccess;
   /** Whether the output of shell commands is searched for paths (decision C8). */
   readonly mineShell: boolean;
-  /** The literal behaviour: a part of a file activates it too (divergence D8). */
+  /** Literal behaviour: a partial read activates the file too (divergence D8). */
   readonly strict: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** A call at its place: names are relative to `cwd`. */
+/** A call with its folder. Names are relative to `cwd`. */
 interface ObservedCall extends ObservationContext {
   readonly call: CallItem;
   readonly cwd: string;
-  /** Sources that its result brought along. */
+  /** Sources included in its result. */
   readonly brought: ReadonlySet<string>;
 }
 
@@ -57,7 +57,7 @@ function together(parts: readonly Observation[]): Observation {
   };
 }
 
-/** Runs what concerns one path; what is wrong with the path is a note, not a failure of the call. */
+/** Runs the work for one path. A fault of the path becomes a note, not a failure of the call. */
 async function noting(path: string, work: () => Promise<Observation>): Promise<Observation> {
   try {
     return await work();
@@ -81,7 +81,10 @@ function listing(format: ListingFormat): Observer {
 
 const sourceKey = ({ source: { filesystemId, path } }: ReportedMention | ReportedReading): string => `${filesystemId} ${path}`;
 
-/** A file that only the agent can reach, inside its container: the call shows that it is there and no more [§5.2], unless its result brought the text along. */
+/**
+ * Observes a file that only the agent can reach, in its container. The call only proves its
+ * existence [§5.2], unless the result includes the text.
+ */
 function outOfReach(source: FilesystemSource, { brought, now }: Pick<ObservedCall, 'brought' | 'now'>): Observation {
   const mention = { source, mtimeMs: now };
   if (brought.has(sourceKey(mention))) return NOTHING;
@@ -91,7 +94,10 @@ function outOfReach(source: FilesystemSource, { brought, now }: Pick<ObservedCal
 
 const showsWhole = ({ args, content: output }: CallItem, text: string): boolean => isWholeRead({ args, output }, text);
 
-/** A file that a call read: by its source's own bytes; whole or in part as the call shows (decisions C1, D8). */
+/**
+ * Observes a read file by its source's bytes, whole or partial as the call shows (decisions C1,
+ * D8).
+ */
 async function readPath(path: string, only: boolean, observed: ObservedCall): Promise<Observation> {
   const { call, cwd, files, strict } = observed;
   const { source, location } = await files.locate(posix.resolve(cwd, path));
@@ -108,7 +114,10 @@ const observeRead: Observer = async (observed) => {
   return together(await Promise.all(paths.map((path) => noting(path, () => readPath(path, paths.length === 1, observed)))));
 };
 
-/** What stands on the disk after a write is indexed; the agent wrote it but did not read it [§5.6]. `deletes`: a file that is named may be gone since. */
+/**
+ * Indexes the disk content after a write. The agent wrote it but did not read it [§5.6]. With
+ * `deletes`, a named file may be gone.
+ */
 async function writtenPaths(paths: readonly string[], observed: ObservedCall, deletes = false): Promise<Observation> {
   const { cwd, files } = observed;
   const one = async (path: string): Promise<Observation> => {
@@ -121,7 +130,7 @@ async function writtenPaths(paths: readonly string[], observed: ObservedCall, de
 
 const observeWrite: Observer = (observed) => writtenPaths(namedPaths(observed.call.args), observed);
 
-/** Tools of many uses say in `command` which one is meant. */
+/** Multi-purpose tools name their operation in `command`. */
 const byCommand =
   (usual: Observer): Observer =>
   (observed) => {
@@ -135,12 +144,12 @@ function patchTexts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.flatMap(patchTexts) : [];
 }
 
-/** The files that a patch in a call's arguments names. */
+/** Returns the files that a patch in a call's arguments names. */
 export function patchPaths(args: ToolArguments): readonly string[] {
   return [...new Set([...namedPaths(args), ...Object.values(args).flatMap(patchTexts).flatMap(patchedPaths)])];
 }
 
-/** The files that a call is about to change, as its arguments name them. */
+/** Returns the files that a call's arguments name for a change. */
 export function pathsToChange(tool: string, args: ToolArguments): readonly string[] {
   const { kind } = foreignTool(tool);
   if (kind === 'patch') return patchPaths(args);
@@ -148,7 +157,7 @@ export function pathsToChange(tool: string, args: ToolArguments): readonly strin
 }
 
 const nothing: Observer = () => Promise.resolve(NOTHING);
-/** The script says which folder each name is relative to. */
+/** The script determines the folder of each relative name. */
 const shell: Observer = async ({ call: { args, content }, cwd, files, mineShell }) => {
   if (!mineShell) return NOTHING;
   const { lines, folders } = shellNames(scriptOf(args), shellOutput(content).text, cwd);
@@ -165,17 +174,19 @@ const BY_KIND: Readonly<Partial<Record<ToolKind, Observer>>> = {
   patch: (observed) => writtenPaths(patchPaths(observed.call.args), observed, true),
 };
 
-/** What a call of a tool means for files; wrapped tools obey the same rules [§5.1, §5.6]. */
+/**
+ * Returns the observer for a tool's file effects. Wrapped tools follow the same rules [§5.1, §5.6].
+ */
 function observerOf({ form, kind, lists }: ReturnType<typeof foreignTool>): Observer {
   if (form === 'move-window') return nothing;
   if (lists !== undefined) return lists === 'words' ? shell : listing(lists);
   return BY_KIND[kind] ?? nothing;
 }
 
-/** The most of a text that is kept whole (decision C6), in bytes. */
+/** Maximum size of a text stored whole (decision C6), in bytes. */
 const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
 
-/** The reading that a complete text stands for: as if its bytes had been read (decision C1). */
+/** Returns the reading that a file with this complete text would give (decision C1). */
 export function readingOfText(text: string, mtimeMs: number): SourceReading {
   const content = text.toWellFormed();
   const fileHash = hashText(content);
@@ -187,8 +198,8 @@ export function readingOfText(text: string, mtimeMs: number): SourceReading {
 }
 
 /**
- * Takes up a file that a result brought along (decision C1). Where its source can be reached, that is read and the text that came with it is not used;
- * elsewhere the text counts if it is said to be complete, and the file is only mentioned otherwise.
+ * Observes a file that a result includes (decision C1). If its source is reachable, reads that and
+ * ignores the included text. Otherwise uses a text marked as complete, or only mentions the file.
  */
 async function carriedFile(file: ReportedFile, { call, cwd, files, strict, now }: Omit<ObservedCall, 'brought'>): Promise<Observation> {
   const { source, location } = await files.locate(posix.resolve(cwd, file.path), { mustExist: false });
@@ -201,7 +212,7 @@ async function carriedFile(file: ReportedFile, { call, cwd, files, strict, now }
   return { ...NOTHING, readings: [{ source, reading: readingOfText(file.content, mtimeMs), activate }] };
 }
 
-/** The files that a result brought along: they take the place of what this process cannot read itself. */
+/** Observes the files that a result includes. They replace reads that this process cannot make. */
 async function carried(observed: Omit<ObservedCall, 'brought'>): Promise<Observation> {
   return together(await Promise.all(observed.call.files.map((file) => noting(file.path, () => carriedFile(file, observed)))));
 }
@@ -211,8 +222,9 @@ function folderOf(call: CallItem, files: FileAccess): string {
 }
 
 /**
- * What a reported call did to files [§5.6]: reads and writes by the source's own bytes, listings by what they name. A failed call did nothing to
- * files, as far as anybody knows. Whatever is wrong with a path becomes a note.
+ * Returns the file effects of a reported call [§5.6]: reads and writes by the source's bytes,
+ * listings by their names. A failed call counts as without effect. A fault of a path becomes a
+ * note.
  */
 export async function observeCall(call: CallItem, context: ObservationContext): Promise<Observation> {
   if (call.status === 'fail') return NOTHING;
@@ -222,7 +234,7 @@ export async function observeCall(call: CallItem, context: ObservationContext): 
   const seen = await observerOf(foreignTool(call.tool))({ ...context, call, cwd, brought: sources });
   const known = new Set(brought.readings.map(sourceKey));
   const activated = new Set(seen.readings.filter(({ activate }) => activate).map(sourceKey));
-  // A source that both name is read once.
+  // A source named by both is read once.
   const readings = seen.readings.filter((one) => !known.has(sourceKey(one)));
   const own = brought.readings.map((one) => ({ ...one, activate: one.activate || activated.has(sourceKey(one)) }));
   return { readings: [...own, ...readings], mentions: [...brought.mentions, ...seen.mentions], notes: [...brought.notes, ...seen.notes] };

@@ -1,46 +1,58 @@
-/** An entry of a history as it is compared: a message or a finished tool call. */
+/** A history entry in comparable form: a message or a finished tool call. */
 export interface HistoryEntry {
   readonly kind: 'message' | 'call';
-  /** The harness's own id, where there is one; where both sides have one, it alone decides. */
+  /** The harness's id, if any. If both sides have an id, only the id decides. */
   readonly id?: string;
-  /** What an entry without an id is known by: role, name and text of a message, tool and output of a call. */
+  /**
+   * Identifies an entry without an id: role, name and text of a message, or tool and output of a
+   * call.
+   */
   readonly key: string;
-  /** Length of what it says; a short one is weak evidence. */
+  /** Length of its text. A short text is weak evidence. */
   readonly weight: number;
-  /** A fork shares it with its parent: its id is the parent's, and the fork's harness may give it another one. */
+  /**
+   * Whether a fork shares it with its parent. Its id is the parent's, and the fork's harness may
+   * use another one.
+   */
   readonly inherited?: boolean;
 }
 
-/** A history that does not simply go on from what is known; nothing of the session is deleted for it. */
+/**
+ * Reports a history that does not simply continue the known one. Nothing is deleted from the
+ * session.
+ */
 export interface HistoryNotice {
-  /** `shortened`: its end is missing. `compacted`: earlier entries are missing, the end is there. `diverged`: it goes on differently. */
+  /**
+   * `shortened`: its end is missing. `compacted`: earlier entries are missing, the end is there.
+   * `diverged`: it continues differently.
+   */
   readonly kind: 'shortened' | 'compacted' | 'diverged';
-  /** Entries at the beginning that are as they were. */
+  /** Number of unchanged entries at the beginning. */
   readonly kept: number;
-  /** Known entries that the harness no longer sends. */
+  /** Number of known entries that the harness no longer sends. */
   readonly missing: number;
 }
 
-/** What is new in a history that was sent again. */
+/** The new entries of a history that was sent again. */
 export interface Reconciled {
-  /** Positions in the list that was sent, rising. */
+  /** Rising positions in the sent list. */
   readonly fresh: readonly number[];
-  /** For each entry that was sent, the place of the known one that it is; undefined for a new one. */
+  /** For each sent entry, the position of its known counterpart. Undefined for a new entry. */
   readonly matched: readonly (number | undefined)[];
   readonly notice: HistoryNotice | undefined;
 }
 
-/** A message this long is not said twice by chance. */
+/** A message of this length is not repeated by chance. */
 const TELLING = 80;
 
-/** Whether two entries are the same one. */
+/** Returns whether two entries are the same. */
 export function sameEntry(known: HistoryEntry, sent: HistoryEntry): boolean {
   if (known.kind !== sent.kind) return false;
   if (known.id === undefined || sent.id === undefined) return known.key === sent.key;
   return known.id === sent.id || (known.inherited === true && known.kind === 'message' && known.key === sent.key);
 }
 
-/** Known entries that can each be recognised once. */
+/** Known entries, each of which can be matched once. */
 class Pool {
   readonly #entries: readonly HistoryEntry[];
   readonly #places = new Map<string, number[]>();
@@ -59,7 +71,10 @@ class Pool {
     return this.#entries.length - this.#taken.size;
   }
 
-  /** Takes the first entry from a place on that is the one sent; its place, or undefined. */
+  /**
+   * Takes the first match of a sent entry at or after a position. Returns its position, or
+   * undefined.
+   */
   take(sent: HistoryEntry, from = 0): number | undefined {
     const names = [...(sent.id === undefined ? [] : [`${sent.kind} id ${sent.id}`]), `${sent.kind} key ${sent.key}`];
     for (const name of names) {
@@ -83,7 +98,7 @@ class Pool {
   }
 }
 
-/** How many pairs of entries, from the first on, are the same. */
+/** Returns how many pairs from the first on are the same. */
 function sameRun(pairAt: (i: number) => readonly [known: HistoryEntry | undefined, sent: HistoryEntry | undefined]): number {
   for (let run = 0; ; run++) {
     const [known, sent] = pairAt(run);
@@ -91,7 +106,7 @@ function sameRun(pairAt: (i: number) => readonly [known: HistoryEntry | undefine
   }
 }
 
-/** Where the end of what is known stands in what was sent: the longest run, the earliest of equal ones. */
+/** Finds the end of the known history in the sent one. The longest run wins, then the earliest. */
 function tailOf(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): { readonly end: number; readonly run: number } {
   let best = { end: 0, run: 0 };
   for (let end = 1; end <= sent.length; end++) {
@@ -101,13 +116,19 @@ function tailOf(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): 
   return best;
 }
 
-/** What is new of a list, where everything else was found among the known entries, and how many of those were not found. */
+/**
+ * The new entries of a list whose other entries are all known, and the number of unmatched known
+ * entries.
+ */
 interface Found {
   readonly matched: readonly (number | undefined)[];
   readonly left: number;
 }
 
-/** The end of what is known was found again: what follows it is new, what precedes it is new where nothing known is like it. */
+/**
+ * The end of the known history was found. All later entries are new. An earlier entry is new if no
+ * known entry matches it.
+ */
 function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Found | undefined {
   const { end, run } = tailOf(known, sent);
   if (run === 0) return undefined;
@@ -117,12 +138,15 @@ function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[
   const byId = tail.some(({ id }, i) => id !== undefined && id === known[known.length - run + i]?.id);
   const telling = run >= 2 || byId || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
   if (!telling) return undefined;
-  // Results of parallel calls come in any order; the same words said again are new words.
+  // Results of parallel calls come in any order. A repeated message is a new message.
   const after = sent.slice(end).map((entry) => (entry.kind === 'message' ? undefined : pool.take(entry)));
   return { matched: [...before, ...tail.map((_, i) => known.length - run + i), ...after], left: pool.left };
 }
 
-/** The histories part: messages are known as long as they come in the known order, calls wherever they come. */
+/**
+ * The histories diverge. Messages are known while they follow the known order; calls are known
+ * anywhere.
+ */
 function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Found {
   const pool = new Pool(known, 0);
   let place: number | undefined = 0;
@@ -139,9 +163,9 @@ const places = (count: number): readonly number[] => Array.from({ length: count 
 const newOnes = (matched: Found['matched']): readonly number[] => matched.flatMap((place, i) => (place === undefined ? [i] : []));
 
 /**
- * Finds what is new in a history that a harness sends again as a whole (decisions F1, B2). What is known and still in place is not new, however often
- * it is sent; where a history was compacted or goes on differently, whatever cannot be recognised counts as new: rather twice than lost.
- * Pure; linear where the history only grew.
+ * Finds the new entries in a history that a harness sends again as a whole (decisions F1, B2). A
+ * known entry in its place is never new. If the history was compacted or diverged, unrecognised
+ * entries count as new: a duplicate is better than a loss. Pure; linear if the history only grew.
  */
 export function reconcile(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Reconciled {
   const kept = sameRun((i) => [known[i], sent[i]]);
@@ -161,12 +185,15 @@ export function reconcile(known: readonly HistoryEntry[], sent: readonly History
   };
 }
 
-/** A reconciliation, and which of several views of what is known it holds for. */
+/** A reconciliation, and the index of its view. */
 interface ReconciledView extends Reconciled {
   readonly view: number;
 }
 
-/** The reconciliation with the fewest new entries, of several views of what is known; the earlier view where they are equal. */
+/**
+ * Returns the reconciliation with the fewest new entries among several views of the known history.
+ * On a tie, the earlier view wins.
+ */
 export function reconcileWith(views: readonly (readonly HistoryEntry[])[], sent: readonly HistoryEntry[]): ReconciledView {
   const [first, ...others] = views.map((known, view) => ({ ...reconcile(known, sent), view }));
   const none: ReconciledView = { fresh: places(sent.length), matched: sent.map(() => undefined), notice: undefined, view: 0 };

@@ -13,31 +13,34 @@ import type { CallItem } from './history-item.js';
 import { storedHash } from './known-history.js';
 import { type ObservationContext, observeCall } from './observe-call.js';
 
-/** What a harness reports of a call in addition to the call itself. */
+/** Further report data about a call. */
 export interface CallExtras {
-  /** What the model was shown where that is not the output. */
+  /** The text shown to the model, if it is not the output. */
   readonly shown?: string;
   readonly turnRef?: string;
   readonly startedAt?: number;
-  /** The step of the message that made it, where that is known. */
+  /** The step of the message that made the call, if known. */
   readonly by?: number;
 }
 
-/** A reported call that is acknowledged. */
+/** An acknowledged reported call. */
 export interface ReportedCall {
   readonly callId: ObjectId;
-  /** `known`: this very call was recorded before, nothing was written. */
+  /** `known`: this call was recorded before, so nothing was written. */
   readonly outcome: 'recorded' | 'known';
-  /** Files that were read or mentioned, as far as they were taken up. */
+  /** Number of accepted read or mentioned files. */
   readonly files: number;
   readonly collapsed: readonly ObjectId[];
-  /** What could not be taken up, and why. */
+  /** Rejected file effects and their reasons. */
   readonly notes: readonly string[];
-  /** What the database makes of it; absent for a known one. */
+  /** The database's result. Absent for a known call. */
   readonly applied?: RecordedCall['applied'];
 }
 
-/** The recorded call that a report repeats: same id, tool, arguments and output (decision B2), and behind the step `since`. */
+/**
+ * Returns the recorded call that a report repeats: the same id, tool, arguments and output
+ * (decision B2), after step `since`.
+ */
 export async function findKnownCall(session: ContextSession, call: CallItem, since = 0): Promise<ObjectId | undefined> {
   const { id } = call;
   if (id === undefined) return undefined;
@@ -50,10 +53,10 @@ export async function findKnownCall(session: ContextSession, call: CallItem, sin
   return undefined;
 }
 
-/** Notes that a step keeps. */
+/** Maximum number of notes per step. */
 const MOST_NOTES = 50;
 
-/** Records a reported call with what it did to files [§5.1, §5.7]. */
+/** Records a reported call with its file effects [§5.1, §5.7]. */
 export async function recordItem(
   session: ContextSession,
   call: CallItem,
@@ -74,13 +77,13 @@ export async function recordItem(
   return { callId, outcome: 'recorded', files: readings.length + mentions.length, collapsed, notes, applied };
 }
 
-/** A verb and the objects that an agent names with it: ids, prefixes or paths. */
+/** A verb and the references of its objects: ids, prefixes or paths. */
 interface VerbCall {
   readonly verb: Verb;
   readonly references: readonly string[];
 }
 
-/** How a verb is called on behalf of an agent. */
+/** How a verb is called for an agent. */
 export interface VerbOptions {
   /** The harness's id of the agent's call (decision B2). */
   readonly callId?: string;
@@ -90,20 +93,26 @@ export interface VerbOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What became of a verb. */
+/** The result of a verb. */
 export interface VerbReport {
   /** The object of the call itself. */
   readonly callId: ObjectId;
-  /** The answer for the agent: one line per object and the size of the active set; the contents stand in the next context (decision D7). */
+  /**
+   * The answer for the agent: one line per object and the size of the active set. The contents are
+   * in the next context (decision D7).
+   */
   readonly text: string;
-  /** False when nothing could be done for any object. */
+  /** False if the verb had no effect on any object. */
   readonly ok: boolean;
   readonly entries: readonly VerbEntry[];
-  /** What the window collapsed in this step [§4.3]. */
+  /** Objects that the window collapsed in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];
 }
 
-/** Activates, deactivates, pins or unpins on behalf of an agent [§3.3], as one step with its call (decisions D1 to D7). */
+/**
+ * Activates, deactivates, pins or unpins for an agent [§3.3], as one step with its call (decisions
+ * D1 to D7).
+ */
 export async function runVerb(
   { client, session }: Pick<ToolContext, 'client' | 'session'>,
   { verb, references }: VerbCall,

@@ -23,21 +23,35 @@ import { type CallExtras, findKnownCall, type ReportedCall, recordItem } from '.
 
 /** How messages are reported. */
 export interface ReportOptions {
-  /** `append` (the default): only what is new. `history`: the whole history, of which what is known is found out (decision F1). */
+  /**
+   * `append` (the default): only new messages. `history`: the whole history, in which known entries
+   * are recognised (decision F1).
+   */
   readonly mode?: 'append' | 'history';
-  /** The harness's own id of the turn (decision B7). */
+  /** The harness's id of the turn (decision B7). */
   readonly turnRef?: string;
-  /** The harness says that it compacted its history: what is missing from it was not undone. */
+  /** Whether the harness reports a compaction. Then missing entries were not undone. */
   readonly compacted?: boolean;
-  /** Records nothing of a whole history in which the end of the chat is undone; the report then says from which step on. */
+  /**
+   * Records nothing if a whole history undoes the end of the chat. The report then names the step.
+   */
   readonly refuseUndone?: boolean;
-  /** In mode `append`: what stands at this step or before it does not count as known, since the harness's list began behind it; 0 if left out. */
+  /**
+   * In mode `append`: entries up to this step do not count as known, because the harness's list
+   * began after it. Default: 0.
+   */
   readonly since?: number;
-  /** Of a whole history whose messages do not change: the lists before it, of which one that stayed is the same object in this one. */
+  /**
+   * The previous lists of a whole history with immutable messages. Unchanged messages must be the
+   * same objects.
+   */
   readonly growing?: GrowingHistory;
 }
 
-/** Where an entry of a whole history belongs in the session: the message that it stood in, its turn, its step and, of a call, its object. */
+/**
+ * The position of a whole history's entry in the session: its message, turn and step, and a call's
+ * object.
+ */
 export interface PlacedEntry {
   readonly index: number;
   readonly kind: 'message' | 'call';
@@ -47,38 +61,44 @@ export interface PlacedEntry {
   readonly callId?: ObjectId;
 }
 
-/** One entry of a report that was recorded. */
+/** A recorded entry of a report. */
 export interface RecordedEntry {
-  /** The message that it stood in, counted from 0. */
+  /** Index of its message, from 0. */
   readonly index: number;
   readonly kind: 'message' | 'call';
   /** The object of a call. */
   readonly callId?: ObjectId;
 }
 
-/** What became of a report of messages. */
+/** The result of a message report. */
 export interface MessagesReport {
   readonly recorded: readonly RecordedEntry[];
-  /** Entries that were known already. */
+  /** Number of entries known before. */
   readonly known: number;
-  /** A history that does not simply go on from what is known; nothing was deleted for it. */
+  /** Describes a history that does not simply continue the known one. Nothing was deleted. */
   readonly notice: HistoryNotice | undefined;
-  /** What could not be taken up of the files of calls, and why. */
+  /** Rejected file effects of calls and their reasons. */
   readonly notes: readonly string[];
-  /** Of a whole history: where each of its entries belongs. */
+  /** The position of each entry, for a whole history. */
   readonly placed?: readonly PlacedEntry[];
-  /** The last step that the history and the chat share from the beginning on, 0 for none: what came later was undone, and nothing was recorded. */
+  /**
+   * The last step that history and chat share, or 0. Later steps were undone, and nothing was
+   * recorded.
+   */
   readonly undoneFrom?: number;
 }
 
-/** An entry that was recorded just now, and where. */
+/** A newly recorded entry and its position. */
 interface Taken {
   readonly entry: RecordedEntry;
   readonly place: Pick<KnownEntry, 'seq' | 'turn' | 'ref'>;
   readonly notes: readonly string[];
 }
 
-/** A whole history each entry of which has its place, and the chat has no other: what only goes on from it need not be compared. */
+/**
+ * A whole history that covers the whole chat, with every entry's position. A continuation needs no
+ * comparison.
+ */
 interface PlacedHistory {
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
@@ -91,7 +111,7 @@ interface PlacedHistory {
 const places = (items: readonly unknown[]): readonly number[] => [...items.keys()];
 const placeOf = ({ seq, turn, ref }: Taken['place']): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
 
-/** What goes with an entry when it is recorded. */
+/** Returns the extra data for recording an entry. */
 const extrasOf = (
   item: HistoryItem,
   { turnRef, steps }: { readonly turnRef: string | undefined; readonly steps: MessageSteps },
@@ -115,36 +135,36 @@ const reportOf = (taken: readonly Taken[], entries: number, notice: HistoryNotic
   notes: taken.flatMap(({ notes }) => notes),
 });
 
-/** How many entries a chat has. */
+/** Returns the number of entries in a chat. */
 const entriesIn = (marks: readonly ChatMark[]): number =>
   marks.reduce((count, { message, call }) => count + (message === undefined ? 0 : 1) + (call === undefined ? 0 : 1), 0);
 
 const differentPlaces = (placed: readonly PlacedEntry[]): number => new Set(placed.map(({ kind, seq }) => `${kind} ${seq}`)).size;
 
 /**
- * The list of a harness as the chat of its session takes it up [§5.1]: records what is new of each report and remembers the list as it was last sent. Its methods are
- * called one after the other.
+ * Records the new part of each list that a harness reports [§5.1], and remembers the last list. Do
+ * not call its methods concurrently.
  */
 export class ReportedChat {
   readonly #session: ContextSession;
   readonly #context: () => ObservationContext;
-  /** The harness's own list as it was last sent, which need not have the order of the chat. */
+  /** The harness's last list, which may differ from the chat's order. */
   #sent: KnownEntry[] = [];
-  /** The last step of each message of it, by its id. */
+  /** The last step of each of its messages, by id. */
   #sentAt = new Map<string, number>();
-  /** That list, where nothing of the chat is left to be found in it. */
+  /** The same list, if it covers the whole chat. */
   #whole: PlacedHistory | undefined;
   #open: ReadonlyMap<string, OpenCall> = new Map();
-  /** Calls of the running turn that were recorded before their messages, by the harness's ids. */
+  /** Calls of the running turn recorded before their messages, by the harness's ids. */
   readonly #early = new Set<string>();
 
-  /** `context` makes what the files of a call are judged by, anew for each call. */
+  /** `context` returns fresh data for judging each call's file effects. */
   constructor(session: ContextSession, context: () => ObservationContext) {
     this.#session = session;
     this.#context = context;
   }
 
-  /** Records one finished call that is reported by itself, unless the session has this very call. */
+  /** Records one finished call from a separate report, unless the session has it. */
   async record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
     if (call.id !== undefined && !this.#open.has(call.id)) this.#early.add(call.id);
     const by = call.id === undefined ? undefined : stepOf(this.#open.get(call.id));
@@ -157,13 +177,13 @@ export class ReportedChat {
     return recordItem(this.#session, call, { context: this.#context(), extras });
   }
 
-  /** Records what is new of a report. */
+  /** Records the new entries of a report. */
   report(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
     return options.mode === 'history' ? this.#reportHistory(messages, options) : this.#reportNew(messages, options);
   }
 
   async #reportNew(messages: readonly ReportedMessage[], { turnRef, since = 0 }: ReportOptions): Promise<MessagesReport> {
-    // In the middle of a chat a system message is something that the harness put in, not the prompt.
+    // Within a chat, a system message is an addition of the harness, not the prompt.
     const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
     const { items } = history;
     const entries = items.map(sentEntry);
@@ -178,7 +198,7 @@ export class ReportedChat {
       if (one === undefined) continue;
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
-      // One by one, so that a report that fails half-way can be made again.
+      // Kept one by one, so that a report that failed halfway can be repeated.
       if (isCompared(item)) this.#keepSent([{ ...entry, ...one.place }]);
     }
     this.#open = leftOpen(history.open, steps);
@@ -237,8 +257,9 @@ export class ReportedChat {
   }
 
   /**
-   * Whether a history goes on from one that had all of the chat. Then the list as it was last sent has the fewest new entries of all that it could be compared with, and everything behind it is new;
-   * unless something of that has an id which the chat has.
+   * Returns whether a history continues one that covered the whole chat. Then comparison with the
+   * last list gives the fewest new entries, and all later entries are new. Returns false if one of
+   * them has an id that the chat has.
    */
   #onlyGrew(
     { messages: before, placed, seq }: PlacedHistory,
@@ -252,7 +273,7 @@ export class ReportedChat {
     });
   }
 
-  /** Records what stands behind a history that had all of the chat. */
+  /** Records the entries after a history that covered the whole chat. */
   async #reportGrown(
     messages: readonly ReportedMessage[],
     { history, whole, turnRef }: { readonly history: History; readonly whole: PlacedHistory; readonly turnRef: string | undefined },
@@ -280,7 +301,7 @@ export class ReportedChat {
     return { ...reportOf(taken, history.items.length, undefined), placed };
   }
 
-  /** Records one entry; undefined when it turned out to be known. */
+  /** Records one entry. Returns undefined if it is known. */
   async #take(
     item: HistoryItem,
     { whole, since, ...extras }: CallExtras & { readonly whole: boolean; readonly since?: number },
@@ -293,7 +314,7 @@ export class ReportedChat {
       await this.#session.reportMessage(message, id, usage);
       return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
-    // In a whole history the place decides whether a call is known; its id may rightly come again.
+    // In a whole history the position decides whether a call is known. Its id may repeat.
     const call = whole
       ? await recordItem(this.#session, item, { context: this.#context(), extras })
       : await this.#record(item, extras, since);
@@ -301,12 +322,15 @@ export class ReportedChat {
     return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };
   }
 
-  /** Whether calls of a message were reported by themselves before it. */
+  /** Returns whether calls of a message were reported separately before it. */
   #isEarly(message: ReportedMessage | undefined): boolean {
     return message !== undefined && announcedIds(message).some((id) => this.#early.has(id));
   }
 
-  /** Whether the chat has calls of a silent message, which then stand where they were recorded; `later`: what the report holds behind it. */
+  /**
+   * Returns whether the chat has calls of a silent message, at the positions where they were
+   * recorded. `later` is the rest of the report.
+   */
   async #hasCallsOf(
     message: ReportedMessage | undefined,
     { later, since }: { readonly later: readonly HistoryItem[]; readonly since: number },
@@ -317,13 +341,13 @@ export class ReportedChat {
     return first?.kind === 'call' && (await findKnownCall(this.#session, first, since)) !== undefined;
   }
 
-  /** Where the step that was just recorded stands. */
+  /** Returns the position of the step just recorded. */
   #place(): Pick<KnownEntry, 'seq' | 'turn'> {
     const { seq, turn } = this.#session.state;
     return { seq, turn };
   }
 
-  /** What is new of a history, against the list as it was last sent and against the chat. */
+  /** Compares a history with the last list and with the chat. */
   #reconcile(entries: readonly HistoryEntry[], compacted: boolean): Reconciled & { readonly known: readonly KnownEntry[] } {
     const used = new Set(entries.flatMap(({ kind, id }) => (kind === 'call' && id !== undefined ? [id] : [])));
     const chat = chatEntries(this.#session.state.marks, (id) => this.#session.metadata(id), used);
@@ -333,7 +357,7 @@ export class ReportedChat {
     return { ...found, notice: named, known: views[view] ?? chat };
   }
 
-  /** Whether the last thing that happened to the harness's history is just this. */
+  /** Returns whether the last recorded history event equals this notice. */
   #isNoted({ kind, kept, missing }: HistoryNotice): boolean {
     const last = this.#session.state.marks.findLast(({ event }) => event !== undefined)?.event;
     return last?.kind === kind && last.kept === kept && last.missing === missing;
@@ -347,7 +371,7 @@ export class ReportedChat {
     }
   }
 
-  /** The entries of a report of new ones, less messages whose id was reported before. */
+  /** Returns the new entries of a report, without messages whose id was reported before. */
   #unseen(entries: readonly HistoryEntry[], since: number): readonly number[] {
     const { places } = this.#session;
     const isKnown = (id: string): boolean => (places.message(id)?.seq ?? 0) > since || (this.#sentAt.get(id) ?? 0) > since;

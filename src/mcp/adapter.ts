@@ -20,54 +20,60 @@ import { defined } from '../values/defined.js';
 import { refusalOf } from './check-message.js';
 import { type CallParams, DirectCalls } from './direct-calls.js';
 
-/** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
+/** Maximum size of a result in bytes of JSON. Both sides close a connection on a line of 10 MiB. */
 const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
 
-/** Bytes reserved for everything of a result but its texts: its `_meta` holds some ids and numbers. */
+/** Bytes reserved for a result without its texts. Its `_meta` holds some ids and numbers. */
 const RESERVED_BYTES = 1024 * 1024;
 
-/** One call as the protocol brings it. */
+/** One call as received over the protocol. */
 export interface Exchange {
   readonly signal: AbortSignal;
-  /** The request's `_meta`, with whatever the client adds to it. */
+  /** The request's `_meta`, including the client's additions. */
   readonly meta: Readonly<Record<string, unknown>>;
-  /** Notifies the client that the call is still running; undefined when the client did not ask for progress. */
+  /**
+   * Notifies the client that the call is still running. Undefined if the client did not request
+   * progress.
+   */
   readonly progress: ((message: string, done?: number, total?: number) => Promise<void>) | undefined;
-  /** Adds what is known of the call to what is told of it. */
+  /** Adds facts to the call's telemetry. */
   readonly tell: Tell;
-  /** The SDK's own view of the request; absent for a call that did not come through it. */
+  /** The SDK's view of the request. Absent for a call that bypassed the SDK. */
   readonly request?: SdkRequest;
 }
 
 type SdkRequest = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** How a call came. */
+/** How a call arrived. */
 interface Arrival {
   readonly signal: AbortSignal;
   readonly notify: (notification: ServerNotification) => Promise<void>;
   readonly request?: SdkRequest;
 }
 
-/** A tool as the protocol shows and calls it. */
+/** A tool as the protocol lists and calls it. */
 export interface ServedTool {
   readonly definition: ToolDefinition;
   call(args: unknown, exchange: Exchange): Promise<CallToolResult>;
 }
 
-/** What a server of one connection is made of. */
+/** The parts of one connection's server. */
 export interface AdapterOptions {
   readonly info: Implementation;
   readonly instructions?: string;
-  /** Asked for at the first list or call, so that `initialize` waits for nothing. */
+  /** Called at the first list or call, so that `initialize` does not wait. */
   readonly tools: () => Promise<readonly ServedTool[]>;
   /** Capabilities other than tools. */
   readonly capabilities?: ServerCapabilities;
   readonly log: Logger;
-  /** Whom it tells of its calls; nobody if left out. */
+  /** Telemetry sink for calls. Default: none. */
   readonly telemetry?: Telemetry;
 }
 
-/** A failure of the protocol itself: an unknown tool or a malformed request. Everything else is a result with `isError`. */
+/**
+ * A protocol failure: an unknown tool or a malformed request. All other failures are results with
+ * `isError`.
+ */
 class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   constructor(
@@ -78,14 +84,15 @@ class RequestFailure extends Error {
   }
 }
 
-/** The result of a failed call: a text that begins with "Error: ". */
+/** Returns the result of a failed call. Its text begins with "Error: ". */
 export function failedCall(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true };
 }
 
 function withinLine(result: CallToolResult, name: string): CallToolResult {
   const units = result.content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : LONGEST_RESULT_BYTES), 0);
-  // A UTF-16 unit takes at most six bytes of JSON; everything but the texts takes far less than what is reserved for it.
+  // A UTF-16 unit takes at most six bytes of JSON. The other members need far less than their
+  // reserve.
   if (units * 6 < LONGEST_RESULT_BYTES - RESERVED_BYTES) return result;
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= LONGEST_RESULT_BYTES) return result;
@@ -111,21 +118,24 @@ function exchangeOf(
   return { signal, meta, progress: token === undefined ? undefined : progress, tell, ...defined({ request }) };
 }
 
-/** The place in a trace that a client calls from: as the call says, else as its request over HTTP does. */
+/** Returns the trace context of a call: from the call itself, or else from its HTTP request. */
 function callerOf({ _meta }: CallParams, { request }: Arrival): TraceContext | undefined {
   return parseTraceparent(_meta?.traceparent) ?? parseTraceparent(request?.requestInfo?.headers.traceparent);
 }
 
-/** A server and what is under way in it. */
+/** A server with its running requests. */
 export interface ProtocolServer {
   readonly server: Server;
-  /** Calls that a transport of our own takes past the SDK; their answers go to the transport. To be made once, after the server was connected to it. */
+  /**
+   * Returns the handler of calls that our own transport takes past the SDK. It answers over the
+   * transport. Create it once, after connecting the server.
+   */
   direct(transport: Pick<Transport, 'send'>): DirectCalls;
-  /** Resolves when every request that came has been answered. */
+  /** Resolves when every received request has been answered. */
   idle(): Promise<void>;
 }
 
-/** Counts requests under way. */
+/** Counts running requests. */
 class Running {
   readonly #work = new Set<Promise<unknown>>();
 
@@ -137,7 +147,7 @@ class Running {
   }
 
   async idle(): Promise<void> {
-    // Answers leave a moment after the work that they answer is done.
+    // Answers are sent shortly after their work is done.
     do {
       await Promise.allSettled(this.#work);
       await nextTurn();
@@ -146,8 +156,9 @@ class Running {
 }
 
 /**
- * One MCP server, for one connection: tools/list in one page and a fixed order, tools/call by name.
- * The SDK's low-level server is used because it passes our JSON Schemas on as they are and lets an unknown tool be a protocol error.
+ * Creates the MCP server of one connection: tools/list in one page and a fixed order, tools/call by
+ * name. The SDK's low-level server passes our JSON Schemas on unchanged, and allows an unknown tool
+ * to be a protocol error.
  */
 export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   const { info, instructions, log, telemetry = NO_TELEMETRY } = options;
@@ -183,7 +194,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   };
   const running = new Running();
   server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));
-  // With a handler of its own the SDK would check the request twice, and the result that was just made here.
+  // With a registered handler, the SDK would validate the request twice, and the result again.
   server.fallbackRequestHandler = async (request, extra) => {
     if (request.method !== 'tools/call') throw new RequestFailure(ErrorCode.MethodNotFound, 'Method not found');
     const refusal = refusalOf(request);

@@ -7,15 +7,15 @@ import { parseJson } from '../process/owned-file.js';
 import type { AgentSandbox } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
 
-/** What a client's `_meta` says about where a call belongs. */
+/** Hints in a client's `_meta` about the origin of a call. */
 export interface CallHints {
-  /** The client's own name of the conversation. */
+  /** The client's name of the conversation. */
   readonly thread?: string;
   /** The client's id of the call (decision B2). */
   readonly callId?: string;
   /** The client's id of the turn (decision B7). */
   readonly turnRef?: string;
-  /** The client's own limits for what its agent does. */
+  /** The client's own limits for its agent. */
   readonly sandbox?: AgentSandbox;
 }
 
@@ -37,7 +37,10 @@ function mapAt(meta: Meta, key: string): Meta {
   return (typeof value === 'string' ? parseJson(value, mapSchema) : mapSchema.safeParse(value).data) ?? {};
 }
 
-/** The sandbox that Codex reports: with the metadata of a turn, or as the state that a server may ask for. */
+/**
+ * Returns the sandbox that Codex reports, in a turn's metadata or as the state that a server may
+ * request.
+ */
 function codexSandbox(meta: Meta, turn: Meta): AgentSandbox | undefined {
   const policy = mapAt(mapAt(meta, 'codex/sandbox-state-meta'), 'sandboxPolicy');
   const mode = textAt(turn, 'sandbox_mode') ?? textAt(policy, 'type');
@@ -48,7 +51,7 @@ function codexSandbox(meta: Meta, turn: Meta): AgentSandbox | undefined {
   return { program: 'Codex', mode, workspaces: folders.filter(isFolder).slice(0, 50) };
 }
 
-/** Reads the hints that clients are known to send; Codex sends all of them, most others none. */
+/** Reads the hints of known clients. Codex sends all of them, most others none. */
 export function callHints(meta: Meta): CallHints {
   const codexTurn = mapAt(meta, 'x-codex-turn-metadata');
   const thread = textAt(meta, 'threadId', 'palimpsest/session') ?? textAt(codexTurn, 'thread_id');
@@ -57,7 +60,10 @@ export function callHints(meta: Meta): CallHints {
   return defined({ thread, callId, turnRef, sandbox: codexSandbox(meta, codexTurn) });
 }
 
-/** The session that a call names: by its argument `session`, else by the conversation. Characters that a session id cannot have become dashes. */
+/**
+ * Returns the session that a call names: the argument `session`, or else the conversation.
+ * Characters that a session id cannot have become dashes.
+ */
 export function sessionOfCall(args: unknown, { thread }: CallHints): string | undefined {
   const argument = typeof args === 'object' && args !== null && 'session' in args ? args.session : undefined;
   if (typeof argument === 'string' && argument !== '') return argument;
@@ -68,33 +74,43 @@ export function sessionOfCall(args: unknown, { thread }: CallHints): string | un
 /** The session of one call. */
 export interface CallSession {
   readonly session: ContextSession;
-  /** Says that the call has ended. Returns at once; sessions of which too many rest then are put away in the background. */
+  /**
+   * Reports the end of the call. Returns at once; surplus idle sessions are closed in the
+   * background.
+   */
   done(): void;
-  /** Gives the session back, which another process took over, once the call has said so: the next call of its name takes it back (decision F5). */
+  /**
+   * Releases a session that another process took over, after the call has reported it. The next
+   * call with its name takes it back (decision F5).
+   */
   lost(): Promise<void>;
 }
 
 /**
- * The sessions that the calls of one connection belong to, by name; all calls without a name share one new session. Of those with a name that rest, the ones
- * that were used last stay open; the others are closed once the database has their steps, and opened again by the next call that names them.
+ * The sessions of one connection's calls, by name. All calls without a name share one new session.
+ * The last used idle sessions stay open. The others are closed once the database has their steps,
+ * and the next call with their name opens them again.
  */
 export class CallSessions {
   readonly #backend: Backend;
-  /** The one that was used last comes last. */
+  /** In order of use, the last used one last. */
   readonly #held = new Map<string | undefined, HeldSession>();
-  /** The sessions that another process took over, and that the next call of their name takes back. */
+  /** Sessions that another process took over, to be taken back by the next call with their name. */
   readonly #lost = new Map<string | undefined, SessionId>();
 
   constructor(backend: Backend) {
     this.#backend = backend;
   }
 
-  /** Whether a call of this name begins a new session, which needs no database. */
+  /** Returns whether a call with this name begins a new session, which needs no database. */
   isNew(name: string | undefined): boolean {
     return name === undefined && !this.#lost.has(name);
   }
 
-  /** The session of a call, borrowed once for all calls that name it. Rejects with what opening it throws. */
+  /**
+   * Returns the session of a call, borrowed once for all calls with its name. Rejects with the
+   * error of opening.
+   */
   async get(name: string | undefined, onProgress: (message: string) => void): Promise<CallSession> {
     const held = this.#held.get(name) ?? { loan: this.#borrow(name, onProgress), running: 0, leaving: false };
     this.#held.delete(name);
@@ -109,7 +125,7 @@ export class CallSessions {
     }
   }
 
-  /** Gives all sessions back. */
+  /** Releases all sessions. */
   async release(): Promise<void> {
     const loans = await Promise.allSettled([...this.#held.values()].map(({ loan }) => loan));
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));

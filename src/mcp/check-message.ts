@@ -10,16 +10,19 @@ import {
 import type * as z from 'zod';
 import { isDeeperThan } from '../values/json-depth.js';
 
-/** Why a message is refused, as JSON-RPC says it. */
+/** The JSON-RPC error of a rejected message. */
 export interface MessageRefusal {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
-/** The deepest nesting of a message: whatever walks a request may recurse. */
+/** Maximum nesting of a message, because code that walks it may recurse. */
 const DEEPEST_MESSAGE = 512;
 
-/** Why a message that nests too deep is not read; undefined for one that does not. `chars` is its length as JSON: each level takes two of them. */
+/**
+ * Returns the error of a message that nests too deep, or undefined. `chars` is its length as JSON,
+ * because each level takes two characters.
+ */
 export function tooDeep(message: unknown, chars = Number.POSITIVE_INFINITY): MessageRefusal | undefined {
   if (chars <= 2 * DEEPEST_MESSAGE || !isDeeperThan(message, DEEPEST_MESSAGE)) return undefined;
   return {
@@ -36,7 +39,10 @@ function dropNullMembers(members: Members): void {
   for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
 }
 
-/** Removes parameters that are null, in place: clients in languages without `undefined` send them for what they leave out. */
+/**
+ * Removes null parameters in place. Clients in languages without `undefined` send null for omitted
+ * ones.
+ */
 export function dropNullParams(message: unknown): void {
   if (!isMembers(message)) return;
   if (message.params === null) delete message.params;
@@ -45,7 +51,7 @@ export function dropNullParams(message: unknown): void {
   if (isMembers(message.params._meta)) dropNullMembers(message.params._meta);
 }
 
-/** What the SDK asks of the requests that are answered here. */
+/** The SDK's schemas of the requests that are answered here. */
 const REQUESTS: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
   ['initialize', InitializeRequestSchema],
   ['ping', PingRequestSchema],
@@ -70,7 +76,10 @@ function refusalFor(method: unknown, issues: readonly Issue[] = []): MessageRefu
   };
 }
 
-/** Why a message is no JSON-RPC of MCP, or lacks what its method needs; undefined for one that can be handled. */
+/**
+ * Returns why a message is not valid JSON-RPC for MCP, or lacks a parameter of its method.
+ * Undefined if it is valid.
+ */
 export function refusalOf(message: unknown): MessageRefusal | undefined {
   const method = isMembers(message) ? message.method : undefined;
   if (!JSONRPCMessageSchema.safeParse(message).success) return refusalFor(method, JSONRPCRequestSchema.safeParse(message).error?.issues);
@@ -79,7 +88,10 @@ export function refusalOf(message: unknown): MessageRefusal | undefined {
   return parsed?.success === false ? refusalFor(method, parsed.error.issues) : undefined;
 }
 
-/** The id under which a message that is refused is answered; null where it has none that JSON-RPC knows, undefined where it wants no answer. */
+/**
+ * Returns the id for the answer to a rejected message. Null if it has no valid id, undefined if it
+ * expects no answer.
+ */
 export function answeredId(message: unknown): string | number | null | undefined {
   if (!isMembers(message)) return null;
   const { id, method } = message;

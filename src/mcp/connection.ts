@@ -12,12 +12,16 @@ import { codeOf, messageOf } from '../values/thrown.js';
 import { createProtocolServer, type Exchange, failedCall, type ProtocolServer, type ServedTool } from './adapter.js';
 import { type CallSession, CallSessions, callHints, sessionOfCall } from './call-session.js';
 
-/** How long a call waits for the database before it asks the agent to call again: less than the minute after which most clients give up. */
+/**
+ * Maximum wait of a call for the database before it asks the agent to call again. Most clients time
+ * out after a minute.
+ */
 const TIMEOUT_MS = 50_000;
 const HEARTBEAT_MS = 2_000;
 
 /**
- * What clients show their models about this server. Some show only the first 512 characters, none more than 2,048: the essentials come first.
+ * The text about this server that clients show their models. Some show only the first 512
+ * characters, none more than 2,048, so the essentials come first.
  */
 export const INSTRUCTIONS = `Palimpsest records your work: every file you read and every tool result becomes an object with an id and a version history in your session. Use these tools for files instead of the shell. read opens a file (continue with offset) or any object by id, and activate shows several, so old output never has to be produced again. deactivate, pin and unpin only mark objects in the session: they free nothing in your conversation. context lists them. Errors begin with "Error:" and say what to call next.
 
@@ -25,18 +29,21 @@ Objects are named by full id, by a unique prefix of 8 or more characters, or by 
 
 edit needs text that stands exactly once in the file; several edits in one call are applied together or not at all. Long answers are cut at a line end and say how to continue.`;
 
-/** One client's connection: its protocol server, and the sessions that its calls belong to. */
+/** A client's connection: its protocol server and its sessions. */
 export interface Connection {
   readonly server: Server;
-  /** What takes calls past the SDK, for a transport of our own. */
+  /** Takes calls past the SDK, for our own transport. */
   readonly direct: ProtocolServer['direct'];
   /** Resolves when no call is running. */
   idle(): Promise<void>;
-  /** Gives the sessions back; the server itself is closed by whoever connected it. Idempotent. */
+  /** Releases the sessions. The server's creator closes the server. Idempotent. */
   close(): Promise<void>;
 }
 
-/** The client; undefined when the database was not ready before the timeout, or the call was cancelled. Shows progress meanwhile. */
+/**
+ * Returns the client. Undefined if the database was not ready in time or the call was cancelled.
+ * Reports progress meanwhile.
+ */
 async function waitForDatabase(backend: Backend, exchange: Exchange, isNewSession: boolean): Promise<ContextClient | undefined> {
   if (backend.isReady) return backend.ready();
   let message = '';
@@ -49,7 +56,7 @@ async function waitForDatabase(backend: Backend, exchange: Exchange, isNewSessio
   const cancelled = new Promise<undefined>((resolve) =>
     exchange.signal.addEventListener('abort', () => resolve(undefined), { once: true }),
   );
-  // A session that may exist has to be read first; a new one begins in the journal.
+  // An existing session must be read first; a new one begins in the journal.
   const ready = isNewSession ? backend.usable(onProgress) : backend.ready(onProgress);
   ready.catch(() => undefined);
   try {

@@ -8,12 +8,15 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 
-/** What a call of a tool asks for. */
+/** The parameters of a tool call. */
 export type CallParams = CallToolRequest['params'];
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** An object whose members can be read one by one: none of them would be taken for a prototype by who copies it. */
+/**
+ * Returns whether a value is an object without a `__proto__` member, which a copy could mistake for
+ * its prototype.
+ */
 function isPlain(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !Object.hasOwn(value, '__proto__');
 }
@@ -32,10 +35,13 @@ function isCallParams(value: unknown): value is CallParams {
   return (value.arguments === undefined || isPlain(value.arguments)) && isPlainMeta(value._meta);
 }
 
-/** The members of a request, and no other. */
+/** Number of members that a request has. */
 const REQUEST_MEMBERS = 4;
 
-/** The call that a message asks for; undefined for any message that the SDK would refuse as a call, or treat as more than one. */
+/**
+ * Returns the call in a message. Undefined for a message that the SDK would reject as a call or
+ * handle in another way.
+ */
 export function directCall(message: unknown): { readonly id: RequestId; readonly params: CallParams } | undefined {
   if (!isPlain(message) || message.method !== 'tools/call' || message.jsonrpc !== '2.0') return undefined;
   const { id, params } = message;
@@ -43,7 +49,7 @@ export function directCall(message: unknown): { readonly id: RequestId; readonly
   return { id, params };
 }
 
-/** The error that answers a request which failed by itself, as the SDK makes it. */
+/** Returns the error response of a failed request, in the SDK's form. */
 function errorAnswer(id: RequestId, error: unknown): JSONRPCMessage {
   const { code, message } = (typeof error === 'object' && error !== null ? error : {}) as {
     readonly code?: unknown;
@@ -53,7 +59,10 @@ function errorAnswer(id: RequestId, error: unknown): JSONRPCMessage {
   return { jsonrpc: '2.0', id, error: { code: known, message: typeof message === 'string' ? message : 'Internal error' } };
 }
 
-/** A controller that has made its signal, which takes as long as the rest of a call's way through here. */
+/**
+ * Returns a controller with its signal already created, which takes as long as the rest of this
+ * path.
+ */
 function preparedController(): AbortController {
   const controller = new AbortController();
   void controller.signal;
@@ -61,23 +70,27 @@ function preparedController(): AbortController {
 }
 
 /**
- * Calls of tools that are answered without the SDK, whose way checks each message against five schemas and passes it through eight promises: a tenth of the time of a
- * small `read`. Requests that are not quite plain, and everything else, are left to it. A call that its client takes back is told so and not answered, as by the SDK.
+ * Answers tool calls without the SDK. The SDK validates each message against five schemas and
+ * passes it through eight promises, which takes a tenth of a small `read`. The SDK handles all
+ * other messages. As in the SDK, a cancelled call is aborted and gets no answer.
  */
 export class DirectCalls {
   readonly #running = new Map<RequestId, AbortController>();
-  /** Of the next call: made while nobody waits for an answer. */
+  /** For the next call, created while no client waits. */
   #next: AbortController | undefined = preparedController();
   readonly #perform: (params: CallParams, signal: AbortSignal) => Promise<CallToolResult>;
   readonly #send: Transport['send'];
 
-  /** `perform` makes the result; what it rejects with becomes an error of the protocol, by its `code` where that is a number. `send` takes the answer. */
+  /**
+   * `perform` returns the result. Its rejection becomes a protocol error, with its `code` if that
+   * is a number. `send` sends the answer.
+   */
   constructor(perform: (params: CallParams, signal: AbortSignal) => Promise<CallToolResult>, send: Transport['send']) {
     this.#perform = perform;
     this.#send = send;
   }
 
-  /** Whether a message was for a call here, and was taken. Returns at once. */
+  /** Takes a message for a direct call. Returns at once whether it took the message. */
   take(message: unknown): boolean {
     const call = directCall(message);
     if (call === undefined) return this.#cancels(message);
@@ -85,7 +98,7 @@ export class DirectCalls {
     return true;
   }
 
-  /** Tells all calls that are running that nobody waits for them any more. */
+  /** Aborts all running calls, because their client has gone. */
   close(): void {
     for (const controller of this.#running.values()) controller.abort();
     this.#running.clear();

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 
-/** Begins a text that stands for a number inside this process; no client can know it. */
+/** Prefix of a text that replaces a number inside this process. No client can know it. */
 const MARK = randomUUID();
 const MARKED = new RegExp(`"${MARK}:([^"]+)"`, 'g');
-/** Brackets, and texts with the number that follows a text which is a member's name. */
+/** Matches brackets, and texts with the number after a member name. */
 const TOKEN = /[{[]|[}\]]|"([^"\\]*(?:\\.[^"\\]*)*)"(?:\s*:\s*(-?\d[\d.eE+-]*))?/g;
-/** Members that hold an id, by how deep they lie in a message. */
+/** Members that hold an id, with their depth in a message. */
 const ID_DEPTHS: ReadonlyMap<string, number> = new Map([
   ['id', 1],
   ['requestId', 2],
   ['progressToken', 3],
 ]);
 
-/** A text that stands for a number with exactly these digits. */
+/** Returns a text that replaces a number with exactly these digits. */
 const exactNumber = (digits: string): string => `${MARK}:${digits}`;
 
 const isLossy = (value: unknown): boolean => typeof value === 'number' && !Number.isSafeInteger(value);
@@ -27,10 +27,10 @@ function hasLossyId(message: unknown): boolean {
 }
 
 /**
- * Parses a line of JSON-RPC. Ids that are fractions, or too large for a double, become texts that {@link stringifyExact} turns back into the digits
- * that the client sent: a rounded id would answer no request of its.
+ * Parses a line of JSON-RPC. Ids that are fractions, or too large for a double, become texts.
+ * {@link stringifyExact} restores the client's digits, because a rounded id would match no request.
  *
- * @throws {SyntaxError} for what is no JSON
+ * @throws {SyntaxError} the text is no JSON
  */
 export function parseExact(text: string): { readonly value: unknown; readonly isExact: boolean } {
   const value: unknown = JSON.parse(text);
@@ -48,15 +48,18 @@ export function parseExact(text: string): { readonly value: unknown; readonly is
 const SCALAR = String.raw`("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)`;
 const NAMED = String.raw`"(?:jsonrpc|method)"\s*:\s*"(?:[^"\\]|\\.)*"`;
 const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${NAMED}\s*,\s*)*"id"\s*:\s*${SCALAR}\s*,`);
-// Inside a string a quote has a backslash before it, so this is a member of the outermost object.
+// A quote inside a string has a backslash before it, so this is a member of the outermost object.
 const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*${SCALAR}\s*(?:,\s*${NAMED}\s*)*\}\s*$`);
 
-/** The id of a request of which only both ends are known; null where neither holds it. A number is a text for {@link stringifyExact}. */
+/**
+ * Returns the id of a request from both of its ends. Null if neither holds it. A number becomes a
+ * text for {@link stringifyExact}.
+ */
 export function idIn(head: string, tail: string): unknown {
   const found = ID_AT_START.exec(head)?.[1] ?? ID_AT_END.exec(tail)?.[1];
   if (found === undefined) return null;
   return found.startsWith('"') ? JSON.parse(found) : exactNumber(found);
 }
 
-/** Writes a message as JSON, with each number that {@link exactNumber} stands for in its own digits. */
+/** Serialises a message as JSON and restores the digits of each {@link exactNumber}. */
 export const stringifyExact = (message: unknown): string => JSON.stringify(message).replace(MARKED, '$1');

@@ -9,12 +9,18 @@ import type { Connection } from './connection.js';
 
 /** How MCP is served over HTTP. */
 export interface HttpEndpointOptions {
-  /** Makes a server for each client: sharing one would let clients see each other's answers. */
+  /**
+   * Creates a server for each client, because clients of a shared server would see each other's
+   * answers.
+   */
   readonly connect: () => Pick<Connection, 'server' | 'close'>;
   readonly log: Logger;
-  /** The longest body of a request. */
+  /** Maximum size of a request body. */
   readonly mostBodyBytes: number;
-  /** Keeps messages for clients that reconnect; without it a broken stream loses what was under way. */
+  /**
+   * Stores messages for clients that reconnect. Without it, a broken stream loses its running
+   * requests.
+   */
   readonly events?: (() => EventStore) | undefined;
 }
 
@@ -22,11 +28,11 @@ interface Client {
   readonly transport: StreamableHTTPServerTransport;
   readonly connection: Pick<Connection, 'server' | 'close'>;
   lastUsed: number;
-  /** Requests and streams that are open. */
+  /** Number of open requests and streams. */
   open: number;
 }
 
-/** An answer outside of any call, as JSON-RPC has it. */
+/** A JSON-RPC error outside any call. */
 interface Refused {
   readonly status: number;
   readonly code?: number;
@@ -41,7 +47,9 @@ function answer(response: ServerResponse, { status, code = -32_000, message, hea
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
 }
 
-/** Answers messages that nest too deep with an error instead of passing them on to the server; takes parameters that are null as left out. */
+/**
+ * Rejects messages that nest too deep before they reach the server, and removes null parameters.
+ */
 function checkMessages(transport: StreamableHTTPServerTransport, log: Logger): void {
   const receive = transport.onmessage;
   transport.onmessage = (message, extra) => {
@@ -57,7 +65,10 @@ function checkMessages(transport: StreamableHTTPServerTransport, log: Logger): v
   };
 }
 
-/** MCP over streamable HTTP at `/mcp`: several clients at once, by their MCP session ids, each with a server of its own. */
+/**
+ * MCP over streamable HTTP at `/mcp`. Serves several clients at once, by MCP session id, each with
+ * a separate server.
+ */
 export class HttpEndpoint {
   readonly #options: HttpEndpointOptions;
   readonly #clients = new Map<string, Client>();
@@ -66,12 +77,12 @@ export class HttpEndpoint {
     this.#options = options;
   }
 
-  /** Answers a request that the common checks refused. */
+  /** Answers a request that the common checks rejected. */
   refuse(response: ServerResponse, { status, message }: { readonly status: number; readonly message: string }): void {
     answer(response, { status, message, headers: status === 401 ? { 'www-authenticate': 'Bearer' } : {} });
   }
 
-  /** Answers a request; never rejects. */
+  /** Answers a request. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       await this.#route(request, response);
@@ -82,7 +93,9 @@ export class HttpEndpoint {
     }
   }
 
-  /** Ends the clients that have done nothing for this long: a client that vanished must not keep its session for ever. */
+  /**
+   * Ends clients that were idle for this long. A client that vanished must not keep its session.
+   */
   async forgetIdle(idleMs: number): Promise<void> {
     const now = Date.now();
     const idle = [...this.#clients.values()].filter(({ open, lastUsed }) => open === 0 && now - lastUsed > idleMs);
@@ -116,11 +129,11 @@ export class HttpEndpoint {
     }
     const client = await this.#connect();
     await this.#pass(client, request, response);
-    // The request was no initialize, and the transport has answered so.
+    // The request was not an initialize, and the transport has rejected it.
     if (client.transport.sessionId === undefined) await client.transport.close();
   }
 
-  /** Makes a client that becomes known once its `initialize` is accepted. */
+  /** Creates a client. It is registered once its `initialize` is accepted. */
   async #connect(): Promise<Client> {
     const { connect, events, log, mostBodyBytes } = this.#options;
     const connection = connect();

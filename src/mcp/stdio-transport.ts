@@ -6,16 +6,16 @@ import { answeredId, dropNullParams, type MessageRefusal, refusalOf, tooDeep } f
 import type { DirectCalls } from './direct-calls.js';
 import { idIn, parseExact, stringifyExact } from './exact-ids.js';
 
-/** The longest line that is read; a long `write` comes as one. */
+/** Maximum length of a line. A long `write` is one line. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
-/** What is kept of each end of a line that is too long: one of them holds the id of its request. */
+/** Bytes kept of each end of an overlong line. One of the ends holds the request's id. */
 const END_BYTES = 1_024;
 const LINE_END = 0x0a;
 const BYTE_ORDER_MARK = '\ufeff';
-/** Messages of a batch at most, as over HTTP. */
+/** Maximum number of messages in a batch, as over HTTP. */
 const LARGEST_BATCH = 100;
 
-/** The bytes of the line that is being read: all of them, or both ends of one that is too long. */
+/** The bytes of the present line, or both ends of an overlong one. */
 class Line {
   readonly #longest: number;
   #pieces: Buffer[] = [];
@@ -31,7 +31,7 @@ class Line {
     return this.#bytes;
   }
 
-  /** The ends of a line that is too long; undefined for one that is not. */
+  /** The ends of an overlong line. Undefined for other lines. */
   get ends(): { readonly head: string; readonly tail: string } | undefined {
     return this.#head === undefined ? undefined : { head: this.#head.toString('utf8'), tail: this.#tail.toString('utf8') };
   }
@@ -51,21 +51,25 @@ class Line {
 }
 
 /**
- * The stdio transport of a server: one message, or a batch of them, per line. Time and memory are linear in a line. It answers every message of a batch on
- * a line of its own, as soon as it can. It answers what is no message, and a line of over 64 MiB, with an error, under the id where that can be read, and
- * goes on.
+ * The stdio transport of a server, with one message or batch per line. Time and memory are linear
+ * in a line. It answers each message of a batch on a separate line as soon as possible. It answers
+ * an invalid message or a line over 64 MiB with an error, under its id if that is readable, and
+ * continues.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** Is asked first about every message that does not nest too deep; what it does not take goes to `onmessage`. */
+  /**
+   * Receives every message that does not nest too deep. A message that it does not take goes to
+   * `onmessage`.
+   */
   direct?: Pick<DirectCalls, 'take'>;
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #longest: number;
   #line: Line;
-  /** Whether ids stand for numbers that a double cannot hold. */
+  /** Whether texts replace ids that a double cannot represent. */
   #hasExactIds = false;
   readonly #onData = (chunk: Buffer): void => this.#read(chunk);
   readonly #onError = (error: Error): void => this.onerror?.(error);
@@ -82,7 +86,7 @@ export class StdioTransport implements Transport {
     this.#input.on('error', this.#onError);
   }
 
-  /** Resolves when the message is written, or waits in the output. */
+  /** Resolves when the message is written or queued in the output. */
   send(message: unknown): Promise<void> {
     return new Promise((resolve) => {
       const text = this.#hasExactIds ? stringifyExact(message) : JSON.stringify(message);
@@ -103,14 +107,14 @@ export class StdioTransport implements Transport {
     for (let end = chunk.indexOf(LINE_END); end !== -1; end = chunk.indexOf(LINE_END, from)) {
       const start = from;
       from = end + 1;
-      // Most lines come whole.
+      // Most lines arrive whole.
       if (this.#line.bytes === 0 && end - start <= this.#longest) this.#receiveText(chunk.toString('utf8', start, end));
       else this.#receive(chunk.subarray(start, end));
     }
     if (from < chunk.length) this.#line.add(chunk.subarray(from));
   }
 
-  /** Receives the line that ends with a piece. */
+  /** Processes the line that ends with a piece. */
   #receive(piece: Buffer): void {
     const line = this.#line;
     this.#line = new Line(this.#longest);
@@ -164,7 +168,10 @@ export class StdioTransport implements Transport {
     else this.#refuse(answeredId(value), refusal);
   }
 
-  /** Answers with an error, unless `id` is undefined: what wants no answer gets none. */
+  /**
+   * Answers with an error. Sends nothing if `id` is undefined, because the message expects no
+   * answer.
+   */
   #refuse(id: unknown, error: MessageRefusal): void {
     this.onerror?.(new Error(error.message));
     if (id !== undefined) void this.send({ jsonrpc: '2.0', id, error });

@@ -2,18 +2,21 @@ import type { ObjectId } from '../objects/ids.js';
 import type { ChatMark } from './session-fold.js';
 import type { SessionState } from './session-state.js';
 
-/** Where something stands in a chat. */
+/** A position in a chat. */
 export interface ChatPlace {
   readonly seq: number;
   readonly turn: number;
 }
 
-/** Where a call stands. */
+/** The position of a call. */
 export interface CallPlace extends ChatPlace {
   readonly id: ObjectId;
 }
 
-/** What a harness may have called a call: its id as it stands, without the number of one that came again, and without what made it unique (decision B2). */
+/**
+ * Returns the ids that a harness may have given a call: the stored id, and the id without a repeat
+ * number or a suffix for uniqueness (decision B2).
+ */
 function namesOf(id: ObjectId): ReadonlySet<string> {
   const once = id.replace(/~\d+$/, '');
   const names = new Set<string>([id, once]);
@@ -21,13 +24,16 @@ function namesOf(id: ObjectId): ReadonlySet<string> {
   return names;
 }
 
-/** Where the messages and calls of one session stand, by the ids that their harness gave them. Grows with the session, so that each entry is looked at once. */
+/**
+ * The positions of a session's messages and calls, by the harness's ids. Grows with the session, so
+ * each entry is processed once.
+ */
 export class ChatPlaces {
   readonly #messages = new Map<string, ChatPlace>();
   readonly #calls = new Map<string, CallPlace[]>();
   #upto = 0;
 
-  /** Takes in what came since it was asked last: always of the same session, as it grows. */
+  /** Adds the entries since the last call. Always pass the same growing session. */
   upTo(state: SessionState): this {
     if (state.seq === this.#upto) return this;
     for (const mark of state.marksAfter(this.#upto)) this.#add(mark);
@@ -35,12 +41,12 @@ export class ChatPlaces {
     return this;
   }
 
-  /** The last message of an id; undefined where none has it. */
+  /** Returns the position of the last message with an id, or undefined. */
   message(native: string): ChatPlace | undefined {
     return this.#messages.get(native);
   }
 
-  /** The calls that an id may stand for, in the order of their steps. */
+  /** Returns the calls that an id may name, in step order. */
   calls(native: string): readonly CallPlace[] {
     return this.#calls.get(native) ?? [];
   }

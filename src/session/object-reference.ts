@@ -1,15 +1,15 @@
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import { commonLength } from '../values/common-length.js';
 
-/** Characters of the shortest prefix that names an object (decision D6). */
+/** Minimum length of a prefix that names an object (decision D6). */
 const SHORTEST_PREFIX = 8;
 
 /**
- * The shortest prefix of each id, of at least eight characters, that no other of these ids begins with (decision D6). An id that another one
- * begins with, or that is shorter than that, stands in full: a full id always names itself.
+ * Returns the shortest unique prefix of each id, at least eight characters long (decision D6). An
+ * id that is shorter, or a prefix of another id, stays whole. So a full id always names itself.
  */
 export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string> {
-  // Among sorted ids, the longest common prefix of any two is that of neighbours.
+  // In sorted order, neighbours have the longest common prefixes.
   const sorted = [...new Set(ids)].sort();
   const short = sorted.map((id, i): readonly [ObjectId, string] => {
     const length = Math.max(SHORTEST_PREFIX, 1 + Math.max(commonLength(id, sorted[i - 1] ?? ''), commonLength(id, sorted[i + 1] ?? '')));
@@ -19,12 +19,15 @@ export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string>
   return new Map(short);
 }
 
-/** The short form of one id among others; see `shortIds`. */
+/** Returns the short form of one id among others; see `shortIds`. */
 export function shortId(id: ObjectId, ids: Iterable<ObjectId>): string {
   return shortIds([...ids, id]).get(id) ?? id;
 }
 
-/** What a reference of an agent names (decision D6). Not found is a value; `candidates` are the first five of several. */
+/**
+ * The object that an agent's reference names (decision D6). A miss is a value. `candidates` are the
+ * first five matches.
+ */
 export type Resolution =
   | { readonly kind: 'found'; readonly id: ObjectId }
   | { readonly kind: 'unknown' }
@@ -33,7 +36,7 @@ export type Resolution =
 
 const CANDIDATES = 5;
 
-/** A value may come back as it was rendered: quoted (decision E3). */
+/** A value may come back quoted, as it was rendered (decision E3). */
 function unquoted(text: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   try {
@@ -50,7 +53,10 @@ function one(matches: readonly ObjectId[]): Resolution | undefined {
   return matches.length === 1 ? { kind: 'found', id } : { kind: 'ambiguous', candidates: matches.slice(0, CANDIDATES) };
 }
 
-/** A full id wins over a display path, and a path over a prefix: what is exact is never made ambiguous by what merely begins alike. */
+/**
+ * A full id beats a display path, and a path beats a prefix. A prefix match never makes an exact
+ * match ambiguous.
+ */
 function resolveExactly(
   text: string,
   ids: readonly ObjectId[],
@@ -65,8 +71,9 @@ function resolveExactly(
 }
 
 /**
- * Finds the object of a session that an agent names: by full id, by display path, or by a unique prefix of eight or more characters
- * (decision D6). `index` is in insertion order, so that candidates come in a fixed order. A reference may be quoted as the pool quotes it (decision E3).
+ * Finds the session's object for a reference: a full id, a display path, or a unique prefix of at
+ * least eight characters (decision D6). `index` is in insertion order, which fixes the order of
+ * candidates. A reference may be quoted as in the pool (decision E3).
  */
 export function resolveReference(text: string, index: Iterable<ObjectId>, displayPathOf: (id: ObjectId) => string | undefined): Resolution {
   const ids = [...index];

@@ -10,7 +10,7 @@ import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
 import { collapse, DEFAULT_POLICY, openingOf, type StepRules, type TurnHint, type Turnover } from './step-policy.js';
 
-/** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */
+/** The agent's changes of its sets [§3.3]. Within a step, removals come before additions. */
 export interface SetVerbs {
   readonly activate?: readonly ObjectId[];
   readonly deactivate?: readonly ObjectId[];
@@ -21,20 +21,20 @@ export interface SetVerbs {
 /** A tool call that is about to become a step [§5.7]. */
 export interface CallPlan {
   readonly call: ObjectId;
-  /** Moment of acknowledgement, milliseconds since 1970. */
+  /** Time of acknowledgement, in milliseconds since 1970. */
   readonly at: number;
-  /** When the call began; `at` when absent. A call that runs for minutes is no pause (decision B7). */
+  /** Start of the call; default: `at`. A long call does not count as a pause (decision B7). */
   readonly startedAt?: number;
   readonly turnRef?: string;
   readonly answer?: AnswerProof;
-  /** The step of the message that made it, where that is known. */
+  /** The step of the message that made the call, if known. */
   readonly by?: number;
-  /** Files that were read whole: they become active (divergence D8). */
+  /** Files that were read whole. They become active (divergence D8). */
   readonly activateFiles: readonly ObjectId[];
-  /** Every file that was read or mentioned, in order: they enter index and pool. */
+  /** Every read or mentioned file in order. They enter index and pool. */
   readonly index: readonly ObjectId[];
   readonly verbs?: SetVerbs;
-  /** What of the call's files could not be taken up as it was reported. */
+  /** File effects of the call that were rejected as reported. */
   readonly notes?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ function withoutEmpty(changes: SetChanges): SetChanges {
   return kept;
 }
 
-/** The changes that really change something, each id once. */
+/** Returns the changes that have an effect, each id once. */
 function effective(state: SessionState, { index, activate, verbs }: Cause): SetChanges {
   const deactivate = new Set((verbs.deactivate ?? []).filter((id) => state.isActive(id)));
   const unpin = new Set((verbs.unpin ?? []).filter((id) => state.isPinned(id)));
@@ -76,7 +76,10 @@ function effective(state: SessionState, { index, activate, verbs }: Cause): SetC
   };
 }
 
-/** Adds what leaves to the removals, and what comes back; what this very step would have activated and what leaves again is then not activated at all. */
+/**
+ * Adds the objects that leave and return. An object that this step would activate but that also
+ * leaves is not activated.
+ */
 function withTurnover(state: SessionState, changes: SetChanges, { leave, back }: Turnover): SetChanges {
   const gone = new Set(leave);
   return {
@@ -116,9 +119,11 @@ function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
 }
 
 /**
- * The step of a tool call [§5.6, §5.7]: files enter index and pool, whole reads and the call itself the active set, then the agent's verbs apply, then
- * the window closes (decision D4). `at` never falls (decision F7); only real changes are listed.
- * @throws {SessionError} `repeated-call` – the session has the id; `infrastructure-object`; `unknown-object` – a verb on what is not in the index
+ * Plans the step of a tool call [§5.6, §5.7]. Files enter index and pool. Whole reads and the call
+ * become active. The agent's verbs apply, then the window closes (decision D4). `at` never
+ * decreases (decision F7), and only effective changes are listed.
+ * @throws {SessionError} `repeated-call` – the session has the id; `infrastructure-object`;
+ *   `unknown-object` – a verb on an object outside the index
  */
 export function planCall(state: SessionState, plan: CallPlan, policy: StepRules): Step {
   const { call, at, answer, by } = plan;
@@ -140,16 +145,17 @@ export function planCall(state: SessionState, plan: CallPlan, policy: StepRules)
 export interface MessagePlan {
   readonly message: Message;
   readonly at: number;
-  /** The harness's own id of the message. */
+  /** The harness's id of the message. */
   readonly native?: string | undefined;
-  /** What the model's call took. */
+  /** Token counts of the model call. */
   readonly usage?: ModelUsage | undefined;
 }
 
 /**
- * The step of one message (decision B6); a user message opens a turn.
- * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they are recorded
- * @throws {DocumentError} for text that cannot be stored exactly
+ * Plans the step of one message (decision B6). A user message opens a turn.
+ * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they
+ *   are recorded
+ * @throws {DocumentError} a text cannot be stored exactly
  */
 export function planMessage(state: SessionState, { message, at, native, usage }: MessagePlan, policy: StepRules): Step {
   assertPlainJson(message, 'message');
@@ -160,7 +166,10 @@ export function planMessage(state: SessionState, { message, at, native, usage }:
   return planStep(state, { at, hint, message, native, usage, index: [], activate: [], verbs: {} }, policy);
 }
 
-/** The step of an event in the harness's own history (decision F1): it changes no set, and begins a turn only where there is none yet. */
+/**
+ * Plans the step of an event in the harness's history (decision F1). It changes no set, and begins
+ * a turn only if there is none yet.
+ */
 export function planEvent(
   state: SessionState,
   { event, at }: { readonly event: HistoryEvent; readonly at: number },
@@ -170,25 +179,32 @@ export function planEvent(
   return planStep(state, { at, hint: { startedAt: state.lastAt }, event, index: [], activate: [], verbs: {} }, policy);
 }
 
-/** The step of changes to the sets without a tool call, as a library makes them. @throws {SessionError} like `planCall` */
+/**
+ * Plans set changes without a tool call, as a library makes them.
+ * @throws {SessionError} like `planCall`
+ */
 export function planVerbs(state: SessionState, { verbs, at }: { readonly verbs: SetVerbs; readonly at: number }, policy: StepRules): Step {
   return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
 }
 
-/** What a person does to the sets of a session. */
+/** A person's change of a session's sets. */
 export interface PersonPlan {
   readonly verbs: SetVerbs;
   readonly at: number;
-  /** The step that is taken back. */
+  /** The undone step. */
   readonly undoes?: number | undefined;
-  /** Files that were read for it; those that are new to the session enter index and pool. */
+  /** Files read for it. New ones enter index and pool. */
   readonly index?: readonly ObjectId[];
 }
 
-/** Nothing leaves or comes but what is asked for: the window closes with the agent's next step. */
+/** Applies only the requested changes. The window closes with the agent's next step. */
 const EXACTLY: StepRules = { ...DEFAULT_POLICY, turnover: () => ({ leave: [], back: [] }) };
 
-/** The step of a person's changes of the sets (decision 0021): just these; it begins no turn, unless there was none. @throws {SessionError} like `planCall` */
+/**
+ * Plans the step of a person's set changes (decision 0021). It contains only these, and begins a
+ * turn only if there is none.
+ * @throws {SessionError} like `planCall`
+ */
 export function planPersonStep(state: SessionState, { verbs, at, undoes, index = [] }: PersonPlan): Step {
   const step = planStep(state, { at, hint: { startedAt: state.lastAt }, index, activate: [], verbs }, EXACTLY);
   return { ...step, by: 'person', ...defined({ undoes }) };

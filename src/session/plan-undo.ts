@@ -5,22 +5,25 @@ import type { Step } from '../objects/step.js';
 import { SessionError } from './errors.js';
 import type { SetVerbs } from './plan-step.js';
 
-/** What takes back what one step did to the sets. */
+/** The set changes that undo one step. */
 export interface UndoPlan {
   readonly session: SessionId;
-  /** The step that is taken back. */
+  /** The undone step. */
   readonly undoes: number;
   /** Each member has an object or is absent. */
   readonly verbs: SetVerbs;
 }
 
-/** Objects that a refusal names. */
+/** Maximum number of objects that an error names. */
 const MOST_NAMED = 3;
 
 const without = (ids: readonly ObjectId[] = [], others: readonly ObjectId[] = []): readonly ObjectId[] =>
   ids.filter((id) => !others.includes(id));
 
-/** The opposite of what a step did; what left and came back in it stood there before, too. */
+/**
+ * Returns the opposite of a step's changes. An object that left and returned in it was a member
+ * before too.
+ */
 function oppositeOf({ activate, deactivate, pin, unpin }: SetChanges): SetVerbs {
   const verbs: SetVerbs = {
     activate: without(deactivate, activate),
@@ -35,9 +38,10 @@ const objectsOf = (verbs: SetVerbs | SetChanges): ReadonlySet<ObjectId> =>
   new Set([...(verbs.activate ?? []), ...(verbs.deactivate ?? []), ...(verbs.pin ?? []), ...(verbs.unpin ?? [])]);
 
 /**
- * What takes back what a step did to the active and the pinned set. What it listed in the index stays there, as nothing leaves it; a text that comes back comes in its
- * newest version, behind what is active.
- * @throws {SessionError} `sequence-gap` – there is no such step; `nothing-to-undo`; `changed-since` – names the first later step that changed one of the same objects
+ * Plans how to undo a step's changes of the active and pinned sets. Index entries stay, because
+ * nothing leaves the index. A reactivated text comes in its newest version, after the active ones.
+ * @throws {SessionError} `sequence-gap` – there is no such step; `nothing-to-undo`; `changed-since`
+ *   – names the first later step that changed one of the same objects
  */
 export function planUndo(session: SessionId, steps: readonly Pick<Step, 'seq' | 'changes' | 'undoes'>[], seq: number): UndoPlan {
   const step = steps.find((one) => one.seq === seq);

@@ -1,45 +1,59 @@
 import type { ObjectId } from '../objects/ids.js';
 import { CHARS_PER_TOKEN } from '../values/token-estimate.js';
 
-/** What kind of text an object has: the present text of a file, or what a call of a family of tools answered. */
+/** The kind of an object's text: a file's present text, or the result of a tool family. */
 export type RetainedKind = 'file' | 'read' | 'command' | 'search' | 'edit' | 'other';
 
-/** An object whose text could stand in the base of the next epoch. Calls are the model's; the newest is 1 ago. */
+/** A candidate for the base of the next epoch. Calls are model calls; the newest is 1 ago. */
 export interface RetentionCandidate {
   readonly id: ObjectId;
   readonly kind: RetainedKind;
-  /** UTF-16 units of the text as it would be rendered. */
+  /** UTF-16 units of the rendered text. */
   readonly chars: number;
-  /** How many calls ago a request first showed this text: a result since it came, a file since it was last read or written whole. */
+  /**
+   * Number of calls since a request first showed this text. For a file, since its last whole read
+   * or write.
+   */
   readonly shown: number;
-  /** How many calls ago the model's own words last quoted a line of it, or a call edited it or read a part of it; undefined for never. */
+  /**
+   * Number of calls since the model last quoted a line of it, or since a call edited it or read a
+   * part of it. Undefined for never.
+   */
   readonly used: number | undefined;
-  /** Whether another candidate that was shown later has all of its lines: a file that was read again. */
+  /** Whether a later shown candidate has all of its lines, such as a file that was read again. */
   readonly isRepeated: boolean;
-  /** Pinned, or activated by a verb and not deactivated since: stays, whatever it costs. */
+  /**
+   * Whether it is pinned, or activated by a verb and not deactivated since. It stays at any cost.
+   */
   readonly isHeld: boolean;
 }
 
 /** How long texts stay. */
 export interface RetentionSettings {
-  /** Calls that a text of 1,000 characters stays after it was shown, in a request of `request` tokens. */
+  /**
+   * Number of calls that a text of 1,000 characters stays after it was shown, in a request of
+   * `request` tokens.
+   */
   readonly shown: number;
-  /** Calls that a text stays after it was used, in a request of `request` tokens. */
+  /** Number of calls that a text stays after a use, in a request of `request` tokens. */
   readonly used: number;
-  /** Tokens of the request for which the lifetimes hold: in a larger one texts stay for fewer calls, in a smaller one for more, so that each pays about the same. */
+  /**
+   * Tokens of the request for which the lifetimes hold. Texts stay for fewer calls in a larger
+   * request and for more in a smaller one, so that each costs about the same.
+   */
   readonly request: number;
-  /** How many times longer texts stay at most in a small request. */
+  /** Maximum factor by which a small request extends lifetimes. */
   readonly mostStretch: number;
-  /** Larger texts are needed more often: the lifetime grows with this power of the size. */
+  /** Exponent of the size in the lifetime, because larger texts are needed more often. */
   readonly sizePower: number;
-  /** The share of the lifetime that texts of a kind have. */
+  /** Factor of the lifetime per kind. */
   readonly kinds: Readonly<Record<RetainedKind, number>>;
-  /** The most tokens that stay, and the share of the request that may stay beyond them. */
+  /** Maximum number of tokens that stay, and the share of the request allowed beyond it. */
   readonly most: number;
   readonly mostShare: number;
 }
 
-/** Chosen by cross-validation over recorded sessions (18, with 2,361 model calls). */
+/** Chosen by cross-validation on 18 recorded sessions with 2,361 model calls. */
 export const RETENTION: RetentionSettings = {
   shown: 22,
   used: 11,
@@ -51,10 +65,10 @@ export const RETENTION: RetentionSettings = {
   mostShare: 0.2,
 };
 
-/** A text shorter than this counts as this long. */
+/** Minimum length that a text counts as. */
 const LEAST_CHARS = 200;
 
-/** How many calls a text has left; below 0 it goes. */
+/** Returns the number of calls that a text has left. Below 0 it leaves. */
 function callsLeft({ kind, chars, shown, used }: RetentionCandidate, request: number, settings: RetentionSettings): number {
   const stretch = Math.min(settings.mostStretch, settings.request / Math.max(1, request));
   const size = (Math.max(LEAST_CHARS, chars) / 1_000) ** settings.sizePower;
@@ -63,9 +77,10 @@ function callsLeft({ kind, chars, shown, used }: RetentionCandidate, request: nu
 }
 
 /**
- * Which texts stay in full when a new epoch begins (retention by use): what is held, and what was shown or used so recently that its lifetime has not run out, the longest remaining
- * lifetime first, as far as the tokens go. What a later text shows again goes. `request` is what the next request would have if the epoch went on, in tokens.
- * A pure function: the same candidates give the same ids, in their order.
+ * Returns the texts that stay whole when an epoch begins (retention by use). Held texts stay. So do
+ * recently shown or used texts with lifetime left, longest remaining lifetime first, within the
+ * token limit. A text that a later one repeats leaves. `request` is the token count of the next
+ * request if the epoch continued. Pure: the same candidates give the same ids in the same order.
  */
 export function retained(
   candidates: readonly RetentionCandidate[],

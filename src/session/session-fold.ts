@@ -8,16 +8,17 @@ import { PersistentSet } from '../values/persistent-set.js';
 import { SessionError } from './errors.js';
 
 /**
- * The sets of a running session [§3.1] with membership in constant time. A change shares what it does not touch with the value before it,
- * so that a step costs the same in a session of ten thousand objects as in one of ten.
+ * The sets of a running session [§3.1], with constant-time membership. A changed value shares
+ * unchanged parts with the previous one. So a step costs the same in a session of ten thousand
+ * objects as in one of ten.
  */
 export interface LiveSets {
   readonly index: PersistentSet<ObjectId>;
   readonly active: PersistentSet<ObjectId>;
   readonly pinned: PersistentSet<ObjectId>;
-  /** Those of the index that are tool calls. */
+  /** The tool calls of the index. */
   readonly calls: PersistentSet<ObjectId>;
-  /** Tool results that are active and not pinned: what auto-collapse may take [§4.3]. */
+  /** Active tool results without a pin, which auto-collapse may take [§4.3]. */
   readonly loose: PersistentSet<ObjectId>;
 }
 
@@ -29,7 +30,7 @@ export const NO_LIVE_SETS: LiveSets = { index: NO_IDS, active: NO_IDS, pinned: N
 const NONE: readonly ObjectId[] = [];
 
 /**
- * The sets after a step; removals before additions.
+ * Returns the sets after a step. Removals come before additions.
  * @throws {SessionError} `unknown-object` (decision D1)
  */
 export function setsAfter(sets: LiveSets, { changes, call }: Pick<Step, 'changes' | 'call'>): LiveSets {
@@ -52,23 +53,26 @@ export function setsAfter(sets: LiveSets, { changes, call }: Pick<Step, 'changes
   return { index, active, pinned, calls, loose };
 }
 
-/** The sets as plain arrays, in insertion order [§3.1]. */
+/** Returns the sets as plain arrays in insertion order [§3.1]. */
 export function plainSets({ index, active, pinned }: LiveSets): SessionSets {
   return { index: index.toArray(), active: active.toArray(), pinned: pinned.toArray() };
 }
 
-/** For each turn the tool results that became fresh in it, the newest last; one entry for each result and turn. */
+/** The tool results that became fresh in each turn, newest last. One entry per result and turn. */
 export interface ResultWindow {
-  /** Of the turns before the last one that has any. */
+  /** The turns before the last one with results. */
   readonly earlier: PersistentList<PersistentSet<ObjectId>>;
-  /** Of the turn behind those. */
+  /** The last turn with results. */
   readonly last: PersistentSet<ObjectId>;
 }
 
 /** The window of a session without tool results. */
 export const NO_RESULTS: ResultWindow = { earlier: PersistentList.from([]), last: NO_IDS };
 
-/** The window after some results became fresh in a turn, in the given order. A result stays listed in the earlier turns that it was fresh in. */
+/**
+ * Returns the window after results became fresh in a turn, in the given order. A result stays
+ * listed in earlier turns.
+ */
 export function windowAfter({ earlier, last }: ResultWindow, turn: number, fresh: readonly ObjectId[]): ResultWindow {
   if (fresh.length === 0) return { earlier, last };
   const between = turn - 1 - earlier.size;
@@ -77,19 +81,22 @@ export function windowAfter({ earlier, last }: ResultWindow, turn: number, fresh
   return { earlier: passed, last: results };
 }
 
-/** The newest results of a turn, newest first; costs what it returns, not what the turn holds. */
+/**
+ * Returns the newest results of a turn, newest first. The cost depends on the result's size, not on
+ * the turn's.
+ */
 export function newestResults({ earlier, last }: ResultWindow, turn: number, count: number): readonly ObjectId[] {
   const results = turn - 1 === earlier.size ? last : earlier.get(turn - 1);
   return results?.newest(count) ?? [];
 }
 
-/** What one step brought into the chat: what a harness's own history is compared with (decision F1). */
+/** A step's addition to the chat, for comparison with a harness's history (decision F1). */
 export type ChatMark = Pick<Step, 'seq' | 'turn' | 'message' | 'native' | 'event'> & { readonly call?: ObjectId };
 
 /** The marks of a session before its first message. */
 export const NO_MARKS: PersistentList<ChatMark> = PersistentList.from([]);
 
-/** The marks that steps leave; one that only changes sets leaves none. */
+/** Returns the marks of steps. A step that only changes sets has none. */
 export function marksOfSteps(steps: readonly Step[]): readonly ChatMark[] {
   return steps.flatMap(({ seq, turn, message, native, event, call }) => {
     if (message === undefined && call === undefined && event === undefined) return [];

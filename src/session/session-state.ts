@@ -32,8 +32,9 @@ interface Folded {
 }
 
 /**
- * A session at one moment: the fold of its steps so far [§3, decision G3]. Immutable; made by `emptySession` and `applyStep` only.
- * `has`, `isActive`, `isPinned` and `isToolResult` take constant time; `sets`, `turns` and `window` are built when first asked for.
+ * A session at one moment: the fold of its steps so far [§3, decision G3]. Immutable; only
+ * `emptySession` and `applyStep` create it. `has`, `isActive`, `isPinned` and `isToolResult` take
+ * constant time. `sets`, `turns` and `window` are built on first use.
  */
 export class SessionState {
   private readonly folded: Folded;
@@ -63,23 +64,23 @@ export class SessionState {
   get id(): SessionId {
     return this.folded.id;
   }
-  /** The last step's number; 0 before the first. */
+  /** Number of the last step; 0 before the first. */
   get seq(): number {
     return this.folded.seq;
   }
-  /** The running turn's number; 0 before the first. */
+  /** Number of the running turn; 0 before the first. */
   get turn(): number {
     return this.folded.turn;
   }
-  /** Moment of the last step, milliseconds since 1970; 0 before the first. */
+  /** Time of the last step, in milliseconds since 1970; 0 before the first. */
   get lastAt(): number {
     return this.folded.lastAt;
   }
-  /** The client's own id of the running turn, where its first call brought one (decision B7). */
+  /** The client's id of the running turn, if its first call had one (decision B7). */
   get turnRef(): string | undefined {
     return this.folded.opens?.ref;
   }
-  /** The rule that began the running turn (decision B7); undefined before the first. */
+  /** The rule that began the running turn (decision B7). Undefined before the first. */
   get turnRule(): TurnRule | undefined {
     return this.folded.opens?.rule;
   }
@@ -93,24 +94,24 @@ export class SessionState {
     this.#turns ??= turnsOf(this.folded.chat);
     return this.#turns;
   }
-  /** What each step brought into the chat, in their order. */
+  /** Each step's addition to the chat, in order. */
   get marks(): readonly ChatMark[] {
     this.#marks ??= this.folded.marks.toArray();
     return this.#marks;
   }
-  /** What the steps behind one brought into the chat; takes as long as there are of them. */
+  /** Returns the chat additions after a step. The cost grows with their number. */
   marksAfter(step: number): readonly ChatMark[] {
     const { marks } = this.folded;
     return marks.toArray(marks.findLastIndex(({ seq }) => seq <= step) + 1);
   }
-  /** The chat as it is held: its closed turns shared with every earlier state. */
+  /** The chat in its internal form, which shares closed turns with every earlier state. */
   get chat(): ChatLog {
     return this.folded.chat;
   }
   get indexSize(): number {
     return this.folded.sets.index.size;
   }
-  /** The ids of the index after its first `count`, which no step removes or reorders. */
+  /** Returns the index ids after the first `count`. No step removes or reorders ids. */
   indexAfter(count: number): Iterable<ObjectId> {
     return this.folded.sets.index.toArray(count);
   }
@@ -121,7 +122,7 @@ export class SessionState {
     return this.folded.sets.pinned.toArray();
   }
 
-  /** Whether an object is in the session index. */
+  /** Returns whether an object is in the session index. */
   has(id: ObjectId): boolean {
     return this.folded.sets.index.has(id);
   }
@@ -131,27 +132,31 @@ export class SessionState {
   isPinned(id: ObjectId): boolean {
     return this.folded.sets.pinned.has(id);
   }
-  /** Whether an object is a tool call of this session. */
+  /** Returns whether an object is a tool call of this session. */
   isToolResult(id: ObjectId): boolean {
     return this.folded.sets.calls.has(id);
   }
-  /** Active tool results that no pin protects, in the order in which they became so [§4.3]. */
+  /** Returns the active tool results without a pin, in order of activation [§4.3]. */
   collapsible(): Iterable<ObjectId> {
     return this.folded.sets.loose;
   }
-  /** The results that became fresh last in a turn, newest first. */
+  /** Returns the latest fresh results of a turn, newest first. */
   newestResults(turn: number, count: number): readonly ObjectId[] {
     return newestResults(this.folded.results, turn, count);
   }
 
-  /** The session after one more step; see `applyStep`. The last answer is kept: a step is planned and then made. */
+  /**
+   * Returns the session after one more step; see `applyStep`. The last result is cached, because a
+   * step is planned and then applied.
+   */
   after(step: Step): SessionState {
     if (this.#next?.step !== step) this.#next = { step, state: this.#fold(step) };
     return this.#next.state;
   }
 
   /**
-   * The session after a step that was planned from another one, from which it differs in what becomes active and inactive alone. The same as `after(step)`, which is kept for it.
+   * Returns the session after a step that differs from its draft only in activations and
+   * deactivations. Equals `after(step)`, and fills its cache.
    */
   afterTurnover(draft: Step, step: Step, changes: Pick<SetChanges, 'activate' | 'deactivate'>): SessionState {
     const { folded } = this.after(draft);
@@ -160,7 +165,7 @@ export class SessionState {
     return this.#next.state;
   }
 
-  /** The session after many more steps; see `applySteps`. */
+  /** Returns the session after many more steps; see `applySteps`. */
   afterAll(steps: readonly Step[]): SessionState {
     const before = this.folded;
     let place: Place = before;
@@ -206,7 +211,7 @@ type Place = Pick<Folded, 'id' | 'seq' | 'turn' | 'lastAt'>;
 
 const placeOf = ({ session, seq, turn, at }: Step): Place => ({ id: session, seq, turn, lastAt: at });
 
-/** The tool results that a step makes fresh. */
+/** Returns the tool results that a step makes fresh. */
 function freshResults({ call, fresh = [] }: Step, { calls }: LiveSets): readonly ObjectId[] {
   return [...(call === undefined ? [] : [call.id]), ...fresh].filter((id) => calls.has(id));
 }
@@ -230,18 +235,20 @@ function requireNext(before: Place, step: Step): void {
   }
 }
 
-/** A session before its first step. */
+/** Returns a session before its first step. */
 export const emptySession = (id: SessionId): SessionState => SessionState.empty(id);
 
 /**
- * Folds one step into a session [decision G3]. Neither copies nor changes the input; the cost does not grow with the session.
- * @throws {SessionError} `wrong-session`, `sequence-gap` (seq not the next one), `out-of-order` (turn or moment), `unknown-object`
- *   (invariants of D1)
+ * Folds one step into a session [decision G3]. Neither copies nor changes the input. The cost does
+ * not grow with the session.
+ * @throws {SessionError} `wrong-session`, `sequence-gap` (seq is not the next one), `out-of-order`
+ *   (turn or time), `unknown-object` (invariants of D1)
  */
 export const applyStep = (state: SessionState, step: Step): SessionState => state.after(step);
 
 /**
- * Folds many steps into a session: the same as one after another, without a state for each. Throws as `applyStep`.
+ * Folds many steps into a session. Equals repeated `applyStep`, without the states in between.
+ * Throws like `applyStep`.
  */
 export const applySteps = (state: SessionState, steps: readonly Step[]): SessionState =>
   steps.length === 0 ? state : state.afterAll(steps);

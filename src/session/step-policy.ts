@@ -3,7 +3,10 @@ import type { Step } from '../objects/step.js';
 import type { RetentionSettings } from './retention.js';
 import type { SessionState } from './session-state.js';
 
-/** The sliding window of §4.3: how many tool results of each turn may stay active, and of how many turns, the running one included. */
+/**
+ * The sliding window of §4.3: how many tool results of each turn may stay active, and of how many
+ * turns, including the running one.
+ */
 export interface WindowPolicy {
   readonly perTurn: number;
   readonly turns: number;
@@ -13,8 +16,9 @@ export interface WindowPolicy {
 const DEFAULT_WINDOW: WindowPolicy = Object.freeze({ perTurn: 5, turns: 3 });
 
 /**
- * The tool results that the window closes on, given a session's state (decision D4): those that are active, not pinned, and not among the newest
- * of any turn in the window. Pinned and inactive results count in their turn like all others. Files never collapse. Only ever removes.
+ * Returns the tool results that the window closes on (decision D4). They are active, not pinned,
+ * and not among the newest of any turn in the window. Pinned and inactive results count in their
+ * turn. Files never collapse.
  */
 export function collapse(state: SessionState, { perTurn, turns }: WindowPolicy): readonly ObjectId[] {
   const kept = new Set<ObjectId>();
@@ -24,21 +28,24 @@ export function collapse(state: SessionState, { perTurn, turns }: WindowPolicy):
   return [...state.collapsible()].filter((id) => !kept.has(id));
 }
 
-/** A pause of a minute ends a turn where nothing better is known (decision B7). */
+/** A pause of a minute ends a turn if no better sign exists (decision B7). */
 const DEFAULT_PAUSE_MS = 60_000;
 
-/** What a step brings with it that may begin a turn. */
+/** The details of a step that may begin a turn. */
 export interface TurnHint {
-  /** When the work of the step began, milliseconds since 1970: a long call is no pause. */
+  /**
+   * Start of the step's work, in milliseconds since 1970. A long call does not count as a pause.
+   */
   readonly startedAt: number;
   readonly userMessage?: boolean;
-  /** The client's own id of its turn. */
+  /** The client's id of its turn. */
   readonly turnRef?: string | undefined;
 }
 
 /**
- * Whether a step begins a turn, and by which rule (decision B7); undefined when it belongs to the running one.
- * A turn that a user message began ends with the next user message alone: client turns and pauses stand in only where no user message is visible.
+ * Returns the rule by which a step begins a turn (decision B7). Undefined if it belongs to the
+ * running turn. A turn that a user message began ends only with the next user message. Client turns
+ * and pauses count only without visible user messages.
  */
 export function openingOf(state: SessionState, { startedAt, userMessage, turnRef }: TurnHint, pauseMs: number): Step['opens'] {
   if (userMessage === true) return { rule: 'user-message' };
@@ -48,27 +55,33 @@ export function openingOf(state: SessionState, { startedAt, userMessage, turnRef
   return startedAt - state.lastAt >= pauseMs ? { rule: 'pause' } : undefined;
 }
 
-/** What governs the steps of a session: the window of auto-collapse, and the pause after which a call begins a turn. */
+/**
+ * The policy for a session's steps: the window of auto-collapse, and the pause after which a call
+ * begins a turn.
+ */
 export interface StepPolicy {
   readonly window: WindowPolicy;
   readonly pauseMs: number;
-  /** Which objects stay active: those of the window [§4.3], or those that the model's words used lately (decision 0014); `window` if left out. */
+  /**
+   * Which objects stay active: those of the window [§4.3], or those that the model used lately
+   * (decision 0014). Default: `window`.
+   */
   readonly retention?: 'window' | 'use';
-  /** How long texts stay with `use`, where that is not as usual. */
+  /** Overrides the default lifetimes with `use`. */
   readonly uses?: Partial<RetentionSettings>;
 }
 
-/** What leaves the active set and what comes back to it after a step. */
+/** The objects that leave the active set after a step, and those that return. */
 export interface Turnover {
   readonly leave: readonly ObjectId[];
   readonly back: readonly ObjectId[];
 }
 
-/** A policy at one step of a session. */
+/** The policy at one step of a session. */
 export interface StepRules extends StepPolicy {
-  /** In place of the window. */
+  /** Replaces the window. */
   readonly turnover?: ((after: SessionState) => Turnover) | undefined;
 }
 
-/** The default policy: five results of each of three turns, a pause of a minute. */
+/** The default policy: five results for each of three turns, and a pause of a minute. */
 export const DEFAULT_POLICY: StepPolicy = Object.freeze({ window: DEFAULT_WINDOW, pauseMs: DEFAULT_PAUSE_MS });

@@ -1,10 +1,13 @@
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import type { SessionState } from './session-state.js';
 
-/** What an agent does to its sets [§3.3]. */
+/** An agent's change of its sets [§3.3]. */
 export type Verb = 'activate' | 'deactivate' | 'pin' | 'unpin';
 
-/** What a verb does to one object, as far as the sets decide it (decisions D1 to D3); what reading its source adds is not known here. */
+/**
+ * The effect of a verb on one object's sets (decisions D1 to D3). The effect of reading its source
+ * is not known here.
+ */
 export type SetOutcome =
   | 'done'
   | 'already-active'
@@ -21,7 +24,10 @@ const RULES: Readonly<Record<Verb, (state: SessionState, id: ObjectId) => SetOut
   unpin: (state, id) => (state.isPinned(id) ? 'done' : 'not-pinned'),
 };
 
-/** The outcome of a verb on one object of a session. Pinning what is not active leaves it inactive; deactivating what is pinned is allowed. */
+/**
+ * Returns the outcome of a verb on one object of a session. Pinning an inactive object leaves it
+ * inactive. Deactivating a pinned object is allowed.
+ */
 export function verbOutcome(state: SessionState, verb: Verb, id: ObjectId): SetOutcome {
   if (isInfrastructureId(id)) return 'infrastructure-object';
   return state.has(id) ? RULES[verb](state, id) : 'unknown-object';

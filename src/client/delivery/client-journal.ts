@@ -22,19 +22,22 @@ import type { SessionWrite } from './session-write.js';
 import type { StepBridge } from './step-bridge.js';
 import { encodeWrite } from './write-record.js';
 
-/** How a client keeps what it acknowledges. */
+/** How a client stores its acknowledged writes. */
 interface ClientJournalSettings {
   readonly dataDir: string;
   readonly durability: Durability;
-  /** What this process is called where other processes list it. */
+  /** The name of this process in other processes' listings. */
   readonly what: string;
-  /** How much may wait for the database; the journal's own bounds where absent. */
+  /** Limits of the backlog for the database. Default: the journal's own limits. */
   readonly limits?: PendingLimits;
-  /** Called with one line about each part of a dead process's journal that could not be read. */
+  /** Called with one line for each part of a dead process's journal that cannot be read. */
   readonly onNotice: (line: string) => void;
 }
 
-/** The notice about bytes at the end of a dead process's journal: they were on their way to the disk when it died, and were never acknowledged. */
+/**
+ * Returns the notice about trailing bytes of a dead process's journal. The process died while it
+ * wrote them, so it never acknowledged them.
+ */
 function cutNotice(owner: string, { file, offset, length }: JournalDamage): string {
   return length === 0
     ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; nothing that was acknowledged is missing`
@@ -46,10 +49,12 @@ interface SessionRecord {
   readonly sequence: number;
 }
 
-/** How often a journal is read again whose files its process removes meanwhile. */
+/** Maximum number of reads of a journal whose process removes files during the read. */
 const MOST_READINGS = 5;
 
-/** The records of a session that wait in a journal, less those that were refused there. */
+/**
+ * Yields the waiting records of a session in a journal, without those that the database refused.
+ */
 async function* recordsOf(
   dataDir: string,
   { owner, refused }: Pick<InspectedJournal, 'owner' | 'refused'>,
@@ -62,51 +67,54 @@ async function* recordsOf(
   }
 }
 
-/** An adopted journal that is not read to its end. */
+/** An adopted journal that is not fully read yet. */
 interface UnreadJournal {
   readonly journal: Journal;
-  /** The last record that was handed over. */
+  /** Sequence of the last record that was handed over. */
   upto: number;
 }
 
-/** What a journal is told of one of its records. */
+/** Reports to the journal how the delivery of one of its records ended. */
 export interface Receipt {
-  /** The database has it. */
+  /** The database has the record. */
   readonly done: () => void;
-  /** The database refused it for good: it stays, and whoever looks at the data folder is told why. */
+  /**
+   * The database refused the record for good. The record stays, and the reason appears in
+   * inspections of the data folder.
+   */
   readonly refused: (why: NotKeptError) => void;
 }
 
 /** A write that another process acknowledged. */
 export interface OthersWrite {
   readonly write: SessionWrite;
-  /** Undefined where a living process has the journal, which marks it there. */
+  /** Undefined if a living process has the journal. That process marks the record. */
   readonly receipt?: Receipt;
-  /** Which record of the journal of a living process it is. */
+  /** Identifies the record in a living process's journal. */
   readonly place?: string;
-  /** All that can be read of its journal, and what is lost of that; undefined for a journal without damage. */
+  /** The readable and lost parts of the journal. Undefined for an undamaged journal. */
   readonly damaged: DamagedJournal | undefined;
 }
 
 /** How a write is delivered. */
 export interface Delivery {
-  /** Whether an outage only delays it. */
+  /** Whether an outage only delays the write. */
   readonly persistent: boolean;
-  /** Whether an earlier process may have applied it. */
+  /** Whether an earlier process may have applied the write. */
   readonly seen: boolean;
-  /** Whether it is in this client's journal. */
+  /** Whether the write is in this client's journal. */
   readonly journaled: boolean;
-  /** What leads it over what its journal has lost. */
+  /** Bridges the gaps that lost records left. */
   readonly bridge?: StepBridge | undefined;
 }
 
-/** How a write is delivered whose record lies in a journal. */
+/** How a journaled write is delivered. */
 export interface JournaledDelivery extends Omit<Delivery, 'persistent'> {
-  /** Undefined where no journal holds it. */
+  /** Undefined if no journal holds the write. */
   readonly receipt?: Receipt;
 }
 
-/** A write that is acknowledged, and its place among all of them. */
+/** An acknowledged write and its position among all accepted writes. */
 export interface AdoptedWrite {
   readonly write: SessionWrite;
   readonly how: JournaledDelivery;
@@ -119,8 +127,9 @@ interface LeftWrite extends OthersWrite {
 }
 
 /**
- * The journal of one client (decision H5), and those that dead clients left in the data folder, which the first one to start takes over (decision F6).
- * Closing leaves on disk what the database does not have yet.
+ * The journal of one client (decision H5). It also holds the journals of dead clients in the data
+ * folder, which the first client to start adopts (decision F6). Closing keeps all undelivered
+ * records on disk.
  */
 export class ClientJournal {
   readonly #settings: ClientJournalSettings;
@@ -128,9 +137,9 @@ export class ClientJournal {
   readonly #adopted = new Set<Journal>();
   readonly #closing = new Set<Promise<void>>();
   readonly #refusals: JournalRefusals;
-  /** What a failure to read has left, for the next one who asks. */
+  /** Journals whose read failed. The next `adoptAll` continues them. */
   readonly #unread = new Set<UnreadJournal>();
-  /** When everybody who adopts has handed over what was found. */
+  /** Resolves once every running `adoptAll` has handed over its writes. */
   #adopting: Promise<void> = Promise.resolve();
 
   private constructor(settings: ClientJournalSettings, own: Journal) {
@@ -139,23 +148,29 @@ export class ClientJournal {
     this.#refusals = new JournalRefusals(settings.onNotice);
   }
 
-  /** Opens a journal of this process in the data folder. @throws {JournalError} `unwritable`, `io`, `no-space` – the folder cannot be used */
+  /**
+   * Opens a journal for this process in the data folder.
+   * @throws {JournalError} `unwritable`, `io`, `no-space` – the folder cannot be used
+   */
   static async open(settings: ClientJournalSettings): Promise<ClientJournal> {
     const { dataDir, durability, what, limits } = settings;
     return new ClientJournal(settings, await openJournal(dataDir, { durability, what, ...limits }));
   }
 
-  /** Whether it is filling up while the database is away. */
+  /** Whether the journal is filling up while the database is down. */
   get nearFull(): boolean {
     return this.#own.nearFull;
   }
 
-  /** Records of this and of adopted journals that the database is not known to have. */
+  /** Number of records in this and adopted journals that the database has not confirmed. */
   get waiting(): number {
     return [this.#own, ...this.#adopted].reduce((sum, { status }) => sum + status.pending, 0);
   }
 
-  /** Bytes of those records, and when the oldest of them was acknowledged; undefined when there is none. */
+  /**
+   * Total bytes of those records, and the time of the oldest acknowledgement. `oldestAt` is
+   * undefined if no record waits.
+   */
   get backlog(): { readonly bytes: number; readonly oldestAt: number | undefined } {
     const all = [this.#own, ...this.#adopted].map(({ status }) => status);
     const moments = all.flatMap(({ oldestAt }) => oldestAt ?? []);
@@ -165,20 +180,21 @@ export class ClientJournal {
     };
   }
 
-  /** Makes a write durable; rejects, with nothing written, when it cannot. */
+  /** Makes a write durable. If it rejects, nothing was written. */
   async append(write: SessionWrite): Promise<Receipt> {
     return this.#receiptOf(this.#own, write, await this.#own.append(encodePayload(encodeWrite(write))));
   }
 
-  /** How many damaged files are kept in the data folder. */
+  /** Returns the number of damaged files in the data folder. */
   losses(): Promise<number> {
     return damagedFiles(this.#settings.dataDir);
   }
 
   /**
-   * Takes over the journals of dead processes: calls `adopt` with every waiting write that can be read, in order. What cannot be read is told in notices, and its
-   * file is kept (decision 0011). Resolves when all are handed over, those of a call before this one too, not when they are delivered. Rejects where a file cannot
-   * be read just now; the next call goes on there.
+   * Adopts the journals of dead processes. Calls `adopt` in order with every waiting write that can
+   * be read. Unreadable parts are reported in notices, and their files stay (decision 0011).
+   * Resolves once all writes are handed over, including those of earlier calls. It does not wait
+   * for their delivery. Rejects if a file cannot be read at present. The next call continues there.
    */
   adoptAll(adopt: (adopted: LeftWrite) => void): Promise<void> {
     const adopted = this.#adopting.then(() => this.#adoptAll(adopt));
@@ -232,18 +248,22 @@ export class ClientJournal {
     return { done, refused: (why) => this.#refusals.add(journal, { write, sequence, why }) };
   }
 
-  /** Closes an adopted journal without waiting records: it takes no new ones, so nobody needs its files and its lock. */
+  /**
+   * Closes an adopted journal without waiting records. It takes no new records, so its files and
+   * lock can go.
+   */
   #closeDrained(journal: Journal): void {
     if (journal.status.pending > 0 || !this.#adopted.delete(journal)) return;
     const closing = journal.close().finally(() => this.#closing.delete(closing));
-    // `close` reports a failure; a file that stays is removed by the next client.
+    // `close` reports a failure. The next client removes a remaining file.
     closing.catch(() => undefined);
     this.#closing.add(closing);
   }
 
   /**
-   * Waits until the database has what other living processes hold in their journals, their own and adopted ones, of one session, or of all as far as it was acknowledged
-   * before now. Calls `eachTime` before each look: a process may end meanwhile. False when that takes longer than the limit.
+   * Waits until the database has the records in other living processes' journals, including their
+   * adopted ones. The wait covers one session, or everything acknowledged before now. Calls
+   * `eachTime` before each check, because a process may end meanwhile. Returns false on timeout.
    */
   async othersDelivered(
     limitMs: number,
@@ -254,12 +274,15 @@ export class ClientJournal {
       await eachTime();
       if (!(await this.othersHold(from, session))) return true;
       if (Date.now() >= from + limitMs) return false;
-      // Another process delivers; all that can be seen of it is its journal.
+      // Only the journal of another process shows its progress, so poll it.
       await delay(TIME_LIMITS.otherJournals);
     }
   }
 
-  /** The writes of a session that wait in the journals of other processes, in their order, but for those whose places are known. Changes nothing. */
+  /**
+   * Returns the waiting writes of a session in other processes' journals, in order. Skips writes
+   * whose places are known. Changes nothing.
+   */
   async heldByOthers(session: SessionId, known: ReadonlySet<string>): Promise<readonly OthersWrite[]> {
     const { dataDir } = this.#settings;
     const held: OthersWrite[] = [];
@@ -273,7 +296,10 @@ export class ClientJournal {
     return held;
   }
 
-  /** The records of a session in a journal whose process may remove a delivered file while it is read: then it is read again. */
+  /**
+   * Returns the records of a session in a journal. If the journal's process removes a delivered
+   * file during the read, it reads again.
+   */
   async #unlessTrimmed(journal: InspectedJournal, session: SessionId): Promise<readonly SessionRecord[]> {
     for (let tries = 1; ; tries++) {
       try {
@@ -290,11 +316,15 @@ export class ClientJournal {
     return inspectJournals(this.#settings.dataDir, { except: new Set([this.#own, ...this.#adopted].map(({ owner }) => owner)) });
   }
 
-  /** Whether another living process holds something of a session, or of any one that it acknowledged before a moment, which is not in the database. */
+  /**
+   * Returns whether another living process holds a record that the database lacks. Covers one
+   * session, or every record acknowledged before a given time.
+   */
   async othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
     for (const journal of await this.#others()) {
       const { pending, oldestAt, refused } = journal;
-      // What was refused for good is not on its way. The note of it is written after what it says; of one session it is compared with that session's own records.
+      // Refused records are not in delivery. The refusal note may be older than the counts, so a
+      // session query compares it with the session's own records.
       const isRefused = session === undefined && refused.reduce((sum, { records }) => sum + records, 0) >= pending;
       if (oldestAt === undefined || isRefused) continue;
       if (session === undefined ? oldestAt <= until : await this.#holdsSession(journal, session)) return true;
@@ -302,7 +332,10 @@ export class ClientJournal {
     return false;
   }
 
-  /** Whether a record of a session is on its way in a journal; also where its process trimmed it meanwhile, so that it has to be looked at again. */
+  /**
+   * Returns whether a record of a session in a journal is in delivery. Also true if the process
+   * trimmed the journal meanwhile, because it must be read again.
+   */
   async #holdsSession(journal: InspectedJournal, session: SessionId): Promise<boolean> {
     try {
       for await (const _record of recordsOf(this.#settings.dataDir, journal, session)) return true;
@@ -312,7 +345,7 @@ export class ClientJournal {
     }
   }
 
-  /** Closes this and all adopted journals; what waits stays for the next client. Idempotent. */
+  /** Closes this and all adopted journals. Waiting records stay for the next client. Idempotent. */
   async close(): Promise<void> {
     await Promise.all([...[this.#own, ...this.#adopted].map((journal) => journal.close()), ...this.#closing]);
   }

@@ -6,16 +6,16 @@ import { errorOf } from '../../values/thrown.js';
 import type { SessionWrite } from './session-write.js';
 import { decodeWrite } from './write-record.js';
 
-/** A damaged journal: what can be read of it, and what cannot. */
+/** The readable and lost parts of a damaged journal. */
 export interface DamagedJournal {
   readonly owner: string;
   readonly damage: readonly JournalDamage[];
   readonly loss: JournalLoss;
-  /** Every write that can be read, also those that the database has, in order. */
+  /** Every readable write in order, including those that the database has. */
   readonly writes: readonly SessionWrite[];
 }
 
-/** The write that a record holds; the error for one that holds none. */
+/** Returns the write of a record, or an error if the record holds none. */
 export function readWrite(payload: Uint8Array): SessionWrite | Error {
   try {
     return decodeWrite(decodePayload(payload));
@@ -24,7 +24,10 @@ export function readWrite(payload: Uint8Array): SessionWrite | Error {
   }
 }
 
-/** Reads what can be read of a damaged journal. Changes nothing; throws JournalError `newer-format`, `io`. */
+/**
+ * Reads the readable part of a damaged journal. Changes nothing.
+ * @throws {JournalError} `newer-format`, `io`
+ */
 export async function readDamaged(
   dataDir: string,
   { owner, damage, loss }: Pick<DamagedJournal, 'owner' | 'damage' | 'loss'>,
@@ -39,17 +42,17 @@ export async function readDamaged(
 
 const rangeText = ([first, last]: Range): string => (first === last ? `${first}` : `${first} to ${last}`);
 
-/** What the readable steps of a session show of those that cannot be read. */
+/** The losses that the readable steps of a session reveal. */
 interface SessionLoss {
   readonly session: SessionId;
-  /** Numbers of steps that are missing between readable ones. */
+  /** Ranges of missing step numbers between readable steps. */
   readonly steps: readonly Range[];
-  /** The first and the last readable step, 0 where none is: steps before and after these may be lost too. */
+  /** The first and last readable step, or 0. Steps outside this range may be lost too. */
   readonly first: number;
   readonly last: number;
 }
 
-/** The sessions that a damaged journal shows, with the steps that are missing in it. */
+/** Returns the sessions in a damaged journal with their missing steps. */
 function sessionLosses({ writes }: Pick<DamagedJournal, 'writes'>): readonly SessionLoss[] {
   const sessions = new Map<SessionId, { readonly steps: Range[]; first: number; last: number | undefined }>();
   for (const { session, step } of writes) {
@@ -63,12 +66,12 @@ function sessionLosses({ writes }: Pick<DamagedJournal, 'writes'>): readonly Ses
   return [...sessions].map(([session, { steps, first, last = 0 }]) => ({ session, steps, first, last }));
 }
 
-/** Where steps of a session may be lost besides those that are missing between readable ones. */
+/** Describes the possible losses outside the readable range of a session. */
 function perhapsLost({ session, first, last }: SessionLoss): string {
   return `steps of session ${session}${first > 1 ? ` before step ${first}, or` : ''} after step ${last}`;
 }
 
-/** In one sentence: which file, which bytes, which records, which steps, and which sessions may be concerned. */
+/** Describes the damage in one sentence: file, bytes, records, steps and affected sessions. */
 export function lossText(journal: DamagedJournal): string {
   const { owner, damage, loss } = journal;
   const sessions = sessionLosses(journal);

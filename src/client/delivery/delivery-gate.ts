@@ -2,8 +2,8 @@ import { withinLimit } from '../../process/within-limit.js';
 import { TIME_LIMITS } from '../time-limits.js';
 
 /**
- * Holds acknowledged writes back while a model waits for its context, so that they go to the database after the context and not before it (decision 0010).
- * As soon as somebody waits for the database, nothing is held back.
+ * Delays acknowledged writes while a model waits for its context, so that the context goes first
+ * (decision 0010). The gate opens as soon as a caller waits for the database.
  */
 export class DeliveryGate {
   #announcedUntil = 0;
@@ -16,7 +16,10 @@ export class DeliveryGate {
     this.#renew();
   }
 
-  /** Closes the gate for a model that waits from now on; the function that it returns says that the model has its context. Idempotent. */
+  /**
+   * Closes the gate while a model waits. Call the returned function once the model has its context.
+   * That function is idempotent.
+   */
   close(): () => void {
     this.#models += 1;
     let ended = false;
@@ -34,7 +37,7 @@ export class DeliveryGate {
     this.#announcedUntil = performance.now() + TIME_LIMITS.announcedModel;
   }
 
-  /** Holds nothing back as long as some work waits for the database. */
+  /** Keeps the gate open while `work` runs, because it waits for the database. */
   async openFor<T>(work: () => Promise<T>): Promise<T> {
     this.#urgent += 1;
     this.#notify();
@@ -45,7 +48,7 @@ export class DeliveryGate {
     }
   }
 
-  /** Resolves when no model waits or is announced, after a tenth of a second at the latest. */
+  /** Resolves when no model waits or is announced, and after at most 100 ms. */
   async passed(): Promise<void> {
     const end = performance.now() + TIME_LIMITS.gate;
     for (;;) {
@@ -73,12 +76,12 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** Counts the writes that are on their way, and lets whoever produces them wait until there are few enough. */
+/** Counts writes in delivery, and delays producers until few enough are left. */
 export class Backpressure {
   #waiters: readonly Waiter[] = [];
   #count = 0;
 
-  /** Writes that are on their way. */
+  /** Number of writes in delivery. */
   get count(): number {
     return this.#count;
   }
@@ -97,7 +100,7 @@ export class Backpressure {
     for (const { resolve } of ready) resolve();
   }
 
-  /** Resolves once at most so many writes are on their way. */
+  /** Resolves once at most `most` writes are in delivery. */
   atMost(most: number): Promise<void> {
     if (this.#count <= most) return Promise.resolve();
     return new Promise((resolve) => {

@@ -11,7 +11,7 @@ interface Refusal {
   readonly why: NotKeptError;
 }
 
-/** What is kept of one: not the write, whose texts may be long. */
+/** The stored part of a refusal. It omits the write, whose texts may be long. */
 interface KeptRefusal {
   readonly session: SessionId;
   readonly step: number | undefined;
@@ -19,7 +19,7 @@ interface KeptRefusal {
   readonly at: string;
 }
 
-/** The longest reason that is kept: it may quote what the node answered. */
+/** Maximum length of a stored reason. A reason may quote the node's response. */
 const LONGEST_REASON = 2_000;
 
 function bySession(refusals: ReadonlyMap<number, KeptRefusal>): readonly RefusedRecords[] {
@@ -32,18 +32,21 @@ function bySession(refusals: ReadonlyMap<number, KeptRefusal>): readonly Refused
   return [...found.values()];
 }
 
-/** What the database refused for good of the journals that this process has, and the notes beside these. */
+/**
+ * Records which writes of this process's journals the database refused for good, and keeps the
+ * notes beside the journals up to date.
+ */
 export class JournalRefusals {
   readonly #onNotice: (line: string) => void;
   readonly #refusals = new WeakMap<Journal, Map<number, KeptRefusal>>();
   readonly #told = new Set<string>();
 
-  /** `onNotice` is called with a line about each session of each journal. */
+  /** `onNotice` receives one line per session and journal. */
   constructor(onNotice: (line: string) => void) {
     this.#onNotice = onNotice;
   }
 
-  /** Keeps a refusal; one of the same record before it is replaced. */
+  /** Records a refusal. It replaces an earlier refusal of the same record. */
   add(journal: Journal, { write: { session, step }, sequence, why }: Refusal): void {
     const refusals = this.#refusals.get(journal) ?? new Map<number, KeptRefusal>();
     this.#refusals.set(journal, refusals);
@@ -55,7 +58,10 @@ export class JournalRefusals {
     this.#told.add(key);
   }
 
-  /** Says that a record is in the database after all. With the first one of a journal, what its process before noted holds no longer: all of that is tried again. */
+  /**
+   * Marks a record as stored. The first call for a journal discards the note of its former process,
+   * because all those records are retried.
+   */
   arrived(journal: Journal, sequence: number): void {
     const known = this.#refusals.get(journal);
     const refusals = known ?? new Map<number, KeptRefusal>();

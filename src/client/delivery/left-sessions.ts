@@ -9,32 +9,40 @@ import { earlierFork, freeFork } from './rescue-fork.js';
 import type { SessionWrite } from './session-write.js';
 
 /**
- * What a delivery makes of a session's waiting records. `stored`: nothing, the database has them all; `begins`: a session that it does not have yet; `continues`: the session goes on;
- * `forks`: somebody else went on with the session, and what is not in it goes to a fork; `unknown`: it cannot be delivered, for the database lacks the session that it belongs to.
+ * What a delivery does with the waiting records of a session:
+ * - `stored`: nothing, because the database has them all
+ * - `begins`: creates the session, which the database lacks
+ * - `continues`: appends to the session
+ * - `forks`: puts the records that the session lacks into a fork, because another writer continued
+ *   it
+ * - `unknown`: fails, because the database lacks the session
  */
 export type SessionFate = 'stored' | 'begins' | 'continues' | 'forks' | 'unknown';
 
-/** A session in journals that nobody delivers, seen against a database. */
+/** An undelivered session of abandoned journals, compared with a database. */
 export interface LeftSession {
   readonly session: SessionId;
   readonly fate: SessionFate;
-  /** Records of it that are not marked as delivered: steps, changes of heads and contexts. */
+  /** Number of records not marked as delivered: steps, head changes and contexts. */
   readonly records: number;
-  /** How many of them the database has. */
+  /** Number of these records that the database has. */
   readonly stored: number;
-  /** The first and the last step among them; undefined where there is none. */
+  /** The first and last step among them. Undefined if there is none. */
   readonly steps: readonly [first: number, last: number] | undefined;
-  /** The fork that keeps what the session cannot take, and its first step. */
+  /** The fork for records that the session cannot take, and its first step. */
   readonly fork: { readonly id: SessionId; readonly first: number } | undefined;
 }
 
-/** The fork that an earlier process has begun for what its session refused before a step, else the one that a delivery begins with it. */
+/**
+ * Returns the fork that an earlier process began for refused steps before `seq`. Otherwise returns
+ * the fork that a delivery would begin there.
+ */
 async function forkOf(snapshot: StoreSnapshot, write: SessionWrite, seq: number): Promise<NonNullable<LeftSession['fork']>> {
   const { fork: id, first } = (await earlierFork(snapshot, write, seq)) ?? { fork: await freeFork(snapshot, write, seq), first: seq };
   return { id, first };
 }
 
-/** Follows the records of one session in their order, as a delivery would. */
+/** Follows the records of one session in order, like a delivery. */
 class SessionJudge {
   readonly #session: SessionId;
   #fate: SessionFate = 'stored';
@@ -78,7 +86,10 @@ class SessionJudge {
     return this.#fork !== undefined && (await isAssemblyStored(snapshot, { ...assembly, session: this.#fork.id }));
   }
 
-  /** Whether the database has a write. What the first that it lacks meets decides for all after it. */
+  /**
+   * Returns whether the database has a write. The result for the first missing write decides the
+   * fate of all later ones.
+   */
   async #place(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
     if (this.#isRefused) return this.#inFork(snapshot, write);
     if (this.#fate !== 'stored') return false;
@@ -97,7 +108,10 @@ class SessionJudge {
     return this.#inFork(snapshot, write);
   }
 
-  /** Whether a write that its session refuses is in the fork: a change of heads without a step is not needed there. */
+  /**
+   * Returns whether the fork has a write that its session refuses. A head change without a step is
+   * not needed there.
+   */
   async #inFork(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
     const { step } = write;
     if (step === undefined) return true;
@@ -109,8 +123,9 @@ class SessionJudge {
 }
 
 /**
- * What waits in the journals that dead processes left in a data folder, as a delivery to this database would find it, by session in the order of their first records. Changes
- * nothing. What cannot be read is passed over: `inspectJournals` tells of it.
+ * Returns the sessions that wait in abandoned journals of a data folder, as a delivery to this
+ * database would find them. Sorted by their first records. Changes nothing. Skips unreadable parts,
+ * which `inspectJournals` reports.
  * @throws {JournalError} newer-format, io
  * @throws {XtdbError}
  */

@@ -15,16 +15,19 @@ import { earlierFork, epochOf, freeFork, type RescuePlace } from './rescue-fork.
 import { forkHeads } from './session-heads.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
-/** A fork that is written to. */
+/** A fork that receives writes. */
 interface Rescue extends RescuePlace {
   readonly lease: StoredDocument;
-  /** The ids that calls have in the fork. */
+  /** Maps each call id to its id in the fork. */
   readonly renames: Map<ObjectId, ObjectId>;
-  /** Where the rest is put since somebody has opened the fork. */
+  /** The next fork, if another client has opened this one. */
   onward?: Rescue;
 }
 
-/** Called with a write that was put into a fork, what came of it, and its transaction; without one where it was there already. */
+/**
+ * Called with a write moved to a fork, its result and its transaction. The transaction is undefined
+ * if the fork had the write already.
+ */
 type RescuedListener = (write: SessionWrite, result: WriteResult, txId: number | undefined) => void;
 
 type Rename = (id: ObjectId) => ObjectId;
@@ -33,7 +36,10 @@ function renamed(changes: SetChanges, rename: Rename): SetChanges {
   return Object.fromEntries(Object.entries(changes).map(([what, ids]) => [what, (ids as readonly ObjectId[]).map(rename)]));
 }
 
-/** A write of a lost session as a step of its fork: content and order stay, the call's object gets an id of the fork's own, since the other writer may have used the old one. */
+/**
+ * Turns a write of a lost session into a step of its fork. Content and order stay. The call's
+ * object gets an id of the fork, because the other writer may have used the old id.
+ */
 function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, renames }: Rescue): SessionWrite {
   const rename: Rename = (id) => renames.get(id) ?? id;
   if (call !== undefined) renames.set(call.id, objectId(`${call.id}${callSuffix(fork)}`));
@@ -51,17 +57,17 @@ function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, re
   return { ...moved, step: movedStep, call: call.with({ id: rename(call.id), chatRef: chatObjectId(fork), ...defined({ fileRefs }) }) };
 }
 
-/** Takes in the ids that calls have in a fork: those that only calls of it have. */
+/** Adds the ids that belong to calls of a fork only. */
 function learnCalls({ fork, renames }: Rescue, ids: Iterable<ObjectId>): void {
   const suffix = callSuffix(fork);
   for (const id of ids) if (id.endsWith(suffix)) renames.set(objectId(id.slice(0, -suffix.length)), id);
 }
 
-/** Where a step of what is rescued is. */
+/** Returns where a rescued step is stored. */
 const placeOf = (rescue: Rescue, seq: number): Rescue =>
   rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
 
-/** Whose write it is: a session has one writer for each epoch of its lease (decision F5). */
+/** Identifies the writer of a write: a session has one writer per lease epoch (decision F5). */
 interface Held extends Pick<SessionWrite, 'session'> {
   readonly lease?: SessionWrite['lease'] | undefined;
 }
@@ -71,27 +77,28 @@ const rescueKey = ({ session, lease }: Held): string => `${session}\0${epochOf(l
 const isTakenOver = (error: unknown): error is SessionError => error instanceof SessionError && error.code === 'taken-over';
 
 interface LostSessionsOptions {
-  /** Whether a journal holds what is refused. */
+  /** Whether a journal holds refused writes. */
   readonly isDurable: boolean;
   readonly onRescued: RescuedListener;
-  /** Called with why the database does not take a fork just now. */
+  /** Called with the reason why the database does not take a fork at present. */
   readonly onOutage: (error: XtdbError) => void;
 }
 
 /**
- * The sessions of a client that nothing can be written to any more. What was acknowledged for a session that another writer took over is put into a fork
- * of it, in order, so that nothing acknowledged is dropped (decision F6).
+ * The sessions of a client that can no longer be written. If another writer takes a session over,
+ * its acknowledged writes go into a fork, in order. So no acknowledged write is dropped (decision
+ * F6).
  */
 export class LostSessions {
   readonly #store: ObjectStore;
   readonly #onRescued: RescuedListener;
   readonly #isDurable: boolean;
   readonly #writing: WriteOptions;
-  /** The error of the newest writer that failed. Writers of later epochs go on. */
+  /** The error of the newest failed writer. Writers of later epochs continue. */
   readonly #failures = new Map<SessionId, { readonly error: Error; readonly epoch: number }>();
   /** By session and epoch. */
   readonly #rescues = new Map<string, Promise<Rescue>>();
-  /** Ends when every write that was refused so far is where it is kept. */
+  /** Resolves once every refused write is stored in its final place. */
   readonly #settling = new Map<SessionId, Promise<unknown>>();
 
   constructor(store: ObjectStore, { isDurable, onRescued, onOutage }: LostSessionsOptions) {
@@ -101,13 +108,16 @@ export class LostSessions {
     this.#writing = { persistent: true, onOutage };
   }
 
-  /** The error that ended a writer of a session; undefined while the writer can go on. A later writer of the same session does not fail with an earlier one. */
+  /**
+   * Returns the error that ended a session's writer. Undefined while the writer can continue. A
+   * later writer of the same session is not affected.
+   */
   failure({ session, lease }: Held): Error | undefined {
     const failed = this.#failures.get(session);
     return failed === undefined || epochOf(lease) > failed.epoch ? undefined : failed.error;
   }
 
-  /** Notes that a write failed for good: its writer must not go on over the gap. */
+  /** Records that a write failed for good. Its writer must not continue over the gap. */
   fail(held: Held, error: unknown): void {
     if (this.failure(held) === undefined) this.#report(held, errorOf(error));
   }
@@ -117,7 +127,10 @@ export class LostSessions {
     if (epoch >= (this.#failures.get(session)?.epoch ?? 0)) this.#failures.set(session, { error, epoch });
   }
 
-  /** Lets a session that is opened anew be written again once its refused writes are where they are kept; false when that takes longer than the limit. */
+  /**
+   * Clears the failures of a session that is opened again, once its refused writes are stored
+   * elsewhere. Returns false on timeout.
+   */
   async forget(session: SessionId, limitMs: number): Promise<boolean> {
     if (!(await endsWithin(this.#settling.get(session) ?? Promise.resolve(), limitMs))) return false;
     for (const known of [this.#settling, this.#failures]) known.delete(session);
@@ -126,9 +139,10 @@ export class LostSessions {
   }
 
   /**
-   * Keeps a write that failed because another writer took its session over, and answers the error to report. Throws where it is refused for good, by its session or by
-   * the fork; the record of that write then stays in the journal. `settled` resolves when the write has its end.
-   * @throws {NotKeptError}
+   * Stores a write that failed because another writer took its session over. Returns the error to
+   * report. `settled` resolves once the write is stored or refused.
+   * @throws {NotKeptError} the session or the fork refuses the write for good; its record stays in
+   *   the journal
    */
   async keep(write: SessionWrite, error: unknown, settled: Promise<void>): Promise<Error> {
     const { session } = write;
@@ -148,7 +162,7 @@ export class LostSessions {
         `another writer went on with session ${session}, and the database does not take it elsewhere`,
         failure,
       );
-      // Whoever comes back to the session is to hear of this, and not only that it was taken over.
+      // A client that reopens the session must see this error instead of the takeover.
       if (!this.#isNotKept(write)) this.#report(write, refused);
       throw refused;
     }
@@ -158,7 +172,10 @@ export class LostSessions {
     return this.failure(held) instanceof NotKeptError;
   }
 
-  /** The error for a write that was refused for good; that of the write before it where it failed for that. `refusal` says who refused it. */
+  /**
+   * Returns the error for a write refused for good. If an earlier write caused it, returns that
+   * write's error. `refusal` names who refused it.
+   */
   #notKept(write: SessionWrite, refusal: string, cause: unknown): NotKeptError {
     if (cause instanceof NotKeptError) return cause;
     return new NotKeptError(write, { refusal, cause, isDurable: this.#isDurable });
@@ -174,7 +191,7 @@ export class LostSessions {
     const rescue = this.#intoFork(write, this.#rescues.get(key));
     this.#rescues.set(key, rescue);
     const { fork } = placeOf(await rescue, write.step.seq);
-    // Named once all is there: whoever opens it takes it over.
+    // Name the fork only when it is complete, because a client that opens it takes it over.
     await this.#atRest(key);
     const reported = new SessionError('taken-over', `${error.message}; what was acknowledged here is kept in session ${fork}`, {
       cause: error,
@@ -183,7 +200,7 @@ export class LostSessions {
     return reported;
   }
 
-  /** Waits until nothing that was refused of a writer so far is on its way into its fork. */
+  /** Waits until all refused writes of a writer have reached their fork. */
   async #atRest(key: string): Promise<void> {
     for (let last: Promise<Rescue> | undefined; last !== this.#rescues.get(key); ) {
       last = this.#rescues.get(key);
@@ -191,7 +208,7 @@ export class LostSessions {
     }
   }
 
-  /** Writes one step into the fork, after those before it. Persistent: an outage only delays it. */
+  /** Writes one step into the fork, after the earlier ones. An outage only delays it. */
   async #intoFork(write: SessionWrite, before: Promise<Rescue> | undefined): Promise<Rescue> {
     const rescue = await (before ?? this.#begin(write));
     await this.#put(write, rescue);
@@ -219,7 +236,10 @@ export class LostSessions {
     }
   }
 
-  /** Finds the fork that an earlier process has put the steps before this one into, or makes one at the step before it. Persistent like what is put there. */
+  /**
+   * Finds the fork with the earlier steps that another process began, or creates one before this
+   * step. An outage only delays it.
+   */
   async #begin(write: SessionWrite): Promise<Rescue> {
     const { session, step } = write;
     if (step === undefined) throw new Error('BUG: only a step is rescued');
@@ -242,7 +262,7 @@ export class LostSessions {
     }
   }
 
-  /** A fork as an earlier process has left it, for a step that follows there. */
+  /** Returns a fork that an earlier process left, ready for the next step. */
   async #rescueIn(place: RescuePlace, seq: number): Promise<Rescue> {
     const { fork } = place;
     const snapshot = await this.#store.latest();
@@ -254,7 +274,7 @@ export class LostSessions {
         `session ${fork} has ${steps.length} steps; what was acknowledged as step ${seq} does not follow there`,
       );
     }
-    // Whoever has opened the fork since it was made has taken it over.
+    // Epoch 1 detects a client that has opened the fork since its creation.
     const rescue: Rescue = { ...place, lease: { ...head.document, epoch: 1 }, renames: new Map() };
     learnCalls(
       rescue,
@@ -264,8 +284,9 @@ export class LostSessions {
   }
 
   /**
-   * Keeps the record of a context that was assembled without the database: with the steps that were put into a fork where it includes one of them, else
-   * with the session, which then has all of them.
+   * Stores the record of a context that was assembled without the database. It goes to the fork if
+   * the context includes a step there. Otherwise it goes to the session, which then has all its
+   * steps.
    */
   async #keepAssembly(write: SessionWrite, proof: AssemblyProof): Promise<void> {
     const rescue = await this.#rescues.get(rescueKey(write));

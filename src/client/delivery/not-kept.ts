@@ -4,26 +4,26 @@ import { messageOf } from '../../values/thrown.js';
 import type { SessionWrite } from './session-write.js';
 
 const STAYS =
-  'It and what follows it stay in the journal, and are tried again whenever the session is opened: look at palimpsest doctor, which names them and says what to do; where nodes share a log, palimpsest journal adopt delivers a copy of the data folder through another one';
+  'The journal keeps it and the writes after it, and retries them whenever the session is opened. Run palimpsest doctor, which names them and says what to do. Where nodes share a log, palimpsest journal adopt delivers a copy of the data folder through another node';
 
-/** What a write is, for whoever is told that it has not arrived. */
+/** Describes a write in an error message. */
 function whatIs({ session, step, assembly }: SessionWrite): string {
   if (step !== undefined) return `step ${step.seq} of session ${session}`;
   return assembly === undefined ? `a change of the head of session ${session}` : `the record of a context of session ${session}`;
 }
 
-/** What was refused, by whom, and why. */
+/** Why a write was refused. */
 interface Refusal {
-  /** Who refused it. */
+  /** Names who refused the write. */
   readonly refusal: string;
   readonly cause: unknown;
-  /** Whether a journal holds it. */
+  /** Whether a journal holds the write. */
   readonly isDurable: boolean;
 }
 
-/** Thrown for something acknowledged that was refused for good, by its session or by the fork that was to keep it. */
+/** Thrown if a session or its fork refuses an acknowledged write for good. */
 export class NotKeptError extends SessionError {
-  /** What was refused and why, without what is to be done. */
+  /** The refused write and the reason, without the advice. */
   readonly what: string;
 
   constructor(write: SessionWrite, { refusal, cause, isDurable }: Refusal) {
@@ -33,20 +33,23 @@ export class NotKeptError extends SessionError {
   }
 }
 
-/** A write that its session, or the fork that is to keep it, refused for good; How is whatever its delivery needs to be tried again. */
+/** A write refused for good by its session or its fork. `How` is the data for a retry. */
 interface RefusedWrite<How> {
   readonly write: SessionWrite;
   readonly how: How;
-  /** Its place among all that this client accepted. */
+  /** Position among all writes that this client accepted. */
   readonly nth: number;
 }
 
-/** The acknowledged writes of a client that were refused for good and lie in a journal, until they are tried again; and whom that has been told. */
+/**
+ * The acknowledged writes of a client that were refused for good and wait in a journal for a retry.
+ * Also tracks which refusals users have not seen yet.
+ */
 export class RefusedWrites<How> {
   #writes: readonly RefusedWrite<How>[] = [];
   readonly #untold = new Map<SessionId, Error>();
 
-  /** Those of a session, in the order in which they were accepted. */
+  /** Returns the refused writes of a session in order of acceptance. */
   of(session: SessionId): readonly RefusedWrite<How>[] {
     return this.#writes.filter(({ write }) => write.session === session).toSorted((a, b) => a.nth - b.nth);
   }
@@ -55,17 +58,17 @@ export class RefusedWrites<How> {
     this.#writes = [...this.#writes, refused];
   }
 
-  /** Takes some out, to be tried again. */
+  /** Removes writes that are about to be retried. */
   take(taken: readonly RefusedWrite<How>[]): void {
     this.#writes = this.#writes.filter((one) => !taken.includes(one));
   }
 
-  /** Notes that whoever uses a session does not know yet that something of it was refused. */
+  /** Records that the session's user has not seen this refusal yet. */
   owe(session: SessionId, error: Error): void {
     if (!this.#untold.has(session)) this.#untold.set(session, error);
   }
 
-  /** What whoever uses a session has to be told; it counts as told then. */
+  /** Returns the unreported error of a session and marks it as reported. */
   tell(session: SessionId): Error | undefined {
     const error = this.#untold.get(session);
     this.#untold.delete(session);

@@ -24,50 +24,54 @@ import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /** A write that the database has. */
 export interface AppliedWrite extends WriteResult {
-  /** Undefined when an earlier process had applied it. */
+  /** Undefined if an earlier process applied the write. */
   readonly txId: number | undefined;
 }
 
-/** A write that is acknowledged: durable here, and on its way. */
+/** An acknowledged write: durable here and in delivery. */
 export interface AcceptedWrite {
-  /** Resolves when the database has it; rejects when it never will, which concerns the session as a whole. */
+  /**
+   * Resolves when the database has the write. Rejects if it never will, which ends the session for
+   * this writer.
+   */
   readonly applied: Promise<AppliedWrite>;
 }
 
 /**
- * Called for each transaction with all writes of it, in their order, at the moment from which on the first no longer counts as on its way; without a number where
- * they were found to be there already.
+ * Called once per transaction with all its writes in order, when the first one stops counting as in
+ * delivery. `txId` is undefined if the database had the writes already.
  */
 type AppliedListener = (writes: readonly WrittenOne[], txId: number | undefined) => void;
 
-/** What the outbox says of itself. */
+/** The state of the outbox. */
 export interface OutboxStatus {
   readonly waiting: number;
-  /** Why the database does not take writes at the moment. */
+  /** Why the database does not take writes at present. */
   readonly outage: XtdbError | undefined;
 }
 
-/** What an outbox works with. */
+/** The parts of an outbox. */
 export interface OutboxParts {
   readonly store: ObjectStore;
   readonly metadata: MetadataCache;
   readonly versions: KnownVersions;
   readonly writer: Writer;
-  /** Undefined for a client that acknowledges a write when it is committed. */
+  /** Undefined for a client that acknowledges a write on commit. */
   readonly journal?: ClientJournal | undefined;
   readonly telemetry: Telemetry;
 }
 
-/** The lane of writes that belong to no session; no session can have this id. */
+/** The lane of writes without a session. No session can have this id. */
 const FILES_LANE = '.files' as SessionId;
 
-/** How many writes may be on their way before a caller waits for the database to take some of them. */
+/** Maximum number of writes in delivery before callers wait. */
 const MOST_AHEAD = 500;
 
 /**
- * The writes of a client on their way to the database (decisions F4 to F6). With a journal a write is acknowledged once it is there, and delivered in
- * order and once, through outages; without one it is acknowledged when it is committed. The writer says in which lanes and how; what can no longer be
- * written to its session is kept by `LostSessions`.
+ * Delivers a client's writes to the database (decisions F4 to F6). With a journal, a write is
+ * acknowledged once it is journaled, then delivered once and in order, through outages. Without a
+ * journal, it is acknowledged on commit. The writer decides about lanes and transactions.
+ * `LostSessions` keeps the writes that their session no longer takes.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
@@ -75,16 +79,16 @@ export class Outbox {
   readonly #refused = new RefusedWrites<JournaledDelivery>();
   readonly #listeners = new Set<AppliedListener>();
   readonly #backpressure = new Backpressure();
-  /** Acknowledged writes that are neither in the database nor where they are kept instead, with their lanes. */
+  /** Acknowledged writes without a final place yet, with their lanes. */
   readonly #unsettled = new Set<{ readonly lane: string; readonly settled: Promise<void> }>();
   readonly #bridges = new WeakMap<DamagedJournal, StepBridge>();
-  /** Holds deliveries back while a model waits. */
+  /** Delays deliveries while a model waits. */
   readonly gate = new DeliveryGate();
-  /** Records of living processes' journals that are delivered here, too, or were. */
+  /** Records of living processes' journals that this client also delivers or delivered. */
   readonly #takenUp = new Set<string>();
   #outage: XtdbError | undefined;
   #pace: Promise<void> | undefined;
-  /** How many writes were accepted or adopted. */
+  /** Number of accepted or adopted writes. */
   #accepted = 0;
 
   constructor(parts: OutboxParts) {
@@ -100,40 +104,50 @@ export class Outbox {
     return { waiting: this.#backpressure.count, outage: this.#outage };
   }
 
-  /** Whether acknowledged writes outlive the process and the node's absence. */
+  /** Whether acknowledged writes survive the process and an outage of the node. */
   get isDurable(): boolean {
     return this.#parts.journal !== undefined;
   }
 
-  /** Whether the journal is filling up while the database is away. */
+  /** Whether the journal is filling up while the database is down. */
   get nearFull(): boolean {
     return this.#parts.journal?.nearFull ?? false;
   }
 
-  /** The error that ended a session under the lease that its writer holds; undefined while it can be written. */
+  /**
+   * Returns the error that ended a session under its writer's lease. Undefined while the session is
+   * writable.
+   */
   failure(session: SessionId, lease: SessionWrite['lease']): Error | undefined {
     return this.#lost.failure({ session, lease });
   }
 
-  /** Refuses a session that nothing can be written to any more; with `tells` its user counts as told why. @throws what `failure` gives */
+  /**
+   * Throws if a session is no longer writable. With `tells`, the error counts as reported to the
+   * user.
+   * @throws the error of `failure`
+   */
   requireWritable(session: SessionId, lease: SessionWrite['lease'], tells: boolean): void {
     const failure = this.failure(session, lease);
     if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
     if (failure !== undefined) throw failure;
   }
 
-  /** How many damaged journal files are kept in the data folder: each may have held steps of any session (decision 0011). */
+  /**
+   * Returns the number of damaged journal files. Each may have held steps of any session (decision
+   * 0011).
+   */
   async losses(): Promise<number> {
     return (await this.#parts.journal?.losses()) ?? 0;
   }
 
-  /** Calls a listener for each transaction that the database has from now on; the function that it returns ends that. */
+  /** Registers a listener for each transaction from now on. Returns a function that removes it. */
   listen(listener: AppliedListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What waits, since when, and whether the database takes it. */
+  /** Returns the backlog, its age and whether the database takes writes. */
   gauges(): Gauges {
     const { bytes = 0, oldestAt } = this.#parts.journal?.backlog ?? {};
     return {
@@ -144,7 +158,7 @@ export class Outbox {
     };
   }
 
-  /** Acknowledges a write. Rejects, with nothing acknowledged, when it could not be made durable. */
+  /** Acknowledges a write. If it rejects, nothing was acknowledged. */
   async accept(write: SessionWrite): Promise<AcceptedWrite> {
     const { telemetry } = this.#parts;
     const trace = currentTrace();
@@ -160,15 +174,15 @@ export class Outbox {
       await this.#keepPace();
       return this.#adopt(write, { seen: false, journaled: true, receipt: await journal.append(write) });
     }
-    // What a journal would refuse is refused here: text that cannot be stored exactly.
+    // Without a journal, rejects here the text that a journal would refuse as not exactly storable.
     void write.call?.version;
     if (writer.acknowledgesAtOnce) return this.#adopt(write, { seen: false, journaled: false });
     return { applied: Promise.resolve(await this.#deliverNow(write, false)) };
   }
 
   /**
-   * Keeps the record of a context that is handed out (decision E7): resolves when it is durable here; the database follows, and nothing waits for it. A
-   * client without a journal has nothing that outlives it, so there it resolves at once.
+   * Stores the record of a delivered context (decision E7). Resolves once it is durable here; the
+   * database follows. Without a journal nothing outlives the client, so it resolves at once.
    */
   async keep(write: SessionWrite): Promise<void> {
     if (this.#parts.journal === undefined) this.#adopt(write, { seen: false, journaled: false });
@@ -176,19 +190,23 @@ export class Outbox {
   }
 
   /**
-   * Writes what was read of files on behalf of no session [§5.6]: a tracker's event, a resume. Resolves when the database has it. Not journaled: what is
-   * lost with this process can be read again. Where steps outlive an outage, so does this; otherwise it rejects.
+   * Writes file observations that belong to no session [§5.6], such as a tracker's event or a
+   * resume. Resolves when the database has them. Observations are not journaled, because files can
+   * be read again. If steps survive an outage, so do observations. Otherwise the call rejects.
    */
   index(files: readonly FileObservation[], at: number): Promise<AppliedWrite> {
     return this.#deliverNow({ session: FILES_LANE, files, heads: [], at }, this.isDurable);
   }
 
-  /** Takes over what dead processes of the data folder left (decision F6). Resolves when all is handed over, not when it is delivered. */
+  /**
+   * Adopts the journals of dead processes in the data folder (decision F6). Resolves when all
+   * writes are handed over, not when they are delivered.
+   */
   async adoptLeft(): Promise<void> {
     await this.#parts.journal?.adoptAll((adopted) => this.#takeUp(adopted));
   }
 
-  /** Delivers what another process acknowledged: it may be in the database already. */
+  /** Delivers a write that another process acknowledged. The database may have it already. */
   #takeUp({ write, damaged, receipt, place }: OthersWrite): void {
     if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
     const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
@@ -198,37 +216,47 @@ export class Outbox {
     applied.catch(() => this.#takenUp.delete(place));
   }
 
-  /** Waits until living processes have delivered what they hold, of one session or of all; adopts what those leave that end meanwhile. False when that takes longer than the limit. */
+  /**
+   * Waits until living processes have delivered their records of one session or of all. Adopts the
+   * records of processes that end meanwhile. Returns false on timeout.
+   */
   async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
     return (await this.#parts.journal?.othersDelivered(limitMs, { session, eachTime: () => this.adoptLeft() })) ?? true;
   }
 
-  /** Waits until the database has what any process of the data folder acknowledged for a session so far; false when that takes longer than ten seconds. */
+  /**
+   * Waits until the database has everything that any process of the data folder acknowledged for a
+   * session. Returns false after ten seconds.
+   */
   async hasDelivered(session: SessionId): Promise<boolean> {
     return (await this.othersDelivered(TIME_LIMITS.delivery, session)) && this.drained(session, TIME_LIMITS.delivery);
   }
 
   /**
-   * Brings what any process of the data folder acknowledged for a session to the database, for a client that holds the lock of the session: nobody else acknowledges anything for it. What
-   * another living process has in its journal is delivered here, too, so that no slow process keeps it back; each step is written once, by whichever comes first.
+   * Delivers everything acknowledged for a session by any process of the data folder. The caller
+   * holds the session's lock, so no other process acknowledges more. Records in another living
+   * process's journal are delivered here too, so that a slow process does not block. Each step is
+   * written once.
    */
   async #bringAll(session: SessionId): Promise<boolean> {
-    // A process that works delivers them sooner than two that get in each other's way.
+    // A working process delivers faster alone than two that compete.
     await this.othersDelivered(TIME_LIMITS.othersFirst, session);
     for (;;) {
       await this.adoptLeft();
       const held = (await this.#parts.journal?.heldByOthers(session, this.#takenUp)) ?? [];
       for (const one of held) this.#takeUp(one);
       if (!(await this.drained(session, TIME_LIMITS.delivery))) return false;
-      // An acknowledgement that was under way when the lock was taken comes moments later.
+      // Repeat: a process may have acknowledged a write just before the lock changed hands.
       if (held.length === 0) return true;
     }
   }
 
   /**
-   * Makes a session writable that is about to be opened by the client that holds its lock: brings everything that was acknowledged for it to the database, and tries again what was
-   * refused of it before. False when that takes longer than ten seconds each.
-   * @throws {NotKeptError} something that this client acknowledged was refused for good, and nobody was told yet; the next time the session is opened over the gap
+   * Makes a session writable for a client that holds its lock and is about to open it. Delivers
+   * everything acknowledged for it and retries its refused writes. Each part may take ten seconds;
+   * then it returns false.
+   * @throws {NotKeptError} a write of this client was refused for good and not reported yet; the
+   *   next call opens the session over the gap
    */
   async readies(session: SessionId): Promise<boolean> {
     const refused = this.#refused.of(session);
@@ -241,24 +269,29 @@ export class Outbox {
     return this.#lost.forget(session, TIME_LIMITS.delivery);
   }
 
-  /** Waits until the database has what was read of files on behalf of no session so far; false when that takes longer than the limit. */
+  /**
+   * Waits until the database has all file observations without a session. Returns false on timeout.
+   */
   filesDrained(limitMs: number): Promise<boolean> {
     const { store, writer } = this.#parts;
     return store.writes.isBusy(writer.laneOf(FILES_LANE)) ? this.drained(FILES_LANE, limitMs) : Promise.resolve(true);
   }
 
-  /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
+  /**
+   * Waits until the database has every accepted write of a session, or of all sessions. Returns
+   * false on timeout.
+   */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     const { metadata, store, writer } = this.#parts;
     metadata.late.now();
     const lane = session === undefined ? undefined : writer.laneOf(session);
     const accepted = [...this.#unsettled].filter((one) => lane === undefined || one.lane === lane);
-    // A write that its session refused has left its lane, and is on its way into a fork.
+    // A write that its session refused has left its lane and is moving to a fork.
     const settled = () => Promise.all([store.writes.flush(lane), ...accepted.map((one) => one.settled)]);
     return endsWithin(this.gate.openFor(settled), limitMs);
   }
 
-  /** Waits until at most so many writes are on their way; false when that takes longer than the limit. */
+  /** Waits until at most `waiting` writes are in delivery. Returns false on timeout. */
   atMost(waiting: number, limitMs: number): Promise<boolean> {
     return endsWithin(
       this.gate.openFor(() => this.#backpressure.atMost(waiting)),
@@ -266,7 +299,7 @@ export class Outbox {
     );
   }
 
-  /** What waits for the database is held in memory: a caller that is far ahead of one that takes writes goes no faster than it. */
+  /** Waiting writes are held in memory, so a caller far ahead of the database is slowed down. */
   async #keepPace(): Promise<void> {
     if (this.#outage !== undefined || this.#backpressure.count <= MOST_AHEAD) return;
     this.#pace ??= this.#backpressure.atMost(MOST_AHEAD).finally(() => {
@@ -275,12 +308,12 @@ export class Outbox {
     await withinLimit(this.#pace, TIME_LIMITS.pace, () => undefined);
   }
 
-  /** Delivers a write that is acknowledged already; one that is tried again keeps its place among all. */
+  /** Delivers an acknowledged write. A retried write keeps its position. */
   #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
     const { late } = this.#parts.metadata;
-    // The answer that the agent waits for goes first; reads of what is known here, and whoever waits for the database, begin it earlier. A failure is told to whoever waits for it, and to the
-    // session's next step.
+    // Delivery starts after the response is sent, or earlier for a read or for a caller that waits
+    // for the database. Failures surface to waiters and on the session's next step.
     return { applied: begun(new Promise((resolve) => late.add(() => resolve(this.#begin({ write, how, nth }))))) };
   }
 
@@ -308,7 +341,7 @@ export class Outbox {
     return applied;
   }
 
-  /** Keeps what was refused for good where a journal has it. Whoever uses the session of this client is to be told once. */
+  /** Keeps a refused write if a journal holds it. This client's user sees the error once. */
   #refuse(refused: AdoptedWrite, error: NotKeptError): void {
     const { write, how } = refused;
     if (how.receipt === undefined) return;
@@ -341,7 +374,8 @@ export class Outbox {
       this.#take(delivered);
       return { ...result, txId };
     } catch (error) {
-      // Refused is answered too; what is lost already was not asked for again.
+      // A refusal is a response too, so the outage is over. For a session lost before, the database
+      // was not asked.
       if (!(error instanceof XtdbError) && this.#lost.failure(write) === undefined) this.#outage = undefined;
       throw error;
     } finally {
@@ -353,20 +387,20 @@ export class Outbox {
     this.#outage = error;
   }
 
-  /** Takes in what the database has of a write, or of those of its transaction. */
+  /** Records that the database has a write, or all writes of its transaction. */
   #take({ result, txId, together }: Delivered): void {
     const { store, versions } = this.#parts;
     this.#outage = undefined;
     store.markStored(result.ops);
     versions.committed(result, txId);
-    // Seen as the newest, whatever the clock of whoever wrote it said; own reads see it from now on.
+    // Counts as newest whatever the writer's clock said, so that own reads see it from now on.
     for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
     if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
   }
 
-  /** Delivers a write that its caller waits for. */
+  /** Delivers a write whose caller waits. */
   async #deliverNow(write: SessionWrite, persistent: boolean): Promise<AppliedWrite> {
-    // What was acknowledged before goes before it.
+    // Earlier acknowledged writes go first.
     this.#parts.metadata.late.now();
     this.#backpressure.enter();
     try {
@@ -376,17 +410,17 @@ export class Outbox {
     }
   }
 
-  /** A write as its writer takes it: planned when it is its turn and no model waits. */
+  /** Prepares a write for its writer. The plan is made when its turn comes and no model waits. */
   #planned(write: SessionWrite, { persistent, seen, bridge }: Delivery): PlannedWrite {
     const { store, writer } = this.#parts;
     const lane = writer.laneOf(laneOf(write));
     const ready = async (): Promise<void> => {
       if (persistent) {
-        // Acknowledged: the answer that the agent waits for goes first.
+        // The write is acknowledged, so the agent's response goes first.
         await this.gate.passed();
         await nextTurn();
       }
-      // A session of which one write is lost must not go on over the gap.
+      // A session that lost a write must not continue over the gap.
       const failure = standsAlone(write) ? undefined : this.#lost.failure(write);
       if (failure !== undefined) throw failure;
     };

@@ -4,9 +4,10 @@ import { PAGE_STEPS } from '../../store/step-page.js';
 import type { Outbox } from './outbox.js';
 
 /**
- * Has the steps of a client's sessions put into pages too (decision 0015), in the background: when the last step of a page is in the database, and those that are due when a
- * session is opened, so that what an earlier version wrote, or a process that died before, gets its pages then. Nobody waits for a page, and none is missed where it
- * is not there: what goes wrong here is left to the next opening.
+ * Packs the steps of a client's sessions into pages in the background (decision 0015). It runs when
+ * the last step of a page is in the database, and when a session is opened. The latter covers steps
+ * of earlier versions and of processes that died. No caller waits for a page, and a missing page
+ * harms nothing. A failure is left to the next opening.
  */
 export class PageKeeper {
   readonly #store: ObjectStore;
@@ -23,7 +24,7 @@ export class PageKeeper {
     });
   }
 
-  /** Has the pages put that a session's steps up to one make up, as soon as no model waits. */
+  /** Writes the complete pages of a session's steps up to `upto`, as soon as no model waits. */
   keep(session: SessionId, upto: number): void {
     if (upto < PAGE_STEPS) return;
     this.#store.keepPages(session, { upto, ready: () => this.#outbox.gate.passed() }).catch(() => undefined);

@@ -21,19 +21,23 @@ import type { MarkedVersion, WrittenFile } from '../optimistic/known-versions.js
 import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
 import { currentFile, type OwnFiles } from './writers.js';
 
-/** Where chunks wait for each other; no session can have its name, for a session's write waits for its chunks. */
+/**
+ * The lane of chunks. No session can have its name, because a session's write waits for its chunks.
+ */
 const LARGE_TEXT_LANE = '.large-text';
-/** Chunks of one transaction: 4 MiB of UTF-16 units, far below the limit of a request's body. */
+/** Chunks per transaction: 4 Mi UTF-16 units, far below the limit of a request body. */
 const CHUNKS_AT_ONCE = 8;
 
-/** A text that comes in chunks, under the hash of the whole. */
+/** A text in chunks, with the hash of the whole text. */
 interface LargeText extends Pick<LargeTextReading, 'chunks' | 'length'> {
   readonly hash: string;
 }
 
 /**
- * Writes the chunks of a large text ahead of the version that names them, in transactions of bounded size, and gives the operation that lists
- * them (decision G5). Chunks are content-addressed: those of an attempt that failed later harm nothing and are found again. Nothing above 64 MiB.
+ * Writes the chunks of a large text ahead of the version that names them, in transactions of
+ * bounded size. Returns the operation that lists them (decision G5). Chunks are content-addressed,
+ * so those of a failed attempt are harmless and are found again. Texts above 64 MiB yield no
+ * operation.
  */
 async function writeLargeText(store: ObjectStore, { chunks, hash, length }: LargeText): Promise<readonly TxOp[]> {
   if (chunks === undefined) return [];
@@ -56,7 +60,9 @@ async function writeLargeText(store: ObjectStore, { chunks, hash, length }: Larg
   return store.textOps([chunkListPart(hash, ids, length)]);
 }
 
-/** One observation per file: what was read wins over what was mentioned, the later reading over the earlier. */
+/**
+ * Returns one observation per file. A read beats a mention, and a later read beats an earlier one.
+ */
 function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, FileObservation> {
   const byId = new Map<ObjectId, FileObservation>();
   for (const file of files) {
@@ -68,7 +74,7 @@ function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, File
 
 interface DecidedFile extends FileDecision {
   readonly file: FileObservation;
-  /** The head that must still be there; undefined for no guard. */
+  /** The head that must still be present. Undefined for no guard. */
   readonly expect: StoredDocument | null | undefined;
 }
 
@@ -108,7 +114,7 @@ function stepOps(store: ObjectStore, { step, lost = [], snapshot, at }: SessionW
   return [...steps, ...(snapshot === undefined ? [] : [{ op: 'put', doc: snapshot, validTime } as const])];
 }
 
-/** A whole read's call and its file hold the same text: it is sent once. */
+/** Deduplicates texts: the call and the file of a whole read hold the same text. */
 function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
   const sent = new Set<string>();
   return ops.filter((op) => {
@@ -121,7 +127,7 @@ function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
 
 const same = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);
 
-/** Whether every head is in the history with its own valid time; later versions may stand over it by now. */
+/** Returns whether the history has every head at its valid time. Later versions may exist. */
 async function areWritten(store: ObjectStore, heads: readonly StoredPut[]): Promise<boolean> {
   for (const { head, validTime } of heads) {
     const id = head['xt/id'];
@@ -140,11 +146,12 @@ async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, he
 }
 
 /**
- * After an aborted or lost attempt: whether the write is there already.
- * @throws {SessionError} `taken-over` – another writer holds the session, has written the step of this number, or has the call's id
+ * Returns whether the database has a write after an aborted or lost attempt.
+ * @throws {SessionError} `taken-over` – another writer holds the session, has written this step, or
+ *   has the call's id
  */
 export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
-  // Files alone are decided by their hashes: what is written already comes out as unchanged.
+  // Files are decided by their hashes: a file that is written already counts as unchanged.
   if (write.lease === undefined) return false;
   if (await isApplied(store, snapshot, write)) return true;
   const id = sessionObjectId(write.session);
@@ -164,25 +171,31 @@ export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot
   return false;
 }
 
-/** What planning depends on in addition to the write. */
+/** What a plan depends on besides the write. */
 export interface PlanOptions {
   /** Whether an earlier process may have applied the write. */
   readonly seen: boolean;
-  /** What a sole writer knows of its files: the database is asked only for the others, unless the write is tried again. */
+  /**
+   * A sole writer's knowledge of its files. The database is asked for other files only, unless the
+   * write is retried.
+   */
   readonly own?: OwnFiles | undefined;
 }
 
-/** What the files of a write are decided against. */
+/** The state that a write's files are decided against. */
 interface Against {
   readonly snapshot: StoreSnapshot | undefined;
   readonly heads: ReadonlyMap<string, Head>;
-  /** What is known of a file without its head: what a sole writer left of it, or a write before this one in the same transaction. */
+  /**
+   * The state of a file without its head, from a sole writer or from an earlier write of the same
+   * transaction.
+   */
   readonly known: (id: ObjectId) => CurrentFile | undefined;
-  /** Whether nobody else writes the files. */
+  /** Whether this client is the only writer of the files. */
   readonly isSole: boolean;
 }
 
-/** Decides every file of a write and gives its operations, the guard of its lease aside. */
+/** Decides every file of a write and returns the operations, without the lease guard. */
 async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads, known, isSole }: Against): Promise<WriteResult> {
   const ops: TxOp[] = [];
   const outcomes = new Map<ObjectId, IndexOutcome>();
@@ -193,8 +206,9 @@ async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads
     const decision = decideFile(file, head === undefined ? known(id) : currentFile(head), write.at);
     outcomes.set(id, decision.outcome);
     if (head !== undefined && decision.outcome === 'unchanged') observed.push(head);
-    // Another client may bring the file in the same moment: the later one decides anew, so that a change that both saw is written once, and different contents are
-    // dated one after the other (decision F7). A sole writer has no such neighbour.
+    // Another client may write the file at the same moment. The guard makes the later writer decide
+    // again. So a change that both saw is written once, and different contents get successive dates
+    // (decision F7). A sole writer needs no guard.
     ops.push(...(await fileOps(store, { ...decision, file, expect: isSole ? undefined : (head?.document ?? null) })));
     if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
   }
@@ -208,12 +222,13 @@ const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): readonl
   lease === undefined ? [] : [store.guardOp(sessionObjectId(session), lease)];
 
 /**
- * Whether a transaction of a write can never be committed twice: that of a step, which is put where none is, and that of a session that begins. Then it is tried before it
- * is looked up, since a look-up takes as many requests as a few steps do.
+ * Returns whether a write's transaction can commit only once. This holds for a new step and for a
+ * new session. Such a write is tried before a look-up, because a look-up costs as many requests as
+ * a few steps.
  */
 const isGuarded = ({ step, lost, lease }: SessionWrite): boolean => lease === null || (step !== undefined && lost === undefined);
 
-/** That no version before data format 2 has written the step of a write. */
+/** Guards against a step that a version before data format 2 has written. */
 function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp[] {
   return step === undefined ? [] : [store.guardOp(formerId(stepId(step.session, step.seq)), null)];
 }
@@ -222,13 +237,17 @@ function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp
 export interface WritePlan {
   readonly write: SessionWrite;
   readonly plan: Plan<WriteResult>;
-  /** Says what a transaction that the write shared with others decided: a later attempt may find it written. */
+  /**
+   * Reports the result of a transaction shared with other writes. A later attempt may find the
+   * write stored.
+   */
   readonly tried: (result: WriteResult) => void;
 }
 
 /**
- * The plan of a write's transaction: every file decided against the database as it is now, the tool call put if it is not there, the step appended,
- * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written.
+ * Plans a write's transaction. It decides every file against the present database, puts the tool
+ * call if absent, and appends the step. The session's lease guards all of it. A plan repeated after
+ * an abort or a lost response finds stored parts.
  */
 export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }: PlanOptions): WritePlan {
   const ids = [...distinct(write.files).keys()];
@@ -240,7 +259,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
     const asked = again || own === undefined ? ids : ids.filter((id) => own.get(id) === undefined);
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write)))
-      // Of a step that an earlier process applied, what was tried here was refused: nothing of it was written.
+      // An earlier process applied the step, so this attempt was refused and wrote nothing.
       return { ops: [], result: seen ? NOTHING_WRITTEN : last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));
@@ -258,24 +277,31 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
   };
 }
 
-/** What several writes of a session decided together: the operations, and the results of those of them that are in the transaction, from the first one on. */
+/**
+ * The joint plan of several writes of a session: the operations, and the results of the included
+ * writes, from the first one on.
+ */
 interface PlannedTogether {
   readonly ops: readonly TxOp[];
   readonly results: readonly WriteResult[];
 }
 
-/** Whether a write may go to the database in one transaction with others: a step inside a turn, without texts that are written ahead of it. */
+/**
+ * Returns whether a write may share a transaction. It must be a step inside a turn without large
+ * texts, which are written ahead of it.
+ */
 export function mayShare({ step, lost, heads, lease, files }: SessionWrite): boolean {
   const isAhead = files.some((file) => file.kind === 'read' && file.reading.kind === 'large-text');
   return step !== undefined && lost === undefined && heads.length === 0 && lease !== undefined && lease !== null && !isAhead;
 }
 
-/** Whether a write brings a new version of a file that was there before it. */
+/** Returns whether a write adds a version of a file that existed before. */
 const changesKnown = ({ outcomes }: WriteResult): boolean => [...outcomes.values()].includes('updated');
 
 /**
- * Plans writes of one session, which follow each other under one lease, as one transaction: each is decided against what those before it leave. It ends
- * before a write that changes a known file, so that at the transaction of any of its steps every file stands as the step found or left it.
+ * Plans consecutive writes of one session and one lease as one transaction. Each write is decided
+ * against the state after the earlier ones. The plan ends before a write that changes a known file.
+ * So at the transaction of each step, every file is as that step found or left it.
  */
 export async function planTogether(store: ObjectStore, writes: readonly SessionWrite[]): Promise<PlannedTogether> {
   const [first] = writes;
@@ -298,26 +324,29 @@ export async function planTogether(store: ObjectStore, writes: readonly SessionW
 }
 
 /**
- * Whether a write needs no other one before it: the record of a context that was read from the database, whose basis holds every step that it includes,
- * whoever has the session by now.
+ * Returns whether a write depends on no other. This is the record of a context that was read from
+ * the database. Its basis holds every included step, whoever owns the session now.
  */
 export function standsAlone({ assembly }: SessionWrite): boolean {
   return assembly !== undefined && assembly.basis !== null && assembly.ahead === undefined;
 }
 
-/** The lane of a write: that of its session, whose turns wait for it, or one of its own for what nothing waits for. No session can have its name. */
+/**
+ * Returns the lane of a write: its session's lane, or a separate one for independent writes. No
+ * session can have the latter's name.
+ */
 export function laneOf(write: SessionWrite): string {
   return standsAlone(write) ? `.assemblies:${write.session}` : write.session;
 }
 
-/** Whether the database has the record of a context. */
+/** Returns whether the database has the record of a context. */
 export async function isAssemblyStored(snapshot: StoreSnapshot, proof: AssemblyProof): Promise<boolean> {
   const { session, step } = proof;
   const id = assemblyId(proof);
   return (await snapshot.assemblies(session, { first: step, last: step })).some((stored) => assemblyId(stored) === id);
 }
 
-/** The operations that put the record of a context where none is. */
+/** Returns the operations that put the record of a context if absent. */
 function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] {
   const doc = toAssemblyPart(proof);
   const id = assemblyId(proof);
@@ -326,7 +355,8 @@ function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] 
 }
 
 /**
- * What was assembled without the database is true of the session only as long as nobody else wrote to it.
+ * Checks the lease, because a context assembled without the database is valid only while no other
+ * client writes to the session.
  * @throws {SessionError} `taken-over`
  */
 export async function requireLease(snapshot: StoreSnapshot, { session, lease }: Pick<SessionWrite, 'session' | 'lease'>): Promise<void> {
@@ -337,8 +367,9 @@ export async function requireLease(snapshot: StoreSnapshot, { session, lease }: 
 }
 
 /**
- * What brings the files of a context that are not in the database as it shows them: under their own dates, and never over a version that holds from later on. Whoever observed them may have
- * ended before it wrote them; others may have written since.
+ * Returns the operations for a context's files that the database lacks in the shown version. Each
+ * gets its own date and never covers a later version. Its observer may have ended before writing
+ * it, and other clients may have written since.
  */
 async function decideShown(store: ObjectStore, snapshot: StoreSnapshot, { shown = [] }: SessionWrite): Promise<WriteResult> {
   const heads = await snapshot.heads(shown.map(({ file: { source } }) => fileObjectId(source)));
@@ -364,17 +395,21 @@ async function decideShown(store: ObjectStore, snapshot: StoreSnapshot, { shown 
   return { ...NOTHING_WRITTEN, written: files, files, ops };
 }
 
-/** How the record of a context is kept. */
+/** How the record of a context is stored. */
 export interface KeepOptions {
-  /** Whether an earlier process may have written it. */
+  /** Whether an earlier process may have written the record. */
   readonly seen: boolean;
-  /** Whether its session is no longer this writer's: then it is kept where it belongs by now, whoever writes there. */
+  /**
+   * Whether this writer has lost the session. Then the record goes where its steps are now, whoever
+   * writes there.
+   */
   readonly isLost?: boolean;
 }
 
 /**
- * The plan of the transaction that keeps the record of a context (decision E7): put if it is not there, with the files that it shows and that are not there. One that does not
- * stand alone is guarded by the session's lease like the steps that it was made of.
+ * Plans the transaction that stores the record of a context (decision E7). It puts the record if
+ * absent, with the shown files that are absent. The session's lease guards the record unless it
+ * stands alone.
  */
 export function planAssembly(store: ObjectStore, write: SessionWrite, { seen, isLost = false }: KeepOptions): Plan<WriteResult> {
   const { assembly: proof, lease = null, shown = [] } = write;

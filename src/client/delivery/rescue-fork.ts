@@ -3,26 +3,29 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';
 
-/** A fork that keeps what a session's former writer had acknowledged. */
+/** A fork that keeps the acknowledged steps of a session's former writer. */
 export interface RescuePlace {
   readonly fork: SessionId;
-  /** The first step that it does not share with the session. */
+  /** The first step that the fork does not share with the session. */
   readonly first: number;
 }
 
-/** What names the fork of a write. */
+/** The parts of a write that name its fork. */
 type Refused = Pick<SessionWrite, 'session' | 'lease'>;
 
-/** The epoch of the lease that a write was made under (decision F5). */
+/** Returns the epoch of a write's lease (decision F5). */
 export const epochOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
 
-/** The id of the fork that begins with a step: it shows the session and the epoch that it was cut from. */
+/** Returns the id of a fork that begins with step `first`. It shows the session and the epoch. */
 const forkName = (session: SessionId, epoch: number, first: number): string => `${session.slice(0, 150)}.fork-${epoch}-${first}`;
 
-/** Whether an id is the name of a fork, or what stands for it where others had taken that. */
+/** Returns whether an id is a fork's name, with or without a numeric suffix. */
 const isNamed = (id: SessionId, name: string): boolean => id.startsWith(name) && /^(?:-\d+)?$/.test(id.slice(name.length));
 
-/** The fork that an earlier process has put the steps of a session into, up to the given step where there is one: the one that was begun last. */
+/**
+ * Returns the newest fork that an earlier process created for a session's steps. With a step, the
+ * fork must reach up to it.
+ */
 export async function earlierFork(
   snapshot: StoreSnapshot,
   refused: Refused,
@@ -36,7 +39,7 @@ export async function earlierFork(
   return forks.toSorted((a, b) => b.first - a.first)[0];
 }
 
-/** The id of a fork that is to begin with a step: its name, or with a number behind it where others have a session of that name. */
+/** Returns a free id for a fork. A number is appended if the name is taken. */
 export async function freeFork(snapshot: StoreSnapshot, refused: Refused, first: number): Promise<SessionId> {
   const name = forkName(refused.session, epochOf(refused.lease), first);
   for (let n = 1; ; n++) {
@@ -46,13 +49,16 @@ export async function freeFork(snapshot: StoreSnapshot, refused: Refused, first:
   }
 }
 
-/** Acknowledged steps that only a fork has: another writer went on with their session before they were delivered (decision F6). */
+/**
+ * Acknowledged steps that only a fork has, because another writer continued the session before
+ * their delivery (decision F6).
+ */
 export interface StepsInFork extends RescuePlace {
   readonly session: SessionId;
   readonly last: number;
 }
 
-/** All acknowledged steps of a database that only a fork has, by fork. */
+/** Returns all acknowledged steps of a database that only a fork has, by fork. */
 export async function stepsInForks(snapshot: StoreSnapshot): Promise<readonly StepsInFork[]> {
   const forks = (await snapshot.sessions()).flatMap(({ id, parent }) => {
     if (parent === undefined) return [];
@@ -64,6 +70,6 @@ export async function stepsInForks(snapshot: StoreSnapshot): Promise<readonly St
   return Promise.all(forks.map(async (one) => ({ ...one, last: (await snapshot.steps(one.fork)).length })));
 }
 
-/** In words: which steps are in which fork only. */
+/** Describes which steps are only in which fork. */
 export const stepsInForkText = ({ session, fork, first, last }: StepsInFork): string =>
   `steps ${first} to ${last} that an earlier writer of session ${session} acknowledged are in session ${fork} only`;

@@ -12,41 +12,52 @@ import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 
-/** Where a session's head stands in the database. */
+/** The position of a session's head in the database. */
 export interface HeadPosition {
   readonly epoch: number;
   /** The last step that the head includes. */
   readonly upto: number;
-  /** Valid time of the head, milliseconds. */
+  /** Valid time of the head, in milliseconds. */
   readonly at: number;
-  /** What a fork continues (decision F2); every version of its heads says so. */
+  /** The parent of a fork (decision F2). Every version of its heads names it. */
   readonly parent?: ForkPoint;
-  /** The folders of the clients that have had it open; every version of the session's head says so. */
+  /**
+   * The folders of all clients that have opened the session. Every version of the session's head
+   * lists them.
+   */
   readonly roots?: readonly FilesystemSource[];
 }
 
-/** The two heads of a session after a state, and where they then stand (decision G4). */
+/** The two heads of a session after a state, and their new position (decision G4). */
 export interface SessionHeads {
   readonly puts: readonly StoredPut[];
   readonly position: HeadPosition;
 }
 
-/** What heads are made with in addition to the state. */
+/** What the heads depend on besides the state. */
 export interface HeadOptions {
-  /** Where the head stands now; undefined for a session that begins. */
+  /** The present position of the head. Undefined for a new session. */
   readonly before?: HeadPosition | undefined;
-  /** The moment that the heads hold from, milliseconds; later where the head before is not older. */
+  /**
+   * Time from which the heads hold, in milliseconds. It moves up if the earlier head is not older.
+   */
   readonly at: number;
   readonly epoch: number;
-  /** What a fork continues; by default as its heads before say. */
+  /** The parent of a fork. Default: the parent in its earlier heads. */
   readonly parent?: ForkPoint | undefined;
-  /** The folders of the clients that have had it open; by default as its heads before say. */
+  /**
+   * The folders of all clients that have opened the session. Default: the folders in its earlier
+   * heads.
+   */
   readonly roots?: readonly FilesystemSource[] | undefined;
-  /** Kept from one turn to the next, so that a turn of a long chat costs no more than one of a short chat. */
+  /** Kept across turns, so that a turn of a long chat costs no more than one of a short chat. */
   readonly hashes?: HeadHashes;
 }
 
-/** The versions of chat and session that include every step of a state; their hashes cover the whole logical documents. */
+/**
+ * Returns the versions of chat and session that include every step of a state. Their hashes cover
+ * the whole logical documents.
+ */
 export function headsAt(
   state: SessionState,
   { before, at, epoch, parent = before?.parent, roots = before?.roots, hashes = new HeadHashes(state.id) }: HeadOptions,
@@ -61,15 +72,15 @@ export function headsAt(
   return { puts, position: { epoch, upto, at: validTime.getTime(), ...fork, ...defined({ roots }) } };
 }
 
-/** Where a turn begins: the session before and after the step that opens it. */
+/** The start of a turn: the session before and after the step that opens it. */
 export interface TurnBoundary {
   readonly before: SessionState;
   readonly after: SessionState;
 }
 
 /**
- * The heads to write where a turn ends and the next one begins: the closed turn's versions, unless the head includes all of it already, and those of
- * the turn that begins.
+ * Returns the heads to write where one turn ends and the next begins. They are the closed turn's
+ * versions, unless already written, and the new turn's versions.
  */
 export function turnHeads({ before, after }: TurnBoundary, position: HeadPosition, hashes: HeadHashes): SessionHeads {
   const { epoch } = position;
@@ -81,9 +92,9 @@ export function turnHeads({ before, after }: TurnBoundary, position: HeadPositio
 
 /** Where a fork begins. */
 export interface ForkOptions {
-  /** The new session's id. */
+  /** The id of the new session. */
   readonly id: SessionId;
-  /** The last step of the parent that the fork shares; its last one when absent, 0 for none. */
+  /** The last step shared with the parent. Default: the parent's last step. 0 shares none. */
   readonly at?: number | undefined;
 }
 
@@ -91,11 +102,11 @@ export interface ForkOptions {
 interface ForkHeads {
   readonly id: SessionId;
   readonly parent: ForkPoint;
-  /** The first versions of session, chat and system prompt, each only if nothing is there by its id. */
+  /** The first versions of session, chat and system prompt. Each is put only if its id is free. */
   readonly puts: readonly StoredPut[];
 }
 
-/** What forking needs of a client. */
+/** What a fork needs from its client. */
 interface ForkEnvironment {
   readonly store: ObjectStore;
   /** Milliseconds since 1970. */
@@ -111,8 +122,9 @@ function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | und
 }
 
 /**
- * The prompt at the end of the shared steps: what was set until the first step that is not shared. Where the parent is a fork itself, that step may be one of
- * its ancestors': the prompt is then the ancestor's, the parent was not there yet.
+ * Returns the prompt after the shared steps, as set before the first unshared step. If the parent
+ * is a fork itself, that step may belong to an ancestor. Then the prompt is the ancestor's, because
+ * the parent did not exist yet.
  */
 async function promptAfter(
   store: ObjectStore,
@@ -130,7 +142,10 @@ async function promptOf(snapshot: StoreSnapshot, session: SessionId): Promise<st
   return (await snapshot.get(systemPromptObjectId(session)))?.version.content ?? null;
 }
 
-/** The heads of a fork. Reads the parent, changes nothing of it. Throws as `forkSession`, apart from `session-exists`. */
+/**
+ * Returns the heads of a fork. Reads the parent and does not change it. Throws like `forkSession`,
+ * except for `session-exists`.
+ */
 export async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
   const snapshot = await store.latest();
   const key = sessionObjectId(parentId);
@@ -152,7 +167,7 @@ export async function forkHeads({ store, clock }: ForkEnvironment, parentId: Ses
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
 }
 
-/** Whether an id now holds exactly the fork that was to be written: then an answer was lost, nothing else. */
+/** Returns whether an id holds exactly the planned fork. Then only a response was lost. */
 async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): Promise<boolean> {
   const head = (await (await store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
   const wanted = puts.find((put) => put.head.type === 'session');
@@ -163,10 +178,12 @@ async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): P
 }
 
 /**
- * Forks a session (decision F2) and answers where the fork begins: a new session with its parent's chat, sets and prompt as they stood after a step. It
- * shares the parent's steps instead of copying them, and its record of roots; its own are numbered after them. It is opened like any other session.
- * @throws {SessionError} unknown-session – there is no such parent; sequence-gap – it lacks the step; session-exists – the new id is taken
- * @throws {XtdbError} when the database is away
+ * Forks a session (decision F2) and returns where the fork begins. The new session has its parent's
+ * chat, sets and prompt as they were after a step. It shares the parent's steps and its record of
+ * roots, and numbers its own steps after them. It is opened like any other session.
+ * @throws {SessionError} unknown-session – there is no such parent; sequence-gap – it lacks the
+ *   step; session-exists – the new id is taken
+ * @throws {XtdbError} the database is down
  */
 export async function forkSession(environment: ForkEnvironment, parentId: SessionId, options: ForkOptions): Promise<ForkPoint> {
   const fork = await forkHeads(environment, parentId, options);

@@ -14,49 +14,60 @@ import type { MarkedVersion, WrittenObjects } from '../optimistic/known-versions
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import type { StoredCall } from './stored-call.js';
 
-/** What was observed of a file, and when it was acknowledged, milliseconds since 1970. */
+/** A file observation and the time of its acknowledgement, in milliseconds since 1970. */
 export interface ObservedFile {
   readonly file: FileObservation;
   readonly at: number;
 }
 
 /**
- * Everything that one step of work on a session wants written (decision F3): plain data, acknowledged as it is and decided against the database only
- * when it is applied (decision F6). Without a `step` it only moves heads: a session that begins, is taken over, or pauses; a changed prompt.
+ * Everything that one step of a session writes (decision F3). It is plain data, acknowledged as it
+ * is, and decided against the database only when applied (decision F6). Without a `step` it only
+ * moves heads: a session begins, is taken over or pauses, or a prompt changes.
  */
 export interface SessionWrite {
   readonly session: SessionId;
   /**
-   * The session's head as this writer left it, the guard of its lease (decision F5); null where the session must not exist yet. Absent where only files
-   * are indexed, on behalf of no session: a tracker's event, a resume [§5.6].
+   * The session's head as this writer left it, which guards its lease (decision F5). Null if the
+   * session must not exist yet. Absent for file observations without a session, such as a tracker's
+   * event or a resume [§5.6].
    */
   readonly lease?: StoredDocument | null;
   readonly step?: Step;
-  /** Steps that stand for those before `step` that were lost with a damaged journal (decision 0011). */
+  /** Placeholders for steps before `step` that were lost with a damaged journal (decision 0011). */
   readonly lost?: readonly Step[];
   readonly call?: StoredCall;
   readonly files: readonly FileObservation[];
-  /** The versions of chat, session and prompt that this write brings forth. */
+  /** The new versions of chat, session and prompt. */
   readonly heads: readonly StoredPut[];
   readonly snapshot?: StoredDocument;
-  /** A context that was handed out (decision E7): always a write of its own, with nothing else but `shown`. */
+  /**
+   * A delivered context (decision E7). It is always a separate write that contains only this and
+   * `shown`.
+   */
   readonly assembly?: AssemblyProof;
-  /** Files that the context shows as only its process had observed them: no observation of their own, for whoever made it writes it too. */
+  /**
+   * Files that the context shows as only its process had observed them. They are not new
+   * observations, because their observer writes them too.
+   */
   readonly shown?: readonly ObservedFile[];
-  /** Moment of acknowledgement, milliseconds since 1970. */
+  /** Time of acknowledgement, in milliseconds since 1970. */
   readonly at: number;
-  /** The `traceparent` of what caused it, where that has a trace: kept in the journal alone, so that whichever process delivers it goes on with the trace. */
+  /**
+   * The `traceparent` of the cause, if it has a trace. It is stored in the journal only, so that
+   * any delivering process continues the trace.
+   */
   readonly trace?: string;
 }
 
-/** What became of a write once the database has it. */
+/** The result of a write that the database has. */
 export interface WriteResult extends WrittenObjects {
-  /** What indexing did to each file [§5.6]. */
+  /** The indexing outcome of each file [§5.6]. */
   readonly outcomes: ReadonlyMap<ObjectId, IndexOutcome>;
   readonly ops: readonly TxOp[];
 }
 
-/** What may be told of a write. */
+/** Returns the telemetry attributes of a write. */
 export function writeFacts({ session, step, call, assembly, lease }: SessionWrite): Facts {
   const kind = step !== undefined ? 'step' : assembly !== undefined ? 'context' : lease !== undefined ? 'heads' : 'files';
   return {
@@ -67,7 +78,7 @@ export function writeFacts({ session, step, call, assembly, lease }: SessionWrit
   };
 }
 
-/** Tells what a call of a model took. A cache's tokens are a part of its input, by the conventions for these names. */
+/** Reports the token counts of a model call. By convention, input includes the cache's tokens. */
 export function tellUsage(telemetry: Telemetry, { input, output, cacheRead, cacheWrite }: ModelUsage): void {
   const chat = { 'gen_ai.operation.name': 'chat' } as const;
   const read = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
@@ -92,23 +103,23 @@ export const NOTHING_WRITTEN: WriteResult = {
   ops: [],
 };
 
-/** What a client knows of objects without asking the database. */
+/** A client's local knowledge of objects, without the database. */
 interface KnownLocally {
   readonly metadata: MetadataCache;
-  /** The newest version of an object that is known here. */
+  /** Returns the newest locally known version of an object. */
   readonly newest: (id: ObjectId) => MarkedVersion | undefined;
 }
 
-/** A file that is known stands in some version; which one, only the database can tell. */
+/** Stands for the unknown version of a known file. Only the database knows which one it is. */
 const SOME_VERSION = { fileHash: null, gone: false, validTime: new Date(0) };
 
-/** Whether a version of a file is what a reading of it would make. */
+/** Returns whether a reading of a file would produce this version. */
 const isOf = ({ reading }: Extract<FileObservation, { kind: 'read' }>, version: ObjectVersion): boolean =>
   reading.kind === 'text' && version.file_hash === reading.fileHash && version.content === reading.content;
 
 function localFile(file: FileObservation, { at }: SessionWrite, { metadata, newest }: KnownLocally): readonly MarkedVersion[] {
   const known = file.kind === 'read' ? newest(fileObjectId(file.source))?.version : undefined;
-  // Sealing it again would give the same.
+  // Sealing it again would give the same version.
   if (known !== undefined && file.kind === 'read' && isOf(file, known)) return [{ version: known, marks: {}, observed: { file, at } }];
   const current = metadata.get(fileObjectId(file.source)) === undefined ? undefined : SOME_VERSION;
   const { write } = decideFile(file, current, at);
@@ -119,8 +130,9 @@ function localFile(file: FileObservation, { at }: SessionWrite, { metadata, newe
 }
 
 /**
- * What a write's objects are as far as this client can tell before the database has decided (decision F4): its own reads see what it acknowledged. A
- * mention may turn out to be a file that others read already; the database's answer corrects it.
+ * Returns a write's objects as this client sees them before the database decides (decision F4). So
+ * its own reads see what it acknowledged. The database's response corrects a mention of a file that
+ * others have read.
  */
 export function localVersions(write: SessionWrite, known: KnownLocally): readonly MarkedVersion[] {
   const files = write.files.flatMap((file) => localFile(file, write, known));

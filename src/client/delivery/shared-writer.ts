@@ -8,29 +8,37 @@ import { planTogether } from './plan-write.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 import type { Delivered, PlannedWrite, Writer } from './writers.js';
 
-/** The most writes of one transaction: it holds the indexer up for some tens of milliseconds. */
+/**
+ * Maximum writes per transaction. A transaction of this size blocks the indexer for some tens of
+ * milliseconds.
+ */
 const MOST_TOGETHER = 32;
-/** The most text of the writes of one transaction, in UTF-16 units; far below the limit of a request's body. */
+/** Maximum text per transaction, in UTF-16 units. It is far below the limit of a request body. */
 const MOST_UNITS = 2 * 1_048_576;
-/** The most files that the writes of one transaction read or mention: as many as one listing discovers. */
+/**
+ * Maximum files that one transaction's writes read or mention: as many as one listing discovers.
+ */
 const MOST_FILES = MOST_DISCOVERED;
 
-/** A write on its way. */
+/** A write in delivery. */
 interface Waiting {
   readonly planned: PlannedWrite;
-  /** The writes without an outcome that hold one of its files and were asked for before it. */
+  /** Earlier unfinished writes that share a file with this one. */
   before: readonly Waiting[];
-  /** Whether it has its outcome, good or bad. */
+  /** Whether the write has finished, with success or failure. */
   hasEnded: boolean;
-  /** Resolves when it has. */
+  /** Resolves when the write has finished. */
   ended: Promise<void>;
-  /** The write whose transaction was to hold this one too; where that came to nothing, or nobody knows, this one is looked up before it is written. */
+  /**
+   * The write whose transaction was to include this one. If that failed or its outcome is unknown,
+   * this write is looked up before it is written.
+   */
   carrier?: Waiting;
-  /** The transaction of the carrier that holds it, and what came of it. */
+  /** The carrier's transaction that includes this write, and its result. */
   carried?: Written<WriteResult>;
 }
 
-/** A write with what its transaction decided about it. */
+/** A write with the decision of its transaction. */
 interface Decided {
   readonly waiting: Waiting;
   readonly result: WriteResult;
@@ -44,18 +52,19 @@ function textsOf({ step, call, files }: SessionWrite): readonly (string | null |
 const unitsOf = (write: SessionWrite): number => textsOf(write).reduce((sum, text) => sum + (text?.length ?? 0), 0);
 
 /**
- * The writer of a client that shares the database with others. Writes that hold the same file, read or mentioned, go one after another, in whichever lanes
- * they are (decision C11): each decides against what the one before it left, so that a change that a session made and a tracker saw is one version
- * (decision C12), and a listing of new files is not refused for each of them that another session reads meanwhile. Steps of a session that wait while
- * the database takes those before them go there together (decision 0004); where that fails, each goes by itself.
+ * The writer of a client that shares the database with others. Writes that share a file run one
+ * after another in all lanes (decision C11). Each is decided against the state that the earlier one
+ * left. So a change that a session made and a tracker saw becomes one version (decision C12). A
+ * listing of new files is not refused for each file that another session reads meanwhile. Steps of
+ * a session that queue up share a transaction (decision 0004). If that fails, each gets its own.
  */
 export class SharedWriter implements Writer {
   readonly acknowledgesAtOnce = false;
   readonly ownFiles = undefined;
   readonly #store: ObjectStore;
-  /** The last write without an outcome that holds a file. */
+  /** The last unfinished write of each file. */
   readonly #last = new Map<ObjectId, Waiting>();
-  /** By lane, in their order: the writes whose turn has not come. */
+  /** Queued writes by lane, in order. */
   readonly #queues = new Map<string, Waiting[]>();
 
   constructor(store: ObjectStore) {
@@ -79,7 +88,7 @@ export class SharedWriter implements Writer {
       .then((written) => outcomeOf(waiting, written));
     const end = (): void => {
       waiting.hasEnded = true;
-      // What it waited for is not held for as long as somebody waits for it.
+      // Free the earlier writes, so that a waiting caller does not keep them in memory.
       waiting.before = [];
       for (const id of ids) if (this.#last.get(id) === waiting) this.#last.delete(id);
     };
@@ -102,7 +111,10 @@ export class SharedWriter implements Writer {
     return { ops, result: [{ waiting, result }] };
   }
 
-  /** Whether an earlier process has applied a step; where it has not, it has applied none of those after it. */
+  /**
+   * Returns whether an earlier process has applied a step. If not, it has applied none of the later
+   * ones.
+   */
   async #isThere({ write: { step }, seen = false }: PlannedWrite): Promise<boolean> {
     return seen && step !== undefined && (await (await this.#store.latest()).step(step.session, step.seq)) !== undefined;
   }
@@ -120,7 +132,10 @@ export class SharedWriter implements Writer {
     return { ops, result: decided };
   }
 
-  /** A write and those behind it that may go with it: one lease, each acknowledged later than the one before, and nobody else's write that one of them waits for. */
+  /**
+   * Returns a write and the queued writes that may share its transaction. They have one lease and
+   * increasing acknowledgement times, and none waits for a write outside the group.
+   */
   #groupOf(first: Waiting): readonly Waiting[] {
     const group = [first];
     let [units, files] = [unitsOf(first.planned.write), first.planned.write.files.length];
@@ -137,7 +152,7 @@ export class SharedWriter implements Writer {
     return group;
   }
 
-  /** Takes a write out of its queue, whose first one it is. */
+  /** Removes the first write of a queue. */
   #leave(waiting: Waiting): void {
     const { lane } = waiting.planned;
     const queue = this.#queues.get(lane);
@@ -147,7 +162,7 @@ export class SharedWriter implements Writer {
   }
 }
 
-/** What became of a write; tells those that its transaction held too. */
+/** Returns the result of a write, and reports to the other writes of its transaction. */
 function outcomeOf(waiting: Waiting, { result: decided, txId }: Written<readonly Decided[]>): Delivered {
   if (waiting.carried !== undefined) return { ...waiting.carried, together: [] };
   const [own, ...others] = decided;

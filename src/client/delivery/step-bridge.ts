@@ -14,27 +14,31 @@ import { epochOf } from './rescue-fork.js';
 import { type HeadPosition, headsAt, turnHeads } from './session-heads.js';
 import type { SessionWrite } from './session-write.js';
 
-/** A session as far as the database has it. */
+/** A session up to the last step that the database has. */
 interface Reached {
   readonly state: SessionState;
-  /** Undefined where the database has no head of it. */
+  /** Undefined if the database has no head of the session. */
   readonly position: HeadPosition | undefined;
   readonly lease: StoredDocument | null;
-  /** Whether something before this was lost, so that heads and guards are no longer those of the journal. */
+  /** Whether an earlier record was lost, so that heads and guards differ from the journal's. */
   readonly isBroken: boolean;
 }
 
 const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined => puts.findLast(({ head }) => head['xt/id'] === id);
 
-/** Which step it is, whoever read it: a journal is read when its damage is told and again when it is delivered. */
+/**
+ * Identifies a step across reads: a journal is read once to report its damage and again for
+ * delivery.
+ */
 const placeOf = ({ session, seq }: Step): string => `${session}\0${seq}`;
 
-/** The ids that a step takes for known. */
+/** Returns the ids that a step expects to exist. */
 const namedBy = ({ changes }: Step): readonly ObjectId[] => [...(changes.activate ?? []), ...(changes.pin ?? [])];
 
 /**
- * What lost steps had brought into the index, as far as the steps after them show it: for the first readable step after each gap of each session the ids that it and
- * those after it take for known, less those that readable steps brought.
+ * Derives what lost steps added to the index from the steps after them. For the first readable step
+ * after each gap, returns the ids that it and later steps expect. Ids that readable steps added are
+ * left out.
  */
 function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<string, readonly ObjectId[]> {
   const needed = new Map<string, ObjectId[]>();
@@ -59,8 +63,9 @@ function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<string, r
 }
 
 /**
- * Leads the writes of a damaged journal over what was lost of it (decision 0011): where steps are missing before a step, steps of the event `lost` stand for them,
- * so that the numbers of all others stay and no reader takes the session for whole. Heads are made anew from then on, since those of the journal cover what was lost.
+ * Bridges the gaps in a damaged journal (decision 0011). Steps with the event `lost` replace
+ * missing steps. So all other steps keep their numbers, and readers see that the session has gaps.
+ * Later heads are made again, because the journal's heads cover the lost steps.
  */
 export class StepBridge {
   readonly #store: ObjectStore;
@@ -74,14 +79,15 @@ export class StepBridge {
     this.#needed = neededAfterGaps(writes);
   }
 
-  /** The write as it is to be planned. An earlier attempt may have been applied. */
+  /** Returns the write to plan. An earlier attempt may have been applied. */
   async bridged(write: SessionWrite, attempt: number): Promise<SessionWrite> {
     const { session, lease, step } = write;
     if (lease === undefined) return write;
     const known = attempt === 1 ? this.#reached.get(session) : undefined;
     const reached = known ?? (await this.#read(session));
     const isOther = reached.lease !== null && epochOf(reached.lease) !== epochOf(lease);
-    // Its creation, what is there already, and what another writer has taken over are judged as ever.
+    // The usual checks handle a session's creation, stored steps and sessions that another writer
+    // took over.
     if (isOther || (step !== undefined && step.seq <= reached.state.seq) || (lease === null && reached.lease !== null)) return write;
     const isGap = step !== undefined && step.seq > reached.state.seq + 1;
     const isBroken = reached.isBroken || isGap || (lease !== null && canonicalJson(lease) !== canonicalJson(reached.lease));
@@ -90,7 +96,7 @@ export class StepBridge {
     return bridged;
   }
 
-  /** Makes a write anew that follows something lost. */
+  /** Rebuilds a write that follows a gap. */
   #over(write: SessionWrite, reached: Reached): SessionWrite {
     const { step, heads, snapshot: _covered, assembly, ...plain } = write;
     const { lease } = reached;
@@ -121,7 +127,8 @@ export class StepBridge {
     const count = step.seq - seq - 1;
     const turns = step.turn - (step.opens === undefined ? 0 : 1) - turn;
     const index = (this.#needed.get(placeOf(step)) ?? []).filter((one) => !state.has(one));
-    // Turns that nothing else is left of begin as late as they can; but the first step of a session always begins one.
+    // Turns without any readable step begin as late as possible. But the first step of a session
+    // always begins a turn.
     const openedUpTo = (i: number): number => (i < 0 ? 0 : Math.max(turn === 0 ? 1 : 0, turns - (count - 1 - i)));
     return Array.from({ length: count }, (_, i): Step => {
       const opened = openedUpTo(i);
@@ -148,7 +155,10 @@ export class StepBridge {
   }
 }
 
-/** The heads of a session whose creation was lost: what it was created with is the same for all. */
+/**
+ * Returns the heads of a session whose creation was lost. The first heads of all sessions are
+ * alike.
+ */
 function firstHeads(session: SessionId, { at, epoch }: { readonly at: number; readonly epoch: number }) {
   const { puts, position } = headsAt(emptySession(session), { at, epoch });
   const prompt = storedPut({ version: systemPromptVersion(session, null), validTime: new Date(position.at) });
@@ -160,7 +170,7 @@ function positionOf(lease: StoredDocument, at: number): HeadPosition {
   return { epoch, upto, at, ...defined({ parent }) };
 }
 
-/** Where a session stands after a write. */
+/** Returns the session's position after a write. */
 function after({ step, lost = [], heads, session }: SessionWrite, before: Reached): Reached {
   const state = applySteps(before.state, [...lost, ...(step === undefined ? [] : [step])]);
   const put = headIn(heads, sessionObjectId(session));

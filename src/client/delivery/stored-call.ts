@@ -4,28 +4,28 @@ import { type ToolcallInput, toolcallVersion } from '../../objects/versions.js';
 import type { HeadMarks } from '../../store/head.js';
 import { defined } from '../../values/defined.js';
 
-/** A text that lies in parts of its own, under its hash. */
+/** A text stored in separate parts, under its hash. */
 interface PartText {
   readonly hash: Sha256;
   readonly text: string;
 }
 
-/** Texts of a call that lie beside its object. */
+/** Texts of a call that are stored beside its object. */
 interface CallTexts {
-  /** The whole output where `content` holds only head and tail of it (decisions B8, C6). */
+  /** The whole output, if `content` holds only its head and tail (decisions B8, C6). */
   readonly wholeText?: PartText;
-  /** The arguments where the object only names their text (decision 0005). */
+  /** The arguments, if the object only references their text (decision 0005). */
   readonly argsText?: PartText;
 }
 
-/** What a call is kept as: plain data, without the hashes that follow from it. */
+/** The stored form of a call: plain data without derived hashes. */
 export interface CallRecord extends CallTexts {
   readonly made: ToolcallInput;
 }
 
 /**
- * The object of a tool call that is to be written. Its hashes are computed when they are first asked for: the agent has its answer before, and what it is made of must not
- * change from here on.
+ * The object of a tool call that is to be written. Its hashes are computed on first use, because
+ * the agent gets its response first. The input must not change after construction.
  */
 export class StoredCall implements CallTexts {
   readonly made: ToolcallInput;
@@ -39,7 +39,7 @@ export class StoredCall implements CallTexts {
     if (argsText !== undefined) this.argsText = argsText;
   }
 
-  /** The object of a version that was sealed before. */
+  /** Wraps a version that was sealed before. */
   static of(version: ObjectVersion<'toolcall'>, texts: CallTexts): StoredCall {
     const { 'xt/id': id, tool, args, args_display: argsDisplay, status, chat_ref: chatRef, file_refs: fileRefs, content } = version;
     const call = new StoredCall({ ...texts, made: { id, tool, args, status, chatRef, content, ...defined({ argsDisplay, fileRefs }) } });
@@ -51,7 +51,10 @@ export class StoredCall implements CallTexts {
     return this.made.id;
   }
 
-  /** The version with its hashes. @throws {DocumentError} it is made of what cannot be stored exactly */
+  /**
+   * The version with its hashes.
+   * @throws {DocumentError} the input cannot be stored exactly
+   */
   get version(): ObjectVersion<'toolcall'> {
     this.#version ??= toolcallVersion(this.made);
     return this.#version;
@@ -62,13 +65,13 @@ export class StoredCall implements CallTexts {
     return { size: this.made.content?.length ?? 0, ...(this.wholeText === undefined ? {} : { whole: this.wholeText.hash }) };
   }
 
-  /** As plain data. */
+  /** The call as plain data. */
   get record(): CallRecord {
     const { made, wholeText, argsText } = this;
     return { made, ...defined({ wholeText, argsText }) };
   }
 
-  /** The same call with something else about it, such as another id. */
+  /** Returns a copy of the call with changes, such as another id. */
   with(changes: Partial<ToolcallInput>): StoredCall {
     return new StoredCall({ ...this.record, made: { ...this.made, ...changes } });
   }

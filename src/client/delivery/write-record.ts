@@ -10,9 +10,9 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';
 import { type CallRecord, StoredCall } from './stored-call.js';
 
-/** Format of the records that are written; a reader takes this one and those before it. */
+/** The format of new records. A reader accepts this format and all earlier ones. */
 const FORMAT = 3;
-/** That of records without a call, which a version before this one reads too. */
+/** The format of records without a call, which the previous version can also read. */
 const WITHOUT_CALL = 2;
 
 type FileObservation = SessionWrite['files'][number];
@@ -28,7 +28,10 @@ function encodePut({ head, texts, validTime, expect }: StoredPut): unknown {
   return { head, ...defined({ texts: held, validTime: validTime?.getTime(), expect }) };
 }
 
-/** A write as plain data, for the journal. Nothing is lost: `decodeWrite` gives an equal write back. */
+/**
+ * Encodes a write as plain data for the journal. The encoding is lossless: `decodeWrite` returns an
+ * equal write.
+ */
 export function encodeWrite(write: SessionWrite): Json {
   const shown = write.shown?.map(({ file, at }) => ({ file: encodeFile(file), at }));
   const lists = { files: write.files.map(encodeFile), heads: write.heads.map(encodePut), ...defined({ shown }) };
@@ -43,7 +46,7 @@ export function encodeWrite(write: SessionWrite): Json {
 const count = z.int().nonnegative();
 const ids = z.array(z.string());
 const hash = z.string().length(64);
-/** A head or part as the database holds it. */
+/** A head or part in its stored form. */
 const storedDocument = z.looseObject({ 'xt/id': z.string() });
 const source = z.looseObject({ type: z.literal('filesystem'), filesystemId: z.string(), path: z.string() });
 const readable = { fileHash: hash, size: count, mtimeMs: z.number() };
@@ -80,7 +83,7 @@ const step = z.looseObject({
   fresh: ids.optional(),
 });
 
-/** A version that is to be put; the first format held whole versions, with every turn of the chat. */
+/** A version to put. The first format held whole versions with every turn of the chat. */
 const put = z
   .strictObject({
     head: storedDocument.optional(),
@@ -94,7 +97,7 @@ const put = z
 
 const partText = z.looseObject({ hash, text: z.string() });
 
-/** A call is kept as what it is made of; formats before the third held its sealed version. */
+/** A call is stored as its input. Formats before the third held its sealed version. */
 const call = z
   .looseObject({
     made: z
@@ -150,14 +153,17 @@ function decodePut(put: WriteRecord['heads'][number]): unknown {
 function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']>): StoredCall {
   if (made !== undefined) {
     const call = new StoredCall({ ...texts, made } as unknown as CallRecord);
-    // What cannot be sealed is found here, not among the writes of others.
+    // Detects a call that cannot be sealed here, and not later among other writes.
     void call.version;
     return call;
   }
   return StoredCall.of(restoreVersion(version ?? {}) as ObjectVersion<'toolcall'>, texts as unknown as Partial<CallRecord>);
 }
 
-/** Checks a record without changing it: what it holds is written to the database as it was acknowledged, fields of other versions included. */
+/**
+ * Checks a record without changing it. Its content is written as it was acknowledged, including
+ * fields of other versions.
+ */
 function checkedRecord(value: Json): WriteRecord {
   const parsed = writeRecord.safeParse(value);
   if (parsed.success) return value as unknown as WriteRecord;
@@ -171,8 +177,9 @@ function checkedRecord(value: Json): WriteRecord {
 }
 
 /**
- * Reads a write back; the hashes of every version that the record holds are checked.
- * @throws {JournalError} `newer-format` – a later version of Palimpsest wrote the record; `bad-payload` – it is no write
+ * Decodes a write and checks the hash of every version in the record.
+ * @throws {JournalError} `newer-format` – a later version of Palimpsest wrote the record;
+ *   `bad-payload` – it is no write
  * @throws {DocumentError} `hash-mismatch` – a version is damaged
  */
 export function decodeWrite(value: Json): SessionWrite {

@@ -5,7 +5,7 @@ import type { Plan, WriteOptions, WritePath, Written } from '../../store/write-p
 import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
-/** What indexing decides by, of a head in the database. */
+/** Returns the part of a database head that indexing decides by. */
 export function currentFile({ document, marks, validTime }: Head): CurrentFile {
   return { fileHash: document.file_hash as Sha256 | null, gone: marks.gone === true, validTime };
 }
@@ -13,41 +13,50 @@ export function currentFile({ document, marks, validTime }: Head): CurrentFile {
 /** A write with its plan, as a writer takes it. */
 export interface PlannedWrite {
   readonly write: SessionWrite;
-  /** The lane of the write: writes of one lane are applied in their order. */
+  /** The lane of the write. Writes of one lane are applied in order. */
   readonly lane: string;
-  /** Resolves when the write may be planned, awaited before each attempt; rejects when it never may. */
+  /**
+   * Resolves when the write may be planned, and rejects if it never may. Awaited before each
+   * attempt.
+   */
   readonly ready: () => Promise<void>;
   readonly plan: Plan<WriteResult>;
-  /** How the write is told what a transaction decided that it shared with others; undefined for a write that has one of its own. */
+  /**
+   * Receives the result of a shared transaction. Undefined for a write with a transaction of its
+   * own.
+   */
   readonly shares?: ((result: WriteResult) => void) | undefined;
   /** Whether an earlier process may have applied the write. */
   readonly seen?: boolean;
 }
 
-/** A write that the database has, with what came of it. */
+/** A write that the database has, with its result. */
 export interface WrittenOne {
   readonly write: SessionWrite;
   readonly result: WriteResult;
 }
 
-/** What became of a write. */
+/** The result of a delivered write. */
 export interface Delivered extends Written<WriteResult> {
-  /** All writes of its transaction in their order, for the first of them; none for those that came with it. */
+  /** All writes of the transaction in order, for its first write. Empty for the others. */
   readonly together: readonly WrittenOne[];
 }
 
-/** How the writes of one client reach the database: what they wait for, and what is known of their files without asking. */
+/**
+ * Defines how a client's writes reach the database: their order, and the files known without a
+ * query.
+ */
 export interface Writer {
-  /** Whether writes are acknowledged before they are committed although no journal holds them. */
+  /** Whether writes are acknowledged before commit although no journal holds them. */
   readonly acknowledgesAtOnce: boolean;
-  /** The files as this client left them, where nobody else writes them. */
+  /** The files as this client left them, if it is their only writer. */
   readonly ownFiles: OwnFiles | undefined;
-  /** The lane that writes of a lane by name go in. */
+  /** Returns the lane for a lane name. */
   laneOf(name: string): string;
   write(planned: PlannedWrite, options: WriteOptions): Promise<Delivered>;
 }
 
-/** The plan of a write that waits for its readiness before each attempt. */
+/** Returns a plan that waits until the write is ready before each attempt. */
 function whenReady({ ready, plan }: Pick<PlannedWrite, 'ready' | 'plan'>): Plan<WriteResult> {
   return async (attempt) => {
     await ready();
@@ -55,29 +64,32 @@ function whenReady({ ready, plan }: Pick<PlannedWrite, 'ready' | 'plan'>): Plan<
   };
 }
 
-/** Bounds the files that a sole writer remembers. */
+/** Maximum number of files that a sole writer remembers. */
 const MOST_FILES = 200_000;
 
 /**
- * The heads of the files that a sole writer has observed or written, as far as its next decision needs them, so that the database is asked once for each
- * file. What was read from the database, and a stub, never replaces what is known: it may be older. Nothing is ever forgotten; once it is full, further
- * files are asked for again and again.
+ * The heads of files that a sole writer has observed or written, so that the database is asked once
+ * per file. Heads read from the database and stubs never replace known ones, because they may be
+ * older. Nothing is evicted. Files beyond the limit are queried each time.
  */
 export class OwnFiles {
   readonly #files = new Map<ObjectId, CurrentFile>();
   readonly #most: number;
 
-  /** `most` bounds how many files are remembered. */
+  /** `most` limits the number of remembered files. */
   constructor(most = MOST_FILES) {
     this.#most = most;
   }
 
-  /** The state of a file; undefined where the database has to be asked. */
+  /** Returns the state of a file. Undefined if the database has to be asked. */
   get(id: ObjectId): CurrentFile | undefined {
     return this.#files.get(id);
   }
 
-  /** Takes in what a transaction wrote and what it was decided by; transactions that read the same file come in their order. */
+  /**
+   * Learns the files that a transaction wrote or observed. Transactions that read the same file
+   * arrive in order.
+   */
   learn({ files, observed }: Pick<WrittenObjects, 'files' | 'observed'>): void {
     for (const file of files) this.#wrote(file);
     for (const head of observed) this.#add(head.document['xt/id'] as ObjectId, currentFile(head));
@@ -95,20 +107,20 @@ export class OwnFiles {
   }
 }
 
-/** The one lane of a sole writer. */
+/** The only lane of a sole writer. */
 const ONLY_LANE = '.all';
 
 /**
- * The writer of a client whose sessions and files nobody else writes, as in a replay. It asks the database for a file once, and puts the writes of all sessions into one
- * lane, so that what this process knew at any moment is what the database knew after that moment's transaction. Pipelined, no write waits for the outcome
- * of the one before.
+ * The writer of a client that alone writes its sessions and files, as in a replay. It asks the
+ * database for each file once. All sessions share one lane, so that the process and the database
+ * have the same history. If pipelined, no write waits for the previous one.
  */
 export class SoleWriter implements Writer {
   readonly acknowledgesAtOnce: boolean;
   readonly ownFiles = new OwnFiles();
   readonly #writes: WritePath;
 
-  /** `pipelined` for a client without a journal: then nothing of a write outlives the process anyway. */
+  /** `pipelined` is for a client without a journal, whose writes do not outlive the process. */
   constructor(writes: WritePath, options: { readonly pipelined: boolean }) {
     this.#writes = writes;
     this.acknowledgesAtOnce = options.pipelined;

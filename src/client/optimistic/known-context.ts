@@ -7,26 +7,29 @@ import type { KnownVersions, MarkedVersion } from './known-versions.js';
 import type { KnownObjects, MetadataCache } from './metadata-cache.js';
 import type { ViewedSession } from './optimistic-view.js';
 
-/** What a context is made of that is assembled without the database, and how it is made again. */
+/** The parts of a context that is assembled without the database, and how to rebuild it. */
 export interface KnownContext {
   readonly metadata: ReadonlyMap<ObjectId, ObjectMetadata>;
-  /** What the active objects hold. */
+  /** The contents of the active objects. */
   readonly versions: ReadonlyMap<ObjectId, MarkedVersion>;
-  /** The transaction that everything not listed in `ahead` was the newest at; undefined where nothing was read yet. */
+  /**
+   * The transaction at which all objects outside `ahead` had their shown version. Undefined if
+   * nothing was read yet.
+   */
   readonly aheadOf: number | undefined;
   readonly ahead: readonly ShownAhead[];
-  /** Undefined where nothing is missing. */
+  /** Undefined if nothing is missing. */
   readonly absent: AbsentObjects | undefined;
 }
 
-/** Where a client keeps what it knows. */
+/** The caches of a client. */
 interface Known {
   readonly metadata: MetadataCache;
   readonly versions: KnownVersions;
   readonly files: FileAccess;
 }
 
-/** A session as this process holds it, and how far its objects were read when it was loaded. */
+/** A loaded session, and how far its objects were read. */
 interface LoadedObjects extends ViewedSession {
   readonly readAt?: KnownObjects;
 }
@@ -34,15 +37,18 @@ interface LoadedObjects extends ViewedSession {
 const laterOf = (one: KnownObjects | undefined, other: KnownObjects | undefined): KnownObjects | undefined =>
   (one?.txId ?? -1) < (other?.txId ?? -1) ? other : one;
 
-/** An object in the version that is shown of it. */
+/** An object in its shown version. */
 interface ShownObject {
   readonly metadata: ObjectMetadata;
   readonly hash: Sha256;
-  /** Whether the database said so, and nothing is on its way. */
+  /** Whether the version comes from the database and no newer one is in delivery. */
   readonly isStored: boolean;
 }
 
-/** What is on its way of an object, else what the database said last; undefined where it is not known, or not shown here. */
+/**
+ * Returns an object's version in delivery, or else the last known stored version. Undefined if it
+ * is unknown or not shown here.
+ */
 function shownOf({ metadata, versions, files }: Known, id: ObjectId): ShownObject | undefined {
   const pending = versions.pending(id);
   if (pending === undefined) {
@@ -55,7 +61,7 @@ function shownOf({ metadata, versions, files }: Known, id: ObjectId): ShownObjec
 
 const isGone = ({ metadata }: ShownObject): boolean => metadata.type === 'file' && metadata.state === 'deleted';
 
-/** The version that is shown of an object, where it is at hand. A call has one version. */
+/** Returns the shown version of an object if it is in memory. A call has only one version. */
 function contentOf({ versions }: Known, id: ObjectId, shown: ShownObject): MarkedVersion | undefined {
   const isShown = ({ version, marks }: MarkedVersion): boolean =>
     version.type === 'toolcall' || (version.object_hash === shown.hash && (marks.gone === true) === isGone(shown));
@@ -63,9 +69,11 @@ function contentOf({ versions }: Known, id: ObjectId, shown: ShownObject): Marke
 }
 
 /**
- * What a context of a session is made of without the database: what its client has heard from it, and over that what is on its way there. Every file is in the version that
- * the record names, or in its newest one at the transaction that the session's objects are known as of, so that the context can be made again whatever comes of what is on
- * its way (decision 0010). What a tracker read is in no journal: whoever hands the context out sees to it that it is kept.
+ * Builds the parts of a context without the database, from the last known stored versions and the
+ * versions in delivery. Each file has the version that the record names, or its newest version at
+ * the transaction of the session's metadata. So the context can be rebuilt even if a delivery fails
+ * (decision 0010). A tracker's observations are in no journal. The caller must store them before it
+ * delivers the context.
  */
 export function knownContext(known: Known, { state, prompt, readAt }: LoadedObjects): KnownContext {
   const { metadata: cache } = known;

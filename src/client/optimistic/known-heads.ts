@@ -2,13 +2,13 @@ import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { OwnTransactions } from '../../store/write-path.js';
 
-/** What a context needs of the newest version of an object. */
+/** The parts of an object's newest version that a context needs. */
 export interface KnownHead {
   /** Its `object_hash`. */
   readonly hash: Sha256;
   /** Confirmed deleted (decision C3). */
   readonly gone: boolean;
-  /** From when on it holds, milliseconds since 1970. */
+  /** Start of its validity, in milliseconds since 1970. */
   readonly validTime: number;
   /** Undefined for infrastructure. */
   readonly metadata: ObjectMetadata | undefined;
@@ -16,83 +16,92 @@ export interface KnownHead {
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
-/** What the database holds of some objects at a transaction; ids without an entry are not there. */
+/** Database heads of some objects at a transaction. Objects without an entry do not exist. */
 export interface HeadsReading {
   readonly txId: number;
   readonly asked: ReadonlySet<ObjectId>;
   readonly heads: Heads;
 }
 
-/** With more commits than this after the basis, reading again is cheaper than keeping them. */
+/** Maximum commits after the basis before a new read is cheaper than keeping them. */
 const BEHIND = 64;
-/** The most commits after the basis that are kept. */
+/** Maximum number of commits kept after the basis. */
 const MOST_LATER = 1_000;
 
-/** What a transaction of this process left of some objects. */
+/** The objects that a transaction of this process left behind. */
 export interface CommittedHeads {
   readonly heads: Heads;
-  /** The transaction that it was decided at; undefined where it was decided without reading. */
+  /** The transaction that the decision was based on. Undefined if nothing was read. */
   readonly readAt: number | undefined;
 }
 
 /**
- * The newest versions of a session's objects as of one transaction, the basis, exactly; and beside it what this process itself has written after it. As
- * long as nobody else writes, the basis follows this process's own transactions one by one and nothing is read.
+ * Holds the exact newest versions of a session's objects at one transaction, the basis. Also holds
+ * what this process has written after it. While no other process writes, the basis follows this
+ * process's transactions and nothing is read.
  */
 export class KnownHeads {
   readonly #own: OwnTransactions;
   readonly #isWanted: (id: ObjectId) => boolean;
   readonly #later = new Map<number, CommittedHeads>();
-  /** In how many of those each object is. */
+  /** Number of kept commits per object. */
   readonly #touched = new Map<ObjectId, number>();
   #heads = new Map<ObjectId, KnownHead>();
-  /** Ids of the last reading. */
+  /** Ids of the last read. */
   #asked: ReadonlySet<ObjectId> = new Set();
   #txId: number | undefined;
   #stale = false;
-  /** The last transaction that was forgotten: what was decided or read before it does not count. */
+  /** The last evicted transaction. Decisions and reads before it do not count. */
   #since = Number.NEGATIVE_INFINITY;
 
-  /** `isWanted` says whether an object is one of the session's: objects of other sessions are followed too, but nothing is read again for them. */
+  /**
+   * `isWanted` returns whether an object belongs to the session. Other objects are followed too,
+   * but never cause a read.
+   */
   constructor(own: OwnTransactions, isWanted: (id: ObjectId) => boolean = () => true) {
     this.#own = own;
     this.#isWanted = isWanted;
   }
 
-  /** The transaction that `at` speaks of; undefined as long as nothing was read. */
+  /** The transaction that `at` refers to. Undefined before the first read. */
   get basis(): number | undefined {
     return this.#txId;
   }
 
-  /** Whether something was written that the basis cannot follow: only reading again brings it further. */
+  /** Whether a write exists that the basis cannot follow. Only a new read moves it further. */
   get isStale(): boolean {
     return this.#stale || this.#txId === undefined;
   }
 
   /**
-   * Whether the basis stands still before a transaction of this process that `wrote` was never called for: an aborted one, a session that was opened, a
-   * large text. Every answer stays right, but the commits that are kept grow in number.
+   * Whether the basis is stuck before a transaction that `wrote` never reported, such as an aborted
+   * one, an opened session or a large text. All results stay correct, but the kept commits grow.
    */
   get isBehind(): boolean {
     return this.#later.size > BEHIND;
   }
 
-  /** What was read, as it stands at the basis; undefined as long as nothing was. */
+  /** The last read, updated to the basis. Undefined before the first read. */
   get reading(): HeadsReading | undefined {
     return this.#txId === undefined ? undefined : { txId: this.#txId, asked: this.#asked, heads: new Map(this.#heads) };
   }
 
-  /** The version that is the newest one at the basis; undefined for an object that is not known, or was not there. */
+  /**
+   * Returns an object's newest version at the basis. Undefined for an unknown or missing object.
+   */
   at(id: ObjectId): KnownHead | undefined {
     return this.#heads.get(id);
   }
 
-  /** The newest version that is known: what this process wrote after the basis, else the one at the basis. */
+  /**
+   * Returns the newest known version: a later write of this process, or else the version at the
+   * basis.
+   */
   newest(id: ObjectId): KnownHead | undefined {
     let found = this.#heads.get(id);
     if (!this.#touched.has(id)) return found;
     let foundAt = Number.NEGATIVE_INFINITY;
-    // Kept in the order in which they were reported: of two versions that hold from the same moment the one of the later transaction counts.
+    // Commits are in report order. If two versions have the same date, the later transaction wins.
     for (const [txId, { heads }] of this.#later) {
       const head = heads.get(id);
       if (head === undefined) continue;
@@ -102,7 +111,7 @@ export class KnownHeads {
     return found;
   }
 
-  /** Takes in what the database holds at a transaction, of all the ids that were asked for. */
+  /** Applies a read of all `asked` ids at a transaction. */
   read({ txId, asked, heads }: HeadsReading): void {
     if ((this.#txId !== undefined && txId < this.#txId) || txId < this.#since) return;
     const before = [...this.#later].sort(([a], [b]) => a - b);
@@ -116,7 +125,10 @@ export class KnownHeads {
     this.#follow();
   }
 
-  /** Takes in what a committed transaction of this process wrote; without a number it was found to be there already. */
+  /**
+   * Applies a committed write of this process. `txId` is undefined if the database had the write
+   * already.
+   */
   wrote(txId: number | undefined, commit: CommittedHeads): void {
     if (txId === undefined) {
       this.#stale ||= commit.heads.size > 0;
@@ -132,7 +144,7 @@ export class KnownHeads {
       this.#keep(txId, commit);
       return;
     }
-    // It was read with the basis, or its object came into the session after that was read.
+    // An asked id was read with the basis. Otherwise its object joined the session after that read.
     const fresh = new Map([...commit.heads].filter(([id]) => !this.#asked.has(id)));
     if (fresh.size === 0) return;
     if (this.#counts(txId, commit)) this.#add(fresh);
@@ -176,7 +188,9 @@ export class KnownHeads {
     }
   }
 
-  /** Whether nobody else can have written between what a commit was decided by and the basis. */
+  /**
+   * Returns whether no other process can have written between a commit's decision and the basis.
+   */
   #counts(txId: number, { readAt = txId }: CommittedHeads): boolean {
     return readAt >= this.#since && this.#own.cover(readAt, this.#txId ?? readAt);
   }
@@ -187,7 +201,7 @@ export class KnownHeads {
     }
   }
 
-  /** A session that nobody has asked for a context for long: the next one reads everything again. */
+  /** The session has not needed a context for long. The next context reads everything again. */
   #forget(): void {
     this.#since = Math.max(this.#since, ...this.#later.keys());
     this.#later.clear();

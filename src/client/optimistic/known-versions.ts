@@ -8,47 +8,50 @@ import type { MetadataCache } from './metadata-cache.js';
 /** A version with the store's marks. */
 export interface MarkedVersion extends FoundVersion {
   readonly version: ObjectVersion;
-  /** The whole text where `content` holds only its head and tail and this process has it. */
+  /** Returns the whole text, if `content` holds only its head and tail and this process has it. */
   readonly wholeText?: () => string;
-  /** Of a file on its way: what was observed, and when it was acknowledged, milliseconds since 1970. */
+  /**
+   * For a file in delivery: the observation and its acknowledgement time, in milliseconds since
+   * 1970.
+   */
   readonly observed?: { readonly file: FileObservation; readonly at: number };
 }
 
 /** A version of a file that a transaction writes. */
 export interface WrittenFile extends MarkedVersion {
   readonly validTime: Date;
-  /** True where it is written only if the database holds nothing of the file. */
+  /** Whether the version is written only if the database has no version of the file. */
   readonly onlyIfAbsent: boolean;
 }
 
-/** What a transaction of this client wrote, and what it read to decide that. */
+/** Objects that a transaction of this client wrote, and those it read for the decision. */
 export interface WrittenObjects {
   readonly written: readonly MarkedVersion[];
-  /** Those of them that are files. */
+  /** The files among them. */
   readonly files: readonly WrittenFile[];
-  /** Heads of files that existed and stayed as they were. */
+  /** Heads of existing, unchanged files. */
   readonly observed: readonly Head[];
-  /** The transaction that `observed` was read at. */
+  /** The transaction of the `observed` heads. */
   readonly observedAt: number | undefined;
 }
 
-/** Versions of one write that are acknowledged and on their way to the database. */
+/** The acknowledged versions of one write in delivery. */
 export interface OnTheirWay {
   readonly journaled: boolean;
-  /** None until somebody asks for what is known here. */
+  /** Empty until a read needs local versions. */
   versions: readonly MarkedVersion[];
 }
 
 class PendingVersions {
-  /** In the order in which they were acknowledged. */
+  /** In order of acknowledgement. */
   readonly #entries = new Map<ObjectId, MarkedVersion[]>();
 
-  /** The newest one. */
+  /** Returns the newest version. */
   get(id: ObjectId): MarkedVersion | undefined {
     return this.#entries.get(id)?.at(-1);
   }
 
-  /** The newest one of some content. */
+  /** Returns the newest version with the given hash. */
   find(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
     return this.#entries.get(id)?.findLast(({ version }) => version.object_hash === hash);
   }
@@ -60,7 +63,7 @@ class PendingVersions {
     else entries.push(version);
   }
 
-  /** Takes one away; true when it was the last one of its object. */
+  /** Removes a version. Returns true if it was the last one of its object. */
   remove(version: MarkedVersion): boolean {
     const id = version.version['xt/id'];
     const entries = this.#entries.get(id) ?? [];
@@ -71,7 +74,7 @@ class PendingVersions {
   }
 }
 
-/** What cannot be made here fails where its write is planned, too, and there somebody is told. */
+/** A failure here also fails the plan of the write, which reports it. */
 function orNone(make: () => readonly MarkedVersion[]): readonly MarkedVersion[] {
   try {
     return make();
@@ -81,8 +84,9 @@ function orNone(make: () => readonly MarkedVersion[]): readonly MarkedVersion[] 
 }
 
 /**
- * The versions that a client knows without asking the database: those that it has acknowledged and that are on their way there, and those that it wrote or
- * loaded last, bounded by size. They serve its own reads (decision F4), and contexts while the database is away.
+ * The versions that a client knows without the database: those in delivery, and the last written or
+ * loaded ones, bounded by size. They serve the client's own reads (decision F4), and contexts
+ * during an outage.
  */
 export class KnownVersions {
   readonly #metadata: MetadataCache;
@@ -91,57 +95,63 @@ export class KnownVersions {
   readonly #journaled = new PendingVersions();
   readonly #carried = new WeakSet<MarkedVersion>();
 
-  /** `maxUnits` bounds the sum of the recent contents' lengths in UTF-16 units. */
+  /** `maxUnits` limits the total length of recent contents, in UTF-16 units. */
   constructor(metadata: MetadataCache, maxUnits = 8 * 1_048_576) {
     this.#metadata = metadata;
     this.#recent = new LRUCache({ maxSize: maxUnits, sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 1_024 });
   }
 
-  /** The newest version of an object that is acknowledged and not yet in the database. */
+  /** Returns the newest acknowledged version of an object that the database lacks. */
   pending(id: ObjectId): MarkedVersion | undefined {
     this.#metadata.late.now();
     return this.#pending.get(id);
   }
 
-  /** The newest version of an object that is in the journal and not yet in the database: whatever becomes of this process, the database will have it. */
+  /**
+   * Returns the newest journaled version of an object that the database lacks. It reaches the
+   * database even if this process dies.
+   */
   journaled(id: ObjectId): MarkedVersion | undefined {
     this.#metadata.late.now();
     return this.#journaled.get(id);
   }
 
-  /** The version of a file of some content that is on its way and that neither a journal nor the record of a context holds, where one is: it would be lost with this process. */
+  /**
+   * Returns a file version in delivery that exists only in this process: in no journal and no
+   * record of a context.
+   */
   unjournaled(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
     this.#metadata.late.now();
     const version = this.#journaled.find(id, hash) === undefined ? this.#pending.find(id, hash) : undefined;
     return version === undefined || this.#carried.has(version) ? undefined : version;
   }
 
-  /** Notes that the record of a context, which is in the journal, carries a version. */
+  /** Marks a version as held by the journaled record of a context. */
   carry(version: MarkedVersion): void {
     this.#carried.add(version);
   }
 
-  /** The version of an object that was written or loaded last, if it is still held. */
+  /** Returns the last written or loaded version of an object, if still cached. */
   recent(id: ObjectId): MarkedVersion | undefined {
     this.#metadata.late.now();
     return this.#recent.get(id);
   }
 
-  /** The newest version of an object that is known here. */
+  /** Returns the newest version of an object known here. */
   newest(id: ObjectId): MarkedVersion | undefined {
     this.#metadata.late.now();
     return this.#pending.get(id) ?? this.#recent.get(id);
   }
 
-  /** Takes in a version that was loaded from the database as of a transaction, unless something younger of its object is known. */
+  /** Adds a version loaded from the database as of a transaction, unless a newer one is known. */
   loaded(version: MarkedVersion, txId: number | undefined): void {
     this.#metadata.late.now();
     if (txId === undefined || this.#metadata.isAsOf(version.version['xt/id'], txId)) this.#remember(version);
   }
 
   /**
-   * Takes in versions that are acknowledged and on their way to the database. They are made when somebody asks for what is known here, or a moment later: the answer that
-   * the agent waits for goes first. `settle` ends it.
+   * Adds acknowledged versions in delivery; `settle` removes them. They are created on the first
+   * local read or shortly after, because the response goes first.
    */
   acknowledge(make: () => readonly MarkedVersion[], journaled: boolean): OnTheirWay {
     const taken: OnTheirWay = { journaled, versions: [] };
@@ -159,7 +169,7 @@ export class KnownVersions {
     this.#remember(version);
   }
 
-  /** Says that acknowledged versions are on their way no longer. */
+  /** Marks acknowledged versions as no longer in delivery. */
   settle(taken: OnTheirWay): void {
     this.#metadata.late.now();
     for (const version of taken.versions) {
@@ -170,8 +180,8 @@ export class KnownVersions {
   }
 
   /**
-   * Takes in what the database made of a write, unless something newer of the same object is known or on its way: what came of two writes may be learned in
-   * another order than that of their transactions.
+   * Applies the stored result of a write, unless a newer version of the object is known or in
+   * delivery. Results may arrive in another order than their transactions.
    */
   committed({ written, observed, observedAt }: WrittenObjects, txId: number | undefined): void {
     this.#metadata.late.now();
@@ -179,7 +189,7 @@ export class KnownVersions {
       const isNewest = this.#metadata.learn(version, marks, txId);
       if (isNewest && this.#pending.get(version['xt/id']) === undefined) this.#remember({ version, marks });
     }
-    // Read when the write was planned: what was committed since is newer.
+    // They were read when the write was planned, so a later commit is newer.
     for (const { document, marks } of observed) this.#metadata.learn(document, marks, observedAt);
   }
 

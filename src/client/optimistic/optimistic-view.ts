@@ -12,61 +12,65 @@ import { type HeadsReading, type KnownHead, KnownHeads } from './known-heads.js'
 import type { KnownVersions, MarkedVersion, WrittenObjects } from './known-versions.js';
 import type { MetadataCache } from './metadata-cache.js';
 
-/** What a context is made of that no transaction was waited for. */
+/** The parts of a context that waited for no transaction. */
 export interface OptimisticContext {
   readonly heads: ReadonlyMap<ObjectId, KnownHead>;
-  /** What the active objects hold. */
+  /** The contents of the active objects. */
   readonly versions: ReadonlyMap<ObjectId, MarkedVersion>;
-  /** The transaction that everything not listed in `ahead` was the newest at; undefined where nothing was read yet. */
+  /**
+   * The transaction at which all objects outside `ahead` had their shown version. Undefined if
+   * nothing was read yet.
+   */
   readonly basis: number | undefined;
   readonly ahead: readonly ShownAhead[];
-  /** How far the context is behind what others wrote; see `AssemblyProof`. */
+  /** How far the context is behind other writers; see `AssemblyProof`. */
   readonly behind: number | null | undefined;
 }
 
-/** The session that a view is of, as this process holds it. */
+/** The session of a view, as this process holds it. */
 export interface ViewedSession {
   readonly state: SessionState;
   readonly prompt: string | null;
 }
 
-/** What a view works with. */
+/** The dependencies of a view. */
 export interface OptimisticViewOptions {
   readonly store: ObjectStore;
   readonly files: FileAccess;
   readonly metadata: MetadataCache;
   readonly versions: KnownVersions;
   readonly session: () => ViewedSession;
-  /** Whether the database is known to be away. */
+  /** Returns whether the database is known to be down. */
   readonly isAway: () => boolean;
-  /** Waits until the session's acknowledged steps are delivered, or for the limit. */
+  /** Waits until the session's acknowledged steps are delivered, or until the timeout. */
   readonly stepsDelivered: (limitMs: number) => Promise<unknown>;
-  /** Waits until files that were read on behalf of no session are delivered, or for the limit. */
+  /** Waits until file observations without a session are delivered, or until the timeout. */
   readonly filesDelivered: (limitMs: number) => Promise<unknown>;
 }
 
-/** The parts of a committed write that a view takes in, with its objects. */
+/** The parts of a committed write that a view applies, with its objects. */
 export interface CommittedWrite {
   readonly write: { readonly step?: unknown; readonly heads: readonly StoredPut[]; readonly at: number };
   readonly result: WrittenObjects;
 }
 
-/** The answer whether somebody else wrote: if so, it is being read. */
+/** The result of the check for other writers. If there are writes, a read of them has begun. */
 interface ForeignWrites {
-  /** The last transaction of the database; undefined where it has none, null where it did not say. */
+  /** The database's last transaction. Undefined if it has none, null if it did not answer. */
   readonly latest: number | null | undefined;
   readonly reading: Promise<void> | undefined;
 }
 
 const NO_ANSWER: ForeignWrites = { latest: null, reading: undefined };
 
-/** What stands for the basis of a database without transactions. */
+/** The basis of a database without transactions. */
 const BEFORE_FIRST = -1;
 
 /**
- * What a session's process knows without waiting for its own transactions (decision 0010): the newest versions as of a transaction, and beside them what
- * it has acknowledged since and what outlives it. Before each context it asks the database one short question, whether others wrote, and reads again only
- * if they did. Its owner calls `wrote` for each transaction that the database has.
+ * A session's view of the database that waits for none of its own transactions (decision 0010). It
+ * holds the newest versions at a transaction, and acknowledged versions that survive the process.
+ * Before each context it checks with one short query whether others wrote, and reads again only
+ * then. The owner calls `wrote` for each stored transaction.
  */
 export class OptimisticView {
   readonly #options: OptimisticViewOptions;
@@ -83,7 +87,10 @@ export class OptimisticView {
     this.#known = new KnownHeads(store.writes.own, isWanted);
   }
 
-  /** Asks the database whether somebody else wrote; the next context waits a little for the answer. Never rejects. */
+  /**
+   * Starts the check for other writers. The next context waits shortly for the result. Never
+   * rejects.
+   */
   refresh(): Promise<ForeignWrites> {
     const now = performance.now();
     if (this.#answer !== undefined && now - this.#askedAt < TIME_LIMITS.foreignWritesFresh) return this.#answer;
@@ -92,13 +99,16 @@ export class OptimisticView {
     return this.#answer;
   }
 
-  /** The last transaction of the database as the refresh under way finds it; without one, or with an old one, it is asked for. */
+  /**
+   * Returns the database's last transaction from the running refresh. Without a recent refresh, it
+   * starts one.
+   */
   latest(): Promise<number | undefined> {
     const isFresh = performance.now() - this.#askedAt < TIME_LIMITS.foreignWritesFresh;
     return (isFresh ? this.#latest : undefined) ?? this.#options.store.latestTransaction();
   }
 
-  /** What a context of the session is made of; undefined where not everything of it is known here. */
+  /** Returns the parts of a context. Undefined if a part is not known here. */
   async context(): Promise<OptimisticContext | undefined> {
     const latest = await this.#catchUp();
     const { state, prompt } = this.#options.session();
@@ -117,7 +127,10 @@ export class OptimisticView {
     return versions === undefined ? undefined : { heads, versions, basis, ahead, behind: this.#behind(latest) };
   }
 
-  /** Takes in the writes of a transaction that the database has; without its number they were found to be there already. */
+  /**
+   * Applies the writes of a stored transaction. `txId` is undefined if the database had them
+   * already.
+   */
   wrote(writes: readonly CommittedWrite[], txId: number | undefined): void {
     if (txId === undefined && writes.every(({ write }) => write.step === undefined)) return;
     const found = new Map<ObjectId, KnownHead>();
@@ -146,14 +159,17 @@ export class OptimisticView {
     return found;
   }
 
-  /** How far what is known is behind the last transaction of the database, as far as that holds writes of others. */
+  /** Returns how far the view is behind the writes of others in the database. */
   #behind(latest: ForeignWrites['latest']): number | null | undefined {
     if (latest === null || latest === undefined) return latest;
     const basis = this.#known.basis ?? BEFORE_FIRST;
     return basis >= latest || this.#options.store.writes.own.coverSent(basis, latest) ? undefined : latest;
   }
 
-  /** Takes in what others wrote, within limits of time. Gives the last transaction of the database before that. */
+  /**
+   * Applies other clients' writes within the time limits. Returns the database's last transaction
+   * before that.
+   */
   async #catchUp(): Promise<ForeignWrites['latest']> {
     const { versions, session, isAway, stepsDelivered, filesDelivered } = this.#options;
     const { latest, reading } = await withinLimit(this.refresh(), TIME_LIMITS.foreignWrites, () => NO_ANSWER);
@@ -167,7 +183,7 @@ export class OptimisticView {
     const limit = TIME_LIMITS.optimisticRead;
     const waits: Promise<unknown>[] = [filesDelivered(limit)];
     if (reading !== undefined) waits.push(reading);
-    // Whether a file that was only mentioned is known already, the database alone can tell.
+    // Only the database knows whether a file that was only mentioned exists already.
     if (!isAway() && index.some(isStub)) waits.push(stepsDelivered(limit));
     await withinLimit(Promise.all(waits), limit, () => []);
     if (!isAway() && session().state.sets.index.some((id) => this.#shown(id) === undefined)) {
@@ -182,17 +198,17 @@ export class OptimisticView {
     this.#latest = store.latestTransaction();
     const latest = await this.#latest;
     if (before !== undefined && !this.#known.isStale && (latest === undefined || store.writes.own.coverSent(before, latest))) {
-      // Nothing is missed; nobody waits for it.
+      // The view is complete, so no caller waits for this read.
       if (this.#known.isBehind) this.#read().catch(() => undefined);
       return { latest, reading: undefined };
     }
     return { latest, reading: this.#readTo(latest ?? BEFORE_FIRST).catch(() => undefined) };
   }
 
-  /** Reads so that the basis is at a transaction, or later. */
+  /** Reads until the basis is at or after a transaction. */
   async #readTo(txId: number): Promise<void> {
     await this.#read();
-    // A reading that was under way may have begun before that transaction.
+    // A running read may have begun before that transaction.
     if ((this.#known.basis ?? BEFORE_FIRST) < txId) await this.#read();
   }
 
@@ -214,7 +230,7 @@ export class OptimisticView {
     const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads(unread);
     for (const { document, marks, validTime } of found.values()) {
       metadata.learn(document, marks, txId);
-      // Seen as the newest, whatever the clock of whoever wrote it said.
+      // Counts as newest, whatever the writer's clock said.
       store.noteTime(validTime.getTime());
     }
     const heads = new Map(unchanged);
@@ -222,7 +238,10 @@ export class OptimisticView {
     this.#known.read({ txId, asked, heads });
   }
 
-  /** The versions of some objects that nobody wrote since they were read, up to a transaction; none where that is not known. */
+  /**
+   * Returns the versions of objects that stayed the same from their read to a transaction. Empty if
+   * that is unknown.
+   */
   async #unchanged(
     { txId: before, asked: known, heads }: HeadsReading,
     asked: ReadonlySet<ObjectId>,
@@ -238,7 +257,7 @@ export class OptimisticView {
     );
   }
 
-  /** The version of an object that a context shows: what is acknowledged here, else the newest that is known. */
+  /** Returns the shown version of an object: an acknowledged one, or else the newest known one. */
   #shown(id: ObjectId): KnownHead | undefined {
     const acknowledged = this.#options.versions.journaled(id);
     return acknowledged === undefined ? this.#known.newest(id) : this.#headOfVersion(acknowledged, Number.POSITIVE_INFINITY);
@@ -250,7 +269,10 @@ export class OptimisticView {
     return [{ id, object_hash: hash, ...(gone ? { gone } : {}) }];
   }
 
-  /** The versions of some objects that their heads name: those at hand, the others read at the basis; undefined where one is neither. */
+  /**
+   * Returns the versions that the heads name, from memory or from a read at the basis. Undefined if
+   * one is in neither.
+   */
   async #activeVersions(
     ids: readonly ObjectId[],
     heads: ReadonlyMap<ObjectId, KnownHead>,

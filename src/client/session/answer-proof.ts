@@ -5,15 +5,18 @@ import { commonLengthFrom } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
 import type { CallReport } from './call-report.js';
 
-/** A text that is stored anyway: the call's whole output, or, with an id, another object's whole text. */
+/**
+ * A stored text that an answer may copy: the call's whole output, or with an id another object's
+ * whole text.
+ */
 export interface PieceSource {
   readonly text: string;
   readonly id?: ObjectId;
 }
 
-/** UTF-16 units that have to be the same before a piece is taken from a source; shorter ones cost less as they are. */
+/** Minimum length of a copied piece, in UTF-16 units. Shorter pieces are cheaper as literals. */
 const LEAST_SAME = 48;
-/** UTF-16 units that an answer may have of its own; with more it is not worth keeping. */
+/** Maximum length of an answer's own text, in UTF-16 units. A longer one is not worth storing. */
 const MOST_OWN = 4_000;
 const MOST_PIECES = 64;
 
@@ -36,12 +39,13 @@ function matchAt(answer: string, from: number, sources: readonly PieceSource[]):
   return best;
 }
 
-/** A part of a text for itself: what `slice` gives is a view that keeps the whole text for as long as the part is kept. */
+/** A slice would keep the whole text in memory, so copy it. */
 const copied = (text: string, from: number, to: number): string => JSON.parse(JSON.stringify(text.slice(from, to)));
 
 /**
- * An answer as pieces of what is stored anyway and the little that is its own: header, hints. Pieces begin at lines of the answer. Undefined when
- * too much of it is its own; then only its hash is kept. `joinPieces` gives the answer back.
+ * Splits an answer into pieces of stored texts and its own text, such as headers and hints. Pieces
+ * begin at lines of the answer. `joinPieces` rebuilds the answer. Returns undefined if too much is
+ * the answer's own text; then only its hash is stored.
  */
 export function answerPieces(answer: string, sources: readonly PieceSource[]): readonly AnswerPiece[] | undefined {
   const pieces: AnswerPiece[] = [];
@@ -71,7 +75,9 @@ export function answerPieces(answer: string, sources: readonly PieceSource[]): r
   return pieces;
 }
 
-/** The texts that an answer may show of what is stored: the call's output, and what it activated. */
+/**
+ * Returns the stored texts that an answer may show: the call's output and the texts it activated.
+ */
 function sourcesOf(content: string, { plan }: CallReport): readonly PieceSource[] {
   const shown = plan?.verb === 'activate' ? plan.entries : [];
   return [
@@ -80,7 +86,9 @@ function sourcesOf(content: string, { plan }: CallReport): readonly PieceSource[
   ];
 }
 
-/** What is kept of an answer with its step (decision E7): its hash, and what it takes to make it again from what is stored. */
+/**
+ * Returns what a step stores of an answer (decision E7): its hash, and the pieces to rebuild it.
+ */
 export function answerProof(answer: string, report: CallReport): AnswerProof {
   const content = report.content.toWellFormed();
   const pieces = answer === content ? undefined : answerPieces(answer, sourcesOf(content, report));

@@ -25,25 +25,34 @@ import type { LoadedSession } from './open-session.js';
 
 import type { SessionEnvironment } from './session-environment.js';
 
-/** The record of one assembly (decision E7): enough to rebuild it from the database alone. */
+/**
+ * The record of one assembly (decision E7). It suffices to rebuild the context from the database
+ * alone.
+ */
 export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly session: SessionId;
   readonly turn: number;
-  /** The last step that it includes. */
+  /** The last included step. */
   readonly step: number;
-  /** Undefined when it was assembled while the database was away: nothing was read for it. */
+  /** Undefined if it was assembled without the database during an outage. */
   readonly basis: Basis | undefined;
-  /** What it shows in another version than the basis has; only for one that waited for no transaction, and one without a basis (decision 0010). */
+  /**
+   * Objects shown in another version than the basis has. Only for a context that waited for no
+   * transaction, or one without a basis (decision 0010).
+   */
   readonly ahead?: readonly ShownAhead[];
-  /** The transaction at which all else has the version that it shows; only for one without a basis, absent where `ahead` names everything. */
+  /**
+   * The transaction at which all other objects have their shown version. Only without a basis;
+   * absent if `ahead` names everything.
+   */
   readonly aheadOf?: number;
-  /** How far it is behind what others wrote, as `AssemblyProof` has it; absent for one that is current. */
+  /** How far it is behind other writers, as in `AssemblyProof`. Absent if it is current. */
   readonly behind?: number | null;
-  /** What the session's sets hold and it could not show; only for one without a basis. */
+  /** Objects in the session's sets that it could not show. Only without a basis. */
   readonly absent?: AbsentObjects;
-  /** How it reached its model; absent as long as it was not handed out. */
+  /** How it reached its model. Absent until it is delivered. */
   readonly delivered?: Delivery;
-  /** The whole list that it was handed over in, where the harness mixed it with messages of its own. */
+  /** The whole delivered list, if the harness mixed the context with its own messages. */
   readonly handed?: HandedList;
 }
 
@@ -55,18 +64,20 @@ export interface SessionMessageAssembly extends MessageAssembly {
 /** An assembled context with its record. */
 export interface SessionAssembly extends Assembly {
   readonly record: SessionAssemblyRecord;
-  /** The same context as messages with parts (decision E3). */
+  /** Returns the same context as messages with parts (decision E3). */
   readonly asMessages: () => SessionMessageAssembly;
-  /** The same context around the running turn that a harness keeps itself. */
+  /** Returns the same context around the running turn that the harness keeps. */
   readonly asAround: (tail: FrozenTail) => SessionAroundTail;
-  /** The session as it was then, and what it is made of. */
+  /** The session at that time, which is the source of the context. */
   readonly state: SessionState;
   readonly input: EpochInput;
-  /** A request of an epoch whose prompt, options and place are those of this context (divergence E9). */
+  /**
+   * Returns an epoch request with the prompt, options and place of this context (divergence E9).
+   */
   readonly asEpoch: (state: EpochState, place: EpochPlace) => SessionEpochContext;
 }
 
-/** A request of an epoch, with its record. */
+/** An epoch request with its record. */
 export interface SessionEpochContext extends EpochContext {
   readonly record: SessionAssemblyRecord;
 }
@@ -76,24 +87,27 @@ export interface SessionAroundTail extends AroundTail {
   readonly record: SessionAssemblyRecord;
 }
 
-/** The literal behaviour, and short ids; the client's own settings where absent. */
+/** Literal behaviour and short ids. Default: the client's settings. */
 export interface AssembleOptions {
   readonly strict?: boolean;
   readonly shortIds?: boolean;
-  /** `ssot` if left out. */
+  /** Default: `ssot`. */
   readonly layout?: CallLayout;
   /**
-   * How long the database may take, milliseconds; then the context is assembled from what this process knows. If left out, only waiting for the steps is
-   * limited, to two seconds.
+   * Time limit for the database, in milliseconds. After it, the context is assembled from this
+   * process's knowledge. By default, only the wait for steps is limited, to two seconds.
    */
   readonly timeoutMs?: number;
-  /** Assembles from the optimistic view, without waiting for this client's own transactions, where the context can be made again later (decision 0010). */
+  /**
+   * Assembles from the optimistic view without waiting for this client's transactions, if the
+   * context can be rebuilt later (decision 0010).
+   */
   readonly optimistic?: boolean;
 }
 
 type MetadataOf = (id: ObjectId) => ObjectMetadata | undefined;
 
-/** The metadata of an index as a snapshot has it. */
+/** Returns the metadata of an index at a snapshot. */
 async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot, index: readonly ObjectId[]): Promise<MetadataOf> {
   const heads = await snapshot.heads(index);
   const known = new Map<ObjectId, ObjectMetadata | undefined>();
@@ -102,8 +116,8 @@ async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot
 }
 
 /**
- * Those objects of a session whose heads have to be read again at a snapshot: those that others wrote since, those whose date has come, and those that nobody has read; all
- * where that is not known.
+ * Returns the objects whose heads must be read at a snapshot: those that others wrote, those whose
+ * date has come, and unread ones. Returns all if that is unknown.
  */
 async function unreadAt({ metadata, store }: SessionEnvironment, { id, sets: { index } }: SessionState, { txId, validTime }: Basis) {
   const known = metadata.knownUpto(id);
@@ -115,7 +129,10 @@ async function unreadAt({ metadata, store }: SessionEnvironment, { id, sets: { i
   return index.filter((one, place) => written.has(one) || place >= known.objects || metadata.get(one) === undefined || isDue(one));
 }
 
-/** Reads heads as a snapshot has them. Another machine's clock may have dated one later than now: it is read again once its date has come, since no transaction names it then. */
+/**
+ * Reads heads at a snapshot. Another clock may have dated a head in the future. It is read again
+ * when its date has come, because no transaction names it then.
+ */
 async function learnHeads({ metadata, store }: SessionEnvironment, snapshot: StoreSnapshot, ids: readonly ObjectId[]): Promise<void> {
   const { txId, validTime } = snapshot.basis;
   const newest = txId === undefined || ids.length === 0 ? snapshot : store.newestAt(txId);
@@ -128,16 +145,20 @@ async function learnHeads({ metadata, store }: SessionEnvironment, snapshot: Sto
   for (const { document, marks } of (await snapshot.heads(later)).values()) metadata.learn(document, marks, txId);
 }
 
-/** What is known of a session's objects, brought to a snapshot; nothing is read as long as only this client wrote since the last time. */
+/**
+ * Returns the known metadata of a session's objects, updated to a snapshot. Reads nothing if only
+ * this client wrote since the last time.
+ */
 async function currentMetadata(environment: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<MetadataOf> {
   const { metadata } = environment;
   const { txId } = snapshot.basis;
   const { index } = state.sets;
   await learnHeads(environment, snapshot, await unreadAt(environment, state, snapshot.basis));
   metadata.setKnown(state.id, { txId, objects: index.length });
-  // Another session of this client may have written since the basis was pinned; then only the snapshot itself has what stood then.
+  // Another session of this client may have written after the basis. Then only the snapshot has the
+  // right versions.
   if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
-  // Held as it is at this moment: it may write while the contents are waited for.
+  // Copied now, because the session may write during the wait for the contents.
   const held = new Map(index.map((id) => [id, metadata.get(id)]));
   return (id) => held.get(id);
 }
@@ -147,7 +168,7 @@ interface Parts {
   readonly prompt: string | null;
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
-  /** Where it was read, and what it shows in other versions. */
+  /** Where it was read, and the objects shown in other versions. */
   readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'behind' | 'absent'>;
 }
 
@@ -163,7 +184,7 @@ function assembleParts(environment: SessionEnvironment, parts: Parts, options: A
   return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, active } }, options);
 }
 
-/** What a context is made of, and where it was read. */
+/** The input of a context, and where it was read. */
 interface ContextInput extends Pick<Parts, 'state' | 'place'> {
   readonly input: Omit<AssemblyInput, 'options' | 'turns'>;
 }
@@ -173,7 +194,7 @@ function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextIn
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
   const input: EpochInput = {
     ...context.input,
-    // A request that goes on with an epoch has no use for them.
+    // Lazy, because a request that continues an epoch does not need them.
     get turns() {
       return state.turns;
     },
@@ -191,7 +212,7 @@ function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextIn
     return text;
   };
   return {
-    // Written when it is asked for: a model call in a loop waits, and wants another form.
+    // Rendered lazily: a model call in a loop waits and needs another form.
     get sections() {
       return asText().sections;
     },
@@ -209,7 +230,10 @@ function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextIn
   };
 }
 
-/** Whether a version that this process holds has the content that the snapshot's metadata names: then it need not be read again. */
+/**
+ * Returns whether a version in memory has the content that the snapshot's metadata names. Then it
+ * need not be read.
+ */
 function isSame({ version }: MarkedVersion, metadata: ObjectMetadata | undefined): boolean {
   if (metadata === undefined || metadata.contentHash === null || version.content_hash !== metadata.contentHash) return false;
   return metadata.type === 'toolcall' || (metadata.state === 'indexed' && version.file_hash === metadata.fileHash);
@@ -237,7 +261,10 @@ async function assembleAt(
   return assembleParts(environment, { state, prompt, metadata, version, place: { basis: snapshot.basis } }, options);
 }
 
-/** Assembles without the database, so that the record says what was shown, whatever becomes of what is on its way (decision 0010). */
+/**
+ * Assembles without the database. The record names the shown versions, whether or not deliveries
+ * succeed (decision 0010).
+ */
 function assembleLocally(environment: SessionEnvironment, loaded: LoadedSession, options: AssembleOptions): SessionAssembly {
   const { state, prompt } = loaded;
   const { metadata, versions, aheadOf, ahead, absent } = knownContext(environment, loaded);
@@ -249,14 +276,20 @@ function assembleLocally(environment: SessionEnvironment, loaded: LoadedSession,
   );
 }
 
-/** Assembles from the newest that this process knows: all that a sole writer's sessions acknowledge goes to the database in one order, with the record in its place. */
+/**
+ * Assembles from this process's newest knowledge. A sole writer's sessions go to the database in
+ * one order, with the record in its place.
+ */
 function assembleNewest(environment: SessionEnvironment, { state, prompt }: ViewedSession, options: AssembleOptions): SessionAssembly {
   const { metadata, versions } = environment;
   const known = { metadata: (id: ObjectId) => metadata.get(id), version: (id: ObjectId) => versions.newest(id) };
   return assembleParts(environment, { state, prompt, ...known, place: { basis: undefined } }, options);
 }
 
-/** Assembles from the optimistic view: from what this process knows and what the view's basis has; no transaction is waited for (decision 0010). */
+/**
+ * Assembles from the optimistic view: this process's knowledge and the content at the view's basis.
+ * Waits for no transaction (decision 0010).
+ */
 export function assembleOptimistically(
   environment: SessionEnvironment,
   { state, prompt }: ViewedSession,
@@ -267,39 +300,44 @@ export function assembleOptimistically(
   return assembleParts(environment, { state, prompt, ...found, place: { basis, ahead, ...defined({ behind }) } }, options);
 }
 
-/** Whether the content of every active object is at hand without the database. */
+/** Returns whether the content of every active object is in memory. */
 const hasContents = ({ versions }: SessionEnvironment, { state }: LoadedSession): boolean =>
   state.sets.active.every((id) => versions.newest(id) !== undefined);
 
-/** From the database, at one basis that includes every step; undefined while it is away. */
+/**
+ * Assembles from the database at one basis that includes every step. Returns undefined during an
+ * outage.
+ */
 async function assembleFromDatabase(
   environment: SessionEnvironment,
   loaded: LoadedSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly | undefined> {
   const { outbox, store } = environment;
-  // A slow database is waited for longer where the context would lack contents without it, as long as it is there.
+  // Waits longer for a slow database if the context would lack contents without it.
   const until = performance.now() + (hasContents(environment, loaded) ? 0 : TIME_LIMITS.drainForContents);
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
-  // Steps that were lost to another writer meanwhile are not in the database as they are here.
+  // The database lacks steps that were lost to another writer.
   const failure = outbox.failure(loaded.state.id, loaded.lease);
   if (failure !== undefined) throw failure;
-  // Another process, or this one before its clock stepped back, may have dated what is loaded later than now.
+  // Another process, or this one before its clock was set back, may have dated the loaded state in
+  // the future.
   store.noteTime(Math.max(loaded.state.lastAt, loaded.promptAt, loaded.position.at));
   try {
     const snapshot = await store.now();
     const metadata = await currentMetadata(environment, snapshot, loaded.state);
     return await assembleAt(environment, snapshot, { ...loaded, metadata, options });
   } catch (error) {
-    // No write was under way that would have noticed the outage; a node that answers breaks off where a server that it asks for the rest is away.
+    // No write in delivery noticed the outage. A node that is up may break off because its own
+    // storage is down.
     const isAway = isOutage(error) || (error instanceof XtdbError && error.code === 'cut-off');
     if (!outbox.isDurable || !isAway) throw error;
     return undefined;
   }
 }
 
-/** How the context of an open session is assembled, from the database or from what this process knows. */
+/** Assembles the context of an open session, from the database or from this process's knowledge. */
 export type AssembleSession = (
   environment: SessionEnvironment,
   loaded: LoadedSession,
@@ -307,8 +345,9 @@ export type AssembleSession = (
 ) => Promise<SessionAssembly>;
 
 /**
- * Assembles the context of an open session [§4], at one basis that includes every step, resolved once and carried through every read. While the database
- * is away it is assembled from what this process knows.
+ * Assembles the context of an open session [§4] at one basis that includes every step. The basis is
+ * resolved once and used for every read. During an outage, the context comes from this process's
+ * knowledge.
  */
 export async function assembleSession(
   environment: SessionEnvironment,
@@ -321,7 +360,10 @@ export async function assembleSession(
   return (await assembled) ?? assembleLocally(environment, loaded, options);
 }
 
-/** Assembles the context of a session that nobody else writes: from what this process knows, unless the content of an active object is not at hand. */
+/**
+ * Assembles the context of a session that no other client writes. It uses this process's knowledge,
+ * unless the content of an active object is not in memory.
+ */
 export async function assembleAsSoleWriter(
   environment: SessionEnvironment,
   loaded: LoadedSession,
@@ -330,15 +372,16 @@ export async function assembleAsSoleWriter(
   return hasContents(environment, loaded) ? assembleNewest(environment, loaded, options) : assembleSession(environment, loaded, options);
 }
 
-/** A session as it stood at a basis. */
+/** A session at a basis. */
 export interface PastContext {
   readonly session: SessionId;
   readonly basis: { readonly validTime?: Date; readonly txId?: number };
 }
 
 /**
- * Assembles the context of any session as it stood at a basis, from the database alone: the same bytes as then, whatever happened since
- * (decision E7). Undefined when the session did not exist at that basis.
+ * Assembles the context of any session at a basis, from the database alone. The bytes are the same
+ * as then, whatever happened since (decision E7). Returns undefined if the session did not exist at
+ * that basis.
  */
 export async function assembleAsOf(
   environment: SessionEnvironment,

@@ -14,33 +14,35 @@ import type { SessionState } from '../../session/session-state.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** Longest id of a harness that is kept as it is; the marks that make it unique follow it. */
+/**
+ * Maximum length of a harness id that is kept as it is. Suffixes for uniqueness are added to it.
+ */
 const LONGEST = 400;
 
-/** An id for a call that comes again in the same chat: `{id}~2`, `{id}~3`. */
+/** Returns an id for a call id that repeats in a chat: `{id}~2`, `{id}~3`. */
 function repeated(state: SessionState, id: string): string {
   if (!state.has(id as ObjectId)) return id;
   for (let n = 2; ; n++) if (!state.has(`${id}~${n}` as ObjectId)) return `${id}~${n}`;
 }
 
-/** What the database said of an id before its call was there. */
+/** The database's answer about an id before its call was stored. */
 interface ExpectedId {
   readonly taken: boolean;
-  /** The transaction that it was asked at. */
+  /** The transaction of the query. */
   readonly txId: number | undefined;
 }
 
-/** For how many steps the database is asked at once whether somebody has the ids of their calls. */
+/** Number of upcoming call ids checked per query. */
 const STEPS_ASKED = 256;
 
-/** The ids of so many steps from one on, and which of them somebody has, once that is known. */
+/** The call ids of consecutive steps, and which of them are taken once that is known. */
 interface AskedSteps {
   readonly from: number;
   readonly taken: Promise<ReadonlySet<string>>;
   known?: ReadonlySet<string>;
 }
 
-/** Ids of calls that are under way or still to come: the database is asked for them before they are needed. */
+/** Checks ids of running and upcoming calls in the database before they are needed. */
 class ExpectedIds {
   readonly #environment: SessionEnvironment;
   readonly #ids = new Map<ObjectId, Promise<ExpectedId | undefined>>();
@@ -50,7 +52,7 @@ class ExpectedIds {
     this.#environment = environment;
   }
 
-  /** Asks for an id whose call has begun, so that nobody waits for the answer when it ends. */
+  /** Checks the id of a call that has begun, so that its end need not wait. */
   expect(state: SessionState, given: string): void {
     const wanted = wantedOf(given);
     const id = repeated(state, wanted) as ObjectId;
@@ -60,8 +62,8 @@ class ExpectedIds {
   }
 
   /**
-   * Whether somebody has the id that a session gives the call of its next step. Once the session is there nobody can take it any more, so that one question
-   * covers many steps.
+   * Returns whether the id of the session's next call is taken. No other session can take it once
+   * the session exists, so one query covers many steps.
    */
   isStepTaken({ id: session, seq }: SessionState, id: ObjectId, losses: number): boolean | Promise<boolean> {
     const next = seq + 1;
@@ -83,7 +85,10 @@ class ExpectedIds {
     return known?.has(id) ?? taken.then((found) => found.has(id));
   }
 
-  /** What was said of an id, if it still holds: nobody else has written since, as far as the database has got. */
+  /**
+   * Returns the earlier answer about an id if it still holds, which means that no other client has
+   * written since.
+   */
   async take(id: ObjectId, latest: () => Promise<number | undefined>): Promise<boolean | undefined> {
     const asked = this.#ids.get(id);
     if (asked === undefined) return undefined;
@@ -94,7 +99,10 @@ class ExpectedIds {
   }
 }
 
-/** Under which of some ids a document of any kind stands, and the transaction that it was asked at. This client's own calls are known without asking. */
+/**
+ * Returns which of the ids exist as documents of any kind, and the transaction of the query. This
+ * client's own calls need no query.
+ */
 async function existing(
   { store }: SessionEnvironment,
   ids: readonly ObjectId[],
@@ -103,7 +111,10 @@ async function existing(
   return { found: new Set(txId === undefined ? [] : await store.newestAt(txId).existing(ids)), txId };
 }
 
-/** Whether a document of any kind stands under an id, or another session is there that gives its calls such ids. */
+/**
+ * Returns whether an id is a document of any kind, or whether another session exists that gives its
+ * calls such ids.
+ */
 async function lookUp(environment: SessionEnvironment, id: ObjectId, chat: SessionId): Promise<ExpectedId> {
   const owner = sessionOfStepCall(id);
   const { found, txId } = await existing(environment, owner === undefined || owner === chat ? [id] : [id, sessionObjectId(owner)]);
@@ -116,30 +127,34 @@ function wantedOf(given: string): string {
 
 /** What the ids of a session's calls depend on. */
 export interface CallIdRules {
-  /** Whether the session has a name that nobody could know before it began: then what is made of it is free. */
+  /** Whether the session's id is random. Then ids derived from it are free. */
   readonly isSecret: boolean;
-  /** How many damaged journals may have held calls of the chat. */
+  /** Number of damaged journals that may have held calls of the chat. */
   readonly losses: number;
-  /** The last transaction of the database. */
+  /** Returns the last transaction of the database. */
   readonly latest: () => Promise<number | undefined>;
 }
 
-/** The id that a harness gave a call, and what was asked about it before. */
+/** The id that a harness gave a call, with the earlier answer about it. */
 interface GivenId extends CallIdRules {
   readonly given: string | undefined;
   readonly expected: ExpectedIds;
 }
 
 /**
- * How long a call may wait for the database to say whether another chat has its id. A session with a name was opened with the database; a new one may begin while the node still starts. Only a
- * database that cannot be asked changes an id, never one that is slow.
+ * Returns how long a call may wait for the look-up of its id. A named session was opened with the
+ * database, but a random one may begin while the node still starts. An outage may change an id, but
+ * a slow database must not.
  */
 function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionId, isSecret: boolean): number {
   const hasAnswered = !isSecret || metadata.knownUpto(session) !== undefined;
   return hasAnswered && outbox.status.outage === undefined ? TIME_LIMITS.callIdOfSlow : TIME_LIMITS.callId;
 }
 
-/** Whether another chat has an id; assumed when the database cannot be asked: an id that is made unique is never wrong. */
+/**
+ * Returns whether another chat has an id. Assumes so if the database is down, because an id with a
+ * suffix is never wrong.
+ */
 async function isTaken(
   environment: SessionEnvironment,
   id: ObjectId,
@@ -163,22 +178,24 @@ async function isTaken(
   );
 }
 
-/** An id that only this session gives its calls; a mark behind it keeps it from looking like part of a session. */
+/** Returns an id that only this session uses. Its suffix avoids the form of a part of a session. */
 function ownId(state: SessionState, id: string): ObjectId {
   return objectId(repeated(state, isInfrastructureId(id) ? `${id}~1` : id));
 }
 
 /**
- * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
- * it or it could name something else than a call; `{session}:{step}` where the harness gives none, and `{session}:{losses}.{step}` where a damaged journal may have
- * held a call that had that one. What a fork shares with its parent is this chat's; what the parent called later is not.
+ * Returns the id of a tool call object (decision B2). It is the harness's id if that is free or
+ * belongs to this chat. The session's id is appended if another chat has the id, or if the id could
+ * name another kind of object. Without a harness id, it is `{session}:{step}`, or
+ * `{session}:{losses}.{step}` if a damaged journal may have held that id. Calls that a fork shares
+ * with its parent belong to this chat; later calls of the parent do not.
  */
 async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
   const { given, isSecret, losses } = call;
   const isGiven = given !== undefined && given !== '';
   const wanted = isGiven ? wantedOf(given) : stepCallId(state.id, state.seq + 1, losses);
   const suffix = callSuffix(state.id);
-  // An id with this session's id behind it is no other chat's.
+  // No other chat has an id that ends with this session's id.
   if (wanted.endsWith(suffix)) return ownId(state, wanted);
   if (!isReservedCallId(wanted)) {
     const id = repeated(state, wanted) as ObjectId;
@@ -199,12 +216,15 @@ export class CallIds {
     this.#expected = new ExpectedIds(environment);
   }
 
-  /** The id of the call of the session's next step, the given one where that is free (decision B2). */
+  /**
+   * Returns the id of the call of the session's next step. It is the given id if that is free
+   * (decision B2).
+   */
   next(state: SessionState, given: string | undefined): Promise<ObjectId> {
     return callIdFor(this.#environment, state, { ...this.#rules, given, expected: this.#expected });
   }
 
-  /** Asks for an id whose call has begun, so that nobody waits for the answer when it ends. */
+  /** Checks the id of a call that has begun, so that its end need not wait. */
   expect(state: SessionState, given: string): void {
     this.#expected.expect(state, given);
   }

@@ -17,11 +17,11 @@ import { StoredCall } from '../delivery/stored-call.js';
 import { fileObjectId } from '../file-access.js';
 import type { LedgerCall } from './use-ledger.js';
 
-/** A file that a call read, by its source's own bytes (decision C1). */
+/** A file that a call read, with the bytes of its source (decision C1). */
 export interface ReportedReading {
   readonly source: FilesystemSource;
   readonly reading: SourceReading;
-  /** True for a whole read, which activates the file; false for a part of it (decision D8). */
+  /** True for a whole read, which activates the file. False for a partial read (decision D8). */
   readonly activate: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ReportedMention {
   readonly mtimeMs: number;
 }
 
-/** Why a verb did nothing for one object (decisions D3, D5). */
+/** Why a verb had no effect on one object (decisions D3, D5). */
 export type VerbFailure =
   | 'unknown'
   | 'ambiguous'
@@ -43,17 +43,20 @@ export type VerbFailure =
   | 'inaccessible'
   | 'outside-roots';
 
-/** What a verb will do for one reference of the agent. */
+/** What a verb does with one reference of the agent. */
 export type VerbEntry =
   | {
       readonly reference: string;
       readonly ok: true;
       readonly id: ObjectId;
-      /** False when the object already was as asked; activating it again still makes it fresh (decision D4). */
+      /**
+       * False if the object already has the requested state. A repeated activation still refreshes
+       * it (decision D4).
+       */
       readonly changes: boolean;
-      /** For activate: what the agent now has in context; the text as stored. */
+      /** For activate: the text now in the agent's context, as stored. */
       readonly text?: string;
-      /** What the object is from this step on; a stub that was just read is no stub any more. */
+      /** The object's metadata after this step. A stub that was just read is no longer a stub. */
       readonly metadata: ObjectMetadata;
     }
   | {
@@ -64,63 +67,78 @@ export type VerbEntry =
       readonly candidates?: readonly ObjectId[];
     };
 
-/** One verb over several references, decided but not written: it becomes one step when its call is recorded (decision D7). */
+/**
+ * One verb over several references, decided but not written. It becomes one step when its call is
+ * recorded (decision D7).
+ */
 export interface VerbPlan {
   readonly verb: Verb;
   readonly entries: readonly VerbEntry[];
-  /** Files that were read on the way: stubs before their activation, and whatever turned out changed or deleted [§3.3]. */
+  /** Files that the verb read: stubs before activation, and changed or deleted files [§3.3]. */
   readonly readings: readonly ReportedReading[];
 }
 
-/** The ids that a plan's verb applies to, each once, in the order given. */
+/** Returns the ids that a plan's verb applies to, each once, in the given order. */
 export function appliedIds(plan: VerbPlan): readonly ObjectId[] {
   return [...new Set(plan.entries.flatMap((entry) => (entry.ok ? [entry.id] : [])))];
 }
 
-/** One finished tool call, as it is to be recorded [§5.7]. */
+/** One finished tool call to record [§5.7]. */
 export interface CallReport {
   readonly tool: string;
   readonly args: { readonly [key: string]: Json };
   readonly argsDisplay?: string;
   readonly status: 'ok' | 'fail';
-  /** The output as it is stored: whole, without headers or hints of ours (decision B8). */
+  /** The whole output to store, without our headers or hints (decision B8). */
   readonly content: string;
-  /** The harness's own id of the call (decision B2). */
+  /** The harness's id of the call (decision B2). */
   readonly callId?: string;
-  /** When the call began, milliseconds since 1970; a long call is no pause (decision B7). */
+  /**
+   * Start of the call, in milliseconds since 1970. A long call does not count as a pause (decision
+   * B7).
+   */
   readonly startedAt?: number;
-  /** The client's own id of the turn (decision B7). */
+  /** The client's id of the turn (decision B7). */
   readonly turnRef?: string;
   readonly readings?: readonly ReportedReading[];
   readonly mentions?: readonly ReportedMention[];
-  /** The step of the message that made it, where that is known (decision B6). */
+  /** The step of the message that made the call, if known (decision B6). */
   readonly by?: number;
-  /** What of its files could not be taken up as it was reported, and why: kept with the step. */
+  /** Which reported file effects were rejected, and why. Stored with the step. */
   readonly notes?: readonly string[];
-  /** What activate, deactivate, pin or unpin decided. */
+  /** The decisions of activate, deactivate, pin or unpin. */
   readonly plan?: VerbPlan;
-  /** What the agent is shown, made once the call's object id is known; its hash is kept with the step (decision E7). */
+  /**
+   * Returns the answer for the agent, given the call's object id. The step stores its hash
+   * (decision E7).
+   */
   readonly answer: (callId: ObjectId) => string;
 }
 
-/** All that a call has read of files, by itself and for its verb. */
+/** Returns all file readings of a call and of its verb. */
 export const readingsOf = ({ readings = [], plan }: Pick<CallReport, 'readings' | 'plan'>): readonly ReportedReading[] =>
   plan === undefined ? readings : [...readings, ...plan.readings];
 
-/** A call that is acknowledged. */
+/** An acknowledged call. */
 export interface RecordedCall {
   readonly callId: ObjectId;
-  /** Exactly the text whose hash was kept. */
+  /** The exact text whose hash is stored. */
   readonly answer: string;
-  /** What the window collapsed in this step [§4.3]. */
+  /** Objects that the window collapsed in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];
-  /** What the database made of it [§5.6], once it has it; indexing outcomes are decided then (decision F6). */
+  /**
+   * The database's result [§5.6]. It includes the indexing outcomes, which are decided only then
+   * (decision F6).
+   */
   readonly applied: Promise<AppliedWrite>;
 }
 
-/** What a call did to files, as the step needs it. */
+/** The file effects of a call, as the step needs them. */
 interface StepFiles {
-  /** What is decided against the database: readings, and mentions of files that are new to the session. */
+  /**
+   * Observations to decide against the database: readings, and mentions of files new to the
+   * session.
+   */
   readonly observations: readonly FileObservation[];
   /** Files that the call indexed or discovered, in order (decision B5). */
   readonly refs: readonly ObjectId[];
@@ -128,7 +146,7 @@ interface StepFiles {
   readonly activate: readonly ObjectId[];
 }
 
-/** Whether a reading leaves an object behind; a file that is not there only concerns objects that are. */
+/** Whether a reading creates an object. A missing file affects only existing objects. */
 const INDEXES: Readonly<Record<SourceReading['kind'], boolean>> = {
   text: true,
   'large-text': true,
@@ -138,7 +156,10 @@ const INDEXES: Readonly<Record<SourceReading['kind'], boolean>> = {
   'not-regular': false,
 };
 
-/** Sorts out the files of a call. A file of the session's index exists in the database, so mentioning it again needs no look-up [§5.6]. */
+/**
+ * Sorts the files of a call by effect. A file in the session's index exists in the database, so a
+ * mention of it needs no look-up [§5.6].
+ */
 export function stepFiles(report: Pick<CallReport, 'readings' | 'mentions' | 'plan'>, state: SessionState): StepFiles {
   const refs = new Set<ObjectId>();
   const activate: ObjectId[] = [];
@@ -159,7 +180,7 @@ export function stepFiles(report: Pick<CallReport, 'readings' | 'mentions' | 'pl
   return { observations, refs: [...refs], activate };
 }
 
-/** What the step of a call is planned from. */
+/** Returns the input for planning the step of a call. */
 export function callPlan(
   { startedAt, turnRef, by, notes, plan }: CallReport,
   { files, ...made }: Pick<CallPlan, 'call' | 'at' | 'answer'> & { readonly files: StepFiles },
@@ -168,12 +189,15 @@ export function callPlan(
   return { ...made, ...defined({ startedAt, turnRef, by, notes, verbs }), activateFiles: files.activate, index: files.refs };
 }
 
-/** What of a call its object holds; `content` is null where it gave no text. */
+/** The parts of a call that its object holds. `content` is null if the call returned no text. */
 export interface CallObject extends Pick<CallReport, 'tool' | 'args' | 'argsDisplay' | 'status'> {
   readonly content: string | null;
 }
 
-/** The object of a call, with its whole output where `content` holds only head and tail of it (decisions B8, C6) and its arguments where they are one text (decision 0005). */
+/**
+ * Returns the object of a call. Adds the whole output if `content` holds only its head and tail
+ * (decisions B8, C6), and the arguments if they are one text (decision 0005).
+ */
 export function storedCall(
   report: CallObject,
   { id, session, refs }: { readonly id: ObjectId; readonly session: SessionId; readonly refs: readonly ObjectId[] },
@@ -194,7 +218,10 @@ export function storedCall(
   return new StoredCall({ made, ...(large ? { wholeText: { hash: hashText(text), text } } : {}), ...defined({ argsText }) });
 }
 
-/** A call as retention by use sees it: what it says, what it shows, and what the agent did by it to its sets. */
+/**
+ * Returns a call as retention by use needs it: its words, its shown texts, and the set changes that
+ * the agent made with it.
+ */
 export function ledgerCall({ tool, args, content, readings = [], plan }: CallReport, id: ObjectId): LedgerCall {
   const files = readings.flatMap(({ source, reading, activate }) =>
     reading.kind === 'text' || reading.kind === 'large-text' ? [{ id: fileObjectId(source), text: reading.content, whole: activate }] : [],
@@ -204,13 +231,13 @@ export function ledgerCall({ tool, args, content, readings = [], plan }: CallRep
   return { id, tool, args, content, files, held, dismissed };
 }
 
-/** What the window, not the agent, made inactive in a step. */
+/** Returns the objects that the window, not the agent, made inactive in a step. */
 export function collapsedBy(step: Step, { plan }: CallReport): readonly ObjectId[] {
   const asked = new Set(plan?.verb === 'deactivate' ? appliedIds(plan) : []);
   return (step.changes.deactivate ?? []).filter((id) => !asked.has(id));
 }
 
-/** The answer, with a line for agent and user when the journal is filling up while the database is away. */
+/** Returns the answer, with a line for agent and user if the journal fills up during an outage. */
 export function withNotice(answer: string, { nearFull, status }: Pick<Outbox, 'nearFull' | 'status'>): string {
   if (!nearFull) return answer;
   return `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]`;

@@ -47,56 +47,79 @@ import type { SessionEnvironment } from './session-environment.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 import { requireRoots } from './session-roots.js';
 
-/** What a client left behind when it closed. */
+/** The state in which a client closed. */
 export interface CloseReport {
-  /** Acknowledged steps that the database does not have yet; they stay in the journal and are delivered by the next client of the data folder. */
+  /**
+   * Acknowledged steps that the database lacks. They stay in the journal, and the data folder's
+   * next client delivers them.
+   */
   readonly unflushed: number;
 }
 
-/** How a client is made. */
+/** The settings of a client. */
 export interface ContextClientOptions extends FileAccessOptions {
-  /** Where the database listens, or how to find out; asked for at the first read or write. */
+  /** The database's address, or a function that finds it. Called at the first read or write. */
   readonly address: NodeAddress | (() => Promise<NodeAddress>);
   readonly policy?: StepPolicy;
   readonly strict?: boolean;
   readonly shortIds?: boolean;
   /**
-   * Data folder for leases and the journal of acknowledged steps. Without one a session's writer is guarded in the database alone, and a step is
-   * acknowledged when it is committed.
+   * Data folder for leases and the journal of acknowledged steps. Without it, only the database
+   * guards a session's writer, and a step is acknowledged on commit.
    */
   readonly dataDir?: string;
-  /** False: no journal although there is a data folder, as for a database that forgets everything when it stops. */
+  /** False: no journal although there is a data folder, as for a database without persistence. */
   readonly journal?: boolean;
-  /** What an acknowledged step survives: the death of every process (`process`, the default), or the loss of power too (`power`, a sync per step). */
+  /**
+   * What an acknowledged step survives: the death of every process (`process`, the default), or a
+   * power loss too (`power`, one sync per step).
+   */
   readonly durability?: Durability;
-  /** How many steps, and bytes of them, may wait for the database before calls are refused; 10,000 and 256 MiB where absent. */
+  /**
+   * Maximum number and bytes of steps that wait for the database before calls are rejected.
+   * Default: 10,000 and 256 MiB.
+   */
   readonly queue?: PendingLimits;
-  /** Whether files that were read are watched [§5.8], and how; by default they are where there is a data folder, as in a process that lives long. */
+  /**
+   * Whether and how read files are watched [§5.8]. Default: watched if there is a data folder, as
+   * in a long-lived process.
+   */
   readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
-  /** Called with one line about what could not be read of a dead process's journal, or cannot be tracked. */
+  /**
+   * Called with one line about an unreadable part of a dead process's journal, or about a source
+   * that cannot be tracked.
+   */
   readonly onNotice?: (line: string) => void;
-  /** True: sessions that were worked with below folders which this client may not use are opened, too; their files there are still not shown. */
+  /**
+   * True: also opens sessions that used folders outside this client's roots. Their files there stay
+   * hidden.
+   */
   readonly shareSessions?: boolean;
-  /** What this process is called in the error of another one that asks for a session which is open here. */
+  /** This process's name in another process's error, when that one asks for a session open here. */
   readonly what?: string;
   /**
-   * True: nobody else writes what this client's sessions hold, as in a replay. Then contexts are assembled from what this process knows, as far as it
-   * does, and without a journal steps are acknowledged before they are committed.
+   * True: no other client writes this client's sessions, as in a replay. Then contexts come from
+   * this process's knowledge where possible. Without a journal, steps are acknowledged before their
+   * commit.
    */
   readonly soleWriter?: boolean;
-  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: recent versions, and texts by their hash; 8 Mi where absent. */
+  /**
+   * Maximum text in each of two caches, recent versions and texts by hash, in UTF-16 units.
+   * Default: 8 Mi.
+   */
   readonly keptUnits?: number;
-  /** Whom it tells what it does; nobody when absent. */
+  /** Telemetry sink. Default: none. */
   readonly telemetry?: Telemetry;
-  /** Milliseconds since 1970; the machine's clock when absent. */
+  /** Returns milliseconds since 1970. Default: the machine's clock. */
   readonly clock?: () => number;
 }
 
 const WHAT = 'a program that uses Palimpsest';
 
 /**
- * The context manager process [§5.1]: wraps an agent's tools, keeps its sessions, assembles its context. One client serves several sessions over one
- * database and one set of files. Whoever creates it closes it.
+ * The context manager process [§5.1]. It wraps an agent's tools, keeps its sessions and assembles
+ * its context. One client serves several sessions over one database and one set of files. Its
+ * creator closes it.
  */
 export class ContextClient {
   readonly files: FileAccess;
@@ -105,7 +128,7 @@ export class ContextClient {
   readonly #environment: SessionEnvironment;
   readonly #sessions = new SessionRegistry(
     (id: SessionId, options: OpenSessionOptions) => this.#open(id, options),
-    // A person's session follows no files and leaves its roots as they are.
+    // A person's session follows no files and keeps its roots.
     ({ asPerson = false }) => asPerson,
   );
   readonly #assemble: AssembleSession;
@@ -154,10 +177,10 @@ export class ContextClient {
   }
 
   /**
-   * Opens the roots, the mounts and, with a data folder, the journal, and takes over what dead processes left in it (decision F6); the
-   * database is not asked for yet.
-   * @throws {SourceError} for roots that do not exist
-   * @throws {JournalError} for a folder that cannot be used
+   * Opens the roots, the mounts and, with a data folder, the journal. Adopts the journals of dead
+   * processes (decision F6). Does not query the database yet.
+   * @throws {SourceError} a root does not exist
+   * @throws {JournalError} the data folder cannot be used
    */
   static async create(options: ContextClientOptions): Promise<ContextClient> {
     const files = await FileAccess.open(options);
@@ -166,23 +189,29 @@ export class ContextClient {
     const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(files, journal, options);
     await client.#environment.outbox.adoptLeft();
-    // What another process delivers just now would change what a sole writer decides by.
+    // A delivery of another process could change a sole writer's decisions.
     if (options.soleWriter === true) await client.#environment.outbox.othersDelivered(TIME_LIMITS.delivery);
     return client;
   }
 
-  /** Resolves when the database answers; throws XtdbError when it does not. */
+  /**
+   * Resolves when the database answers.
+   * @throws {XtdbError} the database does not answer
+   */
   async ready(): Promise<void> {
     await this.#xtdb.status();
   }
 
   /**
-   * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
-   * Opening one that this client has open gives the same, unless it was lost meanwhile. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
-   * second before the session is there, then in the background.
-   * @throws {SessionError} `other-roots` – it was worked with below folders that are none of this client's; `lease-held` – names the process that has it
-   * open, unless `takeOver` moves it here; `node-unavailable`; `closed`
-   * @throws {XtdbError} when the database cannot be reached
+   * Opens the session with this id, with its chat and sets, or creates it. Without an id, it
+   * creates a session, which needs no database. If this client has the session open, returns the
+   * same object, unless the session was lost. A client that tracks files indexes changes made
+   * during the pause [§3.6]. It waits at most a second for them, and the rest follows in the
+   * background.
+   * @throws {SessionError} `other-roots` – the session used folders outside this client's roots;
+   *   `lease-held` – another process, which it names, has the session open, and `takeOver` is not
+   *   set; `node-unavailable`; `closed`
+   * @throws {XtdbError} the database cannot be reached
    * @throws {DocumentError} `invalid-id`
    */
   async openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
@@ -191,8 +220,8 @@ export class ContextClient {
   }
 
   /**
-   * Opens a session as `openSession` does and shares it with everybody who borrows it: the last one to release it closes it. Rejects as `openSession`
-   * does.
+   * Opens a session like `openSession` and shares it with all borrowers. The last release closes
+   * it. Rejects like `openSession`.
    */
   async borrowSession(options: OpenSessionOptions = {}): Promise<BorrowedSession<ContextSession>> {
     this.#requireOpen();
@@ -200,10 +229,13 @@ export class ContextClient {
   }
 
   /**
-   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`, or at the moment that it
-   * names (`turn:7`), by default after its last step. Both go on independently. What this client acknowledged for the parent is waited for.
-   * @throws {SessionError} `other-roots`, `unknown-session`, `sequence-gap` for a step that the parent does not have, `turn-running` for the end of a turn that
-   * may go on, `session-exists`, `node-unavailable`
+   * Forks a session and opens the fork (decision F2). The new session has the parent's chat, sets
+   * and prompt after step `at` or at a moment such as `turn:7`. Default: the parent's last step.
+   * Both sessions continue independently. Waits for this client's acknowledged writes to the
+   * parent.
+   * @throws {SessionError} `other-roots`, `unknown-session`, `sequence-gap` for a step that the
+   *   parent lacks, `turn-running` for the end of a turn that may continue, `session-exists`,
+   *   `node-unavailable`
    * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
    * @throws {XtdbError}
    */
@@ -211,7 +243,10 @@ export class ContextClient {
     return this.openSession({ id: (await this.makeFork(parent, options)).id });
   }
 
-  /** As `forkSession`, without opening the fork: where it begins. Throws as it does. */
+  /**
+   * Forks like `forkSession` without opening the fork, and returns where it begins. Throws like
+   * `forkSession`.
+   */
   async makeFork(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<MadeFork> {
     this.#requireOpen();
     const parentId = sessionId(parent);
@@ -224,8 +259,9 @@ export class ContextClient {
   }
 
   /**
-   * The store, once everything that this client has acknowledged, and all that dead processes of the data folder left, is in it (decisions F4, F6): what questions
-   * about the past are asked of. What living processes have acknowledged is waited for, two seconds at most, unless `others` is false.
+   * Returns the store for queries about the past. Waits until it has everything acknowledged by
+   * this client and by dead processes of the data folder (decisions F4, F6). Also waits up to two
+   * seconds for living processes, unless `others` is false.
    * @throws {SessionError} `node-unavailable` – it takes longer than ten seconds
    */
   async delivered({ others = true }: { readonly others?: boolean } = {}): Promise<ObjectStore> {
@@ -237,18 +273,24 @@ export class ContextClient {
     return this.store;
   }
 
-  /** Whether another living process of the data folder has acknowledged something of a session that the database does not have yet. */
+  /**
+   * Returns whether another living process of the data folder holds an undelivered record of a
+   * session.
+   */
   isOnItsWay = async (session: string): Promise<boolean> => (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
 
-  /** The objects as they stood at a basis, the newest of everything if left out, with all that this client has acknowledged. Throws as `delivered`, and XtdbError. */
+  /**
+   * Returns the objects at a basis, with everything that this client has acknowledged. Default: the
+   * newest basis. Throws like `delivered`, and XtdbError.
+   */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const store = await this.delivered();
     return Object.keys(basis).length === 0 ? store.latest() : store.asOf(basis);
   }
 
   /**
-   * Waits until at most `most` acknowledged writes are on their way to the database: backpressure for a caller that writes faster than the database takes
-   * it. `timeoutMs` is ten seconds if left out.
+   * Waits until at most `most` acknowledged writes are in delivery. Gives backpressure to a caller
+   * that writes faster than the database. `timeoutMs` defaults to ten seconds.
    * @throws {SessionError} `node-unavailable` – it took longer
    */
   async backpressure(most: number, timeoutMs: number = TIME_LIMITS.delivery): Promise<void> {
@@ -256,7 +298,8 @@ export class ContextClient {
   }
 
   /**
-   * The sessions of the database that this client may open, as far as their records of roots tell, and those that are open here, the one that was worked with last first.
+   * Lists the stored sessions that this client may open by their recorded roots, and those open
+   * here. The last active session comes first.
    * @throws {XtdbError}
    */
   async listSessions(): Promise<readonly SessionSummary[]> {
@@ -270,8 +313,9 @@ export class ContextClient {
   }
 
   /**
-   * The context of any session as it stood at a basis, rebuilt from the database alone: the same bytes as then (decision E7). Take the basis from an
-   * assembly's record. Undefined when the session did not exist at that basis.
+   * Rebuilds the context of any session at a basis, from the database alone, with the same bytes as
+   * then (decision E7). Take the basis from an assembly's record. Returns undefined if the session
+   * did not exist at that basis.
    * @throws {SessionError} `other-roots`
    */
   async contextAsOf(
@@ -284,46 +328,48 @@ export class ContextClient {
   }
 
   /**
-   * Refuses a session that was worked with below folders which this client may not use, as the newest or a given snapshot has it.
+   * Rejects a session that used folders outside this client's roots, at the newest or a given
+   * snapshot.
    * @throws {SessionError} `other-roots`
    */
   async requireRoots(session: SessionId, snapshot?: StoreSnapshot): Promise<void> {
     await requireRoots(this.#environment, snapshot ?? (await this.store.latest()), session);
   }
 
-  /** Closes one session and forgets it, so that opening it again reads it afresh. */
+  /** Closes one session and removes it, so that the next opening reads it again. */
   closeSession(session: ContextSession): Promise<void> {
     return this.#sessions.close(session.id, session);
   }
 
-  /** Whether sessions are opened that were worked with below other folders. */
+  /** Whether sessions that used other folders can be opened. */
   get sharesSessions(): boolean {
     return this.#environment.shareSessions;
   }
 
-  /** Holds deliveries to the database back while a model waits: close it before a context is made for one. */
+  /** Delays deliveries while a model waits. Close it before you make a context for a model. */
   get gate(): DeliveryGate {
     return this.#environment.outbox.gate;
   }
 
-  /** The moment by this client's clock, milliseconds since 1970. */
+  /** Returns this client's time, in milliseconds since 1970. */
   now(): number {
     return this.#environment.clock();
   }
 
-  /** What waits for the database, and why. */
+  /** The backlog for the database, and its cause. */
   get status(): OutboxStatus {
     return this.#environment.outbox.status;
   }
 
-  /** What is tracked [§5.9]; undefined for a client that tracks nothing. */
+  /** The tracked files [§5.9]. Undefined for a client without tracking. */
   get tracking(): TrackingStatus | undefined {
     return this.#environment.tracking?.status;
   }
 
   /**
-   * Closes every session, gives what is acknowledged at most five seconds to reach the database, closes journal and connections. What did not get there
-   * stays in the journal for the next client; the report counts it. Idempotent.
+   * Closes every session, waits up to five seconds for deliveries, and closes journal and
+   * connections. The rest stays in the journal for the next client, and the report counts it.
+   * Idempotent.
    */
   close(): Promise<CloseReport> {
     this.#closing ??= this.#close();
@@ -357,11 +403,12 @@ export class ContextClient {
     const { outbox, tracking } = this.#environment;
     const { takeOver = false, asPerson = false, onProgress } = options;
     const isNew = options.id === undefined;
-    // Before it is taken away from whoever has it.
+    // Check the roots before the takeover.
     if (takeOver) await this.requireRoots(id);
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
-      // What others acknowledged for this session, dead or alive, has to be in the database before it is read.
+      // Records that other processes acknowledged, dead or alive, must be stored before the session
+      // is read.
       const isThere = isNew || (await outbox.readies(id));
       if (!isThere) {
         throw new SessionError(

@@ -47,17 +47,21 @@ import { type DeliverOptions, type HandedOut, SessionContexts } from './session-
 import type { SessionEnvironment } from './session-environment.js';
 import { openLedger, type UseLedger } from './use-ledger.js';
 
-/** What a session has of its own, in addition to the environment that all sessions of a client share. */
+/** The parts of one session, beside the environment that all sessions of a client share. */
 export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
-  /** How contexts are assembled: a sole writer's from what this process knows, all others from the database. */
+  /**
+   * Assembles contexts. A sole writer's come from this process's knowledge, others from the
+   * database.
+   */
   readonly assemble: AssembleSession;
 }
 
 /**
- * A session at work [§3]: records what its agent does, one step at a time, each step whole in one transaction. Calls may overlap; steps never do.
- * Nothing of a step is visible before it is committed, and a step that failed changed nothing.
+ * An open session [§3]. It records what its agent does, one step at a time, each whole in one
+ * transaction. Calls may overlap; steps never do. A step is visible only after its commit, and a
+ * failed step changes nothing.
  */
 export class ContextSession {
   readonly id: SessionId;
@@ -69,12 +73,12 @@ export class ContextSession {
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
-  /** What the agent saw last of its files. */
+  /** The file versions that the agent saw last. */
   readonly seen = new SeenFiles();
   readonly #places = new ChatPlaces();
-  /** With retention by use; what an earlier process did is read before the first step. */
+  /** Set with retention by use. An earlier process's steps are read before the first step. */
   #uses: Promise<UseLedger> | undefined;
-  /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
+  /** Set if a write's outcome is unknown. The loaded state may be behind the database. */
   #uncertain = false;
 
   constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble, isSecret, losses }: SessionParts) {
@@ -87,18 +91,18 @@ export class ContextSession {
     this.#contexts = new SessionContexts(environment, () => this.#loaded, assemble);
   }
 
-  /** The session as of its last committed step. */
+  /** The session after its last committed step. */
   get state(): SessionState {
     return this.#loaded.state;
   }
 
   /**
-   * Records a finished tool call [§5.6, §5.7] and resolves when it is acknowledged: in the journal, or, for a client without one, in the database.
-   * When it rejects, nothing of it is acknowledged.
+   * Records a finished tool call [§5.6, §5.7]. Resolves when it is acknowledged: in the journal, or
+   * without a journal in the database. If it rejects, nothing was acknowledged.
    * @throws {SessionError} `taken-over`, `closed`
-   * @throws {JournalError} when it could not be made durable
-   * @throws {XtdbError} without a journal, when it could not be committed
-   * @throws {DocumentError} for text that cannot be stored exactly
+   * @throws {JournalError} it could not be made durable
+   * @throws {XtdbError} without a journal, it could not be committed
+   * @throws {DocumentError} a text cannot be stored exactly
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
     const recorded = this.#serial(async () => {
@@ -123,14 +127,18 @@ export class ContextSession {
     return recorded;
   }
 
-  /** Says that a call of this id has begun: the database is asked now whether another chat has the id, so that recording the call need not wait for it. */
+  /**
+   * Announces a call that has begun. The look-up of its id starts now, so that recording need not
+   * wait for it.
+   */
   expectCall(callId: string): void {
     this.#callIds.expect(this.#loaded.state, callId);
   }
 
   /**
-   * Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, `usage` what
-   * the model's call took: both are kept outside the chat.
+   * Appends a message to the chat (decision B6). A user message begins a turn. `native` is the
+   * harness's id of the message, and `usage` the token count of the model call. Both are stored
+   * outside the chat.
    */
   reportMessage(message: Message, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
@@ -147,7 +155,7 @@ export class ContextSession {
     });
   }
 
-  /** Notes what a harness did to its own history (decision F1); neither chat nor sets change. */
+  /** Records how a harness changed its own history (decision F1). Chat and sets stay the same. */
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
       await this.#counted((rules) => this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] }));
@@ -155,9 +163,11 @@ export class ContextSession {
   }
 
   /**
-   * Records a step that was planned elsewhere: in another database, or from what another program kept. Nothing is decided anew but the id of its call, which is the given
-   * one where that is free (decision B2). Acknowledged like any step.
-   * @throws {SessionError} `sequence-gap`, `out-of-order`, `unknown-object` – the step does not follow on the session; and what `recordCall` throws
+   * Records a step that was planned elsewhere, in another database or from another program's data.
+   * Only the id of its call is decided here; it is the given one if that is free (decision B2). The
+   * step is acknowledged like any other.
+   * @throws {SessionError} `sequence-gap`, `out-of-order`, `unknown-object` – the step does not
+   *   follow the session's last one; also the errors of `recordCall`
    */
   takeStep({ callId, make }: GivenStep): Promise<Step> {
     return this.#serial(async () => {
@@ -167,51 +177,58 @@ export class ContextSession {
       const stored = call === undefined || id === undefined ? undefined : storedCall(call, { id, session: this.id, refs: call.files });
       await this.#write(step, { files, ...defined({ call: stored }) });
       if (step.by !== undefined) this.#environment.tracking?.follow(this.id, files);
-      // What was used so far is read again, should anybody go on here.
+      // Forget the uses. If the session continues, they are read again.
       this.#uses = undefined;
       return step;
     });
   }
 
-  /** Sets the system prompt [§2.6]; null for none. Writes nothing when it is the same. */
+  /** Sets the system prompt [§2.6]; null removes it. Writes nothing if it is the same. */
   setSystemPrompt(prompt: string | null): Promise<void> {
     return this.#serial(async () => {
       const text = prompt?.toWellFormed() ?? null;
       if (text === this.#loaded.prompt) return;
       const { promptAt: before, state } = this.#loaded;
-      // Two prompts of one millisecond would hide each other, and none may seem to have been there before the step that it came after.
+      // Two prompts of the same millisecond would hide each other, and a prompt must not predate
+      // the step before it.
       const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
       await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
       this.#loaded = { ...this.#loaded, prompt: text, promptAt };
     });
   }
 
-  /** Where the messages and calls of the chat stand, by the ids that the harness gave them. */
+  /** The positions of the chat's messages and calls, by the harness's ids. */
   get places(): ChatPlaces {
     return this.#places.upTo(this.state);
   }
 
-  /** The object of this session that a reference names (decision D6). */
+  /** Returns the session's object for a reference (decision D6). */
   resolve(reference: string): Resolution {
     return resolveInSession(this.#environment, this.state, reference);
   }
 
-  /** Decides activate, deactivate, pin or unpin for some references; reads what must be read, writes nothing. */
+  /**
+   * Plans activate, deactivate, pin or unpin for some references. Reads the necessary files and
+   * writes nothing.
+   */
   planVerb(verb: Verb, references: readonly string[], signal?: AbortSignal): Promise<VerbPlan> {
     return planVerb(this.#environment, this.state, { verb, references, signal });
   }
 
-  /** A content object in full, now or as of a transaction; undefined when the database knows none by this id then. */
+  /**
+   * Loads a content object in full, now or as of a transaction. Returns undefined if the database
+   * did not have the id then.
+   */
   load(id: ObjectId, options: { readonly version?: number } = {}): Promise<LoadedObject | undefined> {
     return loadObject(this.#environment, id, options.version);
   }
 
-  /** What is known of an object that this client has observed. */
+  /** Returns the known metadata of an object that this client has observed. */
   metadata(id: ObjectId): ObjectMetadata | undefined {
     return this.#environment.metadata.get(id);
   }
 
-  /** The metadata pool in its order [§3.1], with what is active and pinned. */
+  /** Returns the metadata pool in its order [§3.1], with the active and pinned state. */
   pool(): readonly PoolEntry[] {
     const { state } = this;
     return state.sets.index.flatMap((id) => {
@@ -220,7 +237,10 @@ export class ContextSession {
     });
   }
 
-  /** The context of the next model call [§4], with the record from which it can be rebuilt (decision E7). Waits for steps under way. */
+  /**
+   * Returns the context of the next model call [§4], with the record from which it can be rebuilt
+   * (decision E7). Waits for running steps.
+   */
   async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
     const assembly = await this.#serial(() => this.#contexts.assemble(options));
     if (deliver === undefined) return assembly;
@@ -228,24 +248,29 @@ export class ContextSession {
     return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
   }
 
-  /** Asks the database whether others wrote, so that the next optimistic context need not wait for the answer. */
+  /**
+   * Starts the check for other writers, so that the next optimistic context need not wait for it.
+   */
   refresh(): void {
     this.#contexts.refresh();
   }
 
   /**
-   * Keeps the record of an assembly that is handed out (decision E7), and resolves when it is durable like a step; the database has it moments later.
-   * To be awaited before the context is handed out. Handing out the same one again keeps nothing more. Rejects with JournalError.
+   * Stores the record of a context before its delivery (decision E7). Resolves when it is durable
+   * like a step; the database follows. Await it before you deliver the context. Repeating it for
+   * the same context stores nothing more. Rejects with JournalError.
    */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);
   }
 
   /**
-   * Writes records of this session (decision 0016), with the texts that they name by their hashes: in one transaction, once the database has every step that is acknowledged, and only while the
-   * session is ours. Steps wait meanwhile.
-   * @throws {SessionError} `taken-over`, `closed`: nothing was written; `node-unavailable` – the database does not take the steps before them
-   * @throws {DocumentError} one is not valid
+   * Writes records of this session (decision 0016) with the texts they reference by hash. Uses one
+   * transaction, after the database has every acknowledged step, and only while the session is
+   * ours. Steps wait meanwhile.
+   * @throws {SessionError} `taken-over`, `closed`: nothing was written; `node-unavailable` – the
+   *   database does not take the earlier steps
+   * @throws {DocumentError} a record is not valid
    * @throws {XtdbError}
    */
   keepRecords(records: readonly ContextRecord[], texts: readonly string[] = []): Promise<void> {
@@ -265,7 +290,10 @@ export class ContextSession {
     });
   }
 
-  /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. Later steps count it. */
+  /**
+   * Reports a delivered request for retention by use: its token count, and whether it has a new
+   * base, which shows active objects only. Later steps count it.
+   */
   handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): void {
     this.#environment.telemetry.add('palimpsest.context.tokens', tokens);
     const told = this.#queue.then(async () => {
@@ -276,12 +304,15 @@ export class ContextSession {
     this.#queue = told.catch(() => undefined);
   }
 
-  /** Waits until the database has every step that is acknowledged so far; false when that takes longer than the limit. */
+  /** Waits until the database has every acknowledged step. Returns false on timeout. */
   isDelivered(limitMs: number): Promise<boolean> {
     return this.#environment.outbox.drained(this.id, limitMs);
   }
 
-  /** Pauses the session [§3.6]: waits for steps under way and writes the closing version of its last turn. Idempotent. */
+  /**
+   * Pauses the session [§3.6]. Waits for running steps and writes the closing version of the last
+   * turn. Idempotent.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#serial(async () => {
       const { state, position, tellsEnd = false } = this.#loaded;
@@ -290,7 +321,7 @@ export class ContextSession {
       await this.#heads(closing.puts, closing.position);
     }, false)
       .catch((error: unknown) => {
-        // A session that is lost is not ours to close; what of it was not kept is in the journal.
+        // A lost session is not ours to close. The journal holds its undelivered writes.
         if (!isLoss(error)) throw error;
       })
       .finally(() => {
@@ -301,12 +332,15 @@ export class ContextSession {
     return this.#closing;
   }
 
-  /** Whether nothing more can be recorded here: another process took the session over, or a write failed for good. Opening it again gives another one. */
+  /**
+   * Whether the session is no longer writable here: another process took it over, or a write failed
+   * for good. Open it again to get a new object.
+   */
   get isLost(): boolean {
     return this.#environment.outbox.failure(this.id, this.#loaded.lease) !== undefined || this.#lock?.isStillOurs() === false;
   }
 
-  /** A session that another process moved to itself must not acknowledge anything more here (decision F5). */
+  /** A session that another process took over must not acknowledge anything here (decision F5). */
   #requireLease(tells = true): void {
     this.#environment.outbox.requireWritable(this.id, this.#loaded.lease, tells);
     if (this.#lock?.isStillOurs() === false) {
@@ -317,7 +351,10 @@ export class ContextSession {
     }
   }
 
-  /** Runs work after everything asked for before; a failure concerns its own caller only. `tells` is false where nobody reads why the session is lost. */
+  /**
+   * Runs work after all earlier requests. A failure affects its own caller only. `tells` is false
+   * if no user sees why the session is lost.
+   */
   #serial<T>(work: () => Promise<T>, tells = true): Promise<T> {
     if (this.#closing !== undefined)
       return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
@@ -334,7 +371,10 @@ export class ContextSession {
     return done;
   }
 
-  /** The ledger of the session, with retention by use; never rejects. It is read once the database has what is acknowledged here. */
+  /**
+   * Returns the session's ledger with retention by use. Never rejects. It is read once the database
+   * has the acknowledged steps.
+   */
   #useLedger(): Promise<UseLedger | undefined> {
     const { outbox, policy, store } = this.#environment;
     if (policy.retention !== 'use') return Promise.resolve(undefined);
@@ -344,7 +384,7 @@ export class ContextSession {
     return this.#uses;
   }
 
-  /** Records a step with what it says of uses, which the rules of its sets follow; what could not be recorded was no use. */
+  /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
   async #counted<T>(record: (rules: StepRules) => Promise<T>, tell: (uses: UseLedger) => void = () => undefined): Promise<T> {
     const { policy } = this.#environment;
     const uses = policy.retention === 'use' ? await this.#useLedger() : undefined;
@@ -353,7 +393,10 @@ export class ContextSession {
     return uses.during(tell, () => record(rules));
   }
 
-  /** The moment of the next step: after that of the prompt, so that a fork at an earlier step knows whether it had the prompt (decision F2). */
+  /**
+   * Returns the time of the next step. It is later than the prompt's, so that a fork at an earlier
+   * step knows whether it had the prompt (decision F2).
+   */
   #stepAt(): number {
     return Math.max(this.#environment.clock(), this.#loaded.promptAt + 1);
   }
@@ -392,7 +435,7 @@ export class ContextSession {
       return await write();
     } catch (error) {
       if (error instanceof XtdbError) this.#uncertain = true;
-      // The hashes may have taken in a step that does not exist.
+      // The hashes may include a step that does not exist.
       this.#hashes = new HeadHashes(this.id);
       throw error;
     }

@@ -9,7 +9,7 @@ import { XtdbError } from '../../xtdb/errors.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** One content object as the pool shows it [§3.2]. */
+/** A content object as the pool shows it [§3.2]. */
 export interface PoolEntry {
   readonly metadata: ObjectMetadata;
   readonly active: boolean;
@@ -17,8 +17,8 @@ export interface PoolEntry {
 }
 
 /**
- * The object of a session that an agent names (decision D6): by id, unique prefix or display path; a path may also be relative to the agent's working
- * directory, as it may be everywhere else.
+ * Returns the session's object that an agent names (decision D6): by id, unique prefix or display
+ * path. A path may be relative to the agent's working directory, as everywhere else.
  */
 export function resolveInSession({ metadata, files }: SessionEnvironment, state: SessionState, reference: string): Resolution {
   const displayPathOf = (id: ObjectId): string | undefined => {
@@ -32,12 +32,18 @@ export function resolveInSession({ metadata, files }: SessionEnvironment, state:
   return resolveReference(absolute, index, displayPathOf);
 }
 
-/** An object in full, and the way to its whole text where only head and tail stand in `content` (decisions B8, C6). */
+/**
+ * A whole object, with access to its whole text if `content` holds only head and tail (decisions
+ * B8, C6).
+ */
 export interface LoadedObject {
   readonly version: ObjectVersion;
-  /** A file that is confirmed deleted (decision C3). */
+  /** Whether the file is confirmed deleted (decision C3). */
   readonly gone: boolean;
-  /** The whole text; `content` itself where that is whole or where more was never kept; null where there is no text. */
+  /**
+   * Returns the whole text. Returns `content` if that is whole or nothing more was stored, and null
+   * if there is no text.
+   */
   wholeText(): Promise<string | null>;
 }
 
@@ -45,23 +51,24 @@ function localObject({ version, marks, wholeText }: MarkedVersion): LoadedObject
   return { version, gone: marks.gone === true, wholeText: async () => wholeText?.() ?? version.content };
 }
 
-/** What was found, unless it is a file that is not shown here. */
+/** Hides a file that is not shown here. */
 function shown(files: SessionEnvironment['files'], found: LoadedObject | undefined): LoadedObject | undefined {
   const source = found?.version.source ?? null;
   return source !== null && !files.shows(source) ? undefined : found;
 }
 
 /**
- * Loads an object as it stands, this client's own acknowledged versions included, or as of a transaction; undefined when there was none by this id, or
- * when it is a file outside the folders of this client.
- * While the database is away, the last version that this client wrote or loaded serves.
+ * Loads an object's present version, including this client's acknowledged ones, or its version as
+ * of a transaction. Returns undefined if it did not exist, or if the file is outside this client's
+ * folders. During an outage, the last version that this client wrote or loaded serves.
  */
 export async function loadObject(environment: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
   const { store, versions, files } = environment;
   const pending = txId === undefined ? versions.pending(id) : undefined;
   if (pending !== undefined) return shown(files, localObject(pending));
   const known = txId === undefined ? versions.recent(id) : undefined;
-  // A tool call has one version; what is known of it never changes. Unless only head and tail of it are at hand.
+  // A tool call has one version, so the known one is final. It does not suffice if only its head
+  // and tail are in memory.
   if (known?.version.type === 'toolcall' && known.marks.whole === undefined) return localObject(known);
   try {
     return shown(files, await storedObject(store, id, txId));
@@ -72,7 +79,7 @@ export async function loadObject(environment: SessionEnvironment, id: ObjectId, 
 }
 
 async function storedObject(store: ObjectStore, id: ObjectId, txId: number | undefined): Promise<LoadedObject | undefined> {
-  // The database would wait for a transaction that is still to come.
+  // The database would wait for a future transaction.
   if (txId !== undefined && txId > ((await store.latestTransaction()) ?? -1)) return undefined;
   const snapshot = await (txId === undefined ? store.latest() : store.asOf({ txId }));
   const found = await snapshot.get(id);

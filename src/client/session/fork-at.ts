@@ -7,33 +7,37 @@ import type { ForkPoint } from '../../store/head.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { forkSession } from '../delivery/session-heads.js';
 
-/** What forking needs. */
+/** What a fork needs from its environment. */
 export interface ForkEnvironment {
   readonly store: ObjectStore;
-  /** Who has a session open, in words; undefined where nobody has. */
+  /** Describes the process that has a session open. Undefined if there is none. */
   readonly holder: (session: SessionId) => Promise<string | undefined>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
 
-/** Where a fork begins: after a step of its parent, or at a moment as a reviewer names it (`turn:7`); after the last step where absent. */
+/**
+ * Where a fork begins: after a step of its parent, or at a reviewer's moment such as `turn:7`.
+ * Default: after the last step.
+ */
 export type ForkPlace = number | string | When;
 
-/** A fork that was made. */
+/** A new fork. */
 export interface MadeFork {
   readonly id: SessionId;
-  /** The session that it continues, and the last step that both share. */
+  /** The parent session, and the last step that both share. */
   readonly parent: ForkPoint;
 }
 
-/** Which step is wanted. */
+/** The requested step. */
 interface AskedStep extends Pick<ForkEnvironment, 'holder'> {
   readonly when: When;
 }
 
 /**
- * The last step of a session that a moment includes; 0 where it has none yet then. A turn that runs has no end to go back to: of it a step must be named.
- * @throws {HistoryError} `beyond-end`, `not-yet` – the session was not there then
+ * Returns the last step of a session at a moment, or 0 if it had none yet. A running turn has no
+ * end, so a step of it must be named.
+ * @throws {HistoryError} `beyond-end`, `not-yet` – the session did not exist then
  * @throws {SessionError} `turn-running`
  */
 export async function stepAt(timeline: Timeline, session: SessionId, { when, holder }: AskedStep): Promise<number> {
@@ -44,7 +48,7 @@ export async function stepAt(timeline: Timeline, session: SessionId, { when, hol
     if (!(await snapshot.heads([id])).has(id))
       throw new HistoryError(
         'not-yet',
-        `session ${session} was not there at ${formatMoment(moment)}; palimpsest log ${session} shows its turns`,
+        `session ${session} did not exist at ${formatMoment(moment)}; palimpsest log ${session} shows its turns`,
       );
     return (await snapshot.steps(session)).at(-1)?.seq ?? 0;
   }
@@ -63,16 +67,18 @@ export async function stepAt(timeline: Timeline, session: SessionId, { when, hol
 async function sharedSteps({ store, holder }: ForkEnvironment, parent: SessionId, at: ForkPlace | undefined): Promise<number | undefined> {
   if (at === undefined || typeof at === 'number') return at;
   const id = sessionObjectId(parent);
-  // What is wrong first is that there is nothing to fork.
+  // A missing session is the first error to report.
   if (!(await (await store.latest()).heads([id])).has(id)) return undefined;
   return stepAt(await Timeline.open(store), parent, { holder, when: typeof at === 'string' ? { moment: parseMoment(at) } : at });
 }
 
 /**
- * Forks a session at a step or a moment (decision F2): a new session with its parent's chat, sets and prompt as they stood then. It is not opened.
+ * Forks a session at a step or a moment (decision F2). The new session has the parent's chat, sets
+ * and prompt of that point. It is not opened.
  * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
- * @throws {SessionError} `unknown-session`, `sequence-gap` – the parent lacks the step; `turn-running`; `session-exists` – the new id is taken
- * @throws {XtdbError} when the database is away
+ * @throws {SessionError} `unknown-session`, `sequence-gap` – the parent lacks the step;
+ *   `turn-running`; `session-exists` – the new id is taken
+ * @throws {XtdbError} the database is down
  */
 export async function forkAt(
   environment: ForkEnvironment,

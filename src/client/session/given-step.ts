@@ -5,26 +5,26 @@ import type { SessionState } from '../../session/session-state.js';
 import type { StepRules } from '../../session/step-policy.js';
 import type { CallObject } from './call-report.js';
 
-/** Where a session stands when a step is made for it. */
+/** The session's position when a step is made for it. */
 export interface StepPlace {
   readonly state: SessionState;
   readonly rules: StepRules;
-  /** The moment of a step that is made now, milliseconds since 1970. */
+  /** Time of a step made now, in milliseconds since 1970. */
   readonly at: number;
   /** The id of the step's call, if it has one. */
   readonly call?: ObjectId;
 }
 
-/** A step with what it brings into the database. */
+/** A step with the objects that it writes. */
 export interface MadeStep {
   readonly step: Step;
   readonly files?: readonly FileObservation[];
   readonly call?: CallObject & { readonly files: readonly ObjectId[] };
 }
 
-/** A step that was planned elsewhere, made where the session stands. */
+/** A step that was planned elsewhere and is made at the session's present position. */
 export interface GivenStep {
-  /** Present for the step of a call: the id that it has there, undefined for one that the session makes. */
+  /** Present for a call's step: the given id of the call, or undefined if the session makes one. */
   readonly callId?: { readonly given: string | undefined };
   readonly make: (place: StepPlace) => MadeStep;
 }

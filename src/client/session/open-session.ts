@@ -19,23 +19,33 @@ import { requireRoots, rootsWith } from './session-roots.js';
 
 /** How a session is opened. */
 export interface OpenSessionOptions {
-  /** The id of an existing session, or of a new one; a fresh id when absent. */
+  /** The id of an existing or new session. Default: a fresh id. */
   readonly id?: string;
-  /** Moves a session here that another process has open. */
+  /** Takes the session over from another process. */
   readonly takeOver?: boolean;
-  /** A person opens it to change its sets: nobody works below this client's folders, so they are not added to its record, and no source is read again. */
+  /**
+   * A person opens the session to change its sets. This client's folders are not added to its
+   * record, and no source is read again.
+   */
   readonly asPerson?: boolean;
-  /** Called with how many of the session's sources have been read, of how many [§3.6]; also after it was opened, while the rest goes on. */
+  /**
+   * Called with the number of read sources and their total [§3.6], also after the opening while the
+   * rest is read.
+   */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** Where this process keeps its leases, and what it is called there. */
+/** Where this process keeps its leases, and its name there. */
 export interface LeaseSettings {
   readonly dataDir: string;
   readonly what: string;
 }
 
-/** Takes a session's lease (decision F5). @throws {SessionError} `lease-held` – names the process that has it, unless it is to be taken over */
+/**
+ * Takes a session's lease (decision F5).
+ * @throws {SessionError} `lease-held` – another process, which it names, has the lease, and
+ *   `takeOver` is not set
+ */
 export async function lockSession({ dataDir, what }: LeaseSettings, session: SessionId, takeOver: boolean): Promise<SessionLock> {
   try {
     return await acquireSessionLock(dataDir, session, { what, takeOver });
@@ -45,47 +55,58 @@ export async function lockSession({ dataDir, what }: LeaseSettings, session: Ses
   }
 }
 
-/** The living process that has a session of a data folder open, in words; undefined where none has. */
+/**
+ * Describes the living process that has a data folder's session open. Undefined if there is none.
+ */
 export async function holderIn(dataDir: string, session: SessionId): Promise<string | undefined> {
   const [owner] = await sessionLockOwners(dataDir, session);
   return owner === undefined ? undefined : `process ${owner.pid} (${owner.what})`;
 }
 
-/** A session as this process has loaded it: the fold of its steps, where its head stands, and the head itself, which guards every write (decision F5). */
+/**
+ * A session as loaded by this process: the fold of its steps, the position of its head, and the
+ * head itself, which guards every write (decision F5).
+ */
 export interface LoadedSession {
   readonly state: SessionState;
   readonly position: HeadPosition;
   readonly lease: StoredDocument;
   readonly prompt: string | null;
-  /** Valid time of the prompt's version, milliseconds. */
+  /** Valid time of the prompt's version, in milliseconds. */
   readonly promptAt: number;
-  /** Ids of the index that the snapshots hold already. */
+  /** Number of index ids that the snapshots hold already. */
   readonly indexedAtSnapshot: number;
-  /** How far its objects were read when it was loaded; undefined where nothing was there to be read. */
+  /** How far its objects were read at loading. Undefined if there was nothing to read. */
   readonly readAt?: KnownObjects;
-  /** Whether closing it writes its head in any case: whoever cannot ask this host's locks has to find in the database that nobody goes on. */
+  /**
+   * Whether closing always writes the head. Other hosts cannot see our locks, so closing is
+   * recorded in the database.
+   */
   readonly tellsEnd?: boolean;
 }
 
-/** The filesystems of other hosts among the roots of a session. */
+/** Returns the filesystems of other hosts among a session's roots. */
 function othersOf({ files }: Pick<SessionEnvironment, 'files'>, roots: HeadPosition['roots'] = []): ReadonlySet<string> {
   const own = new Set([files.access.mounts.localFilesystemId, ...files.folders.map(({ filesystemId }) => filesystemId)]);
   return new Set(roots.flatMap(({ filesystemId }) => (own.has(filesystemId) ? [] : [filesystemId])));
 }
 
-/** A session as it was read, and the head of its prompt then; null where there was none. */
+/** A session as read, with the head of its prompt, or null. */
 interface ReadSession extends LoadedSession {
   readonly promptHead: StoredDocument | null;
 }
 
-/** The head that a set of puts leaves behind for a session. */
+/** Returns a session's head among a set of puts. */
 export function leaseOf(puts: readonly StoredPut[], session: SessionId): StoredDocument {
   const put = puts.findLast(({ head }) => head['xt/id'] === sessionObjectId(session));
   if (put === undefined) throw new Error('BUG: heads without the session');
   return put.head;
 }
 
-/** Makes a new session; acknowledged like any other write, so that a session under a new id needs no database to begin (decision F5). */
+/**
+ * Creates a session. It is acknowledged like any write, so a session with a new id needs no
+ * database (decision F5).
+ */
 export async function createSession({ outbox, metadata, clock, files }: SessionEnvironment, id: SessionId): Promise<LoadedSession> {
   const state = emptySession(id);
   const at = clock();
@@ -99,7 +120,10 @@ export async function createSession({ outbox, metadata, clock, files }: SessionE
   return { state, position, lease: leaseOf(puts, id), prompt: null, promptAt: position.at, indexedAtSnapshot: 0 };
 }
 
-/** Reads a session back without taking it over: its fold, head and prompt at a snapshot; undefined for an unknown one. */
+/**
+ * Reads a session's fold, head and prompt at a snapshot without taking it over. Returns undefined
+ * if it does not exist.
+ */
 export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promise<ReadSession | undefined> {
   const heads = await snapshot.heads([sessionObjectId(id), systemPromptObjectId(id)]);
   const head = heads.get(sessionObjectId(id));
@@ -121,10 +145,10 @@ export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promi
   };
 }
 
-/** Called with objects whose metadata was read, and with how many objects there are. */
+/** Called with objects whose metadata was read, and with the total number of objects. */
 type MetadataListener = (ids: readonly ObjectId[], objects: number) => void;
 
-/** How many objects are read at once, so that something can be done with the first ones while the last are on their way. */
+/** Objects per read, so that the first ones can be used while the last are read. */
 const LEARN_AT_ONCE = 500;
 
 async function loadMetadata(
@@ -136,7 +160,7 @@ async function loadMetadata(
     const heads = await snapshot.heads(ids);
     for (const { document, marks, validTime } of heads.values()) {
       metadata.learn(document, marks, snapshot.basis.txId);
-      // What was read here as the newest stays the newest where another clock ran ahead.
+      // Another clock may run ahead. What was newest at the read must stay newest.
       store.noteTime(validTime.getTime());
     }
     onLearned?.(ids, index.length);
@@ -149,9 +173,11 @@ async function loadMetadata(
 }
 
 /**
- * Takes an existing session over: the epoch in its head rises by match and put, so that its writer before notices at its next step
- * (decision F5). The head then includes every step, and the record of roots this client's folders, unless a person opens it. A step inside a turn does not
- * move the head, and neither does a prompt, so where the session is to be whole, both are guards of their own: none came since they were read, by whichever node.
+ * Takes over an existing session. The epoch in its head rises with a match and a put, so its former
+ * writer notices at its next step (decision F5). The new head includes every step, and this
+ * client's folders unless a person opens it. A step inside a turn does not move the head, and
+ * neither does a prompt. For a complete takeover, separate guards check that neither came since the
+ * read, from any node.
  */
 async function takeOver(
   environment: SessionEnvironment,
@@ -174,8 +200,9 @@ async function takeOver(
 }
 
 /**
- * Refuses a session that a person would take away from an agent which the locks of this host know nothing of: one that was opened on another host, where nothing says that it was
- * closed there. Its newest head then stands where its last step is, written by whoever wrote the one before it, and not where a turn began.
+ * Rejects a person's takeover from an agent on another host, because this host's locks do not cover
+ * it. The session was opened on another host and no record says that it was closed there. After a
+ * close, the newest head is at the last step and has its former writer, not at the start of a turn.
  * @throws {SessionError} `lease-held`
  */
 async function requireClosedElsewhere(
@@ -187,7 +214,7 @@ async function requireClosedElsewhere(
   if (others.size === 0) return;
   const [before, last] = await snapshot.historyOfHeads(sessionObjectId(state.id), 2);
   const isSettled = last !== undefined && before?.marks.epoch === last.marks.epoch && (last.marks.upto ?? 0) >= state.seq;
-  // A fork that nobody has opened yet has its parent's roots, and what was imported those of where it came from.
+  // An unopened fork has its parent's roots, and an import has the roots of its origin.
   const imported = await snapshot.documents.importedAt(state.id);
   const isUnopened = (position.parent !== undefined && position.epoch === 1) || (imported ?? -1) >= (last?.txId ?? 0);
   if (isUnopened || (isSettled && (await snapshot.step(state.id, state.seq))?.opens === undefined)) return;
@@ -197,7 +224,10 @@ async function requireClosedElsewhere(
   );
 }
 
-/** The newest of everything, to open a session with. @throws {XtdbError} where no node answers, it says why that needs the database, and what does not */
+/**
+ * Returns the newest snapshot for opening a session.
+ * @throws {XtdbError} no node answers; the error names what needs the database and what does not
+ */
 async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapshot> {
   try {
     return await store.latest();
@@ -208,15 +238,20 @@ async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapsh
   }
 }
 
-/** After so many attempts, a session is taken over in the middle of its writer's steps and read again: a writer that is quick enough would come first for ever. */
+/**
+ * Attempts at a complete takeover. After that, a session is taken over between its writer's steps
+ * and read again, because a fast writer would always come first.
+ */
 const MOST_WHOLE = 3;
 
 /**
- * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. `onLearned` is called
- * with the objects of an existing one's index as soon as their metadata was read, in several parts.
- * @throws {SessionError} `other-roots` – it was worked with below folders that this client may not use; `lease-held` – a person would take it away from an agent elsewhere; `taken-over` – others keep
- * opening it at the same time
- * @throws {XtdbError} when the database cannot be reached
+ * Opens the session with this id, with its chat, sets and metadata, or creates it. Needs the
+ * database. For an existing session, `onLearned` receives its index objects in parts, as soon as
+ * their metadata was read.
+ * @throws {SessionError} `other-roots` – the session used folders outside this client's roots;
+ *   `lease-held` – a person would take it from an agent elsewhere; `taken-over` – other writers
+ *   keep opening it at the same time
+ * @throws {XtdbError} the database cannot be reached
  */
 export async function openSession(
   environment: SessionEnvironment,
@@ -246,7 +281,10 @@ export async function openSession(
   throw new SessionError('taken-over', `session ${id} is being opened by several writers at once; try again`);
 }
 
-/** Loads a session again after a write whose outcome was lost. @throws {SessionError} `taken-over` – its epoch has moved on */
+/**
+ * Loads a session again after a write with an unknown outcome.
+ * @throws {SessionError} `taken-over` – its epoch has changed
+ */
 export async function reloadSession(environment: SessionEnvironment, before: LoadedSession): Promise<LoadedSession> {
   const { id } = before.state;
   const snapshot = await environment.store.latest();
@@ -258,15 +296,18 @@ export async function reloadSession(environment: SessionEnvironment, before: Loa
   return loaded;
 }
 
-/** One session of a database, as a list shows it. */
+/** A session in a list. */
 export interface SessionSummary {
   readonly id: SessionId;
   readonly turns: number;
-  /** Steps as of its last head: exact for a closed session and for one that is open here, else those before the running turn. */
+  /**
+   * Number of steps at its last head. It is exact for a closed session and for one open here.
+   * Otherwise it omits the running turn.
+   */
   readonly steps: number;
-  /** The moment of its last step as far as its head says; exact for one that is open here. */
+  /** Time of its last step by its head. It is exact for a session open here. */
   readonly lastActivity: Date;
-  /** What it was forked from (decision F2). */
+  /** Its parent if it is a fork (decision F2). */
   readonly parent?: ForkPoint;
   /** Whether this client has it open. */
   readonly openHere: boolean;
@@ -277,7 +318,7 @@ function liveSummary(state: SessionState, stored: SessionSummary | undefined): S
   return { id: state.id, turns: state.turn, steps: state.seq, lastActivity, ...defined({ parent: stored?.parent }), openHere: true };
 }
 
-/** Sessions whose running turns are read side by side. */
+/** Number of running turns read in parallel. */
 const RUNNING_AT_ONCE = 4;
 
 async function lastStep(snapshot: StoreSnapshot, { id, upto }: StoredSession): Promise<Step | undefined> {
@@ -285,7 +326,10 @@ async function lastStep(snapshot: StoreSnapshot, { id, upto }: StoredSession): P
   return lineage === undefined ? undefined : (await snapshot.stepsFrom(lineage, { first: upto + 1, upto })).at(-1);
 }
 
-/** All sessions at a snapshot, or those that are wanted by their heads, and those that this client has open beyond it, the one with the latest activity first. */
+/**
+ * Returns all sessions at a snapshot, or those wanted by their heads, and this client's open
+ * sessions that the snapshot lacks. The last active session comes first.
+ */
 export async function listSessions(
   snapshot: StoreSnapshot,
   open: readonly SessionState[],
@@ -296,7 +340,7 @@ export async function listSessions(
   for (const { id, turns, upto, validTime, parent } of wanted)
     found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
   const isOpen = new Set(open.map(({ id }) => id));
-  // A turn that runs, or that its process left in the middle, goes beyond the head.
+  // A running turn, or one that its process left unfinished, extends past the head.
   await pLimit(RUNNING_AT_ONCE).map(await snapshot.running(wanted.filter(({ id }) => !isOpen.has(id))), async (session) => {
     const summary = found.get(session.id);
     const last = await lastStep(snapshot, session);

@@ -9,24 +9,27 @@ import { TIME_LIMITS } from '../time-limits.js';
 import { appliedIds, stepFiles, type VerbEntry } from './call-report.js';
 import type { ContextSession } from './context-session.js';
 
-/** A verb that a person asked for. */
+/** A verb that a person requested. */
 export interface PersonVerb {
   readonly verb: Verb;
-  /** Ids, unique beginnings of ids, or paths. */
+  /** Ids, unique prefixes of ids, or paths. */
   readonly references: readonly string[];
 }
 
-/** What became of it. */
+/** The result of the verb. */
 export interface PersonChange {
   readonly entries: readonly VerbEntry[];
-  /** The step that was recorded; undefined where nothing was changed. */
+  /** The recorded step. Undefined if nothing changed. */
   readonly step: Step | undefined;
 }
 
-/** How often undoing begins again when the session went on meanwhile. */
+/** Maximum attempts at an undo if the session continues meanwhile. */
 const ATTEMPTS = 5;
 
-/** Changes the sets of a session on behalf of a person, by one step with `by: person` that is neither message nor call (decision 0021). Throws as `ContextSession.takeStep`. */
+/**
+ * Changes a session's sets for a person. Records one step with `by: person` that is neither message
+ * nor call (decision 0021). Throws like `ContextSession.takeStep`.
+ */
 export async function changeByPerson(session: ContextSession, { verb, references }: PersonVerb): Promise<PersonChange> {
   const plan = await session.planVerb(verb, references);
   const ids = appliedIds(plan);
@@ -41,12 +44,14 @@ export async function changeByPerson(session: ContextSession, { verb, references
   return { entries: plan.entries, step };
 }
 
-/** The session went on between reading its steps and writing the one that takes one back. */
+/** The session continued between the read of its steps and the write of the undo step. */
 class WentOn extends Error {}
 
 /**
- * Takes back what one step of a session did to its sets, by a step of its own with `by: person`. Resolves to that step.
- * @throws {SessionError} `sequence-gap`, `nothing-to-undo`, `changed-since`; `node-unavailable` – the database does not have the newest steps; and as `ContextSession.takeStep`
+ * Undoes the set changes of one step, with a new step that has `by: person`. Resolves to the new
+ * step.
+ * @throws {SessionError} `sequence-gap`, `nothing-to-undo`, `changed-since`; `node-unavailable` –
+ *   the database lacks the newest steps; also the errors of `ContextSession.takeStep`
  */
 export async function undoStep(session: ContextSession, store: ObjectStore, seq: number): Promise<Step> {
   for (let attempt = 1; ; attempt += 1) {
@@ -67,7 +72,7 @@ export async function undoStep(session: ContextSession, store: ObjectStore, seq:
   }
 }
 
-/** What `undoStep` would do, without doing it. Throws as it does. */
+/** Returns the plan of `undoStep` without executing it. Throws like `undoStep`. */
 export async function previewUndo(store: ObjectStore, session: SessionId, seq: number): Promise<UndoPlan> {
   return planUndo(session, await (await store.latest()).steps(session), seq);
 }

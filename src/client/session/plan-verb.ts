@@ -10,7 +10,7 @@ import type { ReportedReading, VerbEntry, VerbFailure, VerbPlan } from './call-r
 import { loadObject, resolveInSession } from './find-object.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** The entry of a reference that names no one object. */
+/** Returns the entry of a reference that does not name exactly one object. */
 function unresolved(reference: string, resolution: Exclude<Resolution, { kind: 'found' }>): VerbEntry {
   const { kind: failure } = resolution;
   return failure === 'ambiguous'
@@ -18,14 +18,17 @@ function unresolved(reference: string, resolution: Exclude<Resolution, { kind: '
     : { reference, ok: false, failure };
 }
 
-/** One object that a verb is for. */
+/** One object of a verb. */
 interface Target {
   readonly state: SessionState;
   readonly reference: string;
   readonly metadata: ObjectMetadata;
 }
 
-/** The entry of a verb that needs no content, for an object of the session (decisions D1 to D3). */
+/**
+ * Returns the entry of a verb that needs no content, for an object of the session (decisions D1 to
+ * D3).
+ */
 function simpleEntry(verb: Verb, { state, reference, metadata }: Target): VerbEntry {
   const { id } = metadata;
   const outcome = verbOutcome(state, verb, id);
@@ -33,7 +36,10 @@ function simpleEntry(verb: Verb, { state, reference, metadata }: Target): VerbEn
   return { reference, ok: true, id, changes: outcome === 'done', metadata };
 }
 
-/** What reading a file's source means for activating it (decision D5); null when its last version has to serve, as an orphan's does [§5.9]. */
+/**
+ * Returns why a reading prevents activation (decision D5). Returns null if the last version must
+ * serve, as for an orphan [§5.9].
+ */
 function activationFailure(reading: SourceReading, known: boolean): VerbFailure | null | undefined {
   if (reading.kind === 'missing') return 'deleted';
   if (reading.kind === 'binary') return 'not-text';
@@ -42,7 +48,7 @@ function activationFailure(reading: SourceReading, known: boolean): VerbFailure 
   return reading.kind === 'unreachable' && reading.reason === 'outside-roots' ? 'outside-roots' : 'inaccessible';
 }
 
-/** How many sources are read at once. */
+/** Maximum number of concurrent reads. */
 const READS_AT_ONCE = 8;
 
 interface Activation {
@@ -50,7 +56,10 @@ interface Activation {
   readonly reading?: ReportedReading;
 }
 
-/** Text and metadata of a reading that can be activated; the text is the whole one even where only head and tail are stored. */
+/**
+ * Returns text and metadata of an activatable reading. The text is whole even if only its head and
+ * tail are stored.
+ */
 function activated({ files }: SessionEnvironment, { source, reading }: ReportedReading) {
   if (reading.kind !== 'text' && reading.kind !== 'large-text') throw new Error('BUG: only text is activated');
   const metadata = metadataOf(indexedFile(source, reading.content, reading.fileHash), {}, files);
@@ -60,7 +69,10 @@ function activated({ files }: SessionEnvironment, { source, reading }: ReportedR
   return { text, metadata };
 }
 
-/** Activates what the last version holds: of tool calls always, of files whose source is out of reach [§5.9]. */
+/**
+ * Activates the last stored version: for tool calls, and for files whose source is unreachable
+ * [§5.9].
+ */
 async function activateStored(
   environment: SessionEnvironment,
   { state, reference, metadata }: Target,
@@ -74,7 +86,10 @@ async function activateStored(
   return { reference, ok: true, id, changes: !state.isActive(id), text, metadata };
 }
 
-/** Reads the file again, also one that was read before: what is loaded is what it is now (reading D5). */
+/**
+ * Reads the file again even if it was read before, so that its present content is loaded
+ * (reading D5).
+ */
 async function activate(
   environment: SessionEnvironment,
   target: Target,
@@ -94,7 +109,10 @@ async function activate(
   };
 }
 
-/** Activates a file that is new to the session, by its path: a listing shows ignored files too, and makes no stubs of them (decision C7). */
+/**
+ * Activates a file new to the session by its path. A listing shows ignored files too, but makes no
+ * stubs of them (decision C7).
+ */
 async function activateNew(
   environment: SessionEnvironment,
   { reference, signal }: Pick<VerbRequest, 'signal'> & { readonly reference: string },
@@ -113,7 +131,7 @@ async function activateNew(
   return { entry: { reference, ok: true, id, changes: true, ...activated(environment, reading) }, reading };
 }
 
-/** A verb that an agent asked for. */
+/** A verb that an agent requested. */
 export interface VerbRequest {
   readonly verb: Verb;
   readonly references: readonly string[];
@@ -121,8 +139,9 @@ export interface VerbRequest {
 }
 
 /**
- * Decides a verb for several references of an agent [§3.3]: finds the objects (decision D6), reads the sources of files to be activated, also of such as are new
- * to the session, distinguishes the failures (decision D5). Writes nothing: the plan becomes one step when its call is recorded.
+ * Plans a verb for an agent's references [§3.3]. Finds the objects (decision D6), reads the files
+ * to activate, including files new to the session, and distinguishes failures (decision D5). Writes
+ * nothing. The plan becomes one step when its call is recorded.
  */
 export async function planVerb(
   environment: SessionEnvironment,

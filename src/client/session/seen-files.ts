@@ -7,47 +7,53 @@ import { PutOff } from '../../values/put-off.js';
 import { fileObjectId } from '../file-access.js';
 import type { ReportedReading } from './call-report.js';
 
-/** How many files are remembered, and how many UTF-16 units of them. */
+/** Maximum number of remembered files and of their UTF-16 units. */
 const MOST_FILES = 512;
 const MOST_CHARS = 4 * 1024 * 1024;
 
-/** The text of a file as it was read; undefined for one that has none or is too large to be compared. */
+/** Returns the text of a reading. Undefined if there is none or it is too large to compare. */
 const textOf = (reading: SourceReading): string | undefined => (reading.kind === 'text' ? reading.content : undefined);
 
 /**
- * What the agent of a session saw last of each file: by its calls, and in the contexts that were handed out. Bounded, and not kept beyond the process: of a file
- * that is not remembered nobody is warned.
+ * Remembers the version of each file that a session's agent saw last, in its calls and in delivered
+ * contexts. The memory is bounded and ends with the process. Changes of other files cause no
+ * warning.
  */
 export class SeenFiles {
-  // Counted by size alone: the library makes room for a number of entries at once.
+  // Limited by size only, because the library preallocates for a maximum number of entries.
   readonly #texts = new LRUCache<ObjectId, string>({
     maxSize: MOST_CHARS,
     sizeCalculation: ({ length }) => Math.max(length, MOST_CHARS / MOST_FILES),
   });
-  /** The hash of what this session wrote last to a file. The next call may come before the write is recorded. */
+  /**
+   * Hash of the session's last write to a file. The next call may come before the write is
+   * recorded.
+   */
   readonly #written = new LRUCache<ObjectId, string>(counted(MOST_FILES));
   readonly #late = new PutOff();
 
-  /** Takes what a call read or wrote; what cannot be compared is forgotten. */
+  /** Remembers what a call read or wrote. Forgets a file that cannot be compared. */
   read({ source, reading }: Pick<ReportedReading, 'source' | 'reading'>): void {
-    // The answer that the agent waits for goes first.
+    // The agent's response goes first.
     this.#late.add(() => this.#take(fileObjectId(source), textOf(reading)));
   }
 
-  /** Takes what a call wrote, as soon as it stands on the disk. */
+  /** Remembers a call's write as soon as it is on disk. */
   wrote(id: ObjectId, fileHash: string): void {
     this.#written.set(id, fileHash);
   }
 
-  /** Takes what a context that was handed out shows of files. */
+  /** Remembers the files that a delivered context shows. */
   context(active: readonly ActiveObject[]): void {
     this.#late.now();
     for (const { metadata, content } of active) if (metadata.type === 'file') this.#take(metadata.id, content);
   }
 
   /**
-   * The text that the agent saw last where a file has another one now. What it is told then it has seen.
-   * @returns undefined where the file is as it was seen or as this session wrote it, or not remembered, or cannot be compared
+   * Returns the text that the agent saw last and the present one, if they differ. The present text
+   * then counts as seen.
+   * @returns undefined if the file is as the agent saw it or as this session wrote it, is not
+   *   remembered, or cannot be compared
    */
   changed(source: ReportedReading['source'], reading: SourceReading): { readonly before: string; readonly after: string } | undefined {
     this.#late.now();
@@ -59,13 +65,16 @@ export class SeenFiles {
     return { before, after };
   }
 
-  /** Whether a file is remembered. */
+  /** Returns whether a file is remembered. */
   has(id: ObjectId): boolean {
     this.#late.now();
     return this.#texts.has(id);
   }
 
-  /** Of a file that is being changed nobody knows what it says until its call is recorded. */
+  /**
+   * Forgets a file that a call is changing, because its content is unknown until the call is
+   * recorded.
+   */
   changing(id: ObjectId): void {
     this.#late.now();
     this.#texts.delete(id);

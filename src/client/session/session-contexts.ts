@@ -15,22 +15,27 @@ import {
 import type { LoadedSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** How a context is handed out. */
+/** How a context is delivered. */
 export interface DeliverOptions extends AssembleOptions {
-  /** How it reaches its model. Only with it is the record kept (decision E7), before the context is there. */
+  /**
+   * How it reaches its model. Only if set, the record is stored (decision E7), before the context
+   * is returned.
+   */
   readonly deliver?: Delivery;
-  /** Which rendering is handed out and kept the record of; `text` if left out. */
+  /** The rendering to deliver and to record. Default: `text`. */
   readonly renderer?: 'text' | 'messages';
 }
 
-/** How a context was handed out. */
+/** How a context was delivered. */
 export interface HandedOut {
   readonly delivered: Delivery;
-  /** The whole list that it was handed over in, where the harness mixed it with messages of its own. */
+  /** The whole delivered list, if the harness mixed the context with its own messages. */
   readonly handed?: HandedList;
 }
 
-/** What the database keeps of an assembly that is handed out at a moment (decision E7). */
+/**
+ * Returns what the database stores of an assembly that is delivered at a given time (decision E7).
+ */
 function proofOf(
   record: SessionAssemblyRecord,
   { delivered, handed }: HandedOut,
@@ -41,7 +46,7 @@ function proofOf(
   }: { readonly mappings: readonly MountMapping[]; readonly folders: AssemblyProof['folders']; readonly at: number },
 ): AssemblyProof {
   const { basis, aheadOf, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
-  // Made without reading, it is ahead of what its process had read before.
+  // Made without a read, so it is ahead of its process's earlier reads.
   const read = basis ?? (aheadOf === undefined ? undefined : { validTime: END_OF_TIME, txId: aheadOf });
   const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({ agentPrefix, canonicalPrefix, filesystemId }));
   return {
@@ -57,30 +62,30 @@ function proofOf(
   };
 }
 
-/** An optimistic view, and how to end its listening. */
+/** An optimistic view, and how to remove its listener. */
 interface FollowedView {
   readonly view: OptimisticView;
   readonly stop: () => void;
 }
 
-/** The contexts of one open session: assembles them, and keeps the records of those that are handed out. */
+/** Assembles the contexts of one open session, and stores the records of delivered ones. */
 export class SessionContexts {
   readonly #environment: SessionEnvironment;
   readonly #loaded: () => LoadedSession;
   readonly #assemble: AssembleSession;
-  /** The records that were kept at one step. */
+  /** Ids of the records stored at one step. */
   #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
-  /** Made with the first optimistic context. */
+  /** Created with the first optimistic context. */
   #followed: FollowedView | undefined;
 
-  /** `loaded` gives the session as it stands. */
+  /** `loaded` returns the present session. */
   constructor(environment: SessionEnvironment, loaded: () => LoadedSession, assemble: AssembleSession) {
     this.#environment = environment;
     this.#assemble = assemble;
     this.#loaded = loaded;
   }
 
-  /** Assembles the context of the session as it stands [§4]. */
+  /** Assembles the context of the present session [§4]. */
   assemble(options: AssembleOptions): Promise<SessionAssembly> {
     const facts = { 'gen_ai.conversation.id': this.#loaded().state.id };
     return this.#environment.telemetry.observe({ activity: 'assembly', facts }, () => this.#assembled(options));
@@ -96,7 +101,7 @@ export class SessionContexts {
     return this.#assemble(environment, this.#loaded(), options);
   }
 
-  /** Keeps the record of a context that is handed out; see `ContextSession.deliver`. */
+  /** Stores the record of a delivered context; see `ContextSession.deliver`. */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { telemetry } = this.#environment;
     const facts = {
@@ -112,7 +117,7 @@ export class SessionContexts {
   async #deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { clock, files, metadata, outbox, versions } = this.#environment;
     const { state, promptAt, lease } = this.#loaded();
-    // Nothing is handed out before what it holds.
+    // A delivery must not predate its content.
     const at = Math.max(clock(), state.lastAt, promptAt);
     const folders = metadata.hidesAny(state.sets.index) ? files.folders : undefined;
     const assembly = proofOf(record, how, { mappings: files.access.mounts.mappings, folders, at });
@@ -128,18 +133,22 @@ export class SessionContexts {
     return { ...record, ...how };
   }
 
-  /** The files that a context shows and no journal holds: what is shown has to outlive this process, as the record does. */
+  /**
+   * Returns the shown files that no journal holds. They must survive this process, like the record.
+   */
   #unkept({ ahead = [] }: SessionAssemblyRecord): readonly MarkedVersion[] {
     const { versions } = this.#environment;
     return ahead.flatMap(({ id, object_hash }) => versions.unjournaled(id, object_hash) ?? []);
   }
 
-  /** Asks the database whether others wrote, so that the next optimistic context need not wait for the answer. */
+  /**
+   * Starts the check for other writers, so that the next optimistic context need not wait for it.
+   */
   refresh(): void {
     this.#followed?.view.refresh();
   }
 
-  /** The last transaction of the database, from a refresh under way where there is one. */
+  /** Returns the database's last transaction, from a running refresh if there is one. */
   latest(): Promise<number | undefined> {
     return this.#followed?.view.latest() ?? this.#environment.store.latestTransaction();
   }

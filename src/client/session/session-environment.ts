@@ -7,21 +7,21 @@ import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import type { SourceTracking } from '../tracking/tracking.js';
 
-/** What the sessions of one client share. */
+/** The environment that all sessions of one client share. */
 export interface SessionEnvironment {
   readonly store: ObjectStore;
   readonly files: FileAccess;
   readonly metadata: MetadataCache;
   readonly versions: KnownVersions;
   readonly outbox: Outbox;
-  /** Undefined for a client that tracks nothing. */
+  /** Undefined for a client without tracking. */
   readonly tracking?: SourceTracking;
   readonly policy: StepPolicy;
-  /** Whether sessions that were worked with below other folders are opened, too. */
+  /** Whether sessions that used other folders can be opened. */
   readonly shareSessions: boolean;
-  /** Literal behaviour of every divergence that has one (decision E8). */
+  /** Whether divergences follow the literal SSOT where possible (decision E8). */
   readonly strict: boolean;
-  /** Renders the shortest unique prefixes instead of full ids (decision D6). */
+  /** Whether the shortest unique id prefixes replace full ids (decision D6). */
   readonly shortIds: boolean;
   readonly telemetry: Telemetry;
   /** Milliseconds since 1970. */

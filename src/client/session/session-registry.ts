@@ -1,30 +1,30 @@
-/** What the registry needs of a session. */
+/** The parts of a session that the registry needs. */
 interface RegisteredSession {
-  /** Whether nothing more can be recorded in it. */
+  /** Whether the session is no longer writable. */
   readonly isLost: boolean;
   close(): Promise<void>;
 }
 
-/** A session with the users who share it; the last release closes it. */
+/** A session shared by several users. The last release closes it. */
 export interface BorrowedSession<Session> {
   readonly session: Session;
-  /** Gives the session back. Rejects with what closing throws. Idempotent. */
+  /** Returns the session. Rejects with the error of closing. Idempotent. */
   release(): Promise<void>;
 }
 
 interface Entry<Session> {
   readonly opening: Promise<Session>;
-  /** Undefined while it is being opened. */
+  /** Undefined while the session opens. */
   session?: Session;
   users: number;
-  /** Whether it was opened for less than others need of it. */
+  /** Whether it was opened for less than others need. */
   readonly isPartial: boolean;
-  /** Resolves when it is open no longer. */
+  /** Resolves when the session is closed. */
   readonly ended: Promise<void>;
   readonly end: () => void;
 }
 
-/** A promise, and what resolves it. */
+/** Returns a promise and its resolver. */
 function moment(): readonly [Promise<void>, () => void] {
   let come = (): void => undefined;
   const promise = new Promise<void>((resolve) => {
@@ -34,9 +34,10 @@ function moment(): readonly [Promise<void>, () => void] {
 }
 
 /**
- * The open sessions of one client. A session is opened once, however many ask for its id at the same time; one that was lost to another process is
- * forgotten and opened anew by whoever names it next; one that is being closed is opened again only after that. One that was opened for less than another user needs is
- * shared with its like alone: the other one opens it anew once it is closed.
+ * The open sessions of one client. Concurrent requests for an id share one opening. A session lost
+ * to another process is dropped and opened again on the next request. A closing session is opened
+ * again after it has closed. A partially opened session is shared only with users who need no more.
+ * Other users open it again after it has closed.
  */
 export class SessionRegistry<Id extends string, Session extends RegisteredSession, Options> {
   readonly #openSession: (id: Id, options: Options) => Promise<Session>;
@@ -44,13 +45,16 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
   readonly #entries = new Map<Id, Entry<Session>>();
   readonly #closing = new Map<Id, Promise<void>>();
 
-  /** `openSession` opens a session that this registry does not hold; `isPartial` says which options open it for less than all others do. */
+  /**
+   * `openSession` opens a session that this registry does not hold. `isPartial` returns whether
+   * options open it for less than others need.
+   */
   constructor(openSession: (id: Id, options: Options) => Promise<Session>, isPartial: (options: Options) => boolean = () => false) {
     this.#openSession = openSession;
     this.#isPartial = isPartial;
   }
 
-  /** How many sessions are open or being opened. */
+  /** Number of open and opening sessions. */
   get size(): number {
     return this.#entries.size;
   }
@@ -59,12 +63,18 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
     return this.#entries.has(id);
   }
 
-  /** The open session of an id, opened if need be. Whoever opens it closes it; it counts no users. Rejects with what opening throws. */
+  /**
+   * Returns the open session of an id, or opens it. The caller closes it; users are not counted.
+   * Rejects with the error of opening.
+   */
   async open(id: Id, options: Options): Promise<Session> {
     return (await this.#enter(id, options, 0)).opening;
   }
 
-  /** The open session of an id, opened if need be, shared with all who borrow it: the last one to release it closes it. Rejects with what opening throws. */
+  /**
+   * Returns the open session of an id, or opens it, and shares it with all borrowers. The last
+   * release closes it. Rejects with the error of opening.
+   */
   async borrow(id: Id, options: Options): Promise<BorrowedSession<Session>> {
     const entry = await this.#enter(id, options, 1);
     const session = await entry.opening;
@@ -82,7 +92,10 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
     };
   }
 
-  /** Closes a session and forgets it, so that opening its id again reads it afresh. Another session of the same id stays open. */
+  /**
+   * Closes a session and removes it, so that the next opening reads it again. Another session with
+   * the same id stays open.
+   */
   close(id: Id, session: Session): Promise<void> {
     const entry = this.#entries.get(id);
     if (entry?.session !== session) return session.close();
@@ -94,20 +107,23 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
     return closing;
   }
 
-  /** Every session that could be opened, once those that are being opened are. */
+  /** Returns every open session, after running openings have ended. */
   async all(): Promise<readonly Session[]> {
     const opened = await Promise.allSettled([...this.#entries.values()].map(({ opening }) => opening));
     return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   }
 
-  /** Closes every session, those too that are being opened. Rejects with the first failure once all are closed. */
+  /**
+   * Closes all sessions, including those that are opening. Rejects with the first failure after all
+   * have closed.
+   */
   async closeAll(): Promise<void> {
     const closed = await Promise.allSettled([...(await this.all()).map((session) => session.close()), ...this.#closing.values()]);
     const failed = closed.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** The entry of an id, with so many users more. */
+  /** Returns the entry of an id with `users` more users. */
   async #enter(id: Id, options: Options, users: number): Promise<Entry<Session>> {
     for (;;) {
       const known = this.#entries.get(id);

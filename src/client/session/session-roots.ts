@@ -6,20 +6,20 @@ import { SessionError } from '../../session/errors.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** Folders that a refusal names. */
+/** Maximum number of folders that an error names. */
 const MOST_NAMED = 5;
 
-/** What deciding about a session's folders needs of a client. */
+/** The parts of a client that decide about a session's folders. */
 type RootsEnvironment = Pick<SessionEnvironment, 'files' | 'shareSessions'>;
 
-/** The folders of its files, for a session that was written before its roots were kept: a folder that any of its files lies in counts. */
+/** Returns the folders of a session's files, for a session without recorded roots. */
 async function foldersOfFiles(snapshot: StoreSnapshot, session: SessionId): Promise<readonly FilesystemSource[]> {
   const heads = await snapshot.heads((await snapshot.sets(session)).sets.index);
   const sources = [...heads.values()].flatMap(({ document }) => (document.type === 'file' ? (parseSource(document.source) ?? []) : []));
   return sources.map(({ filesystemId, path }) => filesystemSource(filesystemId, canonicalPath(posix.dirname(path))));
 }
 
-/** Which of the folders that a session was worked with below are not those of a client. */
+/** Returns the session's recorded folders outside a client's roots. */
 async function rootsElsewhere({ files }: RootsEnvironment, snapshot: StoreSnapshot, head: Head): Promise<readonly FilesystemSource[]> {
   const session = head.document.session_id as SessionId;
   const roots = head.marks.roots ?? (await foldersOfFiles(snapshot, session));
@@ -27,8 +27,9 @@ async function rootsElsewhere({ files }: RootsEnvironment, snapshot: StoreSnapsh
 }
 
 /**
- * Refuses a session that was worked with below folders which a client may not use: what it holds was read there. One that is not there passes, and for a client
- * that shares sessions every one, without asking the database (divergence 0013).
+ * Rejects a session that used folders outside a client's roots, because its content was read there.
+ * A missing session passes. For a client that shares sessions, every session passes without a query
+ * (divergence 0013).
  * @throws {SessionError} `other-roots`
  */
 export async function requireRoots(environment: RootsEnvironment, snapshot: StoreSnapshot, session: SessionId): Promise<void> {
@@ -51,7 +52,10 @@ export async function requireRoots(environment: RootsEnvironment, snapshot: Stor
   );
 }
 
-/** The record of roots of a session that a client has open: what it was before, and the client's own folders. */
+/**
+ * Returns the roots to record for a session that a client has open: the earlier ones and the
+ * client's folders.
+ */
 export function rootsWith(files: SessionEnvironment['files'], before: readonly FilesystemSource[] = []): readonly FilesystemSource[] {
   return [...before.filter((root) => !files.shows(root)), ...files.folders];
 }

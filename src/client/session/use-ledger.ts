@@ -9,13 +9,13 @@ import type { SessionState } from '../../session/session-state.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { tokensOf } from '../../values/token-estimate.js';
 
-/** A line of fewer characters says too little of where it comes from. */
+/** Minimum characters of a line. A shorter line does not identify its source. */
 const LEAST_LINE = 24;
-/** A text of fewer lines is repeated by chance. */
+/** Minimum lines of a text. A shorter text is repeated by chance. */
 const LEAST_LINES = 3;
-/** Steps of an earlier process that are read again. */
+/** Number of an earlier process's steps that are read again. */
 const READ_AGAIN = 300;
-/** Calls after which a text that is not active is forgotten, also where nobody says that it cannot be seen any more. */
+/** Number of calls after which an inactive text is forgotten, even if no base was reported. */
 const FORGOTTEN_AFTER = 120;
 
 const KINDS: Readonly<Record<ToolKind, RetainedKind>> = {
@@ -31,13 +31,13 @@ const KINDS: Readonly<Record<ToolKind, RetainedKind>> = {
   other: 'other',
 };
 
-/** The lines of a text that could be quoted, each once, without what stands around them. */
+/** Returns the distinct trimmed lines of a text that are long enough to identify it. */
 function linesOf(text: string): ReadonlySet<string> {
   const lines = text.split('\n').flatMap((line) => [line.trim(), withoutNumber(line).trim()]);
   return new Set(lines.filter(({ length }) => length >= LEAST_LINE));
 }
 
-/** The texts in a value of JSON, one after the other. */
+/** Returns all texts in a JSON value, joined. */
 function textsIn(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return '';
@@ -50,7 +50,7 @@ interface Entry {
   readonly chars: number;
   readonly shown: number;
   readonly used?: number;
-  /** A text that was shown later and has all of its lines. */
+  /** A later shown text that contains all of its lines. */
   readonly repeatedBy?: ObjectId | undefined;
 }
 
@@ -61,7 +61,7 @@ interface ShownText {
   readonly text: string;
 }
 
-/** A finished call, as far as it says what was used and shown. */
+/** A finished call, reduced to its used and shown texts. */
 export interface LedgerCall {
   readonly id: ObjectId;
   readonly tool: string;
@@ -69,32 +69,42 @@ export interface LedgerCall {
   readonly content: string;
   /** Files that it read or wrote, with their present texts. */
   readonly files: readonly { readonly id: ObjectId; readonly text: string; readonly whole: boolean }[];
-  /** Objects that the agent activated or deactivated by it. */
+  /** Objects that the agent activated or deactivated with it. */
   readonly held?: readonly { readonly id: ObjectId; readonly text: string | undefined }[];
   readonly dismissed?: readonly ObjectId[];
 }
 
 /**
- * What a session's model was shown and what of it its own words used, so that its sets follow retention by use: a line of at least 24 characters that stands in a
- * text and in the model's words or arguments is a use of the text. It follows from what the database holds; another process makes it again from the session's last steps.
+ * Records which texts a session's model saw and which of them it used, for retention by use. A use
+ * is a line of at least 24 characters that occurs in a text and in the model's words or arguments.
+ * The ledger follows from the database: another process rebuilds it from the session's last steps.
  */
 export class UseLedger {
   #entries = new Map<ObjectId, Entry>();
   readonly #byLine = new Map<string, Set<ObjectId>>();
   #held = new Set<ObjectId>();
   readonly #settings: RetentionSettings;
-  /** Calls of the model: requests that were handed out, or where none is, what the model said and did. */
+  /**
+   * Number of model calls. Without delivered requests, the model's messages and tool calls count
+   * instead.
+   */
   #calls = 0;
   #isHandedOut = false;
   #spoken = false;
-  /** Tokens of the next request if its epoch goes on; undefined before one was made: then as many as the shown texts have. */
+  /**
+   * Tokens of the next request if its epoch continues. Undefined before the first request; then the
+   * shown texts count.
+   */
   request: number | undefined;
 
   constructor(settings: Partial<RetentionSettings> = {}) {
     this.#settings = { ...RETENTION, ...settings };
   }
 
-  /** Counts what a step says while the step is recorded; where it could not be, it is taken back: a step that failed changed nothing. */
+  /**
+   * Counts a step's uses while it is recorded. If recording fails, the uses are undone, because a
+   * failed step changes nothing.
+   */
   async during<T>(tell: (uses: this) => void, record: () => Promise<T>): Promise<T> {
     const [entries, held, calls, spoken] = [new Map(this.#entries), new Set(this.#held), this.#calls, this.#spoken];
     try {
@@ -108,38 +118,38 @@ export class UseLedger {
     }
   }
 
-  /** A request was handed out, of so many tokens. */
+  /** Records a delivered request with its token count. */
   handedOut(tokens: number): void {
     this.#isHandedOut = true;
     this.#calls += 1;
     this.request = tokens;
   }
 
-  /** The model spoke: a call of it has ended. */
+  /** Records a message of the model, which ends a model call. */
   spoke(text: string): void {
     if (!this.#isHandedOut) this.#calls += 1;
     this.#spoken = true;
     this.#use(text);
   }
 
-  /** A call that the model made is to be recorded. */
+  /** Records a tool call of the model. */
   called({ id, tool, args, content, files, held = [], dismissed = [] }: LedgerCall): void {
-    // Where nobody reports what the model says, each call is one of its.
+    // If the harness reports no assistant messages, each tool call counts as a model call.
     if (!this.#isHandedOut && !this.#spoken) this.#calls += 1;
     this.#use(textsIn(args));
     const writes = foreignTool(tool).kind === 'write';
     for (const { id: file, text, whole } of files) {
       const before = this.#entries.get(file);
       if (whole || (writes && before !== undefined)) this.#show({ id: file, kind: 'file', text });
-      // An edit, or a part of it: it is used, and what it says is new.
+      // An edit or a partial read uses the file and changes its shown text.
       else if (before !== undefined) this.#show({ id: file, kind: before.kind, text }, before.shown);
     }
-    // A whole read says what its file says.
+    // A whole read shows its file's text.
     if (!files.some(({ whole }) => whole)) this.#show({ id, kind: KINDS[foreignTool(tool).kind], text: content });
     this.#choose(held, dismissed);
   }
 
-  /** What the agent, or a person, wants to have and not to have. */
+  /** Records which objects the agent or a person wants or dismisses. */
   #choose(held: NonNullable<LedgerCall['held']>, dismissed: readonly ObjectId[]): void {
     for (const one of held) {
       this.#held.add(one.id);
@@ -151,7 +161,10 @@ export class UseLedger {
     }
   }
 
-  /** What leaves the active set, and what comes back to it because it was used while it could still be seen, after a step. */
+  /**
+   * Returns the objects that leave the active set after a step, and those that return to it. An
+   * object returns if it was used while still visible.
+   */
   turnover(state: SessionState): { readonly leave: readonly ObjectId[]; readonly back: readonly ObjectId[] } {
     this.#forgetOld(state);
     const candidates = [...this.#entries].flatMap(([id, entry]): readonly RetentionCandidate[] => {
@@ -177,12 +190,12 @@ export class UseLedger {
     return { leave, back: [...kept].filter((id) => !state.isActive(id)) };
   }
 
-  /** A new base was rendered: what is not in it cannot be seen any more. */
+  /** Applies a new base. Texts outside it are no longer visible. */
   settled(state: SessionState): void {
     for (const id of [...this.#entries.keys()]) if (!state.isActive(id)) this.#forget(id);
   }
 
-  /** Makes the ledger of a session that an earlier process worked with. */
+  /** Rebuilds the ledger of a session from an earlier process. */
   async load(store: ObjectStore, state: SessionState): Promise<void> {
     const snapshot = await store.latest();
     const [all, records] = await Promise.all([snapshot.steps(state.id), snapshot.assemblies(state.id, { onDamaged: () => undefined })]);
@@ -235,7 +248,7 @@ export class UseLedger {
     }
   }
 
-  /** Without `shown` the text is shown now; else it was then, and is used now. */
+  /** Without `shown`, the text is shown now. Otherwise it was shown then and is used now. */
   #show({ id, kind, text }: ShownText, shown?: number): void {
     this.#forget(id);
     const lines = linesOf(text);
@@ -284,11 +297,14 @@ export class UseLedger {
   }
 }
 
-/** The ledger of a session; one that an earlier process worked with is made from what the database holds, and is empty where that cannot be read now. */
+/**
+ * Returns a session's ledger. It is rebuilt from the database, or empty if the database cannot be
+ * read now.
+ */
 export async function openLedger(store: ObjectStore, state: SessionState, settings?: Partial<RetentionSettings>): Promise<UseLedger> {
   const ledger = new UseLedger(settings);
   if (state.seq === 0) return ledger;
-  // Without it what was active before leaves sooner, and comes back when it is asked for.
+  // Without the ledger, earlier active texts leave sooner and return on request.
   await ledger.load(store, state).catch(() => undefined);
   return ledger;
 }

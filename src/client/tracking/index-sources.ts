@@ -8,7 +8,7 @@ import { type FileAccess, fileObjectId } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { type KnownFile, type OrphanedFile, type ReconcileOptions, reconcileSources } from './reconcile-sources.js';
 
-/** What indexing on behalf of no session needs of a client. */
+/** What indexing without a session needs from a client. */
 export interface IndexEnvironment {
   readonly files: FileAccess;
   readonly metadata: MetadataCache;
@@ -17,11 +17,14 @@ export interface IndexEnvironment {
   readonly clock: () => number;
 }
 
-/** Callbacks for what nobody waits for. */
+/** Callbacks for background work. */
 export interface IndexListeners {
-  /** Called when a source was read and not written, because what a call read of it is newer, or may be; once those calls have ended. It is to be indexed again. */
+  /**
+   * Called when a read source was not written, because a call's reading is newer or may be. It is
+   * called after those calls have ended. The source must be indexed again.
+   */
   readonly onPutOff: (source: FilesystemSource) => void;
-  /** Called when a source came out of reach, or back into it. */
+  /** Called when a source becomes unreachable or reachable again. */
   readonly onReach?: () => void;
 }
 
@@ -36,16 +39,16 @@ interface Round {
 }
 
 /**
- * Full indexing on behalf of no session [§5.6]: reads sources and writes the versions that differ, whatever sessions make of their objects. What changes
- * while a write is under way goes together into the next one, so that a burst is few transactions and an outage of the database holds a bounded
- * amount of text. Nothing of it needs the journal: what is lost with the process can be read again.
+ * Indexes files without a session [§5.6]: reads sources and writes versions that differ. Changes
+ * during a write go together into the next one. So a burst needs few transactions, and an outage
+ * holds a bounded amount of text. The journal is not needed, because files can be read again.
  */
 export class SourceIndexer {
   readonly #environment: IndexEnvironment;
   readonly #listeners: IndexListeners;
   readonly #stop = new AbortController();
   readonly #orphaned = new Map<ObjectId, OrphanedFile>();
-  /** The calls that are recording what they have read of a source. */
+  /** Calls that are recording their readings of a source. */
   readonly #recording = new Map<ObjectId, Set<Promise<unknown>>>();
   #next: Round | undefined;
   #last: Promise<unknown> = Promise.resolve();
@@ -55,7 +58,7 @@ export class SourceIndexer {
     this.#listeners = listeners;
   }
 
-  /** Why a source could not be read the last time; undefined when it could. */
+  /** Returns why the last read of a source failed. Undefined if it succeeded. */
   orphaned(id: ObjectId): OrphanedFile | undefined {
     return this.#orphaned.get(id);
   }
@@ -66,8 +69,10 @@ export class SourceIndexer {
   }
 
   /**
-   * Says that a call is recording what it has read of files, which may take it a while. What is read here of them before that has ended, well or badly, may be newer and would stand before it
-   * (decision F7): so it is not written, and the file is read again then. Calls of two sessions do not wait for each other: of what both have read, the one that is acknowledged last stands last.
+   * Announces a call that is recording its readings of files, which may take a while. Until it
+   * ends, this indexer's own readings of these files may be newer and would be dated earlier
+   * (decision F7). They are not written, and the files are read again afterwards. Calls of two
+   * sessions do not wait for each other. If both read a file, the one acknowledged last wins.
    */
   recording(files: readonly Pick<KnownFile, 'source'>[], recorded: Promise<unknown>): void {
     for (const id of new Set(files.map(({ source }) => fileObjectId(source)))) {
@@ -82,8 +87,9 @@ export class SourceIndexer {
   }
 
   /**
-   * Reads a source from now on and resolves when the database has what it holds; nothing is written for one that cannot be read (decision C5), nor of one
-   * that `isStill`, asked after the reading, says was written to meanwhile (decision C11). Rejects when it could not be written, and with the reason of `close`.
+   * Reads a source and resolves when the database has its content. An unreadable source is not
+   * written (decision C5). Neither is one that `isStill`, called after the read, reports as
+   * changing (decision C11). Rejects if the write fails, and with the reason of `close`.
    */
   index(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);
@@ -93,8 +99,8 @@ export class SourceIndexer {
   }
 
   /**
-   * Reads many sources and resolves when the database has what differs; those that are as they are known are hashed only.
-   * Rejects with the abort's reason and with what writing throws.
+   * Reads many sources and resolves when the database has the changed ones. Unchanged sources are
+   * only hashed. Rejects with the abort's reason and with write errors.
    */
   reconcile(known: readonly KnownFile[], options: Pick<ReconcileOptions, 'onProgress' | 'signal'> = {}): Promise<void> {
     return this.#reconcile(known, new Map(), options);
@@ -115,7 +121,7 @@ export class SourceIndexer {
         const id = fileObjectId(file.source);
         const calls = this.#recording.get(id);
         if (calls === undefined && metadata.get(id) === before.get(id)) fresh.push(file);
-        // What was written of it after it was read here must not be undone, so it is read again.
+        // A later write of the file must not be undone, so read it again.
         else this.#putOff(file.source, calls);
       }
       if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
@@ -127,25 +133,28 @@ export class SourceIndexer {
     if (moved) this.#listeners.onReach?.();
   }
 
-  /** Ends reading and waiting; what is on its way to the database goes on. Idempotent. */
+  /** Ends reading and waiting. Running deliveries continue. Idempotent. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the client is closed'));
     await this.#last;
   }
 
-  /** Has a source indexed again, once the calls that are recording it have ended; nobody waits for it. */
+  /**
+   * Schedules a source for indexing after the calls that record it have ended. Runs in the
+   * background.
+   */
   #putOff(source: FilesystemSource, calls: ReadonlySet<Promise<unknown>> = new Set()): void {
     void Promise.allSettled(calls).then(() => {
       if (!this.#stop.signal.aborted) this.#listeners.onPutOff(source);
     });
   }
 
-  /** Begins a round: it takes in what is asked for until the round before it has ended. */
+  /** Begins a round. It collects requests until the previous round has ended. */
   #begin(): Round {
     const sources = new Map<ObjectId, Asked>();
     const done = this.#last.then(() => {
       this.#next = undefined;
-      // Without a hash to compare with, the database alone says what is new: others write to it too.
+      // Others write too, so only the database knows whether the content is new.
       const known = [...sources].map(([id, { source }]) => ({ id, source, fileHash: null, gone: false }));
       return this.#reconcile(known, sources, {});
     });

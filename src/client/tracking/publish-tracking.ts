@@ -4,7 +4,7 @@ import { TIME_LIMITS } from '../time-limits.js';
 import type { IndexEnvironment } from './index-sources.js';
 import { SourceTracking, type TrackingOptions, type TrackingStatus } from './tracking.js';
 
-/** How many unreadable sources are named. */
+/** Maximum number of unreadable sources that are named. */
 const NAMED = 20;
 
 const stateOf = ({ unreadable, ...counts }: TrackingStatus): TrackerState => ({
@@ -13,8 +13,9 @@ const stateOf = ({ unreadable, ...counts }: TrackingStatus): TrackerState => ({
 });
 
 /**
- * Publishes what this process tracks for others (`palimpsest doctor`), a moment after it changed; nothing is written before something is tracked.
- * Keeps no process alive, and fails silently: a report that cannot be written must not hinder the work.
+ * Publishes this process's tracking status for `palimpsest doctor`, shortly after each change.
+ * Writes nothing before the first tracked source. Keeps no process alive, and ignores write
+ * failures, which must not block the work.
  */
 export class TrackingPublisher {
   readonly #file: TrackerReportFile;
@@ -29,7 +30,7 @@ export class TrackingPublisher {
     this.#status = status;
   }
 
-  /** Says that the status may have changed. */
+  /** Reports that the status may have changed. */
   touch(): void {
     if (this.#closed || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
@@ -39,7 +40,7 @@ export class TrackingPublisher {
     this.#timer.unref();
   }
 
-  /** Takes the report away. Idempotent. */
+  /** Removes the report. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -57,17 +58,20 @@ export class TrackingPublisher {
   }
 }
 
-/** Whether and how a client tracks files, and where it publishes that. */
+/** Whether and how a client tracks files, and where it publishes its status. */
 export interface ClientTracking {
-  /** Where absent, files are tracked if there is a data folder. */
+  /** Default: track files if there is a data folder. */
   readonly track?: boolean | Omit<TrackingOptions, 'onNotice'> | undefined;
   readonly dataDir?: string | undefined;
-  /** What this process is called in the report. */
+  /** This process's name in the report. */
   readonly what: string;
   readonly onNotice?: ((line: string) => void) | undefined;
 }
 
-/** Makes the tracking of a client, which publishes its status where there is a data folder; empty for a client that tracks nothing. */
+/**
+ * Creates the tracking of a client. With a data folder, its status is published. Returns nothing
+ * for a client without tracking.
+ */
 export function openTracking(
   environment: IndexEnvironment,
   { dataDir, track = dataDir !== undefined, what, onNotice }: ClientTracking,

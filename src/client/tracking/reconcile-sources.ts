@@ -5,7 +5,7 @@ import type { FilesystemSource } from '../../objects/source.js';
 import type { FileAccess } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 
-/** A file of a session's index as it is known [§3.1]. */
+/** The known state of a file in a session's index [§3.1]. */
 export interface KnownFile {
   readonly id: ObjectId;
   readonly source: FilesystemSource;
@@ -15,19 +15,22 @@ export interface KnownFile {
   readonly gone: boolean;
 }
 
-/** What became of a source since its last version [§3.6, decision C5]. */
+/** How a source changed since its last version [§3.6, decision C5]. */
 export type SourceState = 'unchanged' | 'changed' | 'deleted' | 'orphaned';
 
-/** A source that cannot be read although it may well exist: its last version stays [§5.9]. */
+/** A source that cannot be read although it may exist. Its last version stays [§5.9]. */
 export interface OrphanedFile {
   readonly id: ObjectId;
   readonly source: FilesystemSource;
   readonly reason: UnreachableReason | 'not-regular';
 }
 
-/** What reading all sources found. */
+/** The result of reading all sources. */
 export interface Reconciliation {
-  /** The state of every file that was read, in the order given; a file that was gone before and still is counts as unchanged. */
+  /**
+   * The state of every file in the given order. A deleted file that is still missing counts as
+   * unchanged.
+   */
   readonly states: ReadonlyMap<ObjectId, SourceState>;
   readonly orphaned: readonly OrphanedFile[];
 }
@@ -35,21 +38,24 @@ export interface Reconciliation {
 /** How sources are reconciled. */
 export interface ReconcileOptions {
   /**
-   * Takes what changed or was deleted, a batch at a time, in the order given; the next batch waits for it, so that memory stays bounded whatever
-   * changed. What it throws ends the reconciliation.
+   * Receives changed and deleted files in batches, in the given order. The next batch waits for it,
+   * so memory stays bounded. An error of it ends the reconciliation.
    */
   readonly onChanged: (batch: readonly FileObservation[]) => Promise<void>;
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
 }
 
-/** How many sources are read at once. */
+/** Maximum number of concurrent reads. */
 const READS_AT_ONCE = 8;
-/** A batch ends with the first of these: observations, or UTF-16 units of text that they hold. */
+/** A batch ends at the first of two limits: observations, or UTF-16 units of their texts. */
 const BATCH_FILES = 500;
 const BATCH_UNITS = 8 * 1_048_576;
 
-/** The files among some objects whose sources are read on resume: all that were ever read. Stubs stay unread (reading F1). */
+/**
+ * Returns the files whose sources are read on resume: all that were ever read. Stubs stay unread
+ * (reading F1).
+ */
 export function filesToReconcile(metadata: MetadataCache, index: readonly ObjectId[]): readonly KnownFile[] {
   return index.flatMap((id) => {
     const known = metadata.get(id);
@@ -94,7 +100,10 @@ const JUDGES: { readonly [Kind in SourceReading['kind']]: Judge<Kind> } = {
   'not-regular': (file) => orphan(file, 'not-regular'),
 };
 
-/** Hashes first: most sources have not changed, and an unchanged one then costs no memory, however large it is. The bytes decide, never a date. */
+/**
+ * Hashes first: most sources are unchanged, and hashing needs little memory even for large files.
+ * Bytes decide, never a date.
+ */
 async function check(files: FileAccess, file: KnownFile, signal: AbortSignal | undefined): Promise<Finding> {
   if (file.fileHash !== null && (await hashSource(files.access, file.source, signal)) === file.fileHash)
     return { file, state: 'unchanged' };
@@ -108,7 +117,7 @@ function unitsOf({ observation }: Finding): number {
   return reading.kind === 'large-text' ? reading.length : reading.kind === 'text' ? reading.content.length : 0;
 }
 
-/** The findings in the order of the files, a bounded number of them under way ahead of the one that is waited for. */
+/** Yields the findings in file order, with a bounded number of reads ahead. */
 async function* findings(
   files: FileAccess,
   known: readonly KnownFile[],
@@ -118,7 +127,7 @@ async function* findings(
   try {
     for (const file of known) {
       const checking = check(files, file, signal);
-      // Whichever fails first is thrown where its turn comes; until then it is not unhandled.
+      // A failure is thrown in its turn. Until then it must not count as unhandled.
       checking.catch(() => undefined);
       ahead.push(checking);
       const first = ahead.length < READS_AT_ONCE ? undefined : ahead.shift();
@@ -131,9 +140,10 @@ async function* findings(
 }
 
 /**
- * Checks the sources of files that were read before, as a session that is resumed does [§3.6, step 3]. Changed, re-created and deleted ones are
- * handed on as observations for the indexing protocol; unreachable ones and those of a foreign filesystem are orphaned (decisions C5, F8).
- * Writes nothing. Rejects with the abort's reason and with what `onChanged` throws; what is wrong with a source is never thrown.
+ * Checks the sources of files read before, as on resume [§3.6, step 3]. Changed, recreated and
+ * deleted files go to `onChanged` as observations for indexing. Unreachable files and files of a
+ * foreign filesystem are orphaned (decisions C5, F8). Writes nothing. Rejects with the abort's
+ * reason and with errors of `onChanged`. A fault of a source is never thrown.
  */
 export async function reconcileSources(
   files: FileAccess,

@@ -2,31 +2,31 @@ import type { ObjectId } from '../../objects/ids.js';
 import { endsWithin } from '../../process/within-limit.js';
 import type { KnownFile } from './reconcile-sources.js';
 
-/** What goes with some of the files of a resume. */
+/** Details for some of the files of a resume. */
 export interface ResumePart {
   readonly signal: AbortSignal;
-  /** Called with how many of them have been read. */
+  /** Called with the number of these files read so far. */
   readonly onProgress: (done: number) => void;
-  /** How many objects the session has, files and others: as many files may follow. */
+  /** Number of the session's objects of all types, which is the maximum number of files to come. */
   readonly objects: number;
 }
 
-/** What a resume needs of the trackers. */
+/** What a resume needs from the trackers. */
 export interface SourceResumeOptions {
-  /** The files to read among objects whose metadata is known. */
+  /** Returns the files to read among objects with known metadata. */
   readonly filesOf: (ids: readonly ObjectId[]) => readonly KnownFile[];
-  /** Tracks some files and indexes what changed of them. */
+  /** Tracks some files and indexes their changes. */
   readonly indexChanges: (known: readonly KnownFile[], part: ResumePart) => Promise<void>;
   readonly onProgress?: (done: number, total: number) => void;
   readonly onFailure: (error: unknown) => void;
-  /** Called once, when nothing more is under way. */
+  /** Called once, when all work has ended. */
   readonly onEnd: () => void;
 }
 
 /**
- * Brings the sources of one session that is opened again into the database [§3.6, steps 3 and 6]. It takes them in as the session's objects are loaded,
- * so that files are read while the database is still asked for others. Failures go to `onFailure` and are never thrown: the session can be worked with
- * all the same.
+ * Indexes the changed sources of a reopened session [§3.6, steps 3 and 6]. It receives objects
+ * while they are loaded, so files are read during the remaining queries. Failures go to `onFailure`
+ * and are never thrown, because the session is usable anyway.
  */
 export class SourceResume {
   readonly #options: SourceResumeOptions;
@@ -34,14 +34,14 @@ export class SourceResume {
   #work: Promise<void> = Promise.resolve();
   #done = 0;
   #total = 0;
-  /** Whether the total is known: progress is reported only then. */
+  /** Whether the total is known. Progress is reported only then. */
   #isWhole = false;
 
   constructor(options: SourceResumeOptions) {
     this.#options = options;
   }
 
-  /** Takes in objects whose metadata is known, of so many that the session has. */
+  /** Adds objects with known metadata. `objects` is the session's total. */
   take(ids: readonly ObjectId[], objects: number): void {
     const known = this.#options.filesOf(ids);
     if (known.length === 0 || this.#stop.signal.aborted) return;
@@ -49,7 +49,10 @@ export class SourceResume {
     this.#work = this.#work.then(() => this.#indexChanges(known, objects));
   }
 
-  /** Says that everything was taken in. Resolves to true when the database has all of it, or to false after the limit; the rest then follows by itself. */
+  /**
+   * Marks the input as complete. Resolves to true when the database has everything, or to false on
+   * timeout. Then the rest continues in the background.
+   */
   within(limitMs: number): Promise<boolean> {
     if (this.#done > 0) this.#options.onProgress?.(this.#done, this.#total);
     this.#isWhole = true;
@@ -58,13 +61,13 @@ export class SourceResume {
     return endsWithin(ended, limitMs);
   }
 
-  /** Ends it; what is on its way to the database goes on. Idempotent. */
+  /** Stops the resume. Running deliveries continue. Idempotent. */
   stop(reason: Error): void {
     this.#stop.abort(reason);
     if (!this.#isWhole) this.#options.onEnd();
   }
 
-  /** Resolves when nothing more is under way. */
+  /** Resolves when all work has ended. */
   get ended(): Promise<void> {
     return this.#work;
   }

@@ -15,26 +15,26 @@ import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
 import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile-sources.js';
 import { type ResumePart, SourceResume } from './source-resume.js';
 
-/** Settings of tracking; the times are those of the file tracker. */
+/** Tracking settings. The times are those of the file tracker. */
 export interface TrackingOptions extends Omit<FileTrackerOptions, 'onChange' | 'onState'> {}
 
-/** Settings with the callback of the client. */
+/** Settings with the client's callback. */
 export interface TrackingSettings extends TrackingOptions {
   /** Called when the status may have changed. */
   readonly onStatus?: () => void;
 }
 
-/** What is tracked at the moment [§5.9]. */
+/** The present tracking status [§5.9]. */
 export interface TrackingStatus {
-  /** Sources whose changes are noticed. */
+  /** Number of sources under watch. */
   readonly attached: number;
-  /** Sources without a tracker or that cannot be read: their last version stays. */
+  /** Number of sources that are not watched or not readable. Their last version stays. */
   readonly orphaned: number;
-  /** Those of them that could not be read when it was tried, with the reason. */
+  /** The sources among them whose last read failed, with the reason. */
   readonly unreadable: readonly OrphanedFile[];
-  /** Folders that are only polled from time to time, because the system has no watch left for them. */
+  /** Number of folders that are only polled, because the system has no free watches. */
   readonly sweptFolders: number;
-  /** Sessions whose sources are still being reconciled. */
+  /** Number of sessions whose sources are still being reconciled. */
   readonly resuming: number;
 }
 
@@ -43,13 +43,16 @@ interface Tracked {
   readonly sessions: Set<SessionId>;
 }
 
-/** Equal to no file that exists. */
+/** Equals no existing file. */
 const NOT_THERE: KnownContent = { size: -1, mtimeMs: -1 };
 
 type KnownFrom<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>) => KnownContent | undefined;
 const ofBytes = ({ size, mtimeMs }: KnownContent): KnownContent => ({ size, mtimeMs });
 
-/** What a reading says of a source; undefined where it left no version behind, so that nothing has to be followed. */
+/**
+ * Returns the tracked state of a reading. Undefined if the reading created no version, so nothing
+ * is tracked.
+ */
 const KNOWN: { readonly [Kind in SourceReading['kind']]: KnownFrom<Kind> } = {
   text: ofBytes,
   'large-text': ofBytes,
@@ -59,12 +62,13 @@ const KNOWN: { readonly [Kind in SourceReading['kind']]: KnownFrom<Kind> } = {
   'not-regular': () => undefined,
 };
 
-/** Settled changes that may wait for one transaction together. */
+/** Maximum number of settled changes that wait for one transaction. */
 const CHANGES_AT_ONCE = 256;
 
 /**
- * The trackers of a client [§5.8]: one for all its sessions, on every source that one of them has read, never on stubs (decision C11). A change becomes a
- * version and nothing else: no set of any session moves [§5.6]. Keeps no process alive; the watching library is loaded with the first source.
+ * The file trackers of a client [§5.8], shared by all its sessions. They watch every source that a
+ * session has read, never stubs (decision C11). A change only adds a version; no session's sets
+ * change [§5.6]. Keeps no process alive. The watch library is loaded with the first source.
  */
 export class SourceTracking {
   readonly #environment: IndexEnvironment;
@@ -81,7 +85,7 @@ export class SourceTracking {
     this.#environment = environment;
     this.#options = options;
     this.#indexer = new SourceIndexer(environment, {
-      // The tracker waits until it rests, and tries again where that fails.
+      // The tracker waits until the file is stable, and retries on failure.
       onPutOff: (source) => this.#tracker?.reportAgain(source),
       onReach: () => this.#touch(),
     });
@@ -96,9 +100,12 @@ export class SourceTracking {
     return { attached: attached.length, orphaned: all.length - attached.length, unreadable, sweptFolders, resuming: this.#resumes.size };
   }
 
-  /** Tracks what a session's step has read; where a source stands differently by now, it is indexed again. Returns at once. */
+  /**
+   * Tracks the files that a session's step has read. A file that differs by now is indexed again.
+   * Returns at once.
+   */
   follow(session: SessionId, files: readonly FileObservation[]): void {
-    // The answer that the agent waits for goes first.
+    // The agent's response goes first.
     if (this.#closing === undefined) this.#late.add(() => this.#follow(session, files));
   }
 
@@ -116,12 +123,15 @@ export class SourceTracking {
     for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
 
-  /** Says that a call is recording what it has read of files: until it has ended, nothing newer of them is written. */
+  /**
+   * Announces a call that is recording its readings. Newer readings of these files wait until it
+   * has ended.
+   */
   recording(files: readonly Pick<KnownFile, 'source'>[], recorded: Promise<unknown>): void {
     this.#indexer.recording(files, recorded);
   }
 
-  /** Stops tracking what no other session has read, and a resume under way. */
+  /** Stops tracking files that no other session has read, and stops a running resume. */
   leave(session: SessionId): void {
     this.#late.now();
     this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));
@@ -135,8 +145,8 @@ export class SourceTracking {
   }
 
   /**
-   * Begins to bring in the sources of a session that is opened again [§3.6, steps 3 and 6]: tracks what it has read, indexes what changed or was deleted
-   * meanwhile. `leave` ends it.
+   * Starts the resume of a reopened session [§3.6, steps 3 and 6]. It tracks the session's files
+   * and indexes changes and deletions since the pause. `leave` stops it.
    */
   resume(session: SessionId, onProgress?: (done: number, total: number) => void): SourceResume {
     const resume = new SourceResume({
@@ -156,7 +166,7 @@ export class SourceTracking {
     return resume;
   }
 
-  /** Ends all watching and reading; versions that are on their way to the database go on. Idempotent. */
+  /** Stops all watching and reading. Running deliveries continue. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -170,14 +180,14 @@ export class SourceTracking {
     await Promise.allSettled([...this.#running, ...resumes.map(({ ended }) => ended)]);
   }
 
-  /** Watches first and reads then, so that nothing between the two is missed. */
+  /** Watches before reading, so that no change is missed in between. */
   async #resume(session: SessionId, known: readonly KnownFile[], { signal, onProgress, objects }: ResumePart): Promise<void> {
     const fresh = known.filter(({ id, source }) => this.#add(session, id, source));
     await this.#attach(fresh, objects);
     await this.#indexer.reconcile(known, { signal, onProgress });
   }
 
-  /** Whether a source is tracked from now on; false where it was already. */
+  /** Starts tracking a source. Returns false if it was tracked already. */
   #add(session: SessionId, id: ObjectId, source: FilesystemSource): boolean {
     const tracked = this.#tracked.get(id);
     if (tracked === undefined) this.#tracked.set(id, { source, sessions: new Set([session]) });
@@ -201,12 +211,15 @@ export class SourceTracking {
     try {
       await this.#indexer.index(source, isStill);
     } catch (error) {
-      // A client that closes leaves the change to the next one.
+      // A closing client leaves the change to the next one.
       if (this.#closing === undefined) throw error;
     }
   }
 
-  /** Indexes a file again where a step recorded what it held before the tracker brought in its last change; one that is being written settles first. */
+  /**
+   * Indexes a file again if a step recorded older content than the tracker's last change. A file
+   * being written settles first.
+   */
   async #recheck({ source, known }: TrackRequest): Promise<void> {
     if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
     if (known !== undefined && this.#tracker?.hasSeen(source, known) === true) return;

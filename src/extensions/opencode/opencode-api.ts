@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 
-/** What this plugin uses of OpenCode's plugin interface (version 1.18); everything else of it is left alone. */
+/** The parts of OpenCode's plugin interface (version 1.18) that this plugin uses. */
 
-/** A part of a message: text, a tool call, or what this plugin passes on unread. */
+/** A part of a message: text, a tool call, or a part that this plugin passes on unread. */
 export interface OpencodePart {
   readonly id: string;
   readonly sessionID: string;
@@ -11,7 +11,7 @@ export interface OpencodePart {
   readonly text?: string;
   readonly synthetic?: boolean;
   readonly ignored?: boolean;
-  /** Of a file. */
+  /** Present for a file. */
   readonly mime?: unknown;
   readonly url?: unknown;
   readonly filename?: unknown;
@@ -21,7 +21,7 @@ export interface OpencodePart {
   readonly [key: string]: unknown;
 }
 
-/** How far a tool call is, and what came of it. */
+/** The state and the result of a tool call. */
 export interface OpencodeToolState {
   readonly status: 'pending' | 'running' | 'completed' | 'error';
   readonly input?: unknown;
@@ -31,12 +31,12 @@ export interface OpencodeToolState {
   readonly [key: string]: unknown;
 }
 
-/** Whose message it is, and in which session. */
+/** The author and the session of a message. */
 export interface OpencodeInfo {
   readonly id: string;
   readonly sessionID: string;
   readonly role: 'user' | 'assistant';
-  /** Of a message of the model: what its call took. */
+  /** Token counts of the call, for a message of the model. */
   readonly tokens?: {
     readonly input?: number;
     readonly output?: number;
@@ -57,7 +57,7 @@ export interface OpencodeModel {
   readonly limit?: { readonly context?: number };
 }
 
-/** What OpenCode hands a plugin when it loads it. */
+/** OpenCode's input when it loads a plugin. */
 export interface OpencodeInput {
   readonly directory: string;
   readonly worktree: string;
@@ -77,14 +77,14 @@ interface ToolCall {
   readonly callID?: string;
 }
 
-/** A tool that a plugin offers. */
+/** A tool of a plugin. */
 export interface OpencodeTool {
   readonly description: string;
   readonly args: Readonly<Record<string, z.ZodType>>;
   execute(args: { readonly ids: readonly string[] }, call: ToolCall): Promise<string>;
 }
 
-/** What a plugin is called for. */
+/** The hooks of a plugin. */
 export interface OpencodeHooks {
   readonly dispose: () => Promise<void>;
   readonly config: (config: { command?: Record<string, { readonly template: string; readonly description: string }> }) => Promise<void>;

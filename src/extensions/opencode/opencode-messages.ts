@@ -8,15 +8,18 @@ import type { HarnessList } from '../sidecar/composed-list.js';
 import { SeenMessages } from '../sidecar/seen-messages.js';
 import type { OpencodeInfo, OpencodeMessage, OpencodePart, OpencodeToolState } from './opencode-api.js';
 
-/** Parts that say something; the others are bookkeeping, or a model's own thoughts, which pass untouched in the running turn. */
+/**
+ * Parts with content. The others are bookkeeping, or a model's thoughts, which pass unchanged in
+ * the running turn.
+ */
 const SPOKEN: ReadonlySet<string> = new Set(['text', 'file']);
 
-/** What is reported of a part is made of this alone. */
+/** The members of a part that its report depends on. */
 type ToldPart = Pick<OpencodePart, 'id' | 'type' | 'text' | 'ignored' | 'tool' | 'callID' | 'mime' | 'url' | 'filename'> & {
   readonly state?: Pick<OpencodeToolState, 'status' | 'input' | 'output' | 'error'>;
 };
 
-/** What is reported of a message is made of this alone. */
+/** The members of a message that its report depends on. */
 interface ToldMessage {
   readonly info: Pick<OpencodeInfo, 'id' | 'role' | 'tokens'>;
   readonly parts: readonly ToldPart[];
@@ -33,7 +36,7 @@ function isSamePart(one: ToldPart, other: ToldPart): boolean {
   return one.type !== 'file' || (one.mime === other.mime && one.url === other.url && one.filename === other.filename);
 }
 
-/** Whether two messages are reported alike; each call of the model asks it of every message. */
+/** Returns whether two messages give the same report. Each model call compares every message. */
 function isToldAlike({ info, parts }: ToldMessage, other: ToldMessage): boolean {
   if (info.id !== other.info.id || info.role !== other.info.role || parts.length !== other.parts.length) return false;
   if (!sameData(info.tokens, other.info.tokens)) return false;
@@ -52,10 +55,10 @@ const textOf = (parts: readonly ToldPart[]): string =>
 
 const isCompaction = ({ parts }: ToldMessage): boolean => parts.some(({ type }) => type === 'compaction');
 
-/** A message or a result in one. */
+/** A message, or a result inside a message. */
 interface Reported {
   readonly message: ReportedMessage;
-  /** The part that a result is. */
+  /** The part of a result. */
   readonly part?: string;
 }
 
@@ -72,7 +75,7 @@ function resultOf({ id, callID, tool, state }: ToldPart): readonly Reported[] {
   return [{ message, part: id }];
 }
 
-/** What the provider reported of the call of the model that gave a message. */
+/** Returns the provider's token counts of the model call that produced a message. */
 function usageOf({ tokens }: ToldMessage['info']): Pick<ReportedMessage, 'usage'> {
   const { input, output, cache } = tokens ?? {};
   return reportedUsage({ input, output, cacheRead: cache?.read, cacheWrite: cache?.write });
@@ -82,7 +85,7 @@ function reportedAs(message: ToldMessage): readonly Reported[] {
   const { info, parts } = message;
   const content = textOf(parts);
   if (info.role === 'user') {
-    // The request for a compaction is the harness's, not the user's.
+    // The harness requests the compaction, not the user.
     const role = isCompaction(message) ? 'compaction' : 'user';
     return [{ message: { role, content, id: info.id } }];
   }
@@ -95,10 +98,10 @@ function reportedAs(message: ToldMessage): readonly Reported[] {
   return [{ message: { role: 'assistant', content, id: info.id, tool_calls, ...usageOf(info) } }, ...calls.flatMap(resultOf)];
 }
 
-/** The id of a message or part of ours: the same in the same place of the same session. */
+/** Returns the id of our message or part. It is the same at the same place of a session. */
 const ownId = (kind: 'msg' | 'prt', name: string): string => `${kind}_palimpsest_${name}`;
 
-/** Under which names a part of reasoning has the signature of a provider that binds it to what stands before it. */
+/** Metadata names of providers that bind a reasoning signature to the preceding content. */
 const BINDING = ['anthropic', 'bedrock'];
 
 const isBound = ({ type, metadata }: OpencodePart): boolean =>
@@ -109,23 +112,23 @@ function withoutThoughts(message: OpencodeMessage): OpencodeMessage {
   return parts.length === message.parts.length ? message : { ...message, parts };
 }
 
-/** What the reported list has of a message. */
+/** The reported entries of a message. */
 interface ReportedParts {
   readonly reports: readonly Reported[];
   readonly isCompaction: boolean;
 }
 
-/** The messages of one session as they were seen last. */
+/** The last seen messages of one session. */
 export type SeenByOpencode = SeenMessages<OpencodeMessage, ReportedParts>;
 
-/** Of a session of which nothing was seen yet. */
+/** Returns the state of a session without seen messages. */
 export const nothingSeen = (): SeenByOpencode =>
   new SeenMessages<OpencodeMessage, ReportedParts>({
     make: (message) => ({ reports: reportedAs(message), isCompaction: isCompaction(message) }),
     makesSame: isToldAlike,
   });
 
-/** How a message of ours is made for a list of a session. */
+/** Returns the constructor of our messages for a session's list. */
 function saidIn(session: string, messages: readonly OpencodeMessage[]): HarnessList<OpencodeMessage>['said'] {
   const last = messages.findLast(({ info }) => info.role === 'user');
   return ({ parts }: RenderedMessage, name: string): OpencodeMessage => {
@@ -136,14 +139,14 @@ function saidIn(session: string, messages: readonly OpencodeMessage[]): HarnessL
   };
 }
 
-/** What goes with a list of OpenCode. */
+/** Further data for a list of OpenCode. */
 interface ListOptions extends Pick<HarnessList<OpencodeMessage>['list'], 'model' | 'window'> {
   readonly system: string | undefined;
-  /** The lists of the session so far; none if left out. */
+  /** The earlier lists of the session. Default: none. */
   readonly seen?: SeenByOpencode;
 }
 
-/** OpenCode's list as it is reported and put together again. */
+/** Converts OpenCode's list for the report and for the composed list. */
 export function opencodeList(
   session: string,
   messages: readonly OpencodeMessage[],
@@ -151,7 +154,7 @@ export function opencodeList(
 ): HarnessList<OpencodeMessage> {
   const reported: ReportedMessage[] = [];
   const places: number[] = [];
-  /** The part that each of them is. */
+  /** The part of each reported entry. */
   const partIds: (string | undefined)[] = [];
   const { made, copies } = seen.of(messages);
   for (const [place, { reports }] of made.entries()) {
@@ -180,22 +183,28 @@ export function opencodeList(
 
 const isCompleted = ({ time }: OpencodeInfo): boolean => (time as { readonly completed?: number } | undefined)?.completed !== undefined;
 
-/** Messages of which parts are kept. */
+/** Maximum number of messages whose parts are kept. */
 const MOST = 50;
 
-/** The messages of the model, collected from OpenCode's events part by part: OpenCode may end before the last message can be asked for. */
+/**
+ * Collects the model's messages from OpenCode's events part by part. OpenCode may end before the
+ * last message can be requested.
+ */
 export class StreamedMessages {
   readonly #parts = new Map<string, Map<string, OpencodePart>>();
 
-  /** Takes in a part as it stands now. */
+  /** Stores the present state of a part. */
   part(part: OpencodePart): void {
     const parts = this.#parts.get(part.messageID) ?? new Map<string, OpencodePart>();
     this.#parts.set(part.messageID, parts.set(part.id, part));
-    // Messages of the user are never completed.
+    // User messages are never completed, so evict the oldest.
     for (const id of this.#parts.keys()) if (this.#parts.size > MOST) this.#parts.delete(id);
   }
 
-  /** The message, once the model is done with it; undefined for any other, and for a summary of a compaction. */
+  /**
+   * Returns the message once the model has completed it. Undefined for other messages and for a
+   * compaction summary.
+   */
   completed(info: OpencodeInfo): OpencodeMessage | undefined {
     if (info.role !== 'assistant' || !isCompleted(info)) return undefined;
     const parts = this.#parts.get(info.id);
@@ -205,8 +214,9 @@ export class StreamedMessages {
 }
 
 /**
- * The list before a model call with what the model answered; undefined where the message is no answer to it: a command of the user's own and a task that
- * was asked for come with a message of the user that the list does not have.
+ * Returns the list before a model call with the model's answer. Returns undefined if the message
+ * does not answer that list. A user's command or a requested task adds a user message that the list
+ * lacks.
  */
 export function answeredList(own: readonly OpencodeMessage[], message: OpencodeMessage): readonly OpencodeMessage[] | undefined {
   const { id, parentID } = message.info;

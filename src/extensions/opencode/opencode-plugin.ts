@@ -20,22 +20,28 @@ import type {
 import { answeredList, nothingSeen, opencodeList, type SeenByOpencode, StreamedMessages } from './opencode-messages.js';
 
 const COMMAND = 'palimpsest';
-/** The call that makes a title has a prompt of its own and is no turn. */
+/** The call that makes a title has a separate prompt and is no turn. */
 const SIDE_PROMPT = /^You are a title generator\b/;
 
-/** One session of OpenCode. */
+/** A session of OpenCode. */
 interface OpencodeSession {
   on: boolean;
-  /** The prompt that went with the last model call; the next list is made before it is known again. */
+  /** The prompt of the last model call. The next list is made before its prompt is known. */
   system: string | undefined;
-  /** The model of that call, and its window in tokens. */
+  /** The model of that call and its window in tokens. */
   model?: string;
   window?: number;
-  /** The next list is that of a compaction. */
+  /** Whether the next list is a compaction's. */
   compacting: boolean;
-  /** Whose list goes out with the prompt that is still to be known: ours, or OpenCode's own where ours was late or failed. */
+  /**
+   * Whose list is sent with the prompt that is not known yet: ours, or OpenCode's own if ours was
+   * late or failed.
+   */
   list: 'ours' | 'own' | undefined;
-  /** OpenCode's own list as it was before the last model call, in copies of ours: its own objects are made anew for each. */
+  /**
+   * OpenCode's list before the last model call, as our copies. OpenCode creates new objects for
+   * each call.
+   */
   own: readonly OpencodeMessage[] | undefined;
 }
 
@@ -59,7 +65,7 @@ class OpencodeLoop {
     session.compacting = false;
     session.list = undefined;
     const own = this.#list(id, [...messages]);
-    // What is summed up is the harness's own history.
+    // A compaction summarises the harness's own history.
     const passing = session.on && !compacting ? this.#guard.passAhead(() => own) : undefined;
     session.own = compacting ? undefined : own.kept().messages;
     const passage = await passing;
@@ -77,7 +83,8 @@ class OpencodeLoop {
     if (id === undefined || session?.list === undefined || SIDE_PROMPT.test(system[0] ?? '')) return;
     const { list } = session;
     session.list = undefined;
-    // Also before OpenCode's own list: the prompt is the beginning of every request, and has to stay the same.
+    // Added to OpenCode's own list too. Every request begins with the prompt, so it must stay the
+    // same.
     system[0] = `${system[0] ?? ''}\n\n${this.#guard.guide}`;
     session.system = system.join('\n');
     if (model?.id !== undefined) session.model = model.id;
@@ -89,14 +96,17 @@ class OpencodeLoop {
     if (this.#sessions.get(id)?.on === true) this.#guard.expect(id, callId);
   }
 
-  /** @throws {Error} which the model is told instead of a call that would change a file which is not as it saw it last */
+  /**
+   * @throws {Error} a text for the model, if a call would change a file that differs from what it
+   *   saw last
+   */
   async beforeChange(id: string, call: ChangingCall): Promise<void> {
     if (this.#sessions.get(id)?.on !== true) return;
     const reason = await this.#guard.beforeChange({ ...call, session: id });
     if (reason !== undefined) throw new Error(reason);
   }
 
-  /** Reports a message at once when the model has completed it, because nothing may come after it. */
+  /** Reports a completed message of the model at once, because it may be the last event. */
   updated(info: OpencodeInfo): void {
     const message = this.streamed.completed(info);
     const session = this.#sessions.get(info.sessionID);
@@ -105,18 +115,21 @@ class OpencodeLoop {
     if (list !== undefined) this.#guard.follow(this.#list(info.sessionID, list).list);
   }
 
-  /** Reports what was said after the last model call. */
+  /** Reports the messages after the last model call. */
   async idle(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session?.on !== true) return;
     const { own } = session;
     const { data } = await this.#input.client.session.messages({ path: { id } });
-    // A session that rests keeps no list; the next model call brings one.
+    // An idle session keeps no list. The next model call brings one.
     if (session.own === own) session.own = undefined;
     if (data !== undefined) this.#guard.follow(this.#list(id, data).list);
   }
 
-  /** What the command asks for; without a word it turns Palimpsest on. @throws {RangeError} for words that mean nothing */
+  /**
+   * Executes the command. Without a word it turns Palimpsest on.
+   * @throws {RangeError} unknown words
+   */
   async command(id: string, words: string): Promise<void> {
     const { on, tidy = false, ...rendering } = loopCommand(words.trim() === '' ? 'on' : words);
     if (tidy) this.#guard.tidy(id);
@@ -142,13 +155,16 @@ class OpencodeLoop {
   }
 }
 
-/** The Palimpsest plugin for OpenCode: the context of every model call is ours; OpenCode keeps its own history whole. */
+/**
+ * The Palimpsest plugin for OpenCode. It supplies the context of every model call. OpenCode keeps
+ * its whole history.
+ */
 export async function palimpsestForOpencode(input: OpencodeInput): Promise<OpencodeHooks> {
   const { directory: cwd, client } = input;
   const notify = (message: string): void => {
     client.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined);
   };
-  // OpenCode runs in a runtime of its own; the sidecar needs Node.
+  // OpenCode has its own runtime, but the sidecar needs Node.
   const where = { extension: import.meta.url, node: 'node', env: process.env, notify };
   const guard = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
   await guard.warmUp();

@@ -1,11 +1,11 @@
 import type { KnownUsage } from '../reported-usage.js';
 
-/** What this extension uses of pi's extension interface (version 0.87); everything else of it is left alone. */
+/** The parts of pi's extension interface (version 0.87) that this extension uses. */
 
 /** A block of a message's content. */
 export type PiBlock = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** A message of pi's list, as far as it is looked into. */
+/** The members of pi's messages that this extension reads. */
 export interface PiMessage {
   readonly role: string;
   readonly content?: string | readonly PiBlock[];
@@ -13,14 +13,14 @@ export interface PiMessage {
   readonly toolCallId?: string;
   readonly toolName?: string;
   readonly isError?: boolean;
-  /** Of a message of the model. */
+  /** Present for a message of the model. */
   readonly usage?: KnownUsage;
-  /** Of a message of the model: what was out of the usual in its call. */
+  /** Unusual events of the call, for a message of the model. */
   readonly diagnostics?: readonly { readonly type: string; readonly details?: Readonly<Record<string, unknown>> }[];
   readonly [key: string]: unknown;
 }
 
-/** What a handler is called with after its event. */
+/** The context argument of an event handler. */
 export interface PiContext {
   readonly cwd: string;
   readonly hasUI: boolean;
@@ -51,13 +51,13 @@ interface Events {
   readonly message_end: { readonly event: { readonly message: PiMessage }; readonly answer: undefined };
 }
 
-/** What a tool answers. */
+/** The result of a tool. */
 export interface PiToolAnswer {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[];
   readonly details: object;
 }
 
-/** The interface that pi hands to an extension. */
+/** The interface that pi passes to an extension. */
 export interface PiExtensionApi {
   on<E extends keyof Events>(
     event: E,

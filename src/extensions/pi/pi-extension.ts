@@ -11,15 +11,15 @@ import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
 import { nothingSeen, piList } from './pi-messages.js';
 
 const STATUS = 'palimpsest';
-/** A token is about four characters of the texts that agents work with. */
+/** Estimate for the texts that agents work with. */
 const CHARS_PER_TOKEN = 4;
 
-/** The session that a session file belongs to: pi puts its id at the end of the file's name. */
+/** Returns the session id at the end of a session file's name. */
 export function sessionOfFile(path: string | undefined): string | undefined {
   return path === undefined ? undefined : /_([0-9a-f-]{36})\.jsonl$/.exec(basename(path))?.[1];
 }
 
-/** One session of pi. */
+/** A session of pi. */
 class PiSession {
   readonly loop: LoopGuard;
   readonly id: string;
@@ -53,14 +53,14 @@ class PiSession {
     return passage.messages;
   }
 
-  /** Takes in a complete message: its files are read while the model thinks, not before its next call. */
+  /** Reports a complete message, so that its files are read while the model thinks. */
   said(message: PiMessage): void {
     if (message.role !== 'assistant' && message.role !== 'toolResult') return;
     this.#messages = [...this.#messages, message];
     if (this.on) this.loop.follow(this.#list().list);
   }
 
-  /** What the model is told instead of a call; undefined where it may be made. */
+  /** Returns a text for the model that replaces a call. Undefined if the call may run. */
   async beforeChange(call: ChangingCall): Promise<string | undefined> {
     return this.on ? this.loop.beforeChange({ ...call, session: this.id }) : undefined;
   }
@@ -78,7 +78,10 @@ class PiSession {
   }
 }
 
-/** The Palimpsest extension for pi: the context of every model call is ours; pi keeps its own history whole. */
+/**
+ * The Palimpsest extension for pi. It supplies the context of every model call. pi keeps its whole
+ * history.
+ */
 export function palimpsestForPi(pi: PiExtensionApi): void {
   let session: PiSession | undefined;
 

@@ -8,7 +8,7 @@ import type { HarnessList } from '../sidecar/composed-list.js';
 import { SeenMessages } from '../sidecar/seen-messages.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
-/** Blocks that are a model's own thoughts: they pass untouched in the running turn and are no part of what was said. */
+/** Blocks with a model's thoughts. They pass unchanged in the running turn and are not reported. */
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redactedThinking']);
 
 const blocksOf = ({ content }: PiMessage): readonly PiBlock[] => (Array.isArray(content) ? (content as readonly PiBlock[]) : []);
@@ -18,14 +18,20 @@ function textOf(message: PiMessage): string {
   return contentText(blocksOf(message).filter(({ type }) => !THOUGHTS.has(type)) as ReportedContent);
 }
 
-/** pi gives messages no ids; role and moment distinguish them, and forks and resumed sessions keep them. */
+/**
+ * pi gives messages no ids. Role and timestamp identify them, and forks and resumed sessions keep
+ * both.
+ */
 const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } => (timestamp === undefined ? {} : { id: `${role}@${timestamp}` });
 
 const nameOf = (message: PiMessage): string => idOf(message).id ?? message.role;
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** How many blocks of thinking the provider left out of the request of a message; pi has them among its diagnostics where there are some. */
+/**
+ * Returns how many thinking blocks the provider dropped from a message's request, from pi's
+ * diagnostics.
+ */
 function droppedThinking({ diagnostics }: PiMessage): number | undefined {
   const told = Array.isArray(diagnostics) ? diagnostics.filter(({ type }) => type === 'anthropic_input_transformations') : [];
   const changes = told.flatMap(({ details }) => (Array.isArray(details?.transformations) ? details.transformations : []));
@@ -35,7 +41,7 @@ function droppedThinking({ diagnostics }: PiMessage): number | undefined {
 
 type Reporter = (message: PiMessage) => ReportedMessage;
 
-/** What each role of pi is reported as; roles that are not listed are reported under their own name. */
+/** The report of each pi role. Unlisted roles are reported under their own name. */
 const REPORTERS: Readonly<Record<string, Reporter>> = {
   assistant: (message) => ({
     role: 'assistant',
@@ -64,7 +70,10 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
 
 const plain: Reporter = (message) => ({ role: message.role, content: textOf(message), ...idOf(message) });
 
-/** One message of the user that is ours; without a moment of its own, so that the same context is the same bytes. */
+/**
+ * Returns one of our messages as a user message. It has no timestamp, so that the same context has
+ * the same bytes.
+ */
 function said({ parts }: RenderedMessage): PiMessage {
   return { role: 'user', content: parts.map(({ text }) => ({ type: 'text', text })), timestamp: 0 };
 }
@@ -73,7 +82,10 @@ function withReferences(message: PiMessage, lines: ReadonlyMap<number, string>):
   return { ...message, content: [...lines.values()].map((text) => ({ type: 'text', text })) };
 }
 
-/** The wires of providers that bind thinking to what stands before it; reasoning on others has to stay with the call that follows it. */
+/**
+ * Wires of providers that bind thinking to the preceding content. On other wires, reasoning must
+ * stay with the call after it.
+ */
 const BINDING: ReadonlySet<string> = new Set(['anthropic-messages', 'bedrock-converse-stream']);
 
 function withoutThoughts(message: PiMessage): PiMessage {
@@ -82,20 +94,20 @@ function withoutThoughts(message: PiMessage): PiMessage {
   return left.length === blocks.length ? message : { ...message, content: left };
 }
 
-/** The messages of one session as they were seen last; a prompt among them is not reported. */
+/** The last seen messages of one session. A prompt among them is not reported. */
 export type SeenByPi = SeenMessages<PiMessage, ReportedMessage | undefined>;
 
-/** Of a session of which nothing was seen yet. */
+/** Returns the state of a session without seen messages. */
 export const nothingSeen = (): SeenByPi =>
   new SeenMessages({ make: (message) => (message.role === 'system' ? undefined : (ownMember(REPORTERS, message.role) ?? plain)(message)) });
 
-/** What goes with a list of pi. */
+/** Further data for a list of pi. */
 interface ListOptions extends Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'> {
-  /** The lists of the session so far; none if left out. */
+  /** The earlier lists of the session. Default: none. */
   readonly seen?: SeenByPi;
 }
 
-/** pi's list as it is reported and put together again. */
+/** Converts pi's list for the report and for the composed list. */
 export function piList(
   session: string,
   messages: readonly PiMessage[],

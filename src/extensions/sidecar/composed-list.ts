@@ -8,25 +8,40 @@ import { GrowingHash } from '../../objects/hashes.js';
 import { sameData } from '../../values/plain-data.js';
 import type { WholeList } from './sidecar-process.js';
 
-/** A list of a harness's own messages, and what ours are in it. */
+/** A list of a harness's messages, with functions to insert ours. */
 export interface HarnessList<M> {
   readonly list: WholeList;
-  /** The place in the harness's list of each message that was reported: a result may be a part of a larger message. */
+  /**
+   * The position in the harness's list of each reported message. A result may be a part of a larger
+   * message.
+   */
   readonly places: readonly number[];
   readonly messages: readonly M[];
-  /** The same list in copies of ours, which nobody else can change: the same object in every list that has the message as it is; and `said` for it. Made when it is asked for first. */
+  /**
+   * Returns the same list as private, immutable copies, with a matching `said`. An unchanged
+   * message has the same object in every list. Created on first use.
+   */
   readonly kept: () => Pick<HarnessList<M>, 'messages' | 'said'>;
-  /** A message of the user with one part for each text; `name` is its own in the list, the same in every list that has it. */
+  /**
+   * Makes a user message with one part per text. `name` is unique in the list and stays the same
+   * across lists.
+   */
   readonly said: (message: RenderedMessage, name: string) => M;
-  /** A message with the results in it replaced by lines, by their places in the reported list; everything else stays as it is. */
+  /**
+   * Returns a message whose results are replaced by lines, by their positions in the reported list.
+   * Everything else stays.
+   */
   readonly withReferences: (message: M, references: ReadonlyMap<number, string>) => M;
-  /** What tells a message from the others of its list. */
+  /** Returns the id of a message within its list. */
   readonly idOf: (message: M) => string;
-  /** A message without the thoughts in it that a provider binds to what stands before them; the same message where there are none. */
+  /**
+   * Returns a message without thoughts that a provider binds to the preceding content. Returns the
+   * same message if it has none.
+   */
   readonly withoutThoughts: (message: M) => M;
 }
 
-/** Entries by the place in the harness's own list of what they stand at. */
+/** Groups entries by their position in the harness's own list. */
 function byPlace<T extends { readonly index: number }>(
   places: readonly number[],
   entries: readonly T[],
@@ -42,8 +57,9 @@ function byPlace<T extends { readonly index: number }>(
 }
 
 /**
- * The list that a harness hands over: its own messages from the running turn or the epoch on, with ours around them and, in an epoch, between them. One that is
- * put in stands behind everything of its place, so never between a call and its result.
+ * Returns the list for the model call: the harness's messages from the running turn or epoch on,
+ * with ours around and, in an epoch, between them. An insert follows all messages at its position,
+ * so it never separates a call from its result.
  */
 export function composed<M>(
   { places, messages, said, withReferences }: Pick<HarnessList<M>, 'places' | 'messages' | 'said' | 'withReferences'>,
@@ -67,7 +83,7 @@ export function composed<M>(
   return [...ours(before), ...tail, ...ours(after)];
 }
 
-/** One message of a list that was handed over, and its canonical JSON. */
+/** A message of a delivered list, and its canonical JSON. */
 interface WrittenMessage {
   readonly message: unknown;
   readonly canonical: string;
@@ -75,17 +91,23 @@ interface WrittenMessage {
 
 const written = (message: unknown): WrittenMessage => ({ message, canonical: canonicalJson(JSON.parse(JSON.stringify(message))) });
 
-/** Hashes of the lists of one session: a list mostly begins as the one before, and what is known of that is neither written nor hashed again. */
+/**
+ * Hashes the lists of one session. A list usually extends the previous one, and the common part is
+ * neither serialised nor hashed again.
+ */
 export class HandedLists {
   #written: WrittenMessage[] = [];
   #hash = new GrowingHash();
 
-  /** Whether a list begins with every message of the list before. */
+  /** Returns whether a list begins with every message of the previous list. */
   begins(messages: readonly unknown[]): boolean {
     return this.#written.every(({ message }, i) => message === messages[i] || sameData(message, messages[i]));
   }
 
-  /** Hash and size of a list as its canonical JSON has them (decision E7); members without a value are no part of it. Messages that were given here do not change. */
+  /**
+   * Returns the hash and size of a list's canonical JSON (decision E7), without undefined members.
+   * Given messages must not change.
+   */
   of(messages: readonly unknown[]): HandedList {
     const before = this.#written;
     const isKnown = (message: unknown, i: number): boolean => {
@@ -116,54 +138,56 @@ export class HandedLists {
 }
 
 /**
- * The harness's own list where it goes out instead of ours. What a model thought before is bound to a context of ours, and its provider may refuse it behind any
- * other (divergence E9): that thinking is left out for as long as the harness's own list goes out, what is thought meanwhile stays. Other reasoning than the bound
- * one is left alone.
+ * The harness's own list when it replaces ours. A model's thoughts are bound to our context, and
+ * its provider may reject them after another beginning (divergence E9). Those thoughts are left out
+ * while the harness's own list is used. Later thoughts and unbound reasoning stay.
  */
 export class OwnLists<M> {
   #left: ReadonlySet<string> = new Set();
-  /** The names of the messages of the last one; undefined where ours went out since. */
+  /** Message ids of the last own list. Undefined after a list of ours. */
   #before: readonly string[] | undefined;
 
-  /** The list; its messages are the harness's own objects wherever nothing is left out of them. */
+  /** Returns the list. Unchanged messages are the harness's own objects. */
   of({ messages, idOf, withoutThoughts }: Pick<HarnessList<M>, 'messages' | 'idOf' | 'withoutThoughts'>): readonly M[] {
     const ids = messages.map(idOf);
     const goesOn = this.#before?.every((id, i) => id === ids[i]) === true;
-    // A list that does not begin as the one before is another beginning for what was thought since, too.
+    // A list with another beginning is a new beginning for later thoughts too.
     if (!goesOn) this.#left = new Set(ids);
     this.#before = ids;
     return messages.map((message, i) => (this.#left.has(ids[i] ?? '') ? withoutThoughts(message) : message));
   }
 }
 
-/** A harness's own list that went out in place of ours. */
+/** A harness's own list that was sent instead of ours. */
 interface SentOwnList {
-  /** As it was reported. */
+  /** The reported list. */
   readonly reported: readonly ReportedMessage[];
-  /** As it went out, in copies that do not change. */
+  /** The sent list, as immutable copies. */
   readonly messages: readonly unknown[];
 }
 
 /**
- * Remembers, per session, the harness's own list that a model call was sent instead of ours. Until the next message of the user our list would give the
- * request another beginning: the provider's cache would miss, and thoughts of the model that are bound to that beginning would be lost.
+ * Remembers, per session, the harness's own list that a model call used instead of ours. Until the
+ * user's next message, our list would change the beginning of the request. Then the provider's
+ * cache would miss, and bound thoughts would be lost.
  */
 export class BypassedTurns {
   readonly #sent = new Map<string, SentOwnList>();
 
-  /** Notes the list that a call was sent. */
+  /** Records the list that a call used. */
   sent({ list }: Pick<HarnessList<unknown>, 'list'>, messages: readonly unknown[]): void {
     this.#sent.set(list.session, { reported: list.messages, messages });
   }
 
-  /** Forgets the session's list: ours went out. */
+  /** Forgets the session's list after one of ours was sent. */
   end(session: string): void {
     this.#sent.delete(session);
   }
 
   /**
-   * Whether our list may go out: it begins with every message of the list that was sent, or the sent one is no longer the beginning of the harness's list
-   * (compaction, undo), or the user has said something since.
+   * Returns whether our list may be sent. It may if one of three conditions holds: it begins with
+   * the whole sent list, the sent list no longer begins the harness's list (compaction, undo), or
+   * the user has spoken since.
    */
   allows({ list }: Pick<HarnessList<unknown>, 'list'>, ours: readonly unknown[]): boolean {
     const sent = this.#sent.get(list.session);

@@ -1,13 +1,16 @@
-/** Of how many sessions a harness's process keeps what can be made again: one with many subagents has hundreds, and works with few at a time. */
+/**
+ * Maximum number of sessions with cached data per harness process. A process with many subagents
+ * has hundreds of sessions but works with few at a time.
+ */
 const MOST_SESSIONS = 16;
 
-/** What is kept of the sessions that a harness worked with last. It only saves work: what left is made again. */
+/** A cache for a harness's last used sessions. Evicted data is computed again. */
 export class LatestSessions<T> {
-  /** The one that was used last comes last. */
+  /** In order of use, the last used one last. */
   readonly #kept = new Map<string, T>();
   readonly #isHeld: (session: string) => boolean;
 
-  /** `isHeld`: of these nothing may leave yet. */
+  /** Sessions for which `isHeld` returns true are not evicted. */
   constructor(isHeld: (session: string) => boolean = () => false) {
     this.#isHeld = isHeld;
   }
@@ -18,7 +21,7 @@ export class LatestSessions<T> {
     return kept;
   }
 
-  /** Keeps something of a session; that of another one may leave for it. */
+  /** Stores data of a session, and may evict another session's. */
   set(session: string, kept: T): void {
     this.#touch(session, kept);
     for (const oldest of [...this.#kept.keys()].slice(0, -1)) {

@@ -15,8 +15,8 @@ import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-proc
 const KEPT_MS = 7 * 24 * 3_600_000;
 
 /**
- * The file in which one harness process reports trouble to `palimpsest doctor`. It stays after the process has ended, and doctor shows it for an hour; the first report of
- * another process a week later removes it.
+ * The file in which a harness process reports trouble to `palimpsest doctor`. It survives the
+ * process, and doctor shows it for an hour. Another process's first report a week later removes it.
  */
 export class TroubleFile {
   readonly #folder: string;
@@ -29,7 +29,7 @@ export class TroubleFile {
     this.#what = what;
   }
 
-  /** Replaces the report. Never rejects: a report that cannot be written must not make more trouble. */
+  /** Replaces the report. Never rejects, because a failed report must not cause more trouble. */
   write(trouble: Omit<LoopTroubleFile, 'what' | 'pid' | 'started'>): Promise<void> {
     this.#writing = this.#writing
       .then(async () => this.#replace({ what: this.#what, ...(await identifySelf()), ...trouble }))
@@ -53,58 +53,70 @@ export class TroubleFile {
   }
 }
 
-/** How long the end of a session or of a program waits for what was said last to be delivered. */
+/**
+ * Maximum time that the end of a session or program waits for the delivery of the last messages.
+ */
 const END_MS = 5_000;
 
 /** How a harness is served. */
 export interface LoopGuardOptions {
   readonly sidecar: SidecarProcess;
   readonly trouble: TroubleFile;
-  /** What a model reads about its context. */
+  /** The guide that a model reads about its context. */
   readonly guide: string;
-  /** The longest that a model call waits, milliseconds. */
+  /** Maximum wait of a model call, in milliseconds. */
   readonly limitMs: number;
   /** Shows the user a line. */
   readonly notify: (line: string) => void;
-  /** Called after each model call with how long it waited, milliseconds, and how many objects the pool had. */
+  /**
+   * Called after each model call with its wait in milliseconds, and the number of objects in the
+   * pool.
+   */
   readonly onPassed?: (ms: number, objects: number) => void;
 }
 
-/** What became of one model call. */
+/** The result of one model call. */
 export interface Passage<M> {
   readonly messages: readonly M[];
   readonly context: LoopContext;
-  /** UTF-16 units of the canonical JSON of the list. */
+  /** UTF-16 units of the list's canonical JSON. */
   readonly chars: number;
 }
 
-/** A list that was put together while its system prompt was only expected. */
+/** A list composed with an expected system prompt. */
 interface ListAhead {
-  /** How long its call has waited so far, milliseconds, and how many objects the pool had. */
+  /** The call's wait so far in milliseconds, and the number of objects in the pool. */
   readonly ms: number;
   readonly objects: number;
   readonly handed: HandedList;
-  /** With the prompt that was expected, where there was one: the record is being kept already. */
+  /** The expected prompt, if any. Its record is already being stored. */
   readonly early: { readonly system: string; readonly kept: Promise<unknown> } | undefined;
 }
 
 /**
- * Keeps Palimpsest from ever blocking a harness's loop: when our context fails or takes too long, the model call goes out with the harness's own list, the
- * user is notified of the first such call, and `palimpsest doctor` shows it.
+ * Prevents Palimpsest from blocking a harness's loop. If our context fails or takes too long, the
+ * model call uses the harness's own list. The user is notified of the first such call, and
+ * `palimpsest doctor` shows it.
  */
 export class LoopGuard {
   readonly #options: LoopGuardOptions;
-  /** By session: the list whose system prompt is still to be known. */
+  /** Lists by session whose system prompt is not known yet. */
   readonly #ahead = new Map<string, ListAhead>();
   readonly #lists = new LatestSessions<HandedLists>();
-  /** By session, while the harness's own list goes out. */
+  /** By session, while the harness's own list is used. */
   readonly #ownLists = new Map<string, OwnLists<unknown>>();
-  /** Sessions of which a model call went out with the harness's own list since their last context, as another beginning. */
+  /**
+   * Sessions in which a model call used the harness's own list as another beginning since their
+   * last context.
+   */
   readonly #own = new Set<string>();
   readonly #bypassed = new BypassedTurns();
-  /** Sessions whose users asked for a new epoch since their last context. */
+  /** Sessions whose users requested a new epoch since their last context. */
   readonly #tidied = new Set<string>();
-  /** How sessions are shown, as far as their users have said; it goes with every list, so that another sidecar knows it too. */
+  /**
+   * The rendering that users chose per session. Every list includes it, so that another sidecar
+   * knows it too.
+   */
   readonly #renderings = new Map<string, Rendering>();
   #passedThrough = 0;
   #troubled = false;
@@ -113,17 +125,23 @@ export class LoopGuard {
     this.#options = options;
   }
 
-  /** What a model reads about its context; it does not change. */
+  /** The guide that a model reads about its context. It never changes. */
   get guide(): string {
     return this.#options.guide;
   }
 
-  /** Waits for the database, at most as long as a model call would, so that the first model call need not. */
+  /**
+   * Waits for the database, at most as long as a model call, so that the first model call need not
+   * wait.
+   */
   async warmUp(): Promise<void> {
     await withTimeout(this.#options.sidecar.call('ready', {}), this.#options.limitMs).catch(() => undefined);
   }
 
-  /** The list of the next model call; undefined where the harness must use its own (`own`). */
+  /**
+   * Returns the list of the next model call. Undefined if the harness must use its own list
+   * (`own`).
+   */
   async pass<M>(make: () => HarnessList<M>): Promise<Passage<M> | undefined> {
     const begun = performance.now();
     const own = make();
@@ -141,11 +159,14 @@ export class LoopGuard {
     return passage;
   }
 
-  /** The harness's own list, where it goes out instead: while Palimpsest is off, and where there is no context of ours. */
+  /**
+   * Returns the harness's own list as a replacement, while Palimpsest is off or our context is
+   * missing.
+   */
   own<M>(own: HarnessList<M>): readonly M[] {
     const { session } = own.list;
     const { messages } = own.kept();
-    // Behind the request before, nothing that the model thought there is bound to another beginning.
+    // After the previous request, the model's thoughts are not bound to another beginning.
     if (this.#lists.get(session)?.begins(messages) === true) {
       this.#bypassed.sent(own, messages);
       return own.messages;
@@ -158,8 +179,9 @@ export class LoopGuard {
   }
 
   /**
-   * As `pass`, for a harness whose system prompt becomes known only later: `handOver` comes then. Inside a turn the prompt is expected to be that of the call
-   * before, and the record is being kept while the harness works on.
+   * Like `pass`, for a harness that learns its system prompt later and then calls `handOver`.
+   * Within a turn, the previous call's prompt is expected. The record is stored while the harness
+   * continues.
    */
   async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
     const begun = performance.now();
@@ -181,7 +203,7 @@ export class LoopGuard {
     return passage;
   }
 
-  /** Waits until the record of the list that `passAhead` made is kept, now that its system prompt is known. */
+  /** Waits until the record of the list from `passAhead` is stored, with its system prompt. */
   async handOver(session: string, system: string): Promise<void> {
     const begun = performance.now();
     const ahead = this.#ahead.get(session);
@@ -193,34 +215,43 @@ export class LoopGuard {
     this.#options.onPassed?.(ms + performance.now() - begun, objects);
   }
 
-  /** Reports what was said since the last model call; nothing waits for it. */
+  /** Reports the messages since the last model call, in the background. */
   follow(list: WholeList): void {
     // The next model call reports it again.
     this.#options.sidecar.callWithList('follow', this.#rendered(list)).catch(() => undefined);
   }
 
-  /** Changes how a session is shown, from its next model call on. */
+  /** Changes a session's rendering from its next model call on. */
   render(session: string, rendering: Rendering): void {
     this.#renderings.set(session, { ...this.#renderings.get(session), ...rendering });
   }
 
-  /** The next message of the user begins an epoch; said with the next list, so that it outlives the sidecar. */
+  /**
+   * Begins an epoch with the user's next message. Sent with the next list, so that it survives the
+   * sidecar.
+   */
   tidy(session: string): void {
     this.#tidied.add(session);
   }
 
-  /** Reports that a tool call has begun; nothing waits for it. */
+  /** Announces a tool call that has begun, in the background. */
   expect(session: string, callId: string): void {
     this.#options.sidecar.call('expect', { session, callId }).catch(() => undefined);
   }
 
-  /** What the model is told instead of a call that would change a file which is not as it saw it last; undefined where the call may be made, also where nobody answers in time. */
+  /**
+   * Returns a text for the model if a call would change a file that differs from what it saw last.
+   * Returns undefined if the call may run, or if the sidecar does not answer in time.
+   */
   async beforeChange(call: Calls['beforeChange']['params']): Promise<string | undefined> {
     const answer = withTimeout(this.#options.sidecar.call('beforeChange', call), this.#options.limitMs);
     return (await answer.catch(() => null)) ?? undefined;
   }
 
-  /** One of the agent's own tools [§3.3]: its answer. Rejects with a failure, which the harness marks as one. */
+  /**
+   * Runs one of the agent's own tools [§3.3] and returns its answer. Rejects on failure, which the
+   * harness marks.
+   */
   async verb(call: Calls['verb']['params']): Promise<string> {
     const answer = withTimeout(this.#options.sidecar.call('verb', call), 5 * this.#options.limitMs);
     const { text, ok } = await answer.catch((error: unknown) => {
@@ -230,14 +261,14 @@ export class LoopGuard {
     return text;
   }
 
-  /** Notes that the user turned Palimpsest off or on. */
+  /** Records that the user turned Palimpsest off or on. */
   async toggled(session: string, on: boolean): Promise<void> {
     this.#own.add(session);
     this.#bypassed.end(session);
     await withTimeout(this.#event(session, { kind: on ? 'resumed' : 'paused' }), this.#options.limitMs).catch(() => undefined);
   }
 
-  /** Ends the sidecar; what it still delivers, it delivers by itself. */
+  /** Ends the sidecar. It completes its deliveries without us. */
   end(): Promise<void> {
     return this.#options.sidecar.end(END_MS);
   }
@@ -247,14 +278,18 @@ export class LoopGuard {
     const { session } = list;
     const asked = { ...(this.#own.has(session) ? { ownList: true } : {}), ...(this.#tidied.has(session) ? { tidy: true } : {}) };
     const answer = this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...asked });
-    // The sidecar works meanwhile: what it is not told of the messages is compared now, for the hash of the list that goes out.
+    // While the sidecar works, compare the unreported members of the messages for the hash of the
+    // sent list.
     const [context] = await Promise.all([answer, Promise.resolve().then(own.kept)]);
     if (asked.tidy) this.#tidied.delete(session);
     if (context === null || !this.#bypassed.allows(own, composed({ ...own, ...own.kept() }, context))) return undefined;
     return { messages: composed(own, context), context };
   }
 
-  /** Hash and size of the list that goes out: the harness may change the one that it is given, ours says the same. */
+  /**
+   * Returns the hash and size of the sent list. The harness may change its own list, so ours with
+   * the same content is hashed.
+   */
   #handedList<M>(own: HarnessList<M>, context: LoopContext): HandedList {
     const { session } = own.list;
     const lists = this.#lists.get(session) ?? new HandedLists();
@@ -262,7 +297,7 @@ export class LoopGuard {
     return lists.of(composed({ ...own, ...own.kept() }, context));
   }
 
-  /** Notes that a model call has our context. */
+  /** Records that a model call has our context. */
   #passed(session: string): void {
     this.#own.delete(session);
     this.#ownLists.delete(session);
@@ -281,7 +316,10 @@ export class LoopGuard {
     await this.#options.sidecar.call('handed', { session, ...handed });
   }
 
-  /** Has the session say that this call was not ours: its record may have been kept just as the time ran out. Nothing waits for it. */
+  /**
+   * Reports that a call did not use our context, because its record may have been stored right at
+   * the time limit. Runs in the background.
+   */
   #noteBypass(session: string, detail: string): void {
     this.#event(session, { kind: 'bypassed', detail }).catch(() => undefined);
   }

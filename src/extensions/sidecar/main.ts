@@ -2,7 +2,8 @@ import { compileEarly } from '../../process/compile-early.js';
 import { refuseBeyondFileSizeLimit } from '../../process/system-error.js';
 import { serveSidecar } from './serve-sidecar.js';
 
-// Keys pressed in the harness's terminal concern the harness; this process ends when the harness closes its pipe.
+// Keys pressed in the harness's terminal are for the harness. This process ends when the harness
+// closes its pipe.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.stdout.on('error', () => undefined);
 refuseBeyondFileSizeLimit();

@@ -7,47 +7,50 @@ import type { HistoryEvent } from '../../objects/step.js';
 import type { StepPolicy } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
 
-/** The first line that a harness sends its sidecar, as JSON. */
+/** The first line from a harness to its sidecar, as JSON. */
 export interface Beginning extends Rendering {
   readonly what: 'pi' | 'opencode';
-  /** The working folder of the agent, and where its files may lie. */
+  /** The agent's working folder, and the folders of its files. */
   readonly cwd: string;
   readonly roots: readonly string[];
   readonly layout?: LayoutName;
-  /** By use with layout `epoch` if left out, else by the window [§4.3]. */
+  /** Default: by use with layout `epoch`, else by the window [§4.3]. */
   readonly retention?: NonNullable<StepPolicy['retention']>;
 }
 
-/** A list of messages as it differs from the one sent before for the same session. */
+/** A list of messages, as a difference from the session's last sent list. */
 export interface SentList extends Rendering {
   readonly session: string;
   readonly parent?: string;
   /** The number of the list that it continues; 0 for none. */
   readonly after: number;
   readonly number: number;
-  /** How many messages at the beginning are those of the list before. */
+  /** Number of leading messages taken from the previous list. */
   readonly prefix: number;
   readonly messages: readonly ReportedMessage[];
   readonly system?: string | null;
   readonly compacted?: boolean;
   readonly ownList?: boolean;
-  /** Of a context: the texts of the last answer are not known any more, or there was none. */
+  /** For a context: the previous answer's texts are unknown, or there was none. */
   readonly forgotten?: boolean;
-  /** The user asked that the next message of the user begins an epoch. */
+  /** The user requested that the next user message begins an epoch. */
   readonly tidy?: boolean;
   readonly model?: string;
   readonly window?: number;
 }
 
-/** The requests that a harness sends its sidecar, and their results. */
+/** The requests from a harness to its sidecar, and their results. */
 export interface Calls {
   /** Resolves when the database answers. */
   readonly ready: { readonly params: object; readonly result: null };
-  /** Records the history and answers the context around the next list; null where the harness's own list is the context. Texts of the last answer are not sent again. */
+  /**
+   * Records the history and returns the context around the next list. Null if the harness's own
+   * list is the context. Texts of the previous answer are not sent again.
+   */
   readonly context: { readonly params: SentList; readonly result: LoopContext | null };
   /** Records the history. */
   readonly follow: { readonly params: SentList; readonly result: null };
-  /** Keeps the record of the list that went to the model; resolves when it is durable. */
+  /** Stores the record of the list sent to the model. Resolves when it is durable. */
   readonly handed: { readonly params: HandedOver & { readonly session: string }; readonly result: { readonly kept: boolean } };
   readonly verb: {
     readonly params: { readonly session: string; readonly verb: Verb; readonly ids: readonly string[]; readonly callId?: string };
@@ -55,7 +58,10 @@ export interface Calls {
   };
   /** Announces a tool call that has begun. */
   readonly expect: { readonly params: { readonly session: string; readonly callId: string }; readonly result: null };
-  /** What the model is told instead of a call that would change a file which is not as it saw it last; null where the call may be made. */
+  /**
+   * Returns a text for the model if a call would change a file that differs from what it saw last.
+   * Null if the call may run.
+   */
   readonly beforeChange: { readonly params: ChangingCall & { readonly session: string }; readonly result: string | null };
   readonly event: { readonly params: { readonly session: string; readonly event: HistoryEvent }; readonly result: null };
   readonly close: { readonly params: { readonly session: string }; readonly result: null };
@@ -63,27 +69,30 @@ export interface Calls {
 
 export type CallName = keyof Calls;
 
-/** One request, as one line of JSON. */
+/** A request, as one line of JSON. */
 export type SidecarRequest = {
   readonly [N in CallName]: { readonly id: number; readonly call: N; readonly params: Calls[N]['params'] };
 }[CallName];
 
-/** One answer, as one line of JSON; `resend` asks for the whole list. */
+/** An answer, as one line of JSON. `resend` asks for the whole list. */
 export type SidecarAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: { readonly message: string; readonly resend?: true } };
 
-/** A text in an answer: as it is, or by its place among the texts of the previous answer, with what follows it now. */
+/**
+ * A text in an answer: the literal text, or its position among the previous answer's texts, with an
+ * optional suffix.
+ */
 export type SentText = string | readonly [place: number] | readonly [place: number, more: string];
 
-/** The texts of a context in the order of its messages. */
+/** Returns the texts of a context in message order. */
 const textsOf = ({ before, inserts, after }: LoopContext): readonly string[] =>
   [...before, ...inserts.map(({ message }) => message), ...after].flatMap(({ parts }) => parts.map(({ text }) => text));
 
-/** Shorter texts are sent as they are. */
+/** Shorter texts are sent literally. */
 const SHORT = 64;
 
-/** The texts of the previous answer, found by their whole text and by their beginning. */
+/** The texts of the previous answer, indexed by whole text and by beginning. */
 class PreviousTexts {
   readonly #places: ReadonlyMap<string, number>;
   readonly #beginnings = new Map<string, number[]>();
@@ -107,7 +116,7 @@ class PreviousTexts {
   }
 }
 
-/** A context over the pipe: texts that the previous context had too are named by their place there. */
+/** A context over the pipe. Texts of the previous context are replaced by their positions. */
 export interface SentContext extends Omit<LoopContext, 'before' | 'inserts' | 'after'> {
   readonly before: readonly SentMessage[];
   readonly inserts: readonly { readonly index: number; readonly message: SentMessage }[];
@@ -119,7 +128,7 @@ type SentMessage = Omit<Message, 'parts'> & {
   readonly parts: readonly (Omit<Message['parts'][number], 'text'> & { readonly text: SentText })[];
 };
 
-/** A context as it goes over the pipe, and the texts that the next one is compared with. */
+/** Returns a context for the pipe, and its texts for the next comparison. */
 export function withoutRepeats(
   context: LoopContext,
   before: readonly string[],
@@ -140,8 +149,8 @@ export function withoutRepeats(
 }
 
 /**
- * The context that was sent.
- * @throws {RangeError} for a place that the previous answer does not have
+ * Restores a sent context.
+ * @throws {RangeError} the previous answer lacks a position
  */
 export function withRepeats(
   sent: SentContext,
@@ -167,7 +176,10 @@ export function withRepeats(
   return { context, texts: textsOf(context) };
 }
 
-/** The lines of a stream of text: between line feeds alone, because JSON may hold every other character that some take for a line's end. */
+/**
+ * Yields the lines of a text stream. Only line feeds end a line, because JSON may contain other
+ * line separators.
+ */
 export async function* linesOf(input: Readable): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of input.setEncoding('utf8') as AsyncIterable<string>) {

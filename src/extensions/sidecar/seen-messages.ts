@@ -1,6 +1,6 @@
 import { copyOfData, sameData } from '../../values/plain-data.js';
 
-/** A message as it was seen for the first time, and what was made of it then. */
+/** A message as first seen, with its derived value. */
 class SeenMessage<M, R> {
   copy: M;
   readonly made: R;
@@ -11,24 +11,27 @@ class SeenMessage<M, R> {
   }
 }
 
-/** A list, compared with the one before it. */
+/** A list compared with the previous one. */
 export interface SeenList<M, R> {
   readonly made: readonly R[];
-  /** Copies of the messages, which nobody else can change: the same object in every list that has the message as it is. What is not reported is compared here, when it is asked for. */
+  /**
+   * Returns private copies of the messages. An unchanged message has the same object in every list.
+   * Unreported members are compared here, on demand.
+   */
   readonly copies: () => readonly M[];
 }
 
-/** How messages are told from one another. */
+/** How messages are compared. */
 export interface SeenOptions<M, R> {
-  /** What is made of a message; it is given a copy. */
+  /** Derives a value from a copy of a message. */
   readonly make: (message: M) => R;
-  /** Whether the same is made of two messages. */
+  /** Returns whether two messages have the same derived value. */
   readonly makesSame?: (one: M, other: M) => boolean;
 }
 
 /**
- * The messages of one list as it was seen last. Harnesses make their lists anew for each call of the model: a message that says the same at the same place is compared only, and what was made of it
- * serves again.
+ * The last seen messages of one list. Harnesses create new lists for each model call. A message
+ * with the same content at the same position is only compared, and its derived value is reused.
  */
 export class SeenMessages<M, R> {
   readonly #make: (message: M) => R;
@@ -40,7 +43,10 @@ export class SeenMessages<M, R> {
     this.#makesSame = makesSame;
   }
 
-  /** Takes in a list, which must not change before its copies were asked for. */
+  /**
+   * Compares a list with the previous one. The list must not change before its copies were
+   * requested.
+   */
   of(messages: readonly M[]): SeenList<M, R> {
     const before = this.#seen;
     const seen = messages.map((message, i) => {

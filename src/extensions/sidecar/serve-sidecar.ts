@@ -20,7 +20,7 @@ import {
   withoutRepeats,
 } from './protocol.js';
 
-/** Thrown for a list that continues one that this process does not know. */
+/** Thrown if a list continues one that this process does not have. */
 class ResendError extends Error {
   override readonly name = 'ResendError';
 }
@@ -29,7 +29,7 @@ interface Followed {
   readonly loop: LoopSession;
   number: number;
   messages: readonly ReportedMessage[];
-  /** The texts of the last context that was answered. */
+  /** The texts of the last answered context. */
   texts: readonly string[];
 }
 
@@ -42,7 +42,7 @@ function openSidecarClient(beginning: Beginning, env: Environment): Promise<Open
   return openClient(readSettings(env), { cwd, roots, strict, shortIds, policy, what: `palimpsest sidecar of ${what}` });
 }
 
-/** The sessions of one harness process, and the lists that were sent for them. */
+/** The sessions of one harness process, and their last sent lists. */
 class SidecarSessions {
   readonly #client: ContextClient;
   readonly #beginning: Beginning;
@@ -90,7 +90,7 @@ class SidecarSessions {
     },
   };
 
-  /** What is written for an answer, at the moment at which it is written. */
+  /** Returns the final form of an answer, at the time of writing. */
   written({ call, params }: SidecarRequest, answer: SidecarAnswer): SidecarAnswer {
     if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;
     const followed = this.#followedBy(params.session, undefined);
@@ -114,7 +114,7 @@ class SidecarSessions {
     return followed;
   }
 
-  /** The whole list; kept before anything is done with it, so that what fails can be asked again. */
+  /** Returns the whole list. Stores it first, so that a failed request can be repeated. */
   #take({ session, parent, after, number, prefix, messages, compacted = false, ...others }: SentList) {
     const { system, strict, shortIds, ownList, model, window } = others;
     const followed = this.#followedBy(session, parent);
@@ -140,8 +140,8 @@ async function answerTo(sessions: SidecarSessions, { id, call, params }: Sidecar
 }
 
 /**
- * Serves one harness over two pipes, a line of JSON each way, until the input ends; then pauses the sessions and delivers what it can. The first line says
- * for whom.
+ * Serves one harness over two pipes, with one JSON line per message, until the input ends. Then
+ * pauses the sessions and delivers what it can. The first line describes the harness.
  */
 export async function serveSidecar(input: Readable, output: Writable, env: Environment): Promise<void> {
   const lines = linesOf(input);

@@ -21,22 +21,25 @@ import {
 export interface SidecarOptions {
   /** A Node of version 20.19 or later. */
   readonly node: string;
-  /** The program that `main.ts` is built into. */
+  /** The program built from `main.ts`. */
   readonly program: string;
   readonly env: NodeJS.ProcessEnv;
   readonly beginning: Beginning;
 }
 
-/** A request failed in the sidecar (`failed`), the sidecar has ended (`gone`), or it needs the whole list again (`resend`). */
+/**
+ * A request failed in the sidecar (`failed`), the sidecar has ended (`gone`), or it needs the whole
+ * list again (`resend`).
+ */
 class SidecarError extends CodedError<'failed' | 'gone' | 'resend'> {
   override readonly name = 'SidecarError';
 }
 
-/** A whole list of messages with what belongs to it. */
+/** A whole list of messages with its details. */
 export type WholeList = Omit<SentList, 'after' | 'number' | 'prefix' | 'forgotten'>;
 
 interface Waiting {
-  /** Of a context: its session. */
+  /** The session of a context request. */
   readonly session: string | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -47,18 +50,19 @@ interface LastSent {
   readonly messages: readonly ReportedMessage[];
 }
 
-/** Most that is kept of what the process writes to its error stream, characters. */
+/** Maximum length of the kept error output, in characters. */
 const LAST_WORDS = 2_000;
 
 /**
- * The sidecar: a process of its own in which all our work runs, so that neither its load nor its failures reach the harness. It is started at the first
- * call, and again by the next call after it ended. Of a list only what changed is sent.
+ * The sidecar: a separate process for all our work, so that neither its load nor its failures
+ * affect the harness. The first call starts it, and the next call after its end starts it again.
+ * Only changes of a list are sent.
  */
 export class SidecarProcess {
   readonly #options: SidecarOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new LatestSessions<LastSent>();
-  /** The texts of the last context of each session: what the next one repeats is not sent again. */
+  /** The texts of each session's last context. Repeated texts are not sent again. */
   readonly #texts = new LatestSessions<readonly string[]>((session) => [...this.#waiting.values()].some((one) => one.session === session));
   #child: ChildProcessWithoutNullStreams | undefined;
   #lastWords = '';
@@ -69,17 +73,17 @@ export class SidecarProcess {
     this.#options = options;
   }
 
-  /** Starts the process, if it does not run, so that the first call need not wait for it. */
+  /** Starts the process if it is not running, so that the first call need not wait. */
   start(): void {
     this.#running();
   }
 
-  /** Asks something. Rejects with SidecarError. */
+  /** Sends a request. Rejects with SidecarError. */
   call<N extends Exclude<CallName, 'context' | 'follow'>>(call: N, params: Calls[N]['params']): Promise<Calls[N]['result']> {
     return this.#ask(call, params);
   }
 
-  /** Asks something about a list of messages. Rejects with SidecarError. */
+  /** Sends a request with a list of messages. Rejects with SidecarError. */
   async callWithList<N extends 'context' | 'follow'>(call: N, list: WholeList): Promise<Calls[N]['result']> {
     try {
       return await this.#askOf(call, list);
@@ -95,7 +99,10 @@ export class SidecarProcess {
     return this.#ask(call, { ...this.#difference(list), ...(forgotten ? { forgotten } : {}) });
   }
 
-  /** Ends the process, which pauses its sessions and delivers what it can; waits for that within a limit, then leaves it to itself. Idempotent. */
+  /**
+   * Ends the process, which pauses its sessions and delivers what it can. Waits up to the limit;
+   * the process then continues alone. Idempotent.
+   */
   async end(limitMs: number): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -130,7 +137,10 @@ export class SidecarProcess {
     return before !== undefined && (message === before || sameData(message, before));
   }
 
-  /** Restores the repeated texts. Called for every answer in order, also when nobody waits for it any more. */
+  /**
+   * Restores the repeated texts. Called for every answer in order, even if its caller has timed
+   * out.
+   */
   #whole(session: string | undefined, result: unknown): unknown {
     if (session === undefined || result === null) return result;
     const { context, texts } = withRepeats(result as SentContext, this.#texts.get(session) ?? []);
@@ -141,7 +151,8 @@ export class SidecarProcess {
   #running(): ChildProcessWithoutNullStreams {
     if (this.#child !== undefined) return this.#child;
     const { node, program, env, beginning } = this.#options;
-    // A process group of its own: a signal from the terminal to the harness's group must not interrupt a delivery.
+    // A separate process group, because a terminal signal to the harness must not interrupt a
+    // delivery.
     const child = spawn(node, [program], { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#sent.clear();
@@ -153,10 +164,11 @@ export class SidecarProcess {
     child.stdin.on('error', () => undefined);
     child.once('error', (error) => this.#gone(child, error.message));
     child.once('exit', (code, signal) => this.#gone(child, `it ended with ${signal ?? `code ${code}`}`));
-    // An answer that cannot be read must not fail the harness: the sidecar is killed, and the next call starts another.
+    // An unreadable answer must not fail the harness. The sidecar is killed, and the next call
+    // starts another.
     this.#listen(child).catch(() => child.kill());
     child.stdin.write(`${JSON.stringify(beginning)}\n`);
-    // The harness may end whenever it likes.
+    // The harness may exit at any time.
     child.unref();
     for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as { unref?: () => void }).unref?.();
     return child;
@@ -182,12 +194,15 @@ export class SidecarProcess {
   }
 }
 
-/** Thrown when work took longer than a harness waits for it. */
+/** Thrown if work exceeds the harness's time limit. */
 class LateError extends Error {
   override readonly name = 'LateError';
 }
 
-/** The result of work; rejects with LateError after the limit. Keeps the process alive meanwhile, because a harness waits for the answer. */
+/**
+ * Returns the result of work, or rejects with LateError after the limit. Keeps the process alive
+ * meanwhile, because a harness waits for the answer.
+ */
 export function withTimeout<T>(work: Promise<T>, limitMs: number): Promise<T> {
   const late = (): never => {
     throw new LateError(`no answer within ${limitMs} ms`);

@@ -8,11 +8,11 @@ import { LoopGuard, type LoopGuardOptions, TroubleFile } from './loop-guard.js';
 import type { Beginning } from './protocol.js';
 import { SidecarProcess } from './sidecar-process.js';
 
-/** Where an extension runs, and how it reaches its user. */
+/** The environment of an extension, and its channel to the user. */
 export interface Surroundings {
-  /** The URL of the built extension; the program of the sidecar lies in the same folder. */
+  /** The URL of the built extension. The sidecar's program is in the same folder. */
   readonly extension: string;
-  /** The Node for that program, unless the environment names one. */
+  /** The default Node for that program. An environment variable overrides it. */
   readonly node: string;
   readonly env: Environment;
   /** Shows the user a line. */
@@ -24,7 +24,7 @@ function timesTo(file: string | undefined): Pick<LoopGuardOptions, 'onPassed'> {
   return { onPassed: (ms, objects) => appendFileSync(file, `${JSON.stringify({ ms, objects })}\n`, { mode: 0o600 }) };
 }
 
-/** The layout that is asked for; for an unknown one the user is notified, and the usual one stays. */
+/** Returns the requested layout. For an unknown one, notifies the user and keeps the default. */
 function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'layout'> {
   if (layout === undefined) return {};
   if (isLayout(layout)) return { layout };
@@ -32,7 +32,10 @@ function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pic
   return {};
 }
 
-/** The retention that is asked for; for an unknown one the user is notified, and that of the layout stays. */
+/**
+ * Returns the requested retention. For an unknown one, notifies the user and keeps the layout's
+ * default.
+ */
 function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'retention'> {
   if (retention === undefined) return {};
   if (retention === 'use' || retention === 'window') return { retention };
@@ -40,13 +43,16 @@ function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']
   return {};
 }
 
-/** Whether a variable turns something on; for a value that is neither 1 nor 0 the user is notified, and it stays off. */
+/**
+ * Returns whether a variable turns a feature on. For a value other than 1 or 0, notifies the user
+ * and returns false.
+ */
 function isOn(name: string, value: string | undefined, notify: Surroundings['notify']): boolean {
   if (value !== undefined && value !== '0' && value !== '1') notify(`Palimpsest: ${name} is ${JSON.stringify(value)}; set it to 1 or 0`);
   return value === '1';
 }
 
-/** Starts the sidecar of a harness: gives what asks it on behalf of the harness. */
+/** Starts the sidecar of a harness and returns its guard. */
 export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): LoopGuard {
   const settings = loopSettings(env);
   const rendering = {
