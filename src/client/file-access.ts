@@ -96,7 +96,11 @@ export class FileAccess {
   }
 
   /** Returns the id and display path of a source. */
-  describe(source: FilesystemSource): { readonly source: FilesystemSource; readonly id: ObjectId; readonly display: string } {
+  describe(source: FilesystemSource): {
+    readonly source: FilesystemSource;
+    readonly id: ObjectId;
+    readonly display: string;
+  } {
     return { source, id: fileObjectId(source), display: this.display(source) };
   }
 

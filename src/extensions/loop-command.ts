@@ -28,5 +28,7 @@ export const COMMAND_TEXT = `Palimpsest in this session: ${[...COMMANDS.keys()].
 export function loopCommand(words: string): LoopCommand {
   const asked = COMMANDS.get(words.trim().split(/\s+/).join(' '));
   if (asked !== undefined) return asked;
-  throw new RangeError(`/palimpsest does not know ${JSON.stringify(words.trim())}; it knows: ${[...COMMANDS.keys()].join(', ')}`);
+  throw new RangeError(
+    `/palimpsest does not know ${JSON.stringify(words.trim())}; it knows: ${[...COMMANDS.keys()].join(', ')}`,
+  );
 }

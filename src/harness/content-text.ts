@@ -28,12 +28,25 @@ function fromUrl(url: string): Media {
 /** Finds the media in the shapes of the common wires. */
 function mediaOf(part: Part): Media {
   const nested =
-    asPart(part.image_url) ?? asPart(part.input_audio) ?? asPart(part.file) ?? asPart(part.source) ?? asPart(part.resource) ?? part;
+    asPart(part.image_url) ??
+    asPart(part.input_audio) ??
+    asPart(part.file) ??
+    asPart(part.source) ??
+    asPart(part.resource) ??
+    part;
   const type =
-    asText(nested.media_type) ?? asText(nested.mimeType) ?? asText(nested.mime_type) ?? asText(nested.format) ?? asText(part.mimeType);
+    asText(nested.media_type) ??
+    asText(nested.mimeType) ??
+    asText(nested.mime_type) ??
+    asText(nested.format) ??
+    asText(part.mimeType);
   const url = asText(part.image_url) ?? asText(nested.url) ?? asText(nested.uri) ?? asText(nested.file_data);
   const fromText = url === undefined ? {} : fromUrl(url);
-  return { ...fromText, type: type ?? fromText.type, base64: asText(nested.data) ?? asText(nested.blob) ?? fromText.base64 };
+  return {
+    ...fromText,
+    type: type ?? fromText.type,
+    base64: asText(nested.data) ?? asText(nested.blob) ?? fromText.base64,
+  };
 }
 
 /** Returns the decoded size of a base64 text. */

@@ -57,23 +57,36 @@ interface Found extends ReportedMention {
   readonly name: string;
 }
 
-async function existing(files: FileAccess, folders: Folders, paths: readonly string[]): Promise<readonly (Found | undefined)[]> {
+async function existing(
+  files: FileAccess,
+  folders: Folders,
+  paths: readonly string[],
+): Promise<readonly (Found | undefined)[]> {
   const places = await Promise.all(
     paths.map(async (path) => {
       const folder = await folders.get(posix.dirname(path));
       const name = posix.basename(path);
-      return folder === undefined || name === '' ? undefined : { folder, name, path: posix.join(folder.location.path, name) };
+      return folder === undefined || name === ''
+        ? undefined
+        : { folder, name, path: posix.join(folder.location.path, name) };
     }),
   );
   const { roots, mounts } = files.access;
-  const dated = await datedFiles(roots, [...new Set(places.flatMap((place) => (place === undefined ? [] : [place.path])))]);
+  const dated = await datedFiles(roots, [
+    ...new Set(places.flatMap((place) => (place === undefined ? [] : [place.path]))),
+  ]);
   const times = new Map(dated.map(({ path, mtimeMs }) => [path, mtimeMs]));
   return places.map((place) => {
     const mtimeMs = place === undefined ? undefined : times.get(place.path);
     if (place === undefined || mtimeMs === undefined) return undefined;
     const canonical = canonicalPath(place.path);
     const filesystem = mounts.filesystemOfCanonical(canonical) ?? place.folder.location.filesystemId;
-    return { source: filesystemSource(filesystem, canonical), mtimeMs, folder: place.folder.location.path, name: place.name };
+    return {
+      source: filesystemSource(filesystem, canonical),
+      mtimeMs,
+      folder: place.folder.location.path,
+      name: place.name,
+    };
   });
 }
 
@@ -83,7 +96,10 @@ async function withoutIgnored(found: readonly Found[]): Promise<readonly Found[]
   const ignored = new Map<string, ReadonlySet<string>>();
   for (const [folder, entries] of byFolder) {
     const names = entries.map(({ name }) => ({ name, isFolder: false }));
-    ignored.set(folder, isInGitFolder(folder) ? new Set(names.map(({ name }) => name)) : await ignoredNames(folder, names));
+    ignored.set(
+      folder,
+      isInGitFolder(folder) ? new Set(names.map(({ name }) => name)) : await ignoredNames(folder, names),
+    );
   }
   return found.filter(({ folder, name }) => ignored.get(folder)?.has(name) !== true);
 }
@@ -108,8 +124,11 @@ export async function discoverFiles(
       .map((line) => folders.flatMap((folder) => line.map((path) => posix.resolve(folder, path))));
     const flat = [...new Set(readings.flat())];
     const found = new Map((await existing(files, located, flat)).map((file, i) => [flat[i] ?? '', file]));
-    const chosen = readings.flatMap((line) => line.map((path) => found.get(path)).find((file) => file !== undefined) ?? []);
-    for (const file of await withoutIgnored(chosen)) bySource.set(`${file.source.filesystemId} ${file.source.path}`, file);
+    const chosen = readings.flatMap(
+      (line) => line.map((path) => found.get(path)).find((file) => file !== undefined) ?? [],
+    );
+    for (const file of await withoutIgnored(chosen))
+      bySource.set(`${file.source.filesystemId} ${file.source.path}`, file);
   }
   const all = [...bySource.values()];
   const mentions = all.slice(0, MOST_DISCOVERED).map(({ source, mtimeMs }) => ({ source, mtimeMs }));

@@ -44,9 +44,15 @@ const NO_USER = 'the list has no message of the user at which no call waits: a r
  * Rejects a request that layout `epoch` does not support, before recording anything.
  * @throws {HarnessError} `not-in-epochs`
  */
-export function requireEpochForm(format: 'text' | 'messages' | undefined, list: readonly ReportedMessage[] | undefined): void {
+export function requireEpochForm(
+  format: 'text' | 'messages' | undefined,
+  list: readonly ReportedMessage[] | undefined,
+): void {
   if (format === 'text')
-    throw new HarnessError('not-in-epochs', 'layout epoch is a list of messages: ask for format messages, or leave it out');
+    throw new HarnessError(
+      'not-in-epochs',
+      'layout epoch is a list of messages: ask for format messages, or leave it out',
+    );
   if (list !== undefined && tailStart(list) === undefined) throw new HarnessError('not-in-epochs', NO_USER);
 }
 

@@ -68,7 +68,11 @@ export interface ListTail extends PlacedList {
   readonly known?: GrowingTail;
 }
 
-function referencesOf(placed: readonly PlacedEntry[], from: number, lines: EpochState['lines']): readonly LoopReference[] {
+function referencesOf(
+  placed: readonly PlacedEntry[],
+  from: number,
+  lines: EpochState['lines'],
+): readonly LoopReference[] {
   if (lines.size === 0) return [];
   return placed.flatMap(({ kind, index, callId }) => {
     const text = kind === 'call' && index >= from && callId !== undefined ? lines.get(callId) : undefined;

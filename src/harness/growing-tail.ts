@@ -74,7 +74,8 @@ class TailWalk {
     if (count !== this.list.count) this.list = { from, count, sha256: this.prints.with('') };
     const refs = new Map<number, ObjectId[]>();
     for (const { kind, index, callId } of placed.slice(this.placed.length)) {
-      if (kind === 'call' && callId !== undefined && index >= from) refs.set(index, [...(refs.get(index) ?? []), callId]);
+      if (kind === 'call' && callId !== undefined && index >= from)
+        refs.set(index, [...(refs.get(index) ?? []), callId]);
     }
     const { items } = history.of(messages);
     for (const item of items.slice(this.entries)) {
@@ -124,7 +125,8 @@ export class GrowingTail {
   has({ messages }: PlacedList, { from, count, sha256 }: KeptList): boolean {
     if (messages.length < from + count) return false;
     const walk = this.#walk;
-    const isWalked = walk !== undefined && walk.from === from && walk.list.count === count && beginsWith(messages, walk.messages);
+    const isWalked =
+      walk !== undefined && walk.from === from && walk.list.count === count && beginsWith(messages, walk.messages);
     return (isWalked ? walk.list : keptList(messages, from, count)).sha256 === sha256;
   }
 

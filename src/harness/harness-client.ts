@@ -62,7 +62,10 @@ export class HarnessClient {
    */
   async resumeSession(id: string, options: Omit<OpenOptions, 'id'> = {}): Promise<HarnessSession> {
     if (!(await sessionExists(this.client, id))) {
-      throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or open a new one`);
+      throw new HarnessError(
+        'no-such-session',
+        `there is no session ${JSON.stringify(id)}; list the sessions, or open a new one`,
+      );
     }
     return this.openSession({ ...options, id });
   }
@@ -75,7 +78,10 @@ export class HarnessClient {
    *   the id is taken
    * @throws {HistoryError} – the moment does not exist
    */
-  async forkSession(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<HarnessSession> {
+  async forkSession(
+    parent: string,
+    options: { readonly at?: ForkPlace; readonly id?: string } = {},
+  ): Promise<HarnessSession> {
     return this.#wrap(await this.client.forkSession(parent, options));
   }
 

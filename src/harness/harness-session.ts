@@ -133,7 +133,10 @@ export class HarnessSession {
       files,
       ...defined({ id, cwd }),
     };
-    const extras = { ...defined({ shown: shown === undefined ? undefined : contentText(shown), startedAt }), ...options };
+    const extras = {
+      ...defined({ shown: shown === undefined ? undefined : contentText(shown), startedAt }),
+      ...options,
+    };
     return this.#serial(() => this.#chat.record(call, extras));
   }
 
@@ -185,11 +188,16 @@ export class HarnessSession {
     return this.#serial(() => this.#client.closeSession(this.session));
   }
 
-  async #assemble({ format = 'text', strict, shortIds }: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'>): Promise<TurnContext> {
+  async #assemble({
+    format = 'text',
+    strict,
+    shortIds,
+  }: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'>): Promise<TurnContext> {
     const assembly = await this.session.assemble(defined({ strict, shortIds }));
     const { delivered } = this.#settings;
     this.session.seen.context(assembly.input.active);
-    if (format === 'text') return { format, text: assembly.text, record: await this.session.deliver(assembly.record, { delivered }) };
+    if (format === 'text')
+      return { format, text: assembly.text, record: await this.session.deliver(assembly.record, { delivered }) };
     const { system, messages, record } = assembly.asMessages();
     return { format, system, messages, record: await this.session.deliver(record, { delivered }) };
   }

@@ -94,7 +94,8 @@ function announcedBy(call: Part): Announced | undefined {
   return { id: textOf(call.id), tool, args: argsOf(inner.arguments ?? inner.input ?? inner.args ?? call.arguments) };
 }
 
-const partsOf = (content: ReportedContent | undefined): readonly Part[] => (Array.isArray(content) ? (content as readonly Part[]) : []);
+const partsOf = (content: ReportedContent | undefined): readonly Part[] =>
+  Array.isArray(content) ? (content as readonly Part[]) : [];
 
 /** Returns the calls of a message, from `tool_calls` and from blocks. */
 function callsOf({ tool_calls = [], content }: ReportedMessage): readonly Announced[] {
@@ -103,7 +104,8 @@ function callsOf({ tool_calls = [], content }: ReportedMessage): readonly Announ
 }
 
 /** Returns the ids of the calls that a message announces, if they have any. */
-export const announcedIds = (message: ReportedMessage): readonly string[] => callsOf(message).flatMap(({ id }) => id ?? []);
+export const announcedIds = (message: ReportedMessage): readonly string[] =>
+  callsOf(message).flatMap(({ id }) => id ?? []);
 
 interface Result {
   readonly id: string | undefined;
@@ -130,7 +132,11 @@ function resultsOf(message: ReportedMessage): readonly Result[] {
 function speaks(message: ReportedMessage): boolean {
   if (RESULT_ROLES.has(message.role)) return false;
   const parts = partsOf(message.content);
-  return parts.length === 0 || parts.some(({ type }) => !CALL_PARTS.has(String(type))) || !parts.some(({ type }) => type === 'tool_result');
+  return (
+    parts.length === 0 ||
+    parts.some(({ type }) => !CALL_PARTS.has(String(type))) ||
+    !parts.some(({ type }) => type === 'tool_result')
+  );
 }
 
 /**
@@ -211,11 +217,15 @@ function callItem(
   { id, content, failed }: Result,
   { open, index }: ResultPlace,
 ): CallItem & { readonly index: number } {
-  const named: OpenCall | undefined = textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} };
+  const named: OpenCall | undefined =
+    textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} };
   const call = open.take(id) ?? named;
   if (call === undefined) {
     const which = id === undefined ? 'a call without an id' : `the call ${JSON.stringify(id.slice(0, 100))}`;
-    throw new HarnessError('unknown-call', `messages[${index}] is the result of ${which}, which was not reported; report the call first`);
+    throw new HarnessError(
+      'unknown-call',
+      `messages[${index}] is the result of ${which}, which was not reported; report the call first`,
+    );
   }
   const { files = [], cwd } = message;
   return {

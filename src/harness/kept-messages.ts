@@ -20,11 +20,15 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
  * Returns a file's text after a call, derived from the call's arguments. Undefined if they do not
  * determine it.
  */
-const MADE: Readonly<Partial<Record<ToolKind, (args: ToolArguments, before: string | undefined) => string | undefined>>> = {
+const MADE: Readonly<
+  Partial<Record<ToolKind, (args: ToolArguments, before: string | undefined) => string | undefined>>
+> = {
   write: (args) => textArgument(args, 'content'),
   edit: (args, before) => {
     const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
-    const each = given.flatMap((one) => (typeof one === 'object' && one !== null ? (replacementOf(one as ToolArguments) ?? []) : []));
+    const each = given.flatMap((one) =>
+      typeof one === 'object' && one !== null ? (replacementOf(one as ToolArguments) ?? []) : [],
+    );
     return before === undefined || each.length < given.length ? undefined : replaced(before, each);
   },
 };
@@ -60,7 +64,11 @@ export interface KeptMessages {
  * request. In the latter case a model call used the harness's own list, and its reasoning is bound
  * to another beginning.
  */
-export function keptMessages(given: PlacedList, list: KeptList, tail: GrowingTail = new GrowingTail()): KeptMessages | undefined {
+export function keptMessages(
+  given: PlacedList,
+  list: KeptList,
+  tail: GrowingTail = new GrowingTail(),
+): KeptMessages | undefined {
   const { from, count } = list;
   if (!tail.has(given, list)) return undefined;
   if (given.messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
@@ -70,7 +78,9 @@ export function keptMessages(given: PlacedList, list: KeptList, tail: GrowingTai
   const shown = (input: EpochInput): ShownByTail => {
     let filesOf: ReadonlyMap<ObjectId, readonly ObjectId[]> | undefined;
     const files = (call: ObjectId): readonly ObjectId[] | undefined => {
-      filesOf ??= new Map(input.pool.flatMap((one) => (one.type === 'toolcall' ? [[one.id, one.fileRefs] as const] : [])));
+      filesOf ??= new Map(
+        input.pool.flatMap((one) => (one.type === 'toolcall' ? [[one.id, one.fileRefs] as const] : [])),
+      );
       return filesOf.get(call);
     };
     return {

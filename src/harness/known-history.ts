@@ -31,7 +31,8 @@ const callKey = (tool: string, hash: string | null): string => JSON.stringify([t
  * Returns whether an item is compared with the chat. The position of an empty item follows from its
  * neighbours.
  */
-export const isCompared = (item: HistoryItem | undefined): boolean => item !== undefined && (item.kind === 'call' || !isSilent(item));
+export const isCompared = (item: HistoryItem | undefined): boolean =>
+  item !== undefined && (item.kind === 'call' || !isSilent(item));
 
 /** Returns a sent history item in comparable form. */
 export function sentEntry(item: HistoryItem): HistoryEntry {
@@ -102,7 +103,8 @@ export function chatEntries(
 }
 
 /** Returns whether a chat entry is compared: a call, or a message with content. */
-const isSpoken = ({ message, call }: ChatMark): boolean => call !== undefined || (message !== undefined && !isSilent(message));
+const isSpoken = ({ message, call }: ChatMark): boolean =>
+  call !== undefined || (message !== undefined && !isSilent(message));
 
 /**
  * Returns the known silent messages of a history, as indexes with their steps. A silent message is

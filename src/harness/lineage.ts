@@ -44,7 +44,9 @@ const LEAST_COMMON = 3;
  */
 function leastShared(items: readonly HistoryItem[]): number {
   const last = items.at(-1);
-  return last?.kind === 'message' && last.role === 'user' ? Math.max(LEAST_COMMON, items.length - 1) : Number.POSITIVE_INFINITY;
+  return last?.kind === 'message' && last.role === 'user'
+    ? Math.max(LEAST_COMMON, items.length - 1)
+    : Number.POSITIVE_INFINITY;
 }
 
 /** A history in comparable form. */
@@ -78,7 +80,13 @@ function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacte
   const known = own ? chat : chat.map((entry) => ({ ...entry, inherited: true }));
   const { notice, matched } = reconcile(known, entries);
   const found = matched.filter((place) => place !== undefined);
-  if (compacted) return { id, common: found.length, at: known[Math.max(-1, ...found)]?.seq ?? 0, missing: known.length - found.length };
+  if (compacted)
+    return {
+      id,
+      common: found.length,
+      at: known[Math.max(-1, ...found)]?.seq ?? 0,
+      missing: known.length - found.length,
+    };
   const common = notice?.kept ?? Math.min(known.length, entries.length);
   return { id, common, at: known[common - 1]?.seq ?? 0, missing: known.length - common };
 }
@@ -90,7 +98,11 @@ function damagedIsNone(error: unknown): undefined {
 }
 
 /** Returns sessions by their likeness to a history, best first. */
-async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], sent: Sent): Promise<readonly Likeness[]> {
+async function likenesses(
+  snapshot: StoreSnapshot,
+  ids: readonly SessionId[],
+  sent: Sent,
+): Promise<readonly Likeness[]> {
   const found = await Promise.all(
     ids.map(async (id) => {
       const held = await loadSession(snapshot, id).catch(damagedIsNone);
@@ -103,14 +115,19 @@ async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], se
 /** A branch has its session's name and a number. After an undo the harness continues in it. */
 const branchId = (base: string, number: number): SessionId => sessionId(`${base}.${number}`);
 
-const isBranchOf = (id: string, base: string): boolean => id.startsWith(`${base}.`) && /^\d+$/.test(id.slice(base.length + 1));
+const isBranchOf = (id: string, base: string): boolean =>
+  id.startsWith(`${base}.`) && /^\d+$/.test(id.slice(base.length + 1));
 
 /**
  * Finds the session of a harness's history (decisions F1, F2). First choice is the session with its
  * id, or the branch of it that is most similar. Second is a fork of the named parent. Third, if
  * there are entries to compare, is a fork of a session with the same beginning.
  */
-async function findLineage(client: ContextClient, { id: base, parent }: LineageName, history: LineageHistory): Promise<Lineage> {
+async function findLineage(
+  client: ContextClient,
+  { id: base, parent }: LineageName,
+  history: LineageHistory,
+): Promise<Lineage> {
   const { messages, compacted = false } = history;
   const own = sessionId(base);
   const snapshot = await client.store.latest();
@@ -147,7 +164,8 @@ async function forkAt(
  */
 async function goOn(client: ContextClient, id: SessionId): Promise<ContextSession> {
   const session = await client.openSession({ id });
-  const { parent } = (await (await client.store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id))?.marks ?? {};
+  const { parent } =
+    (await (await client.store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id))?.marks ?? {};
   if (parent !== undefined && session.state.seq === parent.seq)
     await session.recordEvent({ kind: 'forked', kept: parent.seq, detail: parent.session });
   return session;
@@ -157,7 +175,11 @@ async function goOn(client: ContextClient, id: SessionId): Promise<ContextSessio
  * Opens the session of a harness's history: an existing one, a fork, or a new one under the
  * harness's name.
  */
-export async function openLineage(client: ContextClient, name: LineageName, history: LineageHistory): Promise<ContextSession> {
+export async function openLineage(
+  client: ContextClient,
+  name: LineageName,
+  history: LineageHistory,
+): Promise<ContextSession> {
   const lineage = await findLineage(client, name, history);
   if (lineage.kind === 'fork') return forkAt(client, lineage.parent, { id: name.id, at: lineage.at });
   return lineage.kind === 'continue' ? goOn(client, lineage.id) : client.openSession({ id: name.id });

@@ -1,4 +1,10 @@
-import { type Border, decideBorder, type EpochLedger, type EpochSettings, epochSettings } from '../assembly/epoch/border.js';
+import {
+  type Border,
+  decideBorder,
+  type EpochLedger,
+  type EpochSettings,
+  epochSettings,
+} from '../assembly/epoch/border.js';
 import { charsOf, sharedChars } from '../assembly/epoch/epoch-size.js';
 import {
   beginEpoch,
@@ -102,7 +108,10 @@ export function aroundList({ request, proof, state, context: { notes } }: Planne
   const found = new Map<number, RenderedMessage>();
   for (const { after, message } of notes) {
     const there = found.get(from + after - 1);
-    found.set(from + after - 1, there === undefined ? message : { ...there, parts: [...there.parts, ...message.parts] });
+    found.set(
+      from + after - 1,
+      there === undefined ? message : { ...there, parts: [...there.parts, ...message.parts] },
+    );
   }
   const inserts = [...found].map(([index, message]) => ({ index, message }));
   return { from, inserts, references: request.tail.references(from, state.lines) };
@@ -125,7 +134,11 @@ const NO_PRICE = { written: 0, savedPerCall: 0 };
 const fromOf = ({ list }: EpochProof): number => list?.from ?? 0;
 
 /** Returns the content of a request that begins an epoch. */
-function begun(input: EpochInput, tail: EpochTail, start: EpochStart): Pick<PlannedEpoch, 'state'> & { readonly note: EpochProof['note'] } {
+function begun(
+  input: EpochInput,
+  tail: EpochTail,
+  start: EpochStart,
+): Pick<PlannedEpoch, 'state'> & { readonly note: EpochProof['note'] } {
   const base = beginEpoch(input, start.turn);
   const note = tail.note(start);
   return { note, state: note === undefined ? base : withNote(base, note, noteInputOf(input)) };
@@ -183,7 +196,8 @@ export class LoopEpochs {
     const { input } = assembly;
     const last = this.#current;
     const kept = last === undefined ? undefined : request.tail.kept({ list: last.proof.list, step: last.step });
-    const goesOn = this.#current === undefined || kept === undefined ? undefined : this.#goOn(this.#current, { input, kept });
+    const goesOn =
+      this.#current === undefined || kept === undefined ? undefined : this.#goOn(this.#current, { input, kept });
     const beginning = this.#beginning(request, assembly, goesOn);
     if (beginning !== undefined) return this.#begun(request, assembly, beginning);
     if (goesOn === undefined || kept === undefined || this.#current === undefined)
@@ -213,7 +227,16 @@ export class LoopEpochs {
     const previous = begins || proof.note !== undefined ? { step, sha256 } : proof.previous;
     if (previous === undefined) throw new Error('BUG: a request of an epoch without a record before it');
     const { turn } = place.tail;
-    this.#current = { session: request.session, state, turn, proof, previous, step, at: request.now, system: context.system };
+    this.#current = {
+      session: request.session,
+      state,
+      turn,
+      proof,
+      previous,
+      step,
+      at: request.now,
+      system: context.system,
+    };
     this.#number = proof.number;
     this.#calls = proof.calls;
     if (begins) this.#asked = false;
@@ -261,7 +284,8 @@ export class LoopEpochs {
     const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from, base.lines);
     // If none of the list is left, a note has no place.
     const noPlace = tail.isEmpty(from) && goesOn.note !== undefined;
-    const changed = ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');
+    const changed =
+      ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');
     return {
       calls: current.proof.calls,
       goesOn: tokens(now),
@@ -280,7 +304,14 @@ export class LoopEpochs {
     const { seq: step } = assembly.state;
     const priced = price === NO_PRICE ? {} : { price };
     const adds = defined({ list: tail.list(from), note });
-    const proof: EpochProof = { number: this.#number + 1, border: step, reason, ...priced, ...adds, calls: this.#calls + 1 };
+    const proof: EpochProof = {
+      number: this.#number + 1,
+      border: step,
+      reason,
+      ...priced,
+      ...adds,
+      calls: this.#calls + 1,
+    };
     return planned({ request, assembly, begins: true, before: undefined, proof, state, turn });
   }
 
@@ -299,7 +330,14 @@ export class LoopEpochs {
     const isSame = note === undefined && step === current.step && kept.list?.count === list?.count;
     const proof: EpochProof = isSame
       ? current.proof
-      : { number, border, reason, calls: this.#calls + 1, previous: current.previous, ...defined({ list: kept.list, note }) };
+      : {
+          number,
+          border,
+          reason,
+          calls: this.#calls + 1,
+          previous: current.previous,
+          ...defined({ list: kept.list, note }),
+        };
     const begins = proof.previous === undefined;
     return planned({ request, assembly, begins, before: current.state, proof, state, turn: current.turn });
   }

@@ -94,7 +94,8 @@ interface FollowedList {
   readonly seq: number;
 }
 
-const isSameList = (a: readonly ReportedMessage[], b: readonly ReportedMessage[]): boolean => a.length === b.length && beginsWith(b, a);
+const isSameList = (a: readonly ReportedMessage[], b: readonly ReportedMessage[]): boolean =>
+  a.length === b.length && beginsWith(b, a);
 
 interface PlacedHistory extends LoopHistory {
   readonly placed: readonly PlacedEntry[];
@@ -123,7 +124,9 @@ export class LoopSession {
   /**
    * The last returned context. It may be delivered again with another system prompt than expected.
    */
-  #pending: (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>) | undefined;
+  #pending:
+    | (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>)
+    | undefined;
   /**
    * The last processed list. Messages are usually processed before the next model call, which then
    * finds nothing new.
@@ -190,7 +193,16 @@ export class LoopSession {
       });
       const { index: pool, active } = harness.session.state.sets;
       const { before, after } = around;
-      return { session: harness.id, from, before, inserts: [], after, references, pool: pool.length, active: active.length };
+      return {
+        session: harness.id,
+        from,
+        before,
+        inserts: [],
+        after,
+        references,
+        pool: pool.length,
+        active: active.length,
+      };
     });
     context.then((made) => made ?? wait(), wait);
     return context;
@@ -203,7 +215,10 @@ export class LoopSession {
       if (harness === undefined || pending === undefined) return undefined;
       if (system !== undefined) await harness.setSystemPrompt(system);
       const epoch = 'epoch' in pending ? await this.#asHanded(harness, pending.epoch, system) : undefined;
-      const record = 'epoch' in pending ? (epoch ?? pending.epoch).context.record : await this.#record(harness, pending.around, system);
+      const record =
+        'epoch' in pending
+          ? (epoch ?? pending.epoch).context.record
+          : await this.#record(harness, pending.around, system);
       // It may be delivered again with another prompt.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
@@ -263,14 +278,19 @@ export class LoopSession {
   }
 
   #opened(): HarnessSession {
-    if (this.#current === undefined) throw new Error(`the session ${this.#options.id} has not begun: its first model call opens it`);
+    if (this.#current === undefined)
+      throw new Error(`the session ${this.#options.id} has not begun: its first model call opens it`);
     return this.#current;
   }
 
   #assembly(harness: HarnessSession): Promise<SessionAssembly> {
     const { layout, strict, shortIds } = this.#options;
     const around = layout === 'epoch' ? undefined : layout;
-    return harness.session.assemble({ optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout: around, strict, shortIds }) });
+    return harness.session.assemble({
+      optimistic: true,
+      timeoutMs: DATABASE_MS,
+      ...defined({ layout: around, strict, shortIds }),
+    });
   }
 
   async #assemble(harness: HarnessSession, tail: FrozenTail): Promise<SessionAroundTail> {
@@ -280,13 +300,20 @@ export class LoopSession {
   /** Returns the record of a context with the prompt of its call. */
   async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
     const { tail } = around.record;
-    const { record } = tail === undefined || isPrompt(system, around.system) ? around : await this.#assemble(harness, tail);
+    const { record } =
+      tail === undefined || isPrompt(system, around.system) ? around : await this.#assemble(harness, tail);
     return record;
   }
 
   /** Returns an epoch request with the prompt of its call. */
-  async #asHanded(harness: HarnessSession, made: PlannedEpoch, system: string | null | undefined): Promise<PlannedEpoch> {
-    const again = isPrompt(system, made.context.system) ? made : this.#epochs.again(made, await this.#assembly(harness));
+  async #asHanded(
+    harness: HarnessSession,
+    made: PlannedEpoch,
+    system: string | null | undefined,
+  ): Promise<PlannedEpoch> {
+    const again = isPrompt(system, made.context.system)
+      ? made
+      : this.#epochs.again(made, await this.#assembly(harness));
     // A file that changed meanwhile is not in the sent list. The record describes that list.
     return again ?? made;
   }
@@ -331,7 +358,8 @@ export class LoopSession {
       if (system !== undefined) await harness.setSystemPrompt(system);
       const before = this.#followed;
       const { seq } = harness.session.state;
-      if (before?.harness === harness && before.seq === seq && isSameList(before.messages, messages)) return { placed: before.placed };
+      if (before?.harness === harness && before.seq === seq && isSameList(before.messages, messages))
+        return { placed: before.placed };
       const {
         undoneFrom,
         placed = [],
@@ -344,7 +372,9 @@ export class LoopSession {
         growing: this.#history,
       });
       const isWhole = undoneFrom === undefined && placed.length === known + recorded.length;
-      this.#followed = isWhole ? { harness, messages: [...messages], placed, seq: harness.session.state.seq } : undefined;
+      this.#followed = isWhole
+        ? { harness, messages: [...messages], placed, seq: harness.session.state.seq }
+        : undefined;
       return { placed, ...defined({ undoneFrom }) };
     };
     const first = await report(this.#current, true);

@@ -17,7 +17,10 @@ const reportedFileSchema = z
   .strictObject({
     path: z.string().min(1).max(4096).describe('As the agent sees it'),
     content: z.string().optional().describe('Its text; read from the source instead wherever that can be reached'),
-    complete: z.boolean().optional().describe('Whether content is the whole file; without it the file is only mentioned'),
+    complete: z
+      .boolean()
+      .optional()
+      .describe('Whether content is the whole file; without it the file is only mentioned'),
     mtime_ms: z.number().nonnegative().optional().describe('Time of its last modification, milliseconds since 1970'),
   })
   .describe('A file that the call read or wrote and that may be out of reach of this service');
@@ -56,7 +59,9 @@ const usageSchema = z
       'Thinking blocks that the provider dropped from the request because they are bound to another beginning',
     ),
   })
-  .describe('The token counts of the model call that produced this message, as the provider reported them; other members are ignored');
+  .describe(
+    'The token counts of the model call that produced this message, as the provider reported them; other members are ignored',
+  );
 
 /**
  * Members of other wires that correspond to one of ours. Without a check, their content would be
@@ -75,20 +80,27 @@ const SHAPES =
 
 const holds = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
-const isNamed = (call: unknown): boolean => typeof call === 'object' && call !== null && 'name' in call && holds(call.name);
+const isNamed = (call: unknown): boolean =>
+  typeof call === 'object' && call !== null && 'name' in call && holds(call.name);
 
 /**
  * Rejects a message with content that would be lost: text or calls in an unread member, an empty
  * message, or a call without a name.
  */
 function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
-  const refuse = (path: readonly PropertyKey[], text: string): void => context.addIssue({ code: 'custom', path: [...path], message: text });
-  const misplaced = Object.entries(MISPLACED).filter(([member, place]) => holds(message[member]) && !holds(message[place]));
-  for (const [member, place] of misplaced) refuse([member], `${member} is not read here, write it as ${place}: ${SHAPES}`);
+  const refuse = (path: readonly PropertyKey[], text: string): void =>
+    context.addIssue({ code: 'custom', path: [...path], message: text });
+  const misplaced = Object.entries(MISPLACED).filter(
+    ([member, place]) => holds(message[member]) && !holds(message[place]),
+  );
+  for (const [member, place] of misplaced)
+    refuse([member], `${member} is not read here, write it as ${place}: ${SHAPES}`);
   const { content, tool_calls: calls = [] } = message;
-  if (misplaced.length === 0 && content === undefined && !holds(calls)) refuse(['content'], `content is missing: ${SHAPES}`);
+  if (misplaced.length === 0 && content === undefined && !holds(calls))
+    refuse(['content'], `content is missing: ${SHAPES}`);
   for (const [i, call] of (calls as readonly Readonly<Record<string, unknown>>[]).entries()) {
-    if (![call, call.function, call.custom].some(isNamed)) refuse(['tool_calls', i], `a call without a name: ${SHAPES}`);
+    if (![call, call.function, call.custom].some(isNamed))
+      refuse(['tool_calls', i], `a call without a name: ${SHAPES}`);
   }
   if (!Array.isArray(content)) return;
   for (const [i, part] of (content as readonly { readonly type: string }[]).entries()) {
@@ -108,8 +120,16 @@ export const messageSchema = z
     tool_call_id: z.string().min(1).optional().describe('On a result: the call that it answers'),
     is_error: z.boolean().optional().describe('On a result: the call failed'),
     usage: usageSchema.nullish(),
-    cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it differs from the usual one'),
-    files: z.array(reportedFileSchema).max(2000).optional().describe('On a result: files that may be out of reach of this service'),
+    cwd: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('On a result: the working directory of the call, if it differs from the usual one'),
+    files: z
+      .array(reportedFileSchema)
+      .max(2000)
+      .optional()
+      .describe('On a result: files that may be out of reach of this service'),
   })
   .superRefine(refuseLoss)
   .describe(

@@ -74,12 +74,17 @@ function listing(format: ListingFormat): Observer {
     const folders = [...(listed === undefined ? [] : [listed]), ...named, '.'].map((path) => posix.resolve(cwd, path));
     // A search in one file does not repeat its name.
     const self = format === 'matches' && content !== '' ? [named] : [];
-    const { mentions, note } = await discoverFiles(files, [...self, ...possibleNames(format, content)], [...new Set(folders)]);
+    const { mentions, note } = await discoverFiles(
+      files,
+      [...self, ...possibleNames(format, content)],
+      [...new Set(folders)],
+    );
     return { readings: [], mentions, notes: note === undefined ? [] : [note] };
   };
 }
 
-const sourceKey = ({ source: { filesystemId, path } }: ReportedMention | ReportedReading): string => `${filesystemId} ${path}`;
+const sourceKey = ({ source: { filesystemId, path } }: ReportedMention | ReportedReading): string =>
+  `${filesystemId} ${path}`;
 
 /**
  * Observes a file that only the agent can reach, in its container. The call only proves its
@@ -111,7 +116,9 @@ async function readPath(path: string, only: boolean, observed: ObservedCall): Pr
 
 const observeRead: Observer = async (observed) => {
   const paths = namedPaths(observed.call.args);
-  return together(await Promise.all(paths.map((path) => noting(path, () => readPath(path, paths.length === 1, observed)))));
+  return together(
+    await Promise.all(paths.map((path) => noting(path, () => readPath(path, paths.length === 1, observed)))),
+  );
 };
 
 /**
@@ -194,27 +201,41 @@ export function readingOfText(text: string, mtimeMs: number): SourceReading {
   if (content.includes('\0')) return { kind: 'binary', fileHash, size, mtimeMs };
   if (!isLargeText(content)) return { kind: 'text', content, fileHash, size, mtimeMs };
   const chunks = size <= WHOLE_TEXT_BYTES ? () => chunkText(content) : undefined;
-  return { kind: 'large-text', content: abridge(content).content, length: content.length, chunks, fileHash, size, mtimeMs };
+  return {
+    kind: 'large-text',
+    content: abridge(content).content,
+    length: content.length,
+    chunks,
+    fileHash,
+    size,
+    mtimeMs,
+  };
 }
 
 /**
  * Observes a file that a result includes (decision C1). If its source is reachable, reads that and
  * ignores the included text. Otherwise uses a text marked as complete, or only mentions the file.
  */
-async function carriedFile(file: ReportedFile, { call, cwd, files, strict, now }: Omit<ObservedCall, 'brought'>): Promise<Observation> {
+async function carriedFile(
+  file: ReportedFile,
+  { call, cwd, files, strict, now }: Omit<ObservedCall, 'brought'>,
+): Promise<Observation> {
   const { source, location } = await files.locate(posix.resolve(cwd, file.path), { mustExist: false });
   const reads = foreignTool(call.tool).kind === 'read';
   const whole = reads && file.content !== undefined && (call.files.length > 1 || showsWhole(call, file.content));
   const activate = whole || (reads && strict);
   if (location.reachable) return { ...NOTHING, readings: [{ source, reading: await files.read(source), activate }] };
   const mtimeMs = Math.floor(file.mtime_ms ?? now);
-  if (file.content === undefined || file.complete !== true) return outOfReach(source, { brought: new Set(), now: mtimeMs });
+  if (file.content === undefined || file.complete !== true)
+    return outOfReach(source, { brought: new Set(), now: mtimeMs });
   return { ...NOTHING, readings: [{ source, reading: readingOfText(file.content, mtimeMs), activate }] };
 }
 
 /** Observes the files that a result includes. They replace reads that this process cannot make. */
 async function carried(observed: Omit<ObservedCall, 'brought'>): Promise<Observation> {
-  return together(await Promise.all(observed.call.files.map((file) => noting(file.path, () => carriedFile(file, observed)))));
+  return together(
+    await Promise.all(observed.call.files.map((file) => noting(file.path, () => carriedFile(file, observed)))),
+  );
 }
 
 function folderOf(call: CallItem, files: FileAccess): string {
@@ -237,5 +258,9 @@ export async function observeCall(call: CallItem, context: ObservationContext): 
   // A source named by both is read once.
   const readings = seen.readings.filter((one) => !known.has(sourceKey(one)));
   const own = brought.readings.map((one) => ({ ...one, activate: one.activate || activated.has(sourceKey(one)) }));
-  return { readings: [...own, ...readings], mentions: [...brought.mentions, ...seen.mentions], notes: [...brought.notes, ...seen.notes] };
+  return {
+    readings: [...own, ...readings],
+    mentions: [...brought.mentions, ...seen.mentions],
+    notes: [...brought.notes, ...seen.notes],
+  };
 }

@@ -99,7 +99,9 @@ class Pool {
 }
 
 /** Returns how many pairs from the first on are the same. */
-function sameRun(pairAt: (i: number) => readonly [known: HistoryEntry | undefined, sent: HistoryEntry | undefined]): number {
+function sameRun(
+  pairAt: (i: number) => readonly [known: HistoryEntry | undefined, sent: HistoryEntry | undefined],
+): number {
   for (let run = 0; ; run++) {
     const [known, sent] = pairAt(run);
     if (known === undefined || sent === undefined || !sameEntry(known, sent)) return run;
@@ -107,7 +109,10 @@ function sameRun(pairAt: (i: number) => readonly [known: HistoryEntry | undefine
 }
 
 /** Finds the end of the known history in the sent one. The longest run wins, then the earliest. */
-function tailOf(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): { readonly end: number; readonly run: number } {
+function tailOf(
+  known: readonly HistoryEntry[],
+  sent: readonly HistoryEntry[],
+): { readonly end: number; readonly run: number } {
   let best = { end: 0, run: 0 };
   for (let end = 1; end <= sent.length; end++) {
     const run = sameRun((i) => [known[known.length - 1 - i], sent[end - 1 - i]]);
@@ -136,7 +141,8 @@ function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[
   const before = sent.slice(0, end - run).map((entry) => pool.take(entry));
   const tail = sent.slice(end - run, end);
   const byId = tail.some(({ id }, i) => id !== undefined && id === known[known.length - run + i]?.id);
-  const telling = run >= 2 || byId || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
+  const telling =
+    run >= 2 || byId || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
   if (!telling) return undefined;
   // Results of parallel calls come in any order. A repeated message is a new message.
   const after = sent.slice(end).map((entry) => (entry.kind === 'message' ? undefined : pool.take(entry)));
@@ -160,7 +166,8 @@ function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]):
 }
 
 const places = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
-const newOnes = (matched: Found['matched']): readonly number[] => matched.flatMap((place, i) => (place === undefined ? [i] : []));
+const newOnes = (matched: Found['matched']): readonly number[] =>
+  matched.flatMap((place, i) => (place === undefined ? [i] : []));
 
 /**
  * Finds the new entries in a history that a harness sends again as a whole (decisions F1, B2). A
@@ -171,9 +178,14 @@ export function reconcile(known: readonly HistoryEntry[], sent: readonly History
   const kept = sameRun((i) => [known[i], sent[i]]);
   const [before, after] = [known.slice(kept), sent.slice(kept)];
   if (before.length === 0) {
-    return { fresh: after.map((_, i) => kept + i), matched: [...places(kept), ...after.map(() => undefined)], notice: undefined };
+    return {
+      fresh: after.map((_, i) => kept + i),
+      matched: [...places(kept), ...after.map(() => undefined)],
+      notice: undefined,
+    };
   }
-  if (after.length === 0) return { fresh: [], matched: places(kept), notice: { kind: 'shortened', kept, missing: before.length } };
+  if (after.length === 0)
+    return { fresh: [], matched: places(kept), notice: { kind: 'shortened', kept, missing: before.length } };
   const tail = aroundTail(before, after);
   const { matched, left } = tail ?? inOrder(before, after);
   const fresh = newOnes(matched);
@@ -194,8 +206,16 @@ interface ReconciledView extends Reconciled {
  * Returns the reconciliation with the fewest new entries among several views of the known history.
  * On a tie, the earlier view wins.
  */
-export function reconcileWith(views: readonly (readonly HistoryEntry[])[], sent: readonly HistoryEntry[]): ReconciledView {
+export function reconcileWith(
+  views: readonly (readonly HistoryEntry[])[],
+  sent: readonly HistoryEntry[],
+): ReconciledView {
   const [first, ...others] = views.map((known, view) => ({ ...reconcile(known, sent), view }));
-  const none: ReconciledView = { fresh: places(sent.length), matched: sent.map(() => undefined), notice: undefined, view: 0 };
+  const none: ReconciledView = {
+    fresh: places(sent.length),
+    matched: sent.map(() => undefined),
+    notice: undefined,
+    view: 0,
+  };
   return others.reduce((best, next) => (next.fresh.length < best.fresh.length ? next : best), first ?? none);
 }

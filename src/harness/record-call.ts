@@ -47,7 +47,8 @@ export async function findKnownCall(session: ContextSession, call: CallItem, sin
   for (const { id: ref, seq } of session.places.calls(id.toWellFormed())) {
     if (seq <= since) continue;
     const version = (await session.load(ref))?.version;
-    if (version?.type !== 'toolcall' || version.tool !== call.tool || version.content_hash !== storedHash(call.content)) continue;
+    if (version?.type !== 'toolcall' || version.tool !== call.tool || version.content_hash !== storedHash(call.content))
+      continue;
     if (canonicalJson(version.args) === canonicalJson(keptArgs(call.args).args)) return ref;
   }
   return undefined;
@@ -72,7 +73,13 @@ export async function recordItem(
     readings,
     mentions,
     answer: () => (shown ?? call.content).toWellFormed(),
-    ...defined({ callId: call.id, turnRef, startedAt, by, notes: notes.length === 0 ? undefined : notes.slice(0, MOST_NOTES) }),
+    ...defined({
+      callId: call.id,
+      turnRef,
+      startedAt,
+      by,
+      notes: notes.length === 0 ? undefined : notes.slice(0, MOST_NOTES),
+    }),
   });
   return { callId, outcome: 'recorded', files: readings.length + mentions.length, collapsed, notes, applied };
 }
@@ -131,5 +138,11 @@ export async function runVerb(
     answer: () => content,
     ...defined({ callId, turnRef }),
   });
-  return { callId: recorded.callId, text: content, ok: status === 'ok', entries: plan.entries, collapsed: recorded.collapsed };
+  return {
+    callId: recorded.callId,
+    text: content,
+    ok: status === 'ok',
+    entries: plan.entries,
+    collapsed: recorded.collapsed,
+  };
 }

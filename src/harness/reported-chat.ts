@@ -117,7 +117,10 @@ const extrasOf = (
   { turnRef, steps }: { readonly turnRef: string | undefined; readonly steps: MessageSteps },
 ): CallExtras => defined({ turnRef, by: item.kind === 'call' ? stepOf(item, steps) : undefined });
 
-function placedEntries(items: readonly HistoryItem[], sent: readonly (KnownEntry | undefined)[]): readonly PlacedEntry[] {
+function placedEntries(
+  items: readonly HistoryItem[],
+  sent: readonly (KnownEntry | undefined)[],
+): readonly PlacedEntry[] {
   return items.flatMap((item, i) => {
     const place = sent[i];
     if (place === undefined) return [];
@@ -139,7 +142,8 @@ const reportOf = (taken: readonly Taken[], entries: number, notice: HistoryNotic
 const entriesIn = (marks: readonly ChatMark[]): number =>
   marks.reduce((count, { message, call }) => count + (message === undefined ? 0 : 1) + (call === undefined ? 0 : 1), 0);
 
-const differentPlaces = (placed: readonly PlacedEntry[]): number => new Set(placed.map(({ kind, seq }) => `${kind} ${seq}`)).size;
+const differentPlaces = (placed: readonly PlacedEntry[]): number =>
+  new Set(placed.map(({ kind, seq }) => `${kind} ${seq}`)).size;
 
 /**
  * Records the new part of each list that a harness reports [§5.1], and remembers the last list. Do
@@ -182,7 +186,10 @@ export class ReportedChat {
     return options.mode === 'history' ? this.#reportHistory(messages, options) : this.#reportNew(messages, options);
   }
 
-  async #reportNew(messages: readonly ReportedMessage[], { turnRef, since = 0 }: ReportOptions): Promise<MessagesReport> {
+  async #reportNew(
+    messages: readonly ReportedMessage[],
+    { turnRef, since = 0 }: ReportOptions,
+  ): Promise<MessagesReport> {
     // Within a chat, a system message is an addition of the harness, not the prompt.
     const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
     const { items } = history;
@@ -193,7 +200,8 @@ export class ReportedChat {
     for (const i of this.#unseen(entries, since)) {
       const [item, entry] = [items[i], entries[i]];
       if (item === undefined || entry === undefined) continue;
-      if (!isCompared(item) && (await this.#hasCallsOf(messages[item.index], { later: items.slice(i + 1), since }))) continue;
+      if (!isCompared(item) && (await this.#hasCallsOf(messages[item.index], { later: items.slice(i + 1), since })))
+        continue;
       const one = await this.#take(item, { whole: false, since, ...extrasOf(item, { turnRef, steps }) });
       if (one === undefined) continue;
       taken.push(one);
@@ -219,7 +227,9 @@ export class ReportedChat {
       compared.flatMap((i) => entries[i] ?? []),
       compacted,
     );
-    const found = new Map(compared.flatMap((i, at) => (matched[at] === undefined ? [] : [[i, known[matched[at]]] as const])));
+    const found = new Map(
+      compared.flatMap((i, at) => (matched[at] === undefined ? [] : [[i, known[matched[at]]] as const])),
+    );
     const silent = knownSilent(items, (i) => found.has(i), this.#session.state.marks);
     if (refuseUndone && notice !== undefined && notice.kind !== 'compacted') {
       const undoneFrom = known[notice.kept - 1]?.seq ?? 0;
@@ -233,12 +243,15 @@ export class ReportedChat {
       return before === undefined ? undefined : { ...entry, ...placeOf(before) };
     });
     const steps = new Map(
-      items.flatMap(({ kind, index }, i) => (kind === 'message' && sent[i] !== undefined ? [[index, sent[i].seq]] : [])),
+      items.flatMap(({ kind, index }, i) =>
+        kind === 'message' && sent[i] !== undefined ? [[index, sent[i].seq]] : [],
+      ),
     );
     for (const i of places(items).filter((place) => !found.has(place) && !silent.has(place))) {
       const [item, entry] = [items[i], entries[i]];
       if (item !== undefined && !isCompared(item) && this.#isEarly(messages[item.index])) continue;
-      const one = item === undefined ? undefined : await this.#take(item, { whole: true, ...extrasOf(item, { turnRef, steps }) });
+      const one =
+        item === undefined ? undefined : await this.#take(item, { whole: true, ...extrasOf(item, { turnRef, steps }) });
       if (item === undefined || one === undefined || entry === undefined) continue;
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
@@ -251,7 +264,10 @@ export class ReportedChat {
     for (const id of history.open.keys()) this.#session.expectCall(id);
     const placed = placedEntries(items, sent);
     const { seq, marks } = this.#session.state;
-    const isWhole = placed.length === items.length && differentPlaces(placed) === entriesIn(marks) && entriesIn(marks) === items.length;
+    const isWhole =
+      placed.length === items.length &&
+      differentPlaces(placed) === entriesIn(marks) &&
+      entriesIn(marks) === items.length;
     if (growing !== undefined && isWhole) this.#whole = { messages: [...messages], placed, seq, steps };
     return { ...reportOf(taken, items.length, notice), placed };
   }
@@ -276,7 +292,11 @@ export class ReportedChat {
   /** Records the entries after a history that covered the whole chat. */
   async #reportGrown(
     messages: readonly ReportedMessage[],
-    { history, whole, turnRef }: { readonly history: History; readonly whole: PlacedHistory; readonly turnRef: string | undefined },
+    {
+      history,
+      whole,
+      turnRef,
+    }: { readonly history: History; readonly whole: PlacedHistory; readonly turnRef: string | undefined },
   ): Promise<MessagesReport> {
     const fresh = history.items.slice(whole.placed.length);
     if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
@@ -297,7 +317,8 @@ export class ReportedChat {
     const added = placedEntries(fresh, sent);
     const placed = added.length === 0 ? whole.placed : [...whole.placed, ...added];
     const { seq } = this.#session.state;
-    if (added.length === fresh.length && seq === whole.seq + taken.length) this.#whole = { messages: [...messages], placed, seq, steps };
+    if (added.length === fresh.length && seq === whole.seq + taken.length)
+      this.#whole = { messages: [...messages], placed, seq, steps };
     return { ...reportOf(taken, history.items.length, undefined), placed };
   }
 
@@ -319,7 +340,11 @@ export class ReportedChat {
       ? await recordItem(this.#session, item, { context: this.#context(), extras })
       : await this.#record(item, extras, since);
     if (call.outcome === 'known') return undefined;
-    return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };
+    return {
+      entry: { index, kind: 'call', callId: call.callId },
+      place: { ...this.#place(), ref: call.callId },
+      notes: call.notes,
+    };
   }
 
   /** Returns whether calls of a message were reported separately before it. */
@@ -348,7 +373,10 @@ export class ReportedChat {
   }
 
   /** Compares a history with the last list and with the chat. */
-  #reconcile(entries: readonly HistoryEntry[], compacted: boolean): Reconciled & { readonly known: readonly KnownEntry[] } {
+  #reconcile(
+    entries: readonly HistoryEntry[],
+    compacted: boolean,
+  ): Reconciled & { readonly known: readonly KnownEntry[] } {
     const used = new Set(entries.flatMap(({ kind, id }) => (kind === 'call' && id !== undefined ? [id] : [])));
     const chat = chatEntries(this.#session.state.marks, (id) => this.#session.metadata(id), used);
     const views = [this.#sent, chat];
@@ -374,7 +402,8 @@ export class ReportedChat {
   /** Returns the new entries of a report, without messages whose id was reported before. */
   #unseen(entries: readonly HistoryEntry[], since: number): readonly number[] {
     const { places } = this.#session;
-    const isKnown = (id: string): boolean => (places.message(id)?.seq ?? 0) > since || (this.#sentAt.get(id) ?? 0) > since;
+    const isKnown = (id: string): boolean =>
+      (places.message(id)?.seq ?? 0) > since || (this.#sentAt.get(id) ?? 0) > since;
     const seen = new Set<string>();
     return entries.flatMap(({ kind, id }, i) => {
       if (kind === 'call' || id === undefined) return [i];

@@ -90,7 +90,10 @@ export function failedCall(text: string): CallToolResult {
 }
 
 function withinLine(result: CallToolResult, name: string): CallToolResult {
-  const units = result.content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : LONGEST_RESULT_BYTES), 0);
+  const units = result.content.reduce(
+    (sum, part) => sum + (part.type === 'text' ? part.text.length : LONGEST_RESULT_BYTES),
+    0,
+  );
   // A UTF-16 unit takes at most six bytes of JSON. The other members need far less than their
   // reserve.
   if (units * 6 < LONGEST_RESULT_BYTES - RESERVED_BYTES) return result;
@@ -176,11 +179,17 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
     const tool = offered.find(({ definition }) => definition.name === params.name);
     if (tool === undefined) {
       const names = offered.map(({ definition }) => definition.name).join(', ');
-      throw new RequestFailure(ErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, 100)}. Known tools: ${names}`);
+      throw new RequestFailure(
+        ErrorCode.InvalidParams,
+        `Unknown tool: ${params.name.slice(0, 100)}. Known tools: ${names}`,
+      );
     }
     const perform = async (tell: Tell): Promise<CallToolResult> => {
       try {
-        return withinLine(await tool.call(params.arguments ?? {}, exchangeOf(params, arrival, { log, tell })), params.name);
+        return withinLine(
+          await tool.call(params.arguments ?? {}, exchangeOf(params, arrival, { log, tell })),
+          params.name,
+        );
       } catch (error) {
         log.error({ err: error, tool: params.name }, 'a call failed inside');
         tell({ 'error.type': 'inside' });
@@ -189,7 +198,11 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
         );
       }
     };
-    const facts = { 'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': params.name } as const;
+    const facts = {
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': params.name,
+    } as const;
     return telemetry.observe({ activity: 'call', facts, parent: callerOf(params, arrival) }, perform);
   };
   const running = new Running();
@@ -204,7 +217,8 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   };
   const direct = (transport: Pick<Transport, 'send'>): DirectCalls => {
     const calls = new DirectCalls(
-      (params, signal) => running.track(call(params, { signal, notify: (notification) => server.notification(notification) })),
+      (params, signal) =>
+        running.track(call(params, { signal, notify: (notification) => server.notification(notification) })),
       (message) => transport.send(message),
     );
     server.onclose = () => calls.close();

@@ -33,7 +33,8 @@ export function tooDeep(message: unknown, chars = Number.POSITIVE_INFINITY): Mes
 
 type Members = Record<string, unknown>;
 
-const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function dropNullMembers(members: Members): void {
   for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
@@ -82,7 +83,8 @@ function refusalFor(method: unknown, issues: readonly Issue[] = []): MessageRefu
  */
 export function refusalOf(message: unknown): MessageRefusal | undefined {
   const method = isMembers(message) ? message.method : undefined;
-  if (!JSONRPCMessageSchema.safeParse(message).success) return refusalFor(method, JSONRPCRequestSchema.safeParse(message).error?.issues);
+  if (!JSONRPCMessageSchema.safeParse(message).success)
+    return refusalFor(method, JSONRPCRequestSchema.safeParse(message).error?.issues);
   const schema = REQUESTS.get(method);
   const parsed = isMembers(message) && Object.hasOwn(message, 'id') ? schema?.safeParse(message) : undefined;
   return parsed?.success === false ? refusalFor(method, parsed.error.issues) : undefined;

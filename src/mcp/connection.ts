@@ -44,7 +44,11 @@ export interface Connection {
  * Returns the client. Undefined if the database was not ready in time or the call was cancelled.
  * Reports progress meanwhile.
  */
-async function waitForDatabase(backend: Backend, exchange: Exchange, isNewSession: boolean): Promise<ContextClient | undefined> {
+async function waitForDatabase(
+  backend: Backend,
+  exchange: Exchange,
+  isNewSession: boolean,
+): Promise<ContextClient | undefined> {
   if (backend.isReady) return backend.ready();
   let message = '';
   const report = (): void => void exchange.progress?.(message);

@@ -56,7 +56,11 @@ function errorAnswer(id: RequestId, error: unknown): JSONRPCMessage {
     readonly message?: unknown;
   };
   const known = Number.isSafeInteger(code) ? (code as number) : ErrorCode.InternalError;
-  return { jsonrpc: '2.0', id, error: { code: known, message: typeof message === 'string' ? message : 'Internal error' } };
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: known, message: typeof message === 'string' ? message : 'Internal error' },
+  };
 }
 
 /**

@@ -22,7 +22,10 @@ function hasLossyId(message: unknown): boolean {
   const { id, params } = message as { readonly id?: unknown; readonly params?: unknown };
   if (isLossy(id)) return true;
   if (typeof params !== 'object' || params === null) return false;
-  const { requestId, _meta } = params as { readonly requestId?: unknown; readonly _meta?: { readonly progressToken?: unknown } | null };
+  const { requestId, _meta } = params as {
+    readonly requestId?: unknown;
+    readonly _meta?: { readonly progressToken?: unknown } | null;
+  };
   return isLossy(requestId) || isLossy(_meta?.progressToken);
 }
 
@@ -39,7 +42,8 @@ export function parseExact(text: string): { readonly value: unknown; readonly is
   let depth = isBatch ? -1 : 0;
   const marked = text.replace(TOKEN, (token, name: string | undefined, digits: string | undefined) => {
     if (name === undefined) depth += token === '{' || token === '[' ? 1 : -1;
-    if (name === undefined || digits === undefined || ID_DEPTHS.get(name) !== depth || !isLossy(Number(digits))) return token;
+    if (name === undefined || digits === undefined || ID_DEPTHS.get(name) !== depth || !isLossy(Number(digits)))
+      return token;
     return `"${name}":"${exactNumber(digits)}"`;
   });
   return { value: JSON.parse(marked), isExact: true };

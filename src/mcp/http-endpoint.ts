@@ -119,7 +119,11 @@ export class HttpEndpoint {
     if (typeof id === 'string') {
       const client = this.#clients.get(id);
       if (client !== undefined) return this.#pass(client, request, response);
-      return answer(response, { status: 404, code: -32_001, message: 'Session not found: begin again with initialize' });
+      return answer(response, {
+        status: 404,
+        code: -32_001,
+        message: 'Session not found: begin again with initialize',
+      });
     }
     if (request.method !== 'POST') {
       return answer(response, { status: 400, message: 'Bad Request: the Mcp-Session-Id header is missing' });

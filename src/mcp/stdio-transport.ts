@@ -33,7 +33,9 @@ class Line {
 
   /** The ends of an overlong line. Undefined for other lines. */
   get ends(): { readonly head: string; readonly tail: string } | undefined {
-    return this.#head === undefined ? undefined : { head: this.#head.toString('utf8'), tail: this.#tail.toString('utf8') };
+    return this.#head === undefined
+      ? undefined
+      : { head: this.#head.toString('utf8'), tail: this.#tail.toString('utf8') };
   }
 
   add(piece: Buffer): void {

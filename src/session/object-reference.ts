@@ -12,7 +12,10 @@ export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string>
   // In sorted order, neighbours have the longest common prefixes.
   const sorted = [...new Set(ids)].sort();
   const short = sorted.map((id, i): readonly [ObjectId, string] => {
-    const length = Math.max(SHORTEST_PREFIX, 1 + Math.max(commonLength(id, sorted[i - 1] ?? ''), commonLength(id, sorted[i + 1] ?? '')));
+    const length = Math.max(
+      SHORTEST_PREFIX,
+      1 + Math.max(commonLength(id, sorted[i - 1] ?? ''), commonLength(id, sorted[i + 1] ?? '')),
+    );
     const prefix = id.slice(0, length);
     return [id, prefix.isWellFormed() ? prefix : id.slice(0, length + 1)];
   });
@@ -75,7 +78,11 @@ function resolveExactly(
  * least eight characters (decision D6). `index` is in insertion order, which fixes the order of
  * candidates. A reference may be quoted as in the pool (decision E3).
  */
-export function resolveReference(text: string, index: Iterable<ObjectId>, displayPathOf: (id: ObjectId) => string | undefined): Resolution {
+export function resolveReference(
+  text: string,
+  index: Iterable<ObjectId>,
+  displayPathOf: (id: ObjectId) => string | undefined,
+): Resolution {
   const ids = [...index];
   const found = resolveExactly(text, ids, displayPathOf);
   if (found !== undefined) return found;

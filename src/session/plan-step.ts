@@ -69,7 +69,9 @@ function effective(state: SessionState, { index, activate, verbs }: Cause): SetC
   const unpin = new Set((verbs.unpin ?? []).filter((id) => state.isPinned(id)));
   return {
     index: [...new Set(index)].filter((id) => !state.has(id)),
-    activate: [...new Set([...activate, ...(verbs.activate ?? [])])].filter((id) => !state.isActive(id) || deactivate.has(id)),
+    activate: [...new Set([...activate, ...(verbs.activate ?? [])])].filter(
+      (id) => !state.isActive(id) || deactivate.has(id),
+    ),
     deactivate: [...deactivate],
     pin: [...new Set(verbs.pin)].filter((id) => !state.isPinned(id) || unpin.has(id)),
     unpin: [...unpin],
@@ -128,7 +130,10 @@ function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
 export function planCall(state: SessionState, plan: CallPlan, policy: StepRules): Step {
   const { call, at, answer, by } = plan;
   if (state.has(call))
-    throw new SessionError('repeated-call', `session ${state.id} already has an object ${quoted(call)}; a tool call is written once`);
+    throw new SessionError(
+      'repeated-call',
+      `session ${state.id} already has an object ${quoted(call)}; a tool call is written once`,
+    );
   const cause: Cause = {
     at,
     hint: { startedAt: plan.startedAt ?? at, turnRef: plan.turnRef },
@@ -160,7 +165,10 @@ export interface MessagePlan {
 export function planMessage(state: SessionState, { message, at, native, usage }: MessagePlan, policy: StepRules): Step {
   assertPlainJson(message, 'message');
   if (message.toolcall_refs !== undefined) {
-    throw new SessionError('invalid-message', 'a message is reported without toolcall_refs: tool calls join it when they are recorded');
+    throw new SessionError(
+      'invalid-message',
+      'a message is reported without toolcall_refs: tool calls join it when they are recorded',
+    );
   }
   const hint = { startedAt: at, userMessage: message.role === 'user' };
   return planStep(state, { at, hint, message, native, usage, index: [], activate: [], verbs: {} }, policy);
@@ -183,7 +191,11 @@ export function planEvent(
  * Plans set changes without a tool call, as a library makes them.
  * @throws {SessionError} like `planCall`
  */
-export function planVerbs(state: SessionState, { verbs, at }: { readonly verbs: SetVerbs; readonly at: number }, policy: StepRules): Step {
+export function planVerbs(
+  state: SessionState,
+  { verbs, at }: { readonly verbs: SetVerbs; readonly at: number },
+  policy: StepRules,
+): Step {
   return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
 }
 

@@ -43,7 +43,11 @@ const objectsOf = (verbs: SetVerbs | SetChanges): ReadonlySet<ObjectId> =>
  * @throws {SessionError} `sequence-gap` – there is no such step; `nothing-to-undo`; `changed-since`
  *   – names the first later step that changed one of the same objects
  */
-export function planUndo(session: SessionId, steps: readonly Pick<Step, 'seq' | 'changes' | 'undoes'>[], seq: number): UndoPlan {
+export function planUndo(
+  session: SessionId,
+  steps: readonly Pick<Step, 'seq' | 'changes' | 'undoes'>[],
+  seq: number,
+): UndoPlan {
   const step = steps.find((one) => one.seq === seq);
   if (step === undefined) {
     const last = steps.at(-1)?.seq ?? 0;

@@ -69,7 +69,11 @@ export const RETENTION: RetentionSettings = {
 const LEAST_CHARS = 200;
 
 /** Returns the number of calls that a text has left. Below 0 it leaves. */
-function callsLeft({ kind, chars, shown, used }: RetentionCandidate, request: number, settings: RetentionSettings): number {
+function callsLeft(
+  { kind, chars, shown, used }: RetentionCandidate,
+  request: number,
+  settings: RetentionSettings,
+): number {
   const stretch = Math.min(settings.mostStretch, settings.request / Math.max(1, request));
   const size = (Math.max(LEAST_CHARS, chars) / 1_000) ** settings.sizePower;
   const bySight = settings.shown * stretch * size * settings.kinds[kind] - shown;

@@ -38,7 +38,10 @@ export function setsAfter(sets: LiveSets, { changes, call }: Pick<Step, 'changes
   const index = sets.index.with(NONE, changes.index ?? NONE);
   for (const id of [...activate, ...pin]) {
     if (!index.has(id)) {
-      throw new SessionError('unknown-object', `${quoted(id)} would become active or pinned without being in the session index`);
+      throw new SessionError(
+        'unknown-object',
+        `${quoted(id)} would become active or pinned without being in the session index`,
+      );
     }
   }
   const active = sets.active.with(deactivate, activate);

@@ -221,7 +221,10 @@ function requireNext(before: Place, step: Step): void {
     throw new SessionError('wrong-session', `step ${step.seq} belongs to session ${step.session}, not to ${before.id}`);
   }
   if (step.seq !== before.seq + 1) {
-    throw new SessionError('sequence-gap', `session ${before.id} stands at step ${before.seq}; step ${step.seq} cannot follow`);
+    throw new SessionError(
+      'sequence-gap',
+      `session ${before.id} stands at step ${before.seq}; step ${step.seq} cannot follow`,
+    );
   }
   const opens = step.opens !== undefined;
   if (step.turn !== before.turn + (opens ? 1 : 0) || step.turn < 1) {
@@ -231,7 +234,10 @@ function requireNext(before: Place, step: Step): void {
     );
   }
   if (!(step.at >= before.lastAt)) {
-    throw new SessionError('out-of-order', `step ${step.seq} of session ${before.id} is dated ${step.at}, before ${before.lastAt}`);
+    throw new SessionError(
+      'out-of-order',
+      `step ${step.seq} of session ${before.id} is dated ${step.at}, before ${before.lastAt}`,
+    );
   }
 }
 

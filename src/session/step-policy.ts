@@ -47,7 +47,11 @@ export interface TurnHint {
  * running turn. A turn that a user message began ends only with the next user message. Client turns
  * and pauses count only without visible user messages.
  */
-export function openingOf(state: SessionState, { startedAt, userMessage, turnRef }: TurnHint, pauseMs: number): Step['opens'] {
+export function openingOf(
+  state: SessionState,
+  { startedAt, userMessage, turnRef }: TurnHint,
+  pauseMs: number,
+): Step['opens'] {
   if (userMessage === true) return { rule: 'user-message' };
   if (state.turnRule === 'user-message') return undefined;
   if (turnRef !== undefined) return turnRef === state.turnRef ? undefined : { rule: 'client-turn', ref: turnRef };

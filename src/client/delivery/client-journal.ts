@@ -313,7 +313,9 @@ export class ClientJournal {
   }
 
   #others(): Promise<readonly InspectedJournal[]> {
-    return inspectJournals(this.#settings.dataDir, { except: new Set([this.#own, ...this.#adopted].map(({ owner }) => owner)) });
+    return inspectJournals(this.#settings.dataDir, {
+      except: new Set([this.#own, ...this.#adopted].map(({ owner }) => owner)),
+    });
   }
 
   /**

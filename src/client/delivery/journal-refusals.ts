@@ -26,7 +26,8 @@ function bySession(refusals: ReadonlyMap<number, KeptRefusal>): readonly Refused
   const found = new Map<SessionId, RefusedRecords>();
   for (const [, { session, step, reason, at }] of [...refusals].toSorted(([a], [b]) => a - b)) {
     const before = found.get(session);
-    const steps = step === undefined ? (before?.steps ?? null) : ([before?.steps?.[0] ?? step, step] as [number, number]);
+    const steps =
+      step === undefined ? (before?.steps ?? null) : ([before?.steps?.[0] ?? step, step] as [number, number]);
     found.set(session, { session, steps, records: (before?.records ?? 0) + 1, reason: before?.reason ?? reason, at });
   }
   return [...found.values()];

@@ -37,8 +37,15 @@ export interface LeftSession {
  * Returns the fork that an earlier process began for refused steps before `seq`. Otherwise returns
  * the fork that a delivery would begin there.
  */
-async function forkOf(snapshot: StoreSnapshot, write: SessionWrite, seq: number): Promise<NonNullable<LeftSession['fork']>> {
-  const { fork: id, first } = (await earlierFork(snapshot, write, seq)) ?? { fork: await freeFork(snapshot, write, seq), first: seq };
+async function forkOf(
+  snapshot: StoreSnapshot,
+  write: SessionWrite,
+  seq: number,
+): Promise<NonNullable<LeftSession['fork']>> {
+  const { fork: id, first } = (await earlierFork(snapshot, write, seq)) ?? {
+    fork: await freeFork(snapshot, write, seq),
+    first: seq,
+  };
   return { id, first };
 }
 
@@ -71,9 +78,11 @@ class SessionJudge {
     const { step, assembly } = write;
     this.#records++;
     if (step !== undefined) this.#steps = [this.#steps?.[0] ?? step.seq, step.seq];
-    const isStored = assembly === undefined ? await this.#place(store, snapshot, write) : await this.#isKept(snapshot, assembly);
+    const isStored =
+      assembly === undefined ? await this.#place(store, snapshot, write) : await this.#isKept(snapshot, assembly);
     if (isStored) this.#stored++;
-    else if (this.#fate === 'stored' && assembly !== undefined) this.#fate = (await this.#isThere(snapshot)) ? 'continues' : 'unknown';
+    else if (this.#fate === 'stored' && assembly !== undefined)
+      this.#fate = (await this.#isThere(snapshot)) ? 'continues' : 'unknown';
   }
 
   async #isThere(snapshot: StoreSnapshot, session = this.#session): Promise<boolean> {

@@ -1,5 +1,12 @@
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import { callSuffix, chatObjectId, type ObjectId, objectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import {
+  callSuffix,
+  chatObjectId,
+  type ObjectId,
+  objectId,
+  type SessionId,
+  sessionObjectId,
+} from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import { endsWithin } from '../../process/within-limit.js';
 import { SessionError } from '../../session/errors.js';
@@ -33,7 +40,9 @@ type RescuedListener = (write: SessionWrite, result: WriteResult, txId: number |
 type Rename = (id: ObjectId) => ObjectId;
 
 function renamed(changes: SetChanges, rename: Rename): SetChanges {
-  return Object.fromEntries(Object.entries(changes).map(([what, ids]) => [what, (ids as readonly ObjectId[]).map(rename)]));
+  return Object.fromEntries(
+    Object.entries(changes).map(([what, ids]) => [what, (ids as readonly ObjectId[]).map(rename)]),
+  );
 }
 
 /**
@@ -54,7 +63,11 @@ function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, re
   };
   if (call === undefined) return { ...moved, step: movedStep };
   const fileRefs = call.made.fileRefs?.map(rename);
-  return { ...moved, step: movedStep, call: call.with({ id: rename(call.id), chatRef: chatObjectId(fork), ...defined({ fileRefs }) }) };
+  return {
+    ...moved,
+    step: movedStep,
+    call: call.with({ id: rename(call.id), chatRef: chatObjectId(fork), ...defined({ fileRefs }) }),
+  };
 }
 
 /** Adds the ids that belong to calls of a fork only. */
@@ -74,7 +87,8 @@ interface Held extends Pick<SessionWrite, 'session'> {
 
 const rescueKey = ({ session, lease }: Held): string => `${session}\0${epochOf(lease)}`;
 
-const isTakenOver = (error: unknown): error is SessionError => error instanceof SessionError && error.code === 'taken-over';
+const isTakenOver = (error: unknown): error is SessionError =>
+  error instanceof SessionError && error.code === 'taken-over';
 
 interface LostSessionsOptions {
   /** Whether a journal holds refused writes. */
@@ -193,9 +207,13 @@ export class LostSessions {
     const { fork } = placeOf(await rescue, write.step.seq);
     // Name the fork only when it is complete, because a client that opens it takes it over.
     await this.#atRest(key);
-    const reported = new SessionError('taken-over', `${error.message}; what was acknowledged here is kept in session ${fork}`, {
-      cause: error,
-    });
+    const reported = new SessionError(
+      'taken-over',
+      `${error.message}; what was acknowledged here is kept in session ${fork}`,
+      {
+        cause: error,
+      },
+    );
     if (!this.#isNotKept(write)) this.#report(write, reported);
     return reported;
   }
@@ -252,13 +270,20 @@ export class LostSessions {
       const { puts } = await forkHeads({ store, clock: Date.now }, session, { id: fork, at: step.seq - 1 });
       const head = puts.find((put) => put.head['xt/id'] === sessionObjectId(fork))?.head;
       if (head === undefined) throw new Error('BUG: a fork without the head of its session');
-      return { ops: puts.flatMap((put) => store.storedOps(put)), result: { fork, lease: head, first: step.seq, renames: new Map() } };
+      return {
+        ops: puts.flatMap((put) => store.storedOps(put)),
+        result: { fork, lease: head, first: step.seq, renames: new Map() },
+      };
     };
     try {
       return (await store.writes.write(`.rescue:${session}`, plan, this.#writing)).result;
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      throw this.#notKept(write, `another writer went on with session ${session}, and no fork of it can be made`, error);
+      throw this.#notKept(
+        write,
+        `another writer went on with session ${session}, and no fork of it can be made`,
+        error,
+      );
     }
   }
 

@@ -9,7 +9,9 @@ const STAYS =
 /** Describes a write in an error message. */
 function whatIs({ session, step, assembly }: SessionWrite): string {
   if (step !== undefined) return `step ${step.seq} of session ${session}`;
-  return assembly === undefined ? `a change of the head of session ${session}` : `the record of a context of session ${session}`;
+  return assembly === undefined
+    ? `a change of the head of session ${session}`
+    : `the record of a context of session ${session}`;
 }
 
 /** Why a write was refused. */

@@ -208,7 +208,8 @@ export class Outbox {
 
   /** Delivers a write that another process acknowledged. The database may have it already. */
   #takeUp({ write, damaged, receipt, place }: OthersWrite): void {
-    if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
+    if (damaged !== undefined && !this.#bridges.has(damaged))
+      this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
     const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
     const { applied } = this.#adopt(write, { seen: true, journaled: false, bridge, ...defined({ receipt }) });
     if (place === undefined) return;
@@ -358,7 +359,10 @@ export class Outbox {
   async #bring(write: SessionWrite, how: Delivery, tell: Tell): Promise<AppliedWrite> {
     const { metadata, versions, writer } = this.#parts;
     const own = how.persistent
-      ? versions.acknowledge(() => localVersions(write, { metadata, newest: (id) => versions.newest(id) }), how.journaled)
+      ? versions.acknowledge(
+          () => localVersions(write, { metadata, newest: (id) => versions.newest(id) }),
+          how.journaled,
+        )
       : undefined;
     const settle = (): void => {
       if (own !== undefined) versions.settle(own);
@@ -425,9 +429,13 @@ export class Outbox {
       if (failure !== undefined) throw failure;
     };
     const planOf = (one: SessionWrite): Plan<WriteResult> =>
-      one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }).plan : planAssembly(store, one, { seen });
-    if (bridge !== undefined) return { write, lane, ready, plan: async (attempt) => planOf(await bridge.bridged(write, attempt))(attempt) };
-    if (write.assembly !== undefined || !persistent || !mayShare(write)) return { write, lane, ready, plan: planOf(write) };
+      one.assembly === undefined
+        ? planWrite(store, one, { seen, own: writer.ownFiles }).plan
+        : planAssembly(store, one, { seen });
+    if (bridge !== undefined)
+      return { write, lane, ready, plan: async (attempt) => planOf(await bridge.bridged(write, attempt))(attempt) };
+    if (write.assembly !== undefined || !persistent || !mayShare(write))
+      return { write, lane, ready, plan: planOf(write) };
     const { plan, tried } = planWrite(store, write, { seen, own: writer.ownFiles });
     return { write, lane, ready, plan, shares: tried, seen };
   }

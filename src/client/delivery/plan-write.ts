@@ -1,5 +1,11 @@
 import type { LargeTextReading } from '../../filesystem/access/read-source.js';
-import { type CurrentFile, decideFile, type FileDecision, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
+import {
+  type CurrentFile,
+  decideFile,
+  type FileDecision,
+  type FileObservation,
+  type IndexOutcome,
+} from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
@@ -78,7 +84,10 @@ interface DecidedFile extends FileDecision {
   readonly expect: StoredDocument | null | undefined;
 }
 
-async function fileOps(store: ObjectStore, { file, write, onlyIfAbsent = false, expect }: DecidedFile): Promise<readonly TxOp[]> {
+async function fileOps(
+  store: ObjectStore,
+  { file, write, onlyIfAbsent = false, expect }: DecidedFile,
+): Promise<readonly TxOp[]> {
   if (write === undefined) return [];
   const guard = onlyIfAbsent ? null : expect;
   const large =
@@ -100,7 +109,10 @@ async function callOps(store: ObjectStore, { call, at }: SessionWrite): Promise<
       : await writeLargeText(store, { chunks: () => chunkText(text), hash, length: text.length });
     texts.push(...ops);
   }
-  return [...texts, ...store.putOps({ version: call.version, marks: call.marks, validTime: new Date(at), expect: null })];
+  return [
+    ...texts,
+    ...store.putOps({ version: call.version, marks: call.marks, validTime: new Date(at), expect: null }),
+  ];
 }
 
 function stepOps(store: ObjectStore, { step, lost = [], snapshot, at }: SessionWrite): readonly TxOp[] {
@@ -150,7 +162,11 @@ async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, he
  * @throws {SessionError} `taken-over` – another writer holds the session, has written this step, or
  *   has the call's id
  */
-export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
+export async function alreadyApplied(
+  store: ObjectStore,
+  snapshot: StoreSnapshot,
+  write: SessionWrite,
+): Promise<boolean> {
   // Files are decided by their hashes: a file that is written already counts as unchanged.
   if (write.lease === undefined) return false;
   if (await isApplied(store, snapshot, write)) return true;
@@ -159,7 +175,10 @@ export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot
   const isTaken = write.step !== undefined && (await snapshot.step(write.session, write.step.seq)) !== undefined;
   if (isTaken || !same(head, write.lease)) {
     const what = write.lease === null ? 'exists already' : 'was continued by another writer';
-    throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
+    throw new SessionError(
+      'taken-over',
+      `session ${write.session} ${what}; open it again to go on from where it stands`,
+    );
   }
   const call = write.call?.id;
   if (call !== undefined && (await snapshot.existing([call])).length > 0) {
@@ -196,7 +215,11 @@ interface Against {
 }
 
 /** Decides every file of a write and returns the operations, without the lease guard. */
-async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads, known, isSole }: Against): Promise<WriteResult> {
+async function decide(
+  store: ObjectStore,
+  write: SessionWrite,
+  { snapshot, heads, known, isSole }: Against,
+): Promise<WriteResult> {
   const ops: TxOp[] = [];
   const outcomes = new Map<ObjectId, IndexOutcome>();
   const written: WrittenFile[] = [];
@@ -212,8 +235,13 @@ async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads
     ops.push(...(await fileOps(store, { ...decision, file, expect: isSole ? undefined : (head?.document ?? null) })));
     if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
   }
-  ops.push(...(await callOps(store, write)), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
-  const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: write.call.marks }];
+  ops.push(
+    ...(await callOps(store, write)),
+    ...stepOps(store, write),
+    ...write.heads.flatMap((head) => store.storedOps(head)),
+  );
+  const call: readonly MarkedVersion[] =
+    write.call === undefined ? [] : [{ version: write.call.version, marks: write.call.marks }];
   const observedAt = snapshot?.basis.txId;
   return { outcomes, written: [...written, ...call], files: written, observed, observedAt, ops };
 }
@@ -226,7 +254,8 @@ const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): readonl
  * new session. Such a write is tried before a look-up, because a look-up costs as many requests as
  * a few steps.
  */
-const isGuarded = ({ step, lost, lease }: SessionWrite): boolean => lease === null || (step !== undefined && lost === undefined);
+const isGuarded = ({ step, lost, lease }: SessionWrite): boolean =>
+  lease === null || (step !== undefined && lost === undefined);
 
 /** Guards against a step that a version before data format 2 has written. */
 function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp[] {
@@ -292,7 +321,9 @@ interface PlannedTogether {
  */
 export function mayShare({ step, lost, heads, lease, files }: SessionWrite): boolean {
   const isAhead = files.some((file) => file.kind === 'read' && file.reading.kind === 'large-text');
-  return step !== undefined && lost === undefined && heads.length === 0 && lease !== undefined && lease !== null && !isAhead;
+  return (
+    step !== undefined && lost === undefined && heads.length === 0 && lease !== undefined && lease !== null && !isAhead
+  );
 }
 
 /** Returns whether a write adds a version of a file that existed before. */
@@ -359,11 +390,17 @@ function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] 
  * client writes to the session.
  * @throws {SessionError} `taken-over`
  */
-export async function requireLease(snapshot: StoreSnapshot, { session, lease }: Pick<SessionWrite, 'session' | 'lease'>): Promise<void> {
+export async function requireLease(
+  snapshot: StoreSnapshot,
+  { session, lease }: Pick<SessionWrite, 'session' | 'lease'>,
+): Promise<void> {
   const id = sessionObjectId(session);
   const head = (await snapshot.heads([id])).get(id)?.document ?? null;
   if (canonicalJson(head) === canonicalJson(lease ?? null)) return;
-  throw new SessionError('taken-over', `session ${session} was continued by another writer; open it again to go on from where it stands`);
+  throw new SessionError(
+    'taken-over',
+    `session ${session} was continued by another writer; open it again to go on from where it stands`,
+  );
 }
 
 /**
@@ -371,14 +408,22 @@ export async function requireLease(snapshot: StoreSnapshot, { session, lease }: 
  * gets its own date and never covers a later version. Its observer may have ended before writing
  * it, and other clients may have written since.
  */
-async function decideShown(store: ObjectStore, snapshot: StoreSnapshot, { shown = [] }: SessionWrite): Promise<WriteResult> {
+async function decideShown(
+  store: ObjectStore,
+  snapshot: StoreSnapshot,
+  { shown = [] }: SessionWrite,
+): Promise<WriteResult> {
   const heads = await snapshot.heads(shown.map(({ file: { source } }) => fileObjectId(source)));
   const ops: TxOp[] = [];
   const files: WrittenFile[] = [];
   for (const { file, at } of shown) {
     const id = fileObjectId(file.source);
     const head = heads.get(id);
-    const decision = decideFile(file, head === undefined ? undefined : { ...currentFile(head), validTime: new Date(0) }, at);
+    const decision = decideFile(
+      file,
+      head === undefined ? undefined : { ...currentFile(head), validTime: new Date(0) },
+      at,
+    );
     const { write } = decision;
     if (write === undefined) continue;
     const history = await snapshot.historyOfHeads(id);
@@ -390,7 +435,8 @@ async function decideShown(store: ObjectStore, snapshot: StoreSnapshot, { shown 
     while (taken.has(validTime)) validTime -= 1;
     const dated = { ...write, validTime: new Date(validTime) };
     ops.push(...(await fileOps(store, { ...decision, write: dated, file, expect: head?.document ?? null })));
-    if (head === undefined || validTime > head.validTime.getTime()) files.push({ ...dated, onlyIfAbsent: decision.onlyIfAbsent === true });
+    if (head === undefined || validTime > head.validTime.getTime())
+      files.push({ ...dated, onlyIfAbsent: decision.onlyIfAbsent === true });
   }
   return { ...NOTHING_WRITTEN, written: files, files, ops };
 }
@@ -411,7 +457,11 @@ export interface KeepOptions {
  * absent, with the shown files that are absent. The session's lease guards the record unless it
  * stands alone.
  */
-export function planAssembly(store: ObjectStore, write: SessionWrite, { seen, isLost = false }: KeepOptions): Plan<WriteResult> {
+export function planAssembly(
+  store: ObjectStore,
+  write: SessionWrite,
+  { seen, isLost = false }: KeepOptions,
+): Plan<WriteResult> {
   const { assembly: proof, lease = null, shown = [] } = write;
   if (proof === undefined) throw new Error('BUG: no assembly to keep');
   const guards = isLost || standsAlone(write) ? [] : [store.guardOp(sessionObjectId(write.session), lease)];

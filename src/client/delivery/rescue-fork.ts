@@ -17,10 +17,12 @@ type Refused = Pick<SessionWrite, 'session' | 'lease'>;
 export const epochOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
 
 /** Returns the id of a fork that begins with step `first`. It shows the session and the epoch. */
-const forkName = (session: SessionId, epoch: number, first: number): string => `${session.slice(0, 150)}.fork-${epoch}-${first}`;
+const forkName = (session: SessionId, epoch: number, first: number): string =>
+  `${session.slice(0, 150)}.fork-${epoch}-${first}`;
 
 /** Returns whether an id is a fork's name, with or without a numeric suffix. */
-const isNamed = (id: SessionId, name: string): boolean => id.startsWith(name) && /^(?:-\d+)?$/.test(id.slice(name.length));
+const isNamed = (id: SessionId, name: string): boolean =>
+  id.startsWith(name) && /^(?:-\d+)?$/.test(id.slice(name.length));
 
 /**
  * Returns the newest fork that an earlier process created for a session's steps. With a step, the

@@ -116,7 +116,10 @@ interface ForkEnvironment {
 function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | undefined): readonly Step[] {
   if (at === undefined) return steps;
   if (!Number.isSafeInteger(at) || at < 0 || at > steps.length) {
-    throw new SessionError('sequence-gap', `session ${parent} has the steps 1 to ${steps.length}; it cannot be forked at step ${at}`);
+    throw new SessionError(
+      'sequence-gap',
+      `session ${parent} has the steps 1 to ${steps.length}; it cannot be forked at step ${at}`,
+    );
   }
   return steps.slice(0, at);
 }
@@ -146,13 +149,20 @@ async function promptOf(snapshot: StoreSnapshot, session: SessionId): Promise<st
  * Returns the heads of a fork. Reads the parent and does not change it. Throws like `forkSession`,
  * except for `session-exists`.
  */
-export async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
+export async function forkHeads(
+  { store, clock }: ForkEnvironment,
+  parentId: SessionId,
+  { id, at }: ForkOptions,
+): Promise<ForkHeads> {
   const snapshot = await store.latest();
   const key = sessionObjectId(parentId);
   const [heads, isArriving] = await Promise.all([snapshot.heads([key]), snapshot.documents.isArriving(parentId)]);
   const head = heads.get(key);
   if (head === undefined || isArriving) {
-    throw new SessionError('unknown-session', `there is no session ${parentId} in the database; list the sessions to see which there are`);
+    throw new SessionError(
+      'unknown-session',
+      `there is no session ${parentId} in the database; list the sessions to see which there are`,
+    );
   }
   const steps = await snapshot.steps(parentId);
   const shared = sharedSteps(parentId, steps, at);
@@ -161,7 +171,12 @@ export async function forkHeads({ store, clock }: ForkEnvironment, parentId: Ses
     emptySession(id),
     shared.map((step) => ({ ...step, session: id })),
   );
-  const { puts, position } = headsAt(state, { at: Math.max(clock(), state.lastAt + 1), epoch: 1, parent, roots: head.marks.roots });
+  const { puts, position } = headsAt(state, {
+    at: Math.max(clock(), state.lastAt + 1),
+    epoch: 1,
+    parent,
+    roots: head.marks.roots,
+  });
   const prompt = await promptAfter(store, parentId, { now: snapshot, next: steps[shared.length] });
   const all = [...puts, storedPut({ version: systemPromptVersion(id, prompt), validTime: new Date(position.at) })];
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
@@ -185,7 +200,11 @@ async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): P
  *   step; session-exists – the new id is taken
  * @throws {XtdbError} the database is down
  */
-export async function forkSession(environment: ForkEnvironment, parentId: SessionId, options: ForkOptions): Promise<ForkPoint> {
+export async function forkSession(
+  environment: ForkEnvironment,
+  parentId: SessionId,
+  options: ForkOptions,
+): Promise<ForkPoint> {
   const fork = await forkHeads(environment, parentId, options);
   const { result } = await environment.store.putMany(fork.puts);
   if (!result && !(await isWritten(environment, fork))) {

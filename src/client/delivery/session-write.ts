@@ -69,7 +69,8 @@ export interface WriteResult extends WrittenObjects {
 
 /** Returns the telemetry attributes of a write. */
 export function writeFacts({ session, step, call, assembly, lease }: SessionWrite): Facts {
-  const kind = step !== undefined ? 'step' : assembly !== undefined ? 'context' : lease !== undefined ? 'heads' : 'files';
+  const kind =
+    step !== undefined ? 'step' : assembly !== undefined ? 'context' : lease !== undefined ? 'heads' : 'files';
   return {
     'palimpsest.write': kind,
     ...(kind === 'files' ? {} : { 'gen_ai.conversation.id': session }),
@@ -90,7 +91,8 @@ export function tellUsage(telemetry: Telemetry, { input, output, cacheRead, cach
   });
   void telemetry.observe({ activity: 'model call', facts: { ...chat, ...facts } }, async () => undefined);
   if (read !== undefined) telemetry.add('gen_ai.client.token.usage', read, { ...chat, 'gen_ai.token.type': 'input' });
-  if (output !== undefined) telemetry.add('gen_ai.client.token.usage', output, { ...chat, 'gen_ai.token.type': 'output' });
+  if (output !== undefined)
+    telemetry.add('gen_ai.client.token.usage', output, { ...chat, 'gen_ai.token.type': 'output' });
 }
 
 /** The result of a write that changed no object. */
@@ -117,10 +119,15 @@ const SOME_VERSION = { fileHash: null, gone: false, validTime: new Date(0) };
 const isOf = ({ reading }: Extract<FileObservation, { kind: 'read' }>, version: ObjectVersion): boolean =>
   reading.kind === 'text' && version.file_hash === reading.fileHash && version.content === reading.content;
 
-function localFile(file: FileObservation, { at }: SessionWrite, { metadata, newest }: KnownLocally): readonly MarkedVersion[] {
+function localFile(
+  file: FileObservation,
+  { at }: SessionWrite,
+  { metadata, newest }: KnownLocally,
+): readonly MarkedVersion[] {
   const known = file.kind === 'read' ? newest(fileObjectId(file.source))?.version : undefined;
   // Sealing it again would give the same version.
-  if (known !== undefined && file.kind === 'read' && isOf(file, known)) return [{ version: known, marks: {}, observed: { file, at } }];
+  if (known !== undefined && file.kind === 'read' && isOf(file, known))
+    return [{ version: known, marks: {}, observed: { file, at } }];
   const current = metadata.get(fileObjectId(file.source)) === undefined ? undefined : SOME_VERSION;
   const { write } = decideFile(file, current, at);
   if (write === undefined) return [];

@@ -45,7 +45,9 @@ interface Decided {
 }
 
 function textsOf({ step, call, files }: SessionWrite): readonly (string | null | undefined)[] {
-  const read = files.map((file) => (file.kind === 'read' && 'content' in file.reading ? file.reading.content : undefined));
+  const read = files.map((file) =>
+    file.kind === 'read' && 'content' in file.reading ? file.reading.content : undefined,
+  );
   return [step?.message?.text, call?.made.content, call?.wholeText?.text, call?.argsText?.text, ...read];
 }
 
@@ -116,7 +118,9 @@ export class SharedWriter implements Writer {
    * ones.
    */
   async #isThere({ write: { step }, seen = false }: PlannedWrite): Promise<boolean> {
-    return seen && step !== undefined && (await (await this.#store.latest()).step(step.session, step.seq)) !== undefined;
+    return (
+      seen && step !== undefined && (await (await this.#store.latest()).step(step.session, step.seq)) !== undefined
+    );
   }
 
   async #planTogether(first: Waiting, group: readonly Waiting[]): Promise<Planned<readonly Decided[]>> {
@@ -124,7 +128,9 @@ export class SharedWriter implements Writer {
       this.#store,
       group.map(({ planned }) => planned.write),
     );
-    const decided = group.slice(0, results.length).map((waiting, i) => ({ waiting, result: results[i] as WriteResult }));
+    const decided = group
+      .slice(0, results.length)
+      .map((waiting, i) => ({ waiting, result: results[i] as WriteResult }));
     for (const { waiting, result } of decided) {
       waiting.planned.shares?.(result);
       if (waiting !== first) waiting.carrier = first;
@@ -144,7 +150,8 @@ export class SharedWriter implements Writer {
       units += unitsOf(write);
       files += write.files.length;
       const fits = group.length < MOST_TOGETHER && units <= MOST_UNITS && files <= MOST_FILES;
-      const follows = isDeepStrictEqual(write.lease, first.planned.write.lease) && write.at > (group.at(-1)?.planned.write.at ?? 0);
+      const follows =
+        isDeepStrictEqual(write.lease, first.planned.write.lease) && write.at > (group.at(-1)?.planned.write.at ?? 0);
       const isFree = next.before.every((one) => one.hasEnded || group.includes(one));
       if (first.planned.shares === undefined || shares === undefined || !fits || !follows || !isFree) break;
       group.push(next);
@@ -168,5 +175,9 @@ function outcomeOf(waiting: Waiting, { result: decided, txId }: Written<readonly
   const [own, ...others] = decided;
   if (own === undefined) throw new Error('BUG: a write without a decision');
   for (const { waiting: other, result } of others) other.carried = { result, txId };
-  return { result: own.result, txId, together: decided.map(({ waiting: { planned }, result }) => ({ write: planned.write, result })) };
+  return {
+    result: own.result,
+    txId,
+    together: decided.map(({ waiting: { planned }, result }) => ({ write: planned.write, result })),
+  };
 }

@@ -24,7 +24,8 @@ interface Reached {
   readonly isBroken: boolean;
 }
 
-const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined => puts.findLast(({ head }) => head['xt/id'] === id);
+const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined =>
+  puts.findLast(({ head }) => head['xt/id'] === id);
 
 /**
  * Identifies a step across reads: a journal is read once to report its damage and again for
@@ -88,9 +89,11 @@ export class StepBridge {
     const isOther = reached.lease !== null && epochOf(reached.lease) !== epochOf(lease);
     // The usual checks handle a session's creation, stored steps and sessions that another writer
     // took over.
-    if (isOther || (step !== undefined && step.seq <= reached.state.seq) || (lease === null && reached.lease !== null)) return write;
+    if (isOther || (step !== undefined && step.seq <= reached.state.seq) || (lease === null && reached.lease !== null))
+      return write;
     const isGap = step !== undefined && step.seq > reached.state.seq + 1;
-    const isBroken = reached.isBroken || isGap || (lease !== null && canonicalJson(lease) !== canonicalJson(reached.lease));
+    const isBroken =
+      reached.isBroken || isGap || (lease !== null && canonicalJson(lease) !== canonicalJson(reached.lease));
     const bridged = isBroken ? this.#over(write, reached) : write;
     this.#reached.set(session, after(bridged, { ...reached, isBroken }));
     return bridged;
@@ -151,7 +154,12 @@ export class StepBridge {
     const head = (await snapshot.heads([id])).get(id);
     if (head === undefined) return { state: emptySession(session), position: undefined, lease: null, isBroken: false };
     const state = applySteps(emptySession(session), await snapshot.steps(session));
-    return { state, position: positionOf(head.document, head.validTime.getTime()), lease: head.document, isBroken: false };
+    return {
+      state,
+      position: positionOf(head.document, head.validTime.getTime()),
+      lease: head.document,
+      isBroken: false,
+    };
   }
 }
 

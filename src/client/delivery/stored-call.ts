@@ -41,8 +41,20 @@ export class StoredCall implements CallTexts {
 
   /** Wraps a version that was sealed before. */
   static of(version: ObjectVersion<'toolcall'>, texts: CallTexts): StoredCall {
-    const { 'xt/id': id, tool, args, args_display: argsDisplay, status, chat_ref: chatRef, file_refs: fileRefs, content } = version;
-    const call = new StoredCall({ ...texts, made: { id, tool, args, status, chatRef, content, ...defined({ argsDisplay, fileRefs }) } });
+    const {
+      'xt/id': id,
+      tool,
+      args,
+      args_display: argsDisplay,
+      status,
+      chat_ref: chatRef,
+      file_refs: fileRefs,
+      content,
+    } = version;
+    const call = new StoredCall({
+      ...texts,
+      made: { id, tool, args, status, chatRef, content, ...defined({ argsDisplay, fileRefs }) },
+    });
     call.#version = version;
     return call;
   }
@@ -62,7 +74,10 @@ export class StoredCall implements CallTexts {
 
   /** The marks of its head. */
   get marks(): HeadMarks {
-    return { size: this.made.content?.length ?? 0, ...(this.wholeText === undefined ? {} : { whole: this.wholeText.hash }) };
+    return {
+      size: this.made.content?.length ?? 0,
+      ...(this.wholeText === undefined ? {} : { whole: this.wholeText.hash }),
+    };
   }
 
   /** The call as plain data. */

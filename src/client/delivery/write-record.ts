@@ -53,7 +53,13 @@ const readable = { fileHash: hash, size: count, mtimeMs: z.number() };
 
 const reading = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('text'), ...readable, content: z.string() }),
-  z.looseObject({ kind: z.literal('large-text'), ...readable, content: z.string(), length: count, chunks: z.array(z.string()).nullable() }),
+  z.looseObject({
+    kind: z.literal('large-text'),
+    ...readable,
+    content: z.string(),
+    length: count,
+    chunks: z.array(z.string()).nullable(),
+  }),
   z.looseObject({ kind: z.literal('binary'), ...readable }),
   z.looseObject({ kind: z.literal('missing') }),
   z.looseObject({ kind: z.literal('unreachable'), reason: z.string() }),
@@ -142,12 +148,18 @@ function decodeFile(file: WriteRecord['files'][number]): unknown {
 
 function partsOf({ version, marks, head, texts = [] }: WriteRecord['heads'][number]): StoredParts {
   if (head === undefined) return toStored(restoreVersion(version ?? {}), marks);
-  return checkedParts({ head: head as StoredDocument, texts: texts.map((text) => renewedPart(text as StoredDocument)) });
+  return checkedParts({
+    head: head as StoredDocument,
+    texts: texts.map((text) => renewedPart(text as StoredDocument)),
+  });
 }
 
 function decodePut(put: WriteRecord['heads'][number]): unknown {
   const { validTime, expect } = put;
-  return { ...partsOf(put), ...defined({ validTime: validTime === undefined ? undefined : new Date(validTime), expect }) };
+  return {
+    ...partsOf(put),
+    ...defined({ validTime: validTime === undefined ? undefined : new Date(validTime), expect }),
+  };
 }
 
 function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']>): StoredCall {
@@ -157,7 +169,10 @@ function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']
     void call.version;
     return call;
   }
-  return StoredCall.of(restoreVersion(version ?? {}) as ObjectVersion<'toolcall'>, texts as unknown as Partial<CallRecord>);
+  return StoredCall.of(
+    restoreVersion(version ?? {}) as ObjectVersion<'toolcall'>,
+    texts as unknown as Partial<CallRecord>,
+  );
 }
 
 /**
@@ -172,8 +187,14 @@ function checkedRecord(value: Json): WriteRecord {
   const format = (value as { readonly format?: unknown } | null)?.format;
   const isNewer = typeof format === 'number' && format > FORMAT;
   throw isNewer
-    ? new JournalError('newer-format', `a journal record has the format ${format}, this version reads up to ${FORMAT}; update Palimpsest`)
-    : new JournalError('bad-payload', `a journal record is no write of a session (${what}); keep a copy of the journal, then report it`);
+    ? new JournalError(
+        'newer-format',
+        `a journal record has the format ${format}, this version reads up to ${FORMAT}; update Palimpsest`,
+      )
+    : new JournalError(
+        'bad-payload',
+        `a journal record is no write of a session (${what}); keep a copy of the journal, then report it`,
+      );
 }
 
 /**

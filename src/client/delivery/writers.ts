@@ -139,7 +139,11 @@ export class SoleWriter implements Writer {
     if (this.acknowledgesAtOnce && options.persistent === true) {
       const { onOutage } = options;
       const onSubmitted = (result: WriteResult): void => this.ownFiles.learn(result);
-      return this.#writes.pipeline(ONLY_LANE, plan, onOutage === undefined ? { onSubmitted } : { onSubmitted, onOutage });
+      return this.#writes.pipeline(
+        ONLY_LANE,
+        plan,
+        onOutage === undefined ? { onSubmitted } : { onSubmitted, onOutage },
+      );
     }
     const written = await this.#writes.write(ONLY_LANE, plan, options);
     this.ownFiles.learn(written.result);

@@ -56,7 +56,9 @@ function shownOf({ metadata, versions, files }: Known, id: ObjectId): ShownObjec
     return stored === undefined ? undefined : { metadata: stored.metadata, hash: stored.hash, isStored: true };
   }
   const described = metadataOf(pending.version, pending.marks, files);
-  return described === undefined ? undefined : { metadata: described, hash: pending.version.object_hash, isStored: false };
+  return described === undefined
+    ? undefined
+    : { metadata: described, hash: pending.version.object_hash, isStored: false };
 }
 
 const isGone = ({ metadata }: ShownObject): boolean => metadata.type === 'file' && metadata.state === 'deleted';
@@ -79,7 +81,9 @@ export function knownContext(known: Known, { state, prompt, readAt }: LoadedObje
   const { metadata: cache } = known;
   const { index, active } = state.sets;
   const { txId: aheadOf, objects = 0 } = laterOf(cache.knownUpto(state.id), readAt) ?? {};
-  const ahead: ShownAhead[] = [{ id: systemPromptObjectId(state.id), object_hash: systemPromptVersion(state.id, prompt).object_hash }];
+  const ahead: ShownAhead[] = [
+    { id: systemPromptObjectId(state.id), object_hash: systemPromptVersion(state.id, prompt).object_hash },
+  ];
   const lines: ObjectId[] = [];
   const shown = new Map<ObjectId, ShownObject>();
   for (const [place, id] of index.entries()) {
@@ -87,7 +91,8 @@ export function knownContext(known: Known, { state, prompt, readAt }: LoadedObje
     if (one !== undefined) shown.set(id, one);
     else if (!cache.hidesAny([id])) lines.push(id);
     const isRead = aheadOf !== undefined && place < objects && one?.isStored === true && cache.isNewestAt(id, aheadOf);
-    if (one?.metadata.type === 'file' && !isRead) ahead.push({ id, object_hash: one.hash, ...(isGone(one) ? { gone: true } : {}) });
+    if (one?.metadata.type === 'file' && !isRead)
+      ahead.push({ id, object_hash: one.hash, ...(isGone(one) ? { gone: true } : {}) });
   }
   const texts: ObjectId[] = [];
   const versions = new Map<ObjectId, MarkedVersion>();
@@ -98,5 +103,11 @@ export function knownContext(known: Known, { state, prompt, readAt }: LoadedObje
     else if (one !== undefined) texts.push(id);
   }
   const metadata = new Map([...shown].map(([id, one]) => [id, one.metadata]));
-  return { metadata, versions, aheadOf, ahead, absent: lines.length + texts.length === 0 ? undefined : { lines, texts } };
+  return {
+    metadata,
+    versions,
+    aheadOf,
+    ahead,
+    absent: lines.length + texts.length === 0 ? undefined : { lines, texts },
+  };
 }

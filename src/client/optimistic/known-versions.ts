@@ -98,7 +98,10 @@ export class KnownVersions {
   /** `maxUnits` limits the total length of recent contents, in UTF-16 units. */
   constructor(metadata: MetadataCache, maxUnits = 8 * 1_048_576) {
     this.#metadata = metadata;
-    this.#recent = new LRUCache({ maxSize: maxUnits, sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 1_024 });
+    this.#recent = new LRUCache({
+      maxSize: maxUnits,
+      sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 1_024,
+    });
   }
 
   /** Returns the newest acknowledged version of an object that the database lacks. */

@@ -153,7 +153,10 @@ export class MetadataCache {
   /**
    * Records that the first `objects` entries of a session's index are known as of a transaction.
    */
-  setKnown(session: SessionId, { txId, objects }: { readonly txId: number | undefined; readonly objects: number }): void {
+  setKnown(
+    session: SessionId,
+    { txId, objects }: { readonly txId: number | undefined; readonly objects: number },
+  ): void {
     if (txId !== undefined) this.#known.set(session, { txId, objects });
   }
 

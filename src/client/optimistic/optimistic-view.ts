@@ -83,7 +83,8 @@ export class OptimisticView {
   constructor(options: OptimisticViewOptions) {
     this.#options = options;
     const { session, store } = options;
-    const isWanted = (id: ObjectId): boolean => session().state.has(id) || id === systemPromptObjectId(session().state.id);
+    const isWanted = (id: ObjectId): boolean =>
+      session().state.has(id) || id === systemPromptObjectId(session().state.id);
     this.#known = new KnownHeads(store.writes.own, isWanted);
   }
 
@@ -143,7 +144,10 @@ export class OptimisticView {
     this.#known.wrote(txId, { heads: found, readAt: readAt.length === 0 ? undefined : Math.min(...readAt) });
   }
 
-  #headsOf({ heads, at }: CommittedWrite['write'], { written, files, observed }: WrittenObjects): ReadonlyMap<ObjectId, KnownHead> {
+  #headsOf(
+    { heads, at }: CommittedWrite['write'],
+    { written, files, observed }: WrittenObjects,
+  ): ReadonlyMap<ObjectId, KnownHead> {
     const times = new Map(files.map(({ version, validTime }) => [version['xt/id'], validTime]));
     const found = new Map<ObjectId, KnownHead>();
     for (const head of observed) found.set(head.document['xt/id'] as ObjectId, this.#headOf(head));
@@ -197,7 +201,11 @@ export class OptimisticView {
     const before = this.#known.basis;
     this.#latest = store.latestTransaction();
     const latest = await this.#latest;
-    if (before !== undefined && !this.#known.isStale && (latest === undefined || store.writes.own.coverSent(before, latest))) {
+    if (
+      before !== undefined &&
+      !this.#known.isStale &&
+      (latest === undefined || store.writes.own.coverSent(before, latest))
+    ) {
       // The view is complete, so no caller waits for this read.
       if (this.#known.isBehind) this.#read().catch(() => undefined);
       return { latest, reading: undefined };
@@ -225,7 +233,8 @@ export class OptimisticView {
     const asked = new Set<ObjectId>([...state.sets.index, systemPromptObjectId(state.id)]);
     const before = this.#known.reading;
     const txId = (await store.latestTransaction()) ?? BEFORE_FIRST;
-    const unchanged = before === undefined ? new Map<ObjectId, KnownHead>() : await this.#unchanged(before, asked, txId);
+    const unchanged =
+      before === undefined ? new Map<ObjectId, KnownHead>() : await this.#unchanged(before, asked, txId);
     const unread = [...asked].filter((id) => !unchanged.has(id));
     const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads(unread);
     for (const { document, marks, validTime } of found.values()) {
@@ -247,7 +256,8 @@ export class OptimisticView {
     asked: ReadonlySet<ObjectId>,
     txId: number,
   ): Promise<ReadonlyMap<ObjectId, KnownHead>> {
-    const written = before === BEFORE_FIRST ? undefined : await this.#options.store.writtenBetween([...asked], before, txId);
+    const written =
+      before === BEFORE_FIRST ? undefined : await this.#options.store.writtenBetween([...asked], before, txId);
     if (written === undefined) return new Map();
     return new Map(
       [...asked].flatMap((id) => {
@@ -260,7 +270,9 @@ export class OptimisticView {
   /** Returns the shown version of an object: an acknowledged one, or else the newest known one. */
   #shown(id: ObjectId): KnownHead | undefined {
     const acknowledged = this.#options.versions.journaled(id);
-    return acknowledged === undefined ? this.#known.newest(id) : this.#headOfVersion(acknowledged, Number.POSITIVE_INFINITY);
+    return acknowledged === undefined
+      ? this.#known.newest(id)
+      : this.#headOfVersion(acknowledged, Number.POSITIVE_INFINITY);
   }
 
   #named(id: ObjectId, { hash, gone }: Pick<KnownHead, 'hash' | 'gone'>): readonly ShownAhead[] {
@@ -302,7 +314,12 @@ export class OptimisticView {
 
   #headOf({ document, marks, validTime }: Head): KnownHead {
     const metadata = metadataOf(document, marks, this.#options.files);
-    return { hash: document.object_hash as Sha256, gone: marks.gone === true, validTime: validTime.getTime(), metadata };
+    return {
+      hash: document.object_hash as Sha256,
+      gone: marks.gone === true,
+      validTime: validTime.getTime(),
+      metadata,
+    };
   }
 
   #headOfVersion({ version, marks }: MarkedVersion, validTime: number): KnownHead {

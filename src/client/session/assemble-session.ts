@@ -1,7 +1,13 @@
 import { type AroundTail, renderAround } from '../../assembly/around-tail.js';
 import { type Assembly, assemble } from '../../assembly/assemble.js';
 import type { AssemblyRecord, CallLayout, FrozenTail } from '../../assembly/assembly-record.js';
-import { type EpochContext, type EpochInput, type EpochPlace, type EpochState, renderEpoch } from '../../assembly/epoch/epoch-state.js';
+import {
+  type EpochContext,
+  type EpochInput,
+  type EpochPlace,
+  type EpochState,
+  renderEpoch,
+} from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
@@ -108,7 +114,11 @@ export interface AssembleOptions {
 type MetadataOf = (id: ObjectId) => ObjectMetadata | undefined;
 
 /** Returns the metadata of an index at a snapshot. */
-async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot, index: readonly ObjectId[]): Promise<MetadataOf> {
+async function metadataAt(
+  { files }: SessionEnvironment,
+  snapshot: StoreSnapshot,
+  index: readonly ObjectId[],
+): Promise<MetadataOf> {
   const heads = await snapshot.heads(index);
   const known = new Map<ObjectId, ObjectMetadata | undefined>();
   for (const [id, { document, marks }] of heads) known.set(id as ObjectId, metadataOf(document, marks, files));
@@ -119,21 +129,31 @@ async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot
  * Returns the objects whose heads must be read at a snapshot: those that others wrote, those whose
  * date has come, and unread ones. Returns all if that is unknown.
  */
-async function unreadAt({ metadata, store }: SessionEnvironment, { id, sets: { index } }: SessionState, { txId, validTime }: Basis) {
+async function unreadAt(
+  { metadata, store }: SessionEnvironment,
+  { id, sets: { index } }: SessionState,
+  { txId, validTime }: Basis,
+) {
   const known = metadata.knownUpto(id);
   if (txId === undefined || known === undefined) return index;
   const isDue = (one: ObjectId): boolean => metadata.isDue(one, validTime);
   if (store.writes.own.cover(known.txId, txId)) return index.filter(isDue);
   const written = await store.writtenBetween(index, known.txId, txId);
   if (written === undefined) return index;
-  return index.filter((one, place) => written.has(one) || place >= known.objects || metadata.get(one) === undefined || isDue(one));
+  return index.filter(
+    (one, place) => written.has(one) || place >= known.objects || metadata.get(one) === undefined || isDue(one),
+  );
 }
 
 /**
  * Reads heads at a snapshot. Another clock may have dated a head in the future. It is read again
  * when its date has come, because no transaction names it then.
  */
-async function learnHeads({ metadata, store }: SessionEnvironment, snapshot: StoreSnapshot, ids: readonly ObjectId[]): Promise<void> {
+async function learnHeads(
+  { metadata, store }: SessionEnvironment,
+  snapshot: StoreSnapshot,
+  ids: readonly ObjectId[],
+): Promise<void> {
   const { txId, validTime } = snapshot.basis;
   const newest = txId === undefined || ids.length === 0 ? snapshot : store.newestAt(txId);
   const later: ObjectId[] = [];
@@ -149,7 +169,11 @@ async function learnHeads({ metadata, store }: SessionEnvironment, snapshot: Sto
  * Returns the known metadata of a session's objects, updated to a snapshot. Reads nothing if only
  * this client wrote since the last time.
  */
-async function currentMetadata(environment: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<MetadataOf> {
+async function currentMetadata(
+  environment: SessionEnvironment,
+  snapshot: StoreSnapshot,
+  state: SessionState,
+): Promise<MetadataOf> {
   const { metadata } = environment;
   const { txId } = snapshot.basis;
   const { index } = state.sets;
@@ -157,7 +181,8 @@ async function currentMetadata(environment: SessionEnvironment, snapshot: StoreS
   metadata.setKnown(state.id, { txId, objects: index.length });
   // Another session of this client may have written after the basis. Then only the snapshot has the
   // right versions.
-  if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
+  if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId)))
+    return metadataAt(environment, snapshot, index);
   // Copied now, because the session may write during the wait for the contents.
   const held = new Map(index.map((id) => [id, metadata.get(id)]));
   return (id) => held.get(id);
@@ -178,7 +203,9 @@ function assembleParts(environment: SessionEnvironment, parts: Parts, options: A
   const active = state.sets.active.flatMap((id) => {
     const object = parts.version(id);
     const described = object === undefined ? undefined : metadataOf(object.version, object.marks, files);
-    return object === undefined || described === undefined ? [] : [{ metadata: described, content: object.version.content }];
+    return object === undefined || described === undefined
+      ? []
+      : [{ metadata: described, content: object.version.content }];
   });
   const pool = state.sets.index.flatMap((id) => parts.metadata(id) ?? []);
   return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, active } }, options);
@@ -189,7 +216,11 @@ interface ContextInput extends Pick<Parts, 'state' | 'place'> {
   readonly input: Omit<AssemblyInput, 'options' | 'turns'>;
 }
 
-function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextInput, options: AssembleOptions): SessionAssembly {
+function assemblyOf(
+  { strict, shortIds }: SessionEnvironment,
+  context: ContextInput,
+  options: AssembleOptions,
+): SessionAssembly {
   const { state, place: read } = context;
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
   const input: EpochInput = {
@@ -202,7 +233,9 @@ function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextIn
     index: state.sets.index,
     chatSince: (step) => state.marksAfter(step),
   };
-  const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
+  const withPlace = <T extends { readonly record: AssemblyRecord }>(
+    rendered: T,
+  ): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, ...read },
   });
@@ -235,7 +268,8 @@ function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextIn
  * need not be read.
  */
 function isSame({ version }: MarkedVersion, metadata: ObjectMetadata | undefined): boolean {
-  if (metadata === undefined || metadata.contentHash === null || version.content_hash !== metadata.contentHash) return false;
+  if (metadata === undefined || metadata.contentHash === null || version.content_hash !== metadata.contentHash)
+    return false;
   return metadata.type === 'toolcall' || (metadata.state === 'indexed' && version.file_hash === metadata.fileHash);
 }
 
@@ -265,7 +299,11 @@ async function assembleAt(
  * Assembles without the database. The record names the shown versions, whether or not deliveries
  * succeed (decision 0010).
  */
-function assembleLocally(environment: SessionEnvironment, loaded: LoadedSession, options: AssembleOptions): SessionAssembly {
+function assembleLocally(
+  environment: SessionEnvironment,
+  loaded: LoadedSession,
+  options: AssembleOptions,
+): SessionAssembly {
   const { state, prompt } = loaded;
   const { metadata, versions, aheadOf, ahead, absent } = knownContext(environment, loaded);
   const known = { metadata: (id: ObjectId) => metadata.get(id), version: (id: ObjectId) => versions.get(id) };
@@ -280,7 +318,11 @@ function assembleLocally(environment: SessionEnvironment, loaded: LoadedSession,
  * Assembles from this process's newest knowledge. A sole writer's sessions go to the database in
  * one order, with the record in its place.
  */
-function assembleNewest(environment: SessionEnvironment, { state, prompt }: ViewedSession, options: AssembleOptions): SessionAssembly {
+function assembleNewest(
+  environment: SessionEnvironment,
+  { state, prompt }: ViewedSession,
+  options: AssembleOptions,
+): SessionAssembly {
   const { metadata, versions } = environment;
   const known = { metadata: (id: ObjectId) => metadata.get(id), version: (id: ObjectId) => versions.newest(id) };
   return assembleParts(environment, { state, prompt, ...known, place: { basis: undefined } }, options);
@@ -297,7 +339,11 @@ export function assembleOptimistically(
 ): SessionAssembly {
   const basis = txId === undefined ? undefined : { validTime: END_OF_TIME, txId, txTime: undefined };
   const found = { metadata: (id: ObjectId) => heads.get(id)?.metadata, version: (id: ObjectId) => versions.get(id) };
-  return assembleParts(environment, { state, prompt, ...found, place: { basis, ahead, ...defined({ behind }) } }, options);
+  return assembleParts(
+    environment,
+    { state, prompt, ...found, place: { basis, ahead, ...defined({ behind }) } },
+    options,
+  );
 }
 
 /** Returns whether the content of every active object is in memory. */
@@ -369,7 +415,9 @@ export async function assembleAsSoleWriter(
   loaded: LoadedSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  return hasContents(environment, loaded) ? assembleNewest(environment, loaded, options) : assembleSession(environment, loaded, options);
+  return hasContents(environment, loaded)
+    ? assembleNewest(environment, loaded, options)
+    : assembleSession(environment, loaded, options);
 }
 
 /** A session at a basis. */
@@ -390,5 +438,7 @@ export async function assembleAsOf(
 ): Promise<SessionAssembly | undefined> {
   const snapshot = await environment.store.asOf(basis);
   const read = await new ContextReader().read(snapshot, { session, paths: environment.files });
-  return read === undefined ? undefined : assemblyOf(environment, { ...read, place: { basis: snapshot.basis } }, options);
+  return read === undefined
+    ? undefined
+    : assemblyOf(environment, { ...read, place: { basis: snapshot.basis } }, options);
 }

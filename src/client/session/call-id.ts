@@ -117,7 +117,10 @@ async function existing(
  */
 async function lookUp(environment: SessionEnvironment, id: ObjectId, chat: SessionId): Promise<ExpectedId> {
   const owner = sessionOfStepCall(id);
-  const { found, txId } = await existing(environment, owner === undefined || owner === chat ? [id] : [id, sessionObjectId(owner)]);
+  const { found, txId } = await existing(
+    environment,
+    owner === undefined || owner === chat ? [id] : [id, sessionObjectId(owner)],
+  );
   return { taken: found.size > 0, txId };
 }
 

@@ -116,7 +116,10 @@ export interface CallReport {
 }
 
 /** Returns all file readings of a call and of its verb. */
-export const readingsOf = ({ readings = [], plan }: Pick<CallReport, 'readings' | 'plan'>): readonly ReportedReading[] =>
+export const readingsOf = ({
+  readings = [],
+  plan,
+}: Pick<CallReport, 'readings' | 'plan'>): readonly ReportedReading[] =>
   plan === undefined ? readings : [...readings, ...plan.readings];
 
 /** An acknowledged call. */
@@ -186,7 +189,12 @@ export function callPlan(
   { files, ...made }: Pick<CallPlan, 'call' | 'at' | 'answer'> & { readonly files: StepFiles },
 ): CallPlan {
   const verbs = plan === undefined ? undefined : { [plan.verb]: appliedIds(plan) };
-  return { ...made, ...defined({ startedAt, turnRef, by, notes, verbs }), activateFiles: files.activate, index: files.refs };
+  return {
+    ...made,
+    ...defined({ startedAt, turnRef, by, notes, verbs }),
+    activateFiles: files.activate,
+    index: files.refs,
+  };
 }
 
 /** The parts of a call that its object holds. `content` is null if the call returned no text. */
@@ -215,7 +223,11 @@ export function storedCall(
     fileRefs: refs,
     content: large ? abridge(text).content : text,
   };
-  return new StoredCall({ made, ...(large ? { wholeText: { hash: hashText(text), text } } : {}), ...defined({ argsText }) });
+  return new StoredCall({
+    made,
+    ...(large ? { wholeText: { hash: hashText(text), text } } : {}),
+    ...defined({ argsText }),
+  });
 }
 
 /**
@@ -224,9 +236,14 @@ export function storedCall(
  */
 export function ledgerCall({ tool, args, content, readings = [], plan }: CallReport, id: ObjectId): LedgerCall {
   const files = readings.flatMap(({ source, reading, activate }) =>
-    reading.kind === 'text' || reading.kind === 'large-text' ? [{ id: fileObjectId(source), text: reading.content, whole: activate }] : [],
+    reading.kind === 'text' || reading.kind === 'large-text'
+      ? [{ id: fileObjectId(source), text: reading.content, whole: activate }]
+      : [],
   );
-  const held = plan?.verb === 'activate' ? plan.entries.flatMap((entry) => (entry.ok ? [{ id: entry.id, text: entry.text }] : [])) : [];
+  const held =
+    plan?.verb === 'activate'
+      ? plan.entries.flatMap((entry) => (entry.ok ? [{ id: entry.id, text: entry.text }] : []))
+      : [];
   const dismissed = plan?.verb === 'deactivate' ? appliedIds(plan) : [];
   return { id, tool, args, content, files, held, dismissed };
 }

@@ -152,7 +152,9 @@ export class ContextClient {
     const versions = new KnownVersions(metadata, options.keptUnits);
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
-    const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store);
+    const writer = isSole
+      ? new SoleWriter(store.writes, { pipelined: journal === undefined })
+      : new SharedWriter(store);
     const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry });
     this.#pages = new PageKeeper(store, outbox);
     const clock = options.clock ?? Date.now;
@@ -186,7 +188,8 @@ export class ContextClient {
     const files = await FileAccess.open(options);
     const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined, queue } = options;
     const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
-    const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
+    const journal =
+      dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(files, journal, options);
     await client.#environment.outbox.adoptLeft();
     // A delivery of another process could change a sole writer's decisions.
@@ -239,7 +242,10 @@ export class ContextClient {
    * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
    * @throws {XtdbError}
    */
-  async forkSession(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<ContextSession> {
+  async forkSession(
+    parent: string,
+    options: { readonly at?: ForkPlace; readonly id?: string } = {},
+  ): Promise<ContextSession> {
     return this.openSession({ id: (await this.makeFork(parent, options)).id });
   }
 
@@ -251,11 +257,18 @@ export class ContextClient {
     this.#requireOpen();
     const parentId = sessionId(parent);
     const id = this.#idOf(options);
-    if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
+    if (this.#sessions.has(id))
+      throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
     if (!(await this.#environment.outbox.hasDelivered(parentId)))
-      throw new SessionError('node-unavailable', `session ${parentId} has steps that the database lacks; fork it once it is back`);
+      throw new SessionError(
+        'node-unavailable',
+        `session ${parentId} has steps that the database lacks; fork it once it is back`,
+      );
     await this.requireRoots(parentId);
-    return forkAt({ ...this.#environment, holder: (session) => this.#holder(session) }, parentId, { id, at: options.at });
+    return forkAt({ ...this.#environment, holder: (session) => this.#holder(session) }, parentId, {
+      id,
+      at: options.at,
+    });
   }
 
   /**
@@ -277,7 +290,8 @@ export class ContextClient {
    * Returns whether another living process of the data folder holds an undelivered record of a
    * session.
    */
-  isOnItsWay = async (session: string): Promise<boolean> => (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
+  isOnItsWay = async (session: string): Promise<boolean> =>
+    (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
 
   /**
    * Returns the objects at a basis, with everything that this client has acknowledged. Default: the
@@ -419,7 +433,10 @@ export class ContextClient {
       const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await outbox.losses() };
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = asPerson ? undefined : tracking?.resume(id, onProgress);
-      const loaded = await openSession(this.#environment, id, { asPerson, onLearned: (ids, objects) => resume?.take(ids, objects) });
+      const loaded = await openSession(this.#environment, id, {
+        asPerson,
+        onLearned: (ids, objects) => resume?.take(ids, objects),
+      });
       this.#pages.keep(id, loaded.state.seq);
       await resume?.within(TIME_LIMITS.resume);
       return new ContextSession(this.#environment, loaded, parts);

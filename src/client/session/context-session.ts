@@ -81,7 +81,11 @@ export class ContextSession {
   /** Set if a write's outcome is unknown. The loaded state may be behind the database. */
   #uncertain = false;
 
-  constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble, isSecret, losses }: SessionParts) {
+  constructor(
+    environment: SessionEnvironment,
+    loaded: LoadedSession,
+    { lock, assemble, isSecret, losses }: SessionParts,
+  ) {
     this.#environment = environment;
     this.#loaded = loaded;
     this.#lock = lock;
@@ -158,7 +162,9 @@ export class ContextSession {
   /** Records how a harness changed its own history (decision F1). Chat and sets stay the same. */
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
-      await this.#counted((rules) => this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] }));
+      await this.#counted((rules) =>
+        this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] }),
+      );
     });
   }
 
@@ -173,8 +179,15 @@ export class ContextSession {
     return this.#serial(async () => {
       const { state } = this.#loaded;
       const id = callId === undefined ? undefined : await this.#callIds.next(state, callId.given);
-      const { step, files = [], call } = make({ state, rules: this.#environment.policy, at: this.#stepAt(), ...defined({ call: id }) });
-      const stored = call === undefined || id === undefined ? undefined : storedCall(call, { id, session: this.id, refs: call.files });
+      const {
+        step,
+        files = [],
+        call,
+      } = make({ state, rules: this.#environment.policy, at: this.#stepAt(), ...defined({ call: id }) });
+      const stored =
+        call === undefined || id === undefined
+          ? undefined
+          : storedCall(call, { id, session: this.id, refs: call.files });
       await this.#write(step, { files, ...defined({ call: stored }) });
       if (step.by !== undefined) this.#environment.tracking?.follow(this.id, files);
       // Forget the uses. If the session continues, they are read again.
@@ -244,8 +257,12 @@ export class ContextSession {
   async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
     const assembly = await this.#serial(() => this.#contexts.assemble(options));
     if (deliver === undefined) return assembly;
-    const record = await this.deliver((renderer === 'text' ? assembly : assembly.asMessages()).record, { delivered: deliver });
-    return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
+    const record = await this.deliver((renderer === 'text' ? assembly : assembly.asMessages()).record, {
+      delivered: deliver,
+    });
+    return renderer === 'text'
+      ? { ...assembly, record }
+      : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
   }
 
   /**
@@ -277,7 +294,10 @@ export class ContextSession {
     return this.#serial(async () => {
       const { outbox, store } = this.#environment;
       if (!(await outbox.drained(this.id, TIME_LIMITS.delivery)))
-        throw new SessionError('node-unavailable', `steps of session ${this.id} are not in the database yet; look at palimpsest doctor`);
+        throw new SessionError(
+          'node-unavailable',
+          `steps of session ${this.id} are not in the database yet; look at palimpsest doctor`,
+        );
       // A step that could not be written ends the session here.
       this.#requireLease();
       const { lease } = this.#loaded;
@@ -317,7 +337,12 @@ export class ContextSession {
     this.#closing ??= this.#serial(async () => {
       const { state, position, tellsEnd = false } = this.#loaded;
       if (state.seq <= position.upto && !tellsEnd) return;
-      const closing = headsAt(state, { before: position, at: state.lastAt, epoch: position.epoch, hashes: this.#hashes });
+      const closing = headsAt(state, {
+        before: position,
+        at: state.lastAt,
+        epoch: position.epoch,
+        hashes: this.#hashes,
+      });
       await this.#heads(closing.puts, closing.position);
     }, false)
       .catch((error: unknown) => {
@@ -337,7 +362,9 @@ export class ContextSession {
    * for good. Open it again to get a new object.
    */
   get isLost(): boolean {
-    return this.#environment.outbox.failure(this.id, this.#loaded.lease) !== undefined || this.#lock?.isStillOurs() === false;
+    return (
+      this.#environment.outbox.failure(this.id, this.#loaded.lease) !== undefined || this.#lock?.isStillOurs() === false
+    );
   }
 
   /** A session that another process took over must not acknowledge anything here (decision F5). */
@@ -385,7 +412,10 @@ export class ContextSession {
   }
 
   /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
-  async #counted<T>(record: (rules: StepRules) => Promise<T>, tell: (uses: UseLedger) => void = () => undefined): Promise<T> {
+  async #counted<T>(
+    record: (rules: StepRules) => Promise<T>,
+    tell: (uses: UseLedger) => void = () => undefined,
+  ): Promise<T> {
     const { policy } = this.#environment;
     const uses = policy.retention === 'use' ? await this.#useLedger() : undefined;
     if (uses === undefined) return record(policy);
@@ -427,7 +457,8 @@ export class ContextSession {
     const { lease } = this.#loaded;
     const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
     await this.#certain(() => this.#environment.outbox.accept(write));
-    if (heads.some(({ head }) => head.type === 'session')) this.#loaded = { ...this.#loaded, position, lease: leaseOf(heads, this.id) };
+    if (heads.some(({ head }) => head.type === 'session'))
+      this.#loaded = { ...this.#loaded, position, lease: leaseOf(heads, this.id) };
   }
 
   async #certain<T>(write: () => Promise<T>): Promise<T> {

@@ -20,12 +20,18 @@ export interface PoolEntry {
  * Returns the session's object that an agent names (decision D6): by id, unique prefix or display
  * path. A path may be relative to the agent's working directory, as everywhere else.
  */
-export function resolveInSession({ metadata, files }: SessionEnvironment, state: SessionState, reference: string): Resolution {
+export function resolveInSession(
+  { metadata, files }: SessionEnvironment,
+  state: SessionState,
+  reference: string,
+): Resolution {
   const displayPathOf = (id: ObjectId): string | undefined => {
     const known = metadata.get(id);
     return known?.type === 'file' ? known.displayPath : undefined;
   };
-  const index = metadata.hidesAny(state.sets.index) ? state.sets.index.filter((id) => !metadata.hidesAny([id])) : state.sets.index;
+  const index = metadata.hidesAny(state.sets.index)
+    ? state.sets.index.filter((id) => !metadata.hidesAny([id]))
+    : state.sets.index;
   const resolution = resolveReference(reference, index, displayPathOf);
   if (resolution.kind !== 'unknown' || reference === '' || posix.isAbsolute(reference)) return resolution;
   const absolute = posix.resolve(files.cwd, reference);
@@ -62,7 +68,11 @@ function shown(files: SessionEnvironment['files'], found: LoadedObject | undefin
  * of a transaction. Returns undefined if it did not exist, or if the file is outside this client's
  * folders. During an outage, the last version that this client wrote or loaded serves.
  */
-export async function loadObject(environment: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
+export async function loadObject(
+  environment: SessionEnvironment,
+  id: ObjectId,
+  txId?: number,
+): Promise<LoadedObject | undefined> {
   const { store, versions, files } = environment;
   const pending = txId === undefined ? versions.pending(id) : undefined;
   if (pending !== undefined) return shown(files, localObject(pending));
@@ -78,7 +88,11 @@ export async function loadObject(environment: SessionEnvironment, id: ObjectId, 
   }
 }
 
-async function storedObject(store: ObjectStore, id: ObjectId, txId: number | undefined): Promise<LoadedObject | undefined> {
+async function storedObject(
+  store: ObjectStore,
+  id: ObjectId,
+  txId: number | undefined,
+): Promise<LoadedObject | undefined> {
   // The database would wait for a future transaction.
   if (txId !== undefined && txId > ((await store.latestTransaction()) ?? -1)) return undefined;
   const snapshot = await (txId === undefined ? store.latest() : store.asOf({ txId }));

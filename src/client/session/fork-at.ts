@@ -64,12 +64,19 @@ export async function stepAt(timeline: Timeline, session: SessionId, { when, hol
   return place.seq;
 }
 
-async function sharedSteps({ store, holder }: ForkEnvironment, parent: SessionId, at: ForkPlace | undefined): Promise<number | undefined> {
+async function sharedSteps(
+  { store, holder }: ForkEnvironment,
+  parent: SessionId,
+  at: ForkPlace | undefined,
+): Promise<number | undefined> {
   if (at === undefined || typeof at === 'number') return at;
   const id = sessionObjectId(parent);
   // A missing session is the first error to report.
   if (!(await (await store.latest()).heads([id])).has(id)) return undefined;
-  return stepAt(await Timeline.open(store), parent, { holder, when: typeof at === 'string' ? { moment: parseMoment(at) } : at });
+  return stepAt(await Timeline.open(store), parent, {
+    holder,
+    when: typeof at === 'string' ? { moment: parseMoment(at) } : at,
+  });
 }
 
 /**

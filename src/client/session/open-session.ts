@@ -46,7 +46,11 @@ export interface LeaseSettings {
  * @throws {SessionError} `lease-held` – another process, which it names, has the lease, and
  *   `takeOver` is not set
  */
-export async function lockSession({ dataDir, what }: LeaseSettings, session: SessionId, takeOver: boolean): Promise<SessionLock> {
+export async function lockSession(
+  { dataDir, what }: LeaseSettings,
+  session: SessionId,
+  takeOver: boolean,
+): Promise<SessionLock> {
   try {
     return await acquireSessionLock(dataDir, session, { what, takeOver });
   } catch (error) {
@@ -86,8 +90,14 @@ export interface LoadedSession {
 }
 
 /** Returns the filesystems of other hosts among a session's roots. */
-function othersOf({ files }: Pick<SessionEnvironment, 'files'>, roots: HeadPosition['roots'] = []): ReadonlySet<string> {
-  const own = new Set([files.access.mounts.localFilesystemId, ...files.folders.map(({ filesystemId }) => filesystemId)]);
+function othersOf(
+  { files }: Pick<SessionEnvironment, 'files'>,
+  roots: HeadPosition['roots'] = [],
+): ReadonlySet<string> {
+  const own = new Set([
+    files.access.mounts.localFilesystemId,
+    ...files.folders.map(({ filesystemId }) => filesystemId),
+  ]);
   return new Set(roots.flatMap(({ filesystemId }) => (own.has(filesystemId) ? [] : [filesystemId])));
 }
 
@@ -107,7 +117,10 @@ export function leaseOf(puts: readonly StoredPut[], session: SessionId): StoredD
  * Creates a session. It is acknowledged like any write, so a session with a new id needs no
  * database (decision F5).
  */
-export async function createSession({ outbox, metadata, clock, files }: SessionEnvironment, id: SessionId): Promise<LoadedSession> {
+export async function createSession(
+  { outbox, metadata, clock, files }: SessionEnvironment,
+  id: SessionId,
+): Promise<LoadedSession> {
   const state = emptySession(id);
   const at = clock();
   const { puts, position } = headsAt(state, { at, epoch: 1, roots: files.folders });
@@ -213,7 +226,8 @@ async function requireClosedElsewhere(
   const others = othersOf(environment, position.roots);
   if (others.size === 0) return;
   const [before, last] = await snapshot.historyOfHeads(sessionObjectId(state.id), 2);
-  const isSettled = last !== undefined && before?.marks.epoch === last.marks.epoch && (last.marks.upto ?? 0) >= state.seq;
+  const isSettled =
+    last !== undefined && before?.marks.epoch === last.marks.epoch && (last.marks.upto ?? 0) >= state.seq;
   // An unopened fork has its parent's roots, and an import has the roots of its origin.
   const imported = await snapshot.documents.importedAt(state.id);
   const isUnopened = (position.parent !== undefined && position.epoch === 1) || (imported ?? -1) >= (last?.txId ?? 0);
@@ -290,7 +304,10 @@ export async function reloadSession(environment: SessionEnvironment, before: Loa
   const snapshot = await environment.store.latest();
   const loaded = await loadSession(snapshot, id);
   if (loaded === undefined || loaded.position.epoch !== before.position.epoch) {
-    throw new SessionError('taken-over', `session ${id} was continued by another writer; open it again to go on from where it stands`);
+    throw new SessionError(
+      'taken-over',
+      `session ${id} was continued by another writer; open it again to go on from where it stands`,
+    );
   }
   await loadMetadata(environment, snapshot, { index: loaded.state.sets.index });
   return loaded;
@@ -315,7 +332,14 @@ export interface SessionSummary {
 
 function liveSummary(state: SessionState, stored: SessionSummary | undefined): SessionSummary {
   const lastActivity = new Date(Math.max(state.lastAt, stored?.lastActivity.getTime() ?? 0));
-  return { id: state.id, turns: state.turn, steps: state.seq, lastActivity, ...defined({ parent: stored?.parent }), openHere: true };
+  return {
+    id: state.id,
+    turns: state.turn,
+    steps: state.seq,
+    lastActivity,
+    ...defined({ parent: stored?.parent }),
+    openHere: true,
+  };
 }
 
 /** Number of running turns read in parallel. */
@@ -341,12 +365,21 @@ export async function listSessions(
     found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
   const isOpen = new Set(open.map(({ id }) => id));
   // A running turn, or one that its process left unfinished, extends past the head.
-  await pLimit(RUNNING_AT_ONCE).map(await snapshot.running(wanted.filter(({ id }) => !isOpen.has(id))), async (session) => {
-    const summary = found.get(session.id);
-    const last = await lastStep(snapshot, session);
-    if (summary !== undefined && last !== undefined)
-      found.set(session.id, { ...summary, steps: last.seq, lastActivity: new Date(Math.max(last.at, summary.lastActivity.getTime())) });
-  });
+  await pLimit(RUNNING_AT_ONCE).map(
+    await snapshot.running(wanted.filter(({ id }) => !isOpen.has(id))),
+    async (session) => {
+      const summary = found.get(session.id);
+      const last = await lastStep(snapshot, session);
+      if (summary !== undefined && last !== undefined)
+        found.set(session.id, {
+          ...summary,
+          steps: last.seq,
+          lastActivity: new Date(Math.max(last.at, summary.lastActivity.getTime())),
+        });
+    },
+  );
   for (const state of open) found.set(state.id, liveSummary(state, found.get(state.id)));
-  return [...found.values()].sort((a, b) => b.lastActivity.getTime() - a.lastActivity.getTime() || (a.id < b.id ? -1 : 1));
+  return [...found.values()].sort(
+    (a, b) => b.lastActivity.getTime() - a.lastActivity.getTime() || (a.id < b.id ? -1 : 1),
+  );
 }

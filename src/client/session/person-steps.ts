@@ -56,7 +56,10 @@ class WentOn extends Error {}
 export async function undoStep(session: ContextSession, store: ObjectStore, seq: number): Promise<Step> {
   for (let attempt = 1; ; attempt += 1) {
     if (!(await session.isDelivered(TIME_LIMITS.delivery)))
-      throw new SessionError('node-unavailable', `steps of session ${session.id} are not in the database yet; look at palimpsest doctor`);
+      throw new SessionError(
+        'node-unavailable',
+        `steps of session ${session.id} are not in the database yet; look at palimpsest doctor`,
+      );
     const steps = await (await store.latest()).steps(session.id);
     const { verbs, undoes } = planUndo(session.id, steps, seq);
     try {

@@ -55,7 +55,10 @@ export class SeenFiles {
    * @returns undefined if the file is as the agent saw it or as this session wrote it, is not
    *   remembered, or cannot be compared
    */
-  changed(source: ReportedReading['source'], reading: SourceReading): { readonly before: string; readonly after: string } | undefined {
+  changed(
+    source: ReportedReading['source'],
+    reading: SourceReading,
+  ): { readonly before: string; readonly after: string } | undefined {
     this.#late.now();
     const id = fileObjectId(source);
     const [before, after] = [this.#texts.get(id), textOf(reading)];

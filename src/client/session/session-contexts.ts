@@ -48,7 +48,11 @@ function proofOf(
   const { basis, aheadOf, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
   // Made without a read, so it is ahead of its process's earlier reads.
   const read = basis ?? (aheadOf === undefined ? undefined : { validTime: END_OF_TIME, txId: aheadOf });
-  const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({ agentPrefix, canonicalPrefix, filesystemId }));
+  const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({
+    agentPrefix,
+    canonicalPrefix,
+    filesystemId,
+  }));
   return {
     ...others,
     sections: sections.map(({ name, chars, sha256 }) => ({ name, chars, sha256 })),
@@ -126,7 +130,15 @@ export class SessionContexts {
     if (!this.#kept.ids.has(id)) {
       const unkept = this.#unkept(record);
       const shown = unkept.flatMap(({ observed }) => observed ?? []);
-      await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly, ...(shown.length === 0 ? {} : { shown }) });
+      await outbox.keep({
+        session: state.id,
+        lease,
+        files: [],
+        heads: [],
+        at,
+        assembly,
+        ...(shown.length === 0 ? {} : { shown }),
+      });
       if (outbox.isDurable) for (const version of unkept) versions.carry(version);
       this.#kept.ids.add(id);
     }

@@ -49,7 +49,10 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
    * `openSession` opens a session that this registry does not hold. `isPartial` returns whether
    * options open it for less than others need.
    */
-  constructor(openSession: (id: Id, options: Options) => Promise<Session>, isPartial: (options: Options) => boolean = () => false) {
+  constructor(
+    openSession: (id: Id, options: Options) => Promise<Session>,
+    isPartial: (options: Options) => boolean = () => false,
+  ) {
     this.#openSession = openSession;
     this.#isPartial = isPartial;
   }
@@ -118,7 +121,10 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
    * have closed.
    */
   async closeAll(): Promise<void> {
-    const closed = await Promise.allSettled([...(await this.all()).map((session) => session.close()), ...this.#closing.values()]);
+    const closed = await Promise.allSettled([
+      ...(await this.all()).map((session) => session.close()),
+      ...this.#closing.values(),
+    ]);
     const failed = closed.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }

@@ -15,12 +15,18 @@ type RootsEnvironment = Pick<SessionEnvironment, 'files' | 'shareSessions'>;
 /** Returns the folders of a session's files, for a session without recorded roots. */
 async function foldersOfFiles(snapshot: StoreSnapshot, session: SessionId): Promise<readonly FilesystemSource[]> {
   const heads = await snapshot.heads((await snapshot.sets(session)).sets.index);
-  const sources = [...heads.values()].flatMap(({ document }) => (document.type === 'file' ? (parseSource(document.source) ?? []) : []));
+  const sources = [...heads.values()].flatMap(({ document }) =>
+    document.type === 'file' ? (parseSource(document.source) ?? []) : [],
+  );
   return sources.map(({ filesystemId, path }) => filesystemSource(filesystemId, canonicalPath(posix.dirname(path))));
 }
 
 /** Returns the session's recorded folders outside a client's roots. */
-async function rootsElsewhere({ files }: RootsEnvironment, snapshot: StoreSnapshot, head: Head): Promise<readonly FilesystemSource[]> {
+async function rootsElsewhere(
+  { files }: RootsEnvironment,
+  snapshot: StoreSnapshot,
+  head: Head,
+): Promise<readonly FilesystemSource[]> {
   const session = head.document.session_id as SessionId;
   const roots = head.marks.roots ?? (await foldersOfFiles(snapshot, session));
   return roots.filter((root) => !files.shows(root));
@@ -32,7 +38,11 @@ async function rootsElsewhere({ files }: RootsEnvironment, snapshot: StoreSnapsh
  * (divergence 0013).
  * @throws {SessionError} `other-roots`
  */
-export async function requireRoots(environment: RootsEnvironment, snapshot: StoreSnapshot, session: SessionId): Promise<void> {
+export async function requireRoots(
+  environment: RootsEnvironment,
+  snapshot: StoreSnapshot,
+  session: SessionId,
+): Promise<void> {
   if (environment.shareSessions) return;
   const id = sessionObjectId(session);
   const head = (await snapshot.heads([id])).get(id);
@@ -56,6 +66,9 @@ export async function requireRoots(environment: RootsEnvironment, snapshot: Stor
  * Returns the roots to record for a session that a client has open: the earlier ones and the
  * client's folders.
  */
-export function rootsWith(files: SessionEnvironment['files'], before: readonly FilesystemSource[] = []): readonly FilesystemSource[] {
+export function rootsWith(
+  files: SessionEnvironment['files'],
+  before: readonly FilesystemSource[] = [],
+): readonly FilesystemSource[] {
   return [...before.filter((root) => !files.shows(root)), ...files.folders];
 }

@@ -4,7 +4,13 @@ import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { Step } from '../../objects/step.js';
-import { RETENTION, type RetainedKind, type RetentionCandidate, type RetentionSettings, retained } from '../../session/retention.js';
+import {
+  RETENTION,
+  type RetainedKind,
+  type RetentionCandidate,
+  type RetentionSettings,
+  retained,
+} from '../../session/retention.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { tokensOf } from '../../values/token-estimate.js';
@@ -153,7 +159,8 @@ export class UseLedger {
   #choose(held: NonNullable<LedgerCall['held']>, dismissed: readonly ObjectId[]): void {
     for (const one of held) {
       this.#held.add(one.id);
-      if (one.text !== undefined) this.#show({ id: one.id, kind: this.#entries.get(one.id)?.kind ?? 'other', text: one.text });
+      if (one.text !== undefined)
+        this.#show({ id: one.id, kind: this.#entries.get(one.id)?.kind ?? 'other', text: one.text });
     }
     for (const one of dismissed) {
       this.#held.delete(one);
@@ -198,7 +205,10 @@ export class UseLedger {
   /** Rebuilds the ledger of a session from an earlier process. */
   async load(store: ObjectStore, state: SessionState): Promise<void> {
     const snapshot = await store.latest();
-    const [all, records] = await Promise.all([snapshot.steps(state.id), snapshot.assemblies(state.id, { onDamaged: () => undefined })]);
+    const [all, records] = await Promise.all([
+      snapshot.steps(state.id),
+      snapshot.assemblies(state.id, { onDamaged: () => undefined }),
+    ]);
     const steps = all.slice(-READ_AGAIN);
     const requests = records.map(({ step }) => step);
     const calls = steps.flatMap(({ call }) => call?.id ?? []);
@@ -216,7 +226,10 @@ export class UseLedger {
     this.settled(state);
   }
 
-  #replay({ message, call, fresh = [], changes, by }: Step, version: (id: ObjectId) => ObjectVersion | undefined): void {
+  #replay(
+    { message, call, fresh = [], changes, by }: Step,
+    version: (id: ObjectId) => ObjectVersion | undefined,
+  ): void {
     if (message?.role === 'assistant') this.spoke(message.text);
     const held = fresh.map((id) => ({ id, text: version(id)?.content ?? undefined }));
     if (by === 'person') this.#choose(held, changes.deactivate ?? []);
@@ -227,7 +240,9 @@ export class UseLedger {
     const isWhole = foreignTool(tool).kind === 'read' && refs.length === 1 && !asksForPart(args);
     const files = refs.flatMap((id) => {
       const file = version(id);
-      return file?.type === 'file' && file.content !== null ? [{ id, text: file.content, whole: isWhole || activated.has(id) }] : [];
+      return file?.type === 'file' && file.content !== null
+        ? [{ id, text: file.content, whole: isWhole || activated.has(id) }]
+        : [];
     });
     const isDeactivation = tool === 'deactivate';
     this.called({
@@ -253,7 +268,8 @@ export class UseLedger {
     this.#forget(id);
     const lines = linesOf(text);
     const shared = new Map<ObjectId, number>();
-    for (const line of lines) for (const other of this.#byLine.get(line) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
+    for (const line of lines)
+      for (const other of this.#byLine.get(line) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
     for (const [other, count] of shared) {
       const entry = this.#entries.get(other);
       if (entry?.lines.size === count && count >= LEAST_LINES) this.#entries.set(other, { ...entry, repeatedBy: id });
@@ -293,7 +309,8 @@ export class UseLedger {
     const entry = this.#entries.get(id);
     if (entry !== undefined) this.#unlist(id, entry);
     this.#entries.delete(id);
-    for (const [other, one] of this.#entries) if (one.repeatedBy === id) this.#entries.set(other, { ...one, repeatedBy: undefined });
+    for (const [other, one] of this.#entries)
+      if (one.repeatedBy === id) this.#entries.set(other, { ...one, repeatedBy: undefined });
   }
 }
 
@@ -301,7 +318,11 @@ export class UseLedger {
  * Returns a session's ledger. It is rebuilt from the database, or empty if the database cannot be
  * read now.
  */
-export async function openLedger(store: ObjectStore, state: SessionState, settings?: Partial<RetentionSettings>): Promise<UseLedger> {
+export async function openLedger(
+  store: ObjectStore,
+  state: SessionState,
+  settings?: Partial<RetentionSettings>,
+): Promise<UseLedger> {
   const ledger = new UseLedger(settings);
   if (state.seq === 0) return ledger;
   // Without the ledger, earlier active texts leave sooner and return on request.

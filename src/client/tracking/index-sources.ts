@@ -112,7 +112,8 @@ export class SourceIndexer {
     options: Pick<ReconcileOptions, 'onProgress' | 'signal'>,
   ): Promise<void> {
     const { metadata, files, outbox, clock } = this.#environment;
-    const signal = options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
+    const signal =
+      options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
     const before = new Map(known.map(({ id }) => [id, metadata.get(id)]));
     const onChanged = async (batch: readonly FileObservation[]): Promise<void> => {
       const fresh: FileObservation[] = [];

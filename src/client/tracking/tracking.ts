@@ -46,7 +46,9 @@ interface Tracked {
 /** Equals no existing file. */
 const NOT_THERE: KnownContent = { size: -1, mtimeMs: -1 };
 
-type KnownFrom<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>) => KnownContent | undefined;
+type KnownFrom<Kind extends SourceReading['kind']> = (
+  reading: Extract<SourceReading, { kind: Kind }>,
+) => KnownContent | undefined;
 const ofBytes = ({ size, mtimeMs }: KnownContent): KnownContent => ({ size, mtimeMs });
 
 /**
@@ -95,9 +97,17 @@ export class SourceTracking {
     this.#late.now();
     const all = [...this.#tracked];
     const unreadable = all.flatMap(([id]) => this.#indexer.orphaned(id) ?? []);
-    const attached = all.filter(([id, { source }]) => this.#tracker?.state(source) === 'attached' && !this.#indexer.orphaned(id));
+    const attached = all.filter(
+      ([id, { source }]) => this.#tracker?.state(source) === 'attached' && !this.#indexer.orphaned(id),
+    );
     const { sweptFolders = 0 } = this.#tracker?.status() ?? {};
-    return { attached: attached.length, orphaned: all.length - attached.length, unreadable, sweptFolders, resuming: this.#resumes.size };
+    return {
+      attached: attached.length,
+      orphaned: all.length - attached.length,
+      unreadable,
+      sweptFolders,
+      resuming: this.#resumes.size,
+    };
   }
 
   /**
@@ -119,7 +129,9 @@ export class SourceTracking {
     if (requests.length === 0) return;
     const fresh = requests.filter(({ source }) => this.#add(session, fileObjectId(source), source));
     const others = requests.filter((request) => !fresh.includes(request));
-    this.#inBackground(nextTurn().then(() => this.#attach(fresh.filter(({ source }) => this.#tracked.has(fileObjectId(source))))));
+    this.#inBackground(
+      nextTurn().then(() => this.#attach(fresh.filter(({ source }) => this.#tracked.has(fileObjectId(source))))),
+    );
     for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
 
@@ -181,7 +193,11 @@ export class SourceTracking {
   }
 
   /** Watches before reading, so that no change is missed in between. */
-  async #resume(session: SessionId, known: readonly KnownFile[], { signal, onProgress, objects }: ResumePart): Promise<void> {
+  async #resume(
+    session: SessionId,
+    known: readonly KnownFile[],
+    { signal, onProgress, objects }: ResumePart,
+  ): Promise<void> {
     const fresh = known.filter(({ id, source }) => this.#add(session, id, source));
     await this.#attach(fresh, objects);
     await this.#indexer.reconcile(known, { signal, onProgress });

@@ -63,10 +63,14 @@ export interface OpencodeInput {
   readonly worktree: string;
   readonly client: {
     readonly tui: {
-      showToast(toast: { readonly body: { readonly message: string; readonly variant: 'warning' | 'info' } }): Promise<unknown>;
+      showToast(toast: {
+        readonly body: { readonly message: string; readonly variant: 'warning' | 'info' };
+      }): Promise<unknown>;
     };
     readonly session: {
-      messages(query: { readonly path: { readonly id: string } }): Promise<{ readonly data?: readonly OpencodeMessage[] }>;
+      messages(query: {
+        readonly path: { readonly id: string };
+      }): Promise<{ readonly data?: readonly OpencodeMessage[] }>;
     };
   };
 }
@@ -87,7 +91,9 @@ export interface OpencodeTool {
 /** The hooks of a plugin. */
 export interface OpencodeHooks {
   readonly dispose: () => Promise<void>;
-  readonly config: (config: { command?: Record<string, { readonly template: string; readonly description: string }> }) => Promise<void>;
+  readonly config: (config: {
+    command?: Record<string, { readonly template: string; readonly description: string }>;
+  }) => Promise<void>;
   readonly event: (input: {
     readonly event: { readonly type: string; readonly properties: Readonly<Record<string, unknown>> };
   }) => Promise<void>;
@@ -102,7 +108,10 @@ export interface OpencodeHooks {
     readonly arguments: string;
   }) => Promise<void>;
   readonly 'experimental.session.compacting': (input: { readonly sessionID: string }) => Promise<void>;
-  readonly 'experimental.chat.messages.transform': (input: object, output: { readonly messages: OpencodeMessage[] }) => Promise<void>;
+  readonly 'experimental.chat.messages.transform': (
+    input: object,
+    output: { readonly messages: OpencodeMessage[] },
+  ) => Promise<void>;
   readonly 'experimental.chat.system.transform': (
     input: { readonly sessionID?: string; readonly model?: OpencodeModel },
     output: { readonly system: string[] },

@@ -15,7 +15,10 @@ import type { OpencodeInfo, OpencodeMessage, OpencodePart, OpencodeToolState } f
 const SPOKEN: ReadonlySet<string> = new Set(['text', 'file']);
 
 /** The members of a part that its report depends on. */
-type ToldPart = Pick<OpencodePart, 'id' | 'type' | 'text' | 'ignored' | 'tool' | 'callID' | 'mime' | 'url' | 'filename'> & {
+type ToldPart = Pick<
+  OpencodePart,
+  'id' | 'type' | 'text' | 'ignored' | 'tool' | 'callID' | 'mime' | 'url' | 'filename'
+> & {
   readonly state?: Pick<OpencodeToolState, 'status' | 'input' | 'output' | 'error'>;
 };
 
@@ -27,12 +30,19 @@ interface ToldMessage {
 
 function isSameState(one: ToldPart['state'], other: ToldPart['state']): boolean {
   if (one === undefined || other === undefined) return one === other;
-  return one.status === other.status && one.output === other.output && one.error === other.error && sameData(one.input, other.input);
+  return (
+    one.status === other.status &&
+    one.output === other.output &&
+    one.error === other.error &&
+    sameData(one.input, other.input)
+  );
 }
 
 function isSamePart(one: ToldPart, other: ToldPart): boolean {
-  if (one.type !== other.type || one.id !== other.id || one.text !== other.text || one.ignored !== other.ignored) return false;
-  if (one.type === 'tool') return one.tool === other.tool && one.callID === other.callID && isSameState(one.state, other.state);
+  if (one.type !== other.type || one.id !== other.id || one.text !== other.text || one.ignored !== other.ignored)
+    return false;
+  if (one.type === 'tool')
+    return one.tool === other.tool && one.callID === other.callID && isSameState(one.state, other.state);
   return one.type !== 'file' || (one.mime === other.mime && one.url === other.url && one.filename === other.filename);
 }
 
@@ -40,7 +50,8 @@ function isSamePart(one: ToldPart, other: ToldPart): boolean {
 function isToldAlike({ info, parts }: ToldMessage, other: ToldMessage): boolean {
   if (info.id !== other.info.id || info.role !== other.info.role || parts.length !== other.parts.length) return false;
   if (!sameData(info.tokens, other.info.tokens)) return false;
-  for (let i = 0; i < parts.length; i++) if (!isSamePart(parts[i] as ToldPart, other.parts[i] as ToldPart)) return false;
+  for (let i = 0; i < parts.length; i++)
+    if (!isSamePart(parts[i] as ToldPart, other.parts[i] as ToldPart)) return false;
   return true;
 }
 
@@ -95,7 +106,10 @@ function reportedAs(message: ToldMessage): readonly Reported[] {
     name: String(tool),
     arguments: (state?.input ?? {}) as Readonly<Record<string, unknown>>,
   }));
-  return [{ message: { role: 'assistant', content, id: info.id, tool_calls, ...usageOf(info) } }, ...calls.flatMap(resultOf)];
+  return [
+    { message: { role: 'assistant', content, id: info.id, tool_calls, ...usageOf(info) } },
+    ...calls.flatMap(resultOf),
+  ];
 }
 
 /** Returns the id of our message or part. It is the same at the same place of a session. */
@@ -133,8 +147,21 @@ function saidIn(session: string, messages: readonly OpencodeMessage[]): HarnessL
   const last = messages.findLast(({ info }) => info.role === 'user');
   return ({ parts }: RenderedMessage, name: string): OpencodeMessage => {
     const messageID = ownId('msg', name);
-    const info = { ...last?.info, id: messageID, sessionID: session, role: 'user' as const, time: { created: 0 }, summary: undefined };
-    const own = parts.map(({ text }, i) => ({ id: ownId('prt', `${name}_${i}`), sessionID: session, messageID, type: 'text', text }));
+    const info = {
+      ...last?.info,
+      id: messageID,
+      sessionID: session,
+      role: 'user' as const,
+      time: { created: 0 },
+      summary: undefined,
+    };
+    const own = parts.map(({ text }, i) => ({
+      id: ownId('prt', `${name}_${i}`),
+      sessionID: session,
+      messageID,
+      type: 'text',
+      text,
+    }));
     return { info, parts: own };
   };
 }
@@ -175,13 +202,19 @@ export function opencodeList(
     return { ...message, parts };
   };
   const compacted = made.some((one) => one.isCompaction);
-  const list = { session, messages: reported, ...(compacted ? { compacted } : {}), ...defined({ system, model, window }) };
+  const list = {
+    session,
+    messages: reported,
+    ...(compacted ? { compacted } : {}),
+    ...defined({ system, model, window }),
+  };
   const kept = () => ({ messages: copies(), said: saidIn(session, copies()) });
   const said = saidIn(session, messages);
   return { list, places, messages, said, kept, withReferences, idOf: ({ info }) => info.id, withoutThoughts };
 }
 
-const isCompleted = ({ time }: OpencodeInfo): boolean => (time as { readonly completed?: number } | undefined)?.completed !== undefined;
+const isCompleted = ({ time }: OpencodeInfo): boolean =>
+  (time as { readonly completed?: number } | undefined)?.completed !== undefined;
 
 /** Maximum number of messages whose parts are kept. */
 const MOST = 50;
@@ -218,8 +251,13 @@ export class StreamedMessages {
  * does not answer that list. A user's command or a requested task adds a user message that the list
  * lacks.
  */
-export function answeredList(own: readonly OpencodeMessage[], message: OpencodeMessage): readonly OpencodeMessage[] | undefined {
+export function answeredList(
+  own: readonly OpencodeMessage[],
+  message: OpencodeMessage,
+): readonly OpencodeMessage[] | undefined {
   const { id, parentID } = message.info;
   const asked = own.findLast(({ info }) => info.role === 'user')?.info.id;
-  return parentID === undefined || parentID === asked ? [...own.filter(({ info }) => info.id !== id), message] : undefined;
+  return parentID === undefined || parentID === asked
+    ? [...own.filter(({ info }) => info.id !== id), message]
+    : undefined;
 }

@@ -175,7 +175,8 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
     {
       description,
       args,
-      execute: ({ ids }, { sessionID, callID = '' }) => guard.verb({ session: sessionID, verb: verb as Verb, ids, callId: callID }),
+      execute: ({ ids }, { sessionID, callID = '' }) =>
+        guard.verb({ session: sessionID, verb: verb as Verb, ids, callId: callID }),
     },
   ]);
   return {
@@ -195,7 +196,8 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
       await loop.beforeChange(sessionID, { tool, args: given });
     },
     'command.execute.before': async ({ command, sessionID, arguments: wanted }) => {
-      if (command === COMMAND) await loop.command(sessionID, wanted).catch((error: unknown) => notify(messageOf(error)));
+      if (command === COMMAND)
+        await loop.command(sessionID, wanted).catch((error: unknown) => notify(messageOf(error)));
     },
     'experimental.session.compacting': async ({ sessionID }) => loop.compacting(sessionID),
     'experimental.chat.messages.transform': (_input, { messages }) => loop.messages(messages),

@@ -39,7 +39,10 @@ export interface PiContext {
 interface Events {
   readonly session_start: { readonly event: object; readonly answer: undefined };
   readonly session_shutdown: { readonly event: object; readonly answer: undefined };
-  readonly before_agent_start: { readonly event: { readonly systemPrompt: string }; readonly answer: { readonly systemPrompt: string } };
+  readonly before_agent_start: {
+    readonly event: { readonly systemPrompt: string };
+    readonly answer: { readonly systemPrompt: string };
+  };
   readonly context: {
     readonly event: { readonly messages: readonly PiMessage[] };
     readonly answer: { readonly messages: readonly PiMessage[] };
@@ -61,7 +64,10 @@ export interface PiToolAnswer {
 export interface PiExtensionApi {
   on<E extends keyof Events>(
     event: E,
-    handler: (event: Events[E]['event'], context: PiContext) => Promise<Events[E]['answer'] | undefined> | Events[E]['answer'] | undefined,
+    handler: (
+      event: Events[E]['event'],
+      context: PiContext,
+    ) => Promise<Events[E]['answer'] | undefined> | Events[E]['answer'] | undefined,
   ): unknown;
   registerTool(tool: {
     readonly name: string;
@@ -70,5 +76,8 @@ export interface PiExtensionApi {
     readonly parameters: object;
     execute(callId: string, params: { readonly ids: readonly string[] }): Promise<PiToolAnswer>;
   }): void;
-  registerCommand(name: string, command: { readonly description: string; handler(args: string, context: PiContext): Promise<void> }): void;
+  registerCommand(
+    name: string,
+    command: { readonly description: string; handler(args: string, context: PiContext): Promise<void> },
+  ): void;
 }

@@ -49,7 +49,10 @@ class PiSession {
     const passage = this.on ? await this.loop.pass(() => this.#list()) : undefined;
     if (passage === undefined) return this.loop.own(this.#list());
     const { pool, active } = passage.context;
-    ui.setStatus(STATUS, `palimpsest: ${pool} objects, ${active} active, ~${Math.ceil(passage.chars / CHARS_PER_TOKEN)} tokens`);
+    ui.setStatus(
+      STATUS,
+      `palimpsest: ${pool} objects, ${active} active, ~${Math.ceil(passage.chars / CHARS_PER_TOKEN)} tokens`,
+    );
     return passage.messages;
   }
 
@@ -74,7 +77,12 @@ class PiSession {
 
   #list() {
     const parent = this.#parent === undefined ? {} : { parent: this.#parent };
-    return piList(this.id, this.#messages, { ...parent, ...this.#model, ...defined({ system: this.#system }), seen: this.#seen });
+    return piList(this.id, this.#messages, {
+      ...parent,
+      ...this.#model,
+      ...defined({ system: this.#system }),
+      seen: this.#seen,
+    });
   }
 }
 
@@ -90,7 +98,11 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
     const notify = (line: string): void => ui.notify(line, 'warning');
     const where = { extension: import.meta.url, node: process.execPath, env: process.env, notify };
     const loop = startSidecar({ what: 'pi', cwd, roots: [cwd] }, where);
-    session = new PiSession(loop, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
+    session = new PiSession(
+      loop,
+      sessionManager.getSessionId(),
+      sessionOfFile(sessionManager.getHeader()?.parentSession),
+    );
     ui.setStatus(STATUS, 'palimpsest: on');
     await loop.warmUp();
     return undefined;

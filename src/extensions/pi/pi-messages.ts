@@ -11,7 +11,8 @@ import type { PiBlock, PiMessage } from './pi-api.js';
 /** Blocks with a model's thoughts. They pass unchanged in the running turn and are not reported. */
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redactedThinking']);
 
-const blocksOf = ({ content }: PiMessage): readonly PiBlock[] => (Array.isArray(content) ? (content as readonly PiBlock[]) : []);
+const blocksOf = ({ content }: PiMessage): readonly PiBlock[] =>
+  Array.isArray(content) ? (content as readonly PiBlock[]) : [];
 
 function textOf(message: PiMessage): string {
   if (typeof message.content === 'string') return message.content;
@@ -22,7 +23,8 @@ function textOf(message: PiMessage): string {
  * pi gives messages no ids. Role and timestamp identify them, and forks and resumed sessions keep
  * both.
  */
-const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } => (timestamp === undefined ? {} : { id: `${role}@${timestamp}` });
+const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } =>
+  timestamp === undefined ? {} : { id: `${role}@${timestamp}` };
 
 const nameOf = (message: PiMessage): string => idOf(message).id ?? message.role;
 
@@ -33,9 +35,15 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
  * diagnostics.
  */
 function droppedThinking({ diagnostics }: PiMessage): number | undefined {
-  const told = Array.isArray(diagnostics) ? diagnostics.filter(({ type }) => type === 'anthropic_input_transformations') : [];
-  const changes = told.flatMap(({ details }) => (Array.isArray(details?.transformations) ? details.transformations : []));
-  const dropped = changes.filter((change) => (change as { readonly type?: unknown } | null)?.type === 'thinking_dropped').length;
+  const told = Array.isArray(diagnostics)
+    ? diagnostics.filter(({ type }) => type === 'anthropic_input_transformations')
+    : [];
+  const changes = told.flatMap(({ details }) =>
+    Array.isArray(details?.transformations) ? details.transformations : [],
+  );
+  const dropped = changes.filter(
+    (change) => (change as { readonly type?: unknown } | null)?.type === 'thinking_dropped',
+  ).length;
   return dropped === 0 ? undefined : dropped;
 }
 
@@ -49,7 +57,9 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
     ...idOf(message),
     ...reportedUsage({ ...message.usage, thinkingDropped: droppedThinking(message) }),
     tool_calls: blocksOf(message).flatMap(({ type, id, name, arguments: args }) =>
-      type === 'toolCall' ? [{ id: String(id), name: String(name), arguments: args as Readonly<Record<string, unknown>> }] : [],
+      type === 'toolCall'
+        ? [{ id: String(id), name: String(name), arguments: args as Readonly<Record<string, unknown>> }]
+        : [],
     ),
   }),
   toolResult: (message) => ({
@@ -99,7 +109,9 @@ export type SeenByPi = SeenMessages<PiMessage, ReportedMessage | undefined>;
 
 /** Returns the state of a session without seen messages. */
 export const nothingSeen = (): SeenByPi =>
-  new SeenMessages({ make: (message) => (message.role === 'system' ? undefined : (ownMember(REPORTERS, message.role) ?? plain)(message)) });
+  new SeenMessages({
+    make: (message) => (message.role === 'system' ? undefined : (ownMember(REPORTERS, message.role) ?? plain)(message)),
+  });
 
 /** Further data for a list of pi. */
 interface ListOptions extends Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'> {

@@ -79,7 +79,8 @@ export function composed<M>(
     tail.push(replaced === undefined ? message : withReferences(message, new Map(replaced)));
     for (const note of notes.get(place) ?? []) tail.push(said(note.message, note.name));
   }
-  const ours = (rendered: readonly RenderedMessage[]): readonly M[] => rendered.map((message) => said(message, message.section));
+  const ours = (rendered: readonly RenderedMessage[]): readonly M[] =>
+    rendered.map((message) => said(message, message.section));
   return [...ours(before), ...tail, ...ours(after)];
 }
 
@@ -89,7 +90,10 @@ interface WrittenMessage {
   readonly canonical: string;
 }
 
-const written = (message: unknown): WrittenMessage => ({ message, canonical: canonicalJson(JSON.parse(JSON.stringify(message))) });
+const written = (message: unknown): WrittenMessage => ({
+  message,
+  canonical: canonicalJson(JSON.parse(JSON.stringify(message))),
+});
 
 /**
  * Hashes the lists of one session. A list usually extends the previous one, and the common part is

@@ -198,7 +198,9 @@ export class LoopGuard {
     const handed = this.#handedList(own, passage.context);
     const expected = messages.at(-1)?.role === 'user' ? undefined : system;
     const early =
-      typeof expected === 'string' ? { system: expected, kept: this.#guarded(session, () => this.#handed(session, handed)) } : undefined;
+      typeof expected === 'string'
+        ? { system: expected, kept: this.#guarded(session, () => this.#handed(session, handed)) }
+        : undefined;
     this.#ahead.set(session, { ms: performance.now() - begun, objects: passage.context.pool, handed, early });
     return passage;
   }
@@ -265,7 +267,9 @@ export class LoopGuard {
   async toggled(session: string, on: boolean): Promise<void> {
     this.#own.add(session);
     this.#bypassed.end(session);
-    await withTimeout(this.#event(session, { kind: on ? 'resumed' : 'paused' }), this.#options.limitMs).catch(() => undefined);
+    await withTimeout(this.#event(session, { kind: on ? 'resumed' : 'paused' }), this.#options.limitMs).catch(
+      () => undefined,
+    );
   }
 
   /** Ends the sidecar. It completes its deliveries without us. */
@@ -276,7 +280,10 @@ export class LoopGuard {
   async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
     const { list } = own;
     const { session } = list;
-    const asked = { ...(this.#own.has(session) ? { ownList: true } : {}), ...(this.#tidied.has(session) ? { tidy: true } : {}) };
+    const asked = {
+      ...(this.#own.has(session) ? { ownList: true } : {}),
+      ...(this.#tidied.has(session) ? { tidy: true } : {}),
+    };
     const answer = this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...asked });
     // While the sidecar works, compare the unreported members of the messages for the hash of the
     // sent list.
@@ -336,9 +343,16 @@ export class LoopGuard {
     } catch (error) {
       this.#passedThrough += 1;
       const reason = reasonOf(error);
-      void this.#options.trouble.write({ session, passedThrough: this.#passedThrough, at: new Date().toISOString(), reason });
+      void this.#options.trouble.write({
+        session,
+        passedThrough: this.#passedThrough,
+        at: new Date().toISOString(),
+        reason,
+      });
       if (!this.#troubled)
-        this.#options.notify(`Palimpsest: this model call has the harness's own context (${reason}); see palimpsest doctor`);
+        this.#options.notify(
+          `Palimpsest: this model call has the harness's own context (${reason}); see palimpsest doctor`,
+        );
       this.#troubled = true;
       onFailure(reason);
       return undefined;

@@ -51,9 +51,17 @@ export interface Calls {
   /** Records the history. */
   readonly follow: { readonly params: SentList; readonly result: null };
   /** Stores the record of the list sent to the model. Resolves when it is durable. */
-  readonly handed: { readonly params: HandedOver & { readonly session: string }; readonly result: { readonly kept: boolean } };
+  readonly handed: {
+    readonly params: HandedOver & { readonly session: string };
+    readonly result: { readonly kept: boolean };
+  };
   readonly verb: {
-    readonly params: { readonly session: string; readonly verb: Verb; readonly ids: readonly string[]; readonly callId?: string };
+    readonly params: {
+      readonly session: string;
+      readonly verb: Verb;
+      readonly ids: readonly string[];
+      readonly callId?: string;
+    };
     readonly result: { readonly text: string; readonly ok: boolean };
   };
   /** Announces a tool call that has begun. */
@@ -62,8 +70,14 @@ export interface Calls {
    * Returns a text for the model if a call would change a file that differs from what it saw last.
    * Null if the call may run.
    */
-  readonly beforeChange: { readonly params: ChangingCall & { readonly session: string }; readonly result: string | null };
-  readonly event: { readonly params: { readonly session: string; readonly event: HistoryEvent }; readonly result: null };
+  readonly beforeChange: {
+    readonly params: ChangingCall & { readonly session: string };
+    readonly result: string | null;
+  };
+  readonly event: {
+    readonly params: { readonly session: string; readonly event: HistoryEvent };
+    readonly result: null;
+  };
   readonly close: { readonly params: { readonly session: string }; readonly result: null };
 }
 
@@ -111,7 +125,9 @@ class PreviousTexts {
     if (text.length <= SHORT) return text;
     const place = this.#places.get(text);
     if (place !== undefined) return [place];
-    const begun = this.#beginnings.get(text.slice(0, SHORT))?.find((one) => text.startsWith(this.#texts[one] as string));
+    const begun = this.#beginnings
+      .get(text.slice(0, SHORT))
+      ?.find((one) => text.startsWith(this.#texts[one] as string));
     return begun === undefined ? text : [begun, text.slice((this.#texts[begun] as string).length)];
   }
 }

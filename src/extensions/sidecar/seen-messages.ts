@@ -51,7 +51,9 @@ export class SeenMessages<M, R> {
     const before = this.#seen;
     const seen = messages.map((message, i) => {
       const known = before[i];
-      return known !== undefined && (known.copy === message || this.#makesSame(known.copy, message)) ? known : this.#taken(message);
+      return known !== undefined && (known.copy === message || this.#makesSame(known.copy, message))
+        ? known
+        : this.#taken(message);
     });
     this.#seen = seen;
     let copies: readonly M[] | undefined;

@@ -125,7 +125,11 @@ class SidecarSessions {
     followed.number = number;
     return {
       followed,
-      history: { messages: followed.messages, compacted, ...defined({ system, strict, shortIds, ownList, model, window }) },
+      history: {
+        messages: followed.messages,
+        compacted,
+        ...defined({ system, strict, shortIds, ownList, model, window }),
+      },
     };
   }
 }
@@ -135,7 +139,10 @@ async function answerTo(sessions: SidecarSessions, { id, call, params }: Sidecar
     const handle = sessions.handlers[call] as (params: unknown) => Promise<unknown>;
     return { id, result: await handle(params) };
   } catch (error) {
-    return { id, error: { message: messageOf(error), ...(error instanceof ResendError ? { resend: true as const } : {}) } };
+    return {
+      id,
+      error: { message: messageOf(error), ...(error instanceof ResendError ? { resend: true as const } : {}) },
+    };
   }
 }
 

@@ -63,7 +63,9 @@ export class SidecarProcess {
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new LatestSessions<LastSent>();
   /** The texts of each session's last context. Repeated texts are not sent again. */
-  readonly #texts = new LatestSessions<readonly string[]>((session) => [...this.#waiting.values()].some((one) => one.session === session));
+  readonly #texts = new LatestSessions<readonly string[]>((session) =>
+    [...this.#waiting.values()].some((one) => one.session === session),
+  );
   #child: ChildProcessWithoutNullStreams | undefined;
   #lastWords = '';
   #ids = 0;
@@ -79,7 +81,10 @@ export class SidecarProcess {
   }
 
   /** Sends a request. Rejects with SidecarError. */
-  call<N extends Exclude<CallName, 'context' | 'follow'>>(call: N, params: Calls[N]['params']): Promise<Calls[N]['result']> {
+  call<N extends Exclude<CallName, 'context' | 'follow'>>(
+    call: N,
+    params: Calls[N]['params'],
+  ): Promise<Calls[N]['result']> {
     return this.#ask(call, params);
   }
 

@@ -48,7 +48,8 @@ function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']
  * and returns false.
  */
 function isOn(name: string, value: string | undefined, notify: Surroundings['notify']): boolean {
-  if (value !== undefined && value !== '0' && value !== '1') notify(`Palimpsest: ${name} is ${JSON.stringify(value)}; set it to 1 or 0`);
+  if (value !== undefined && value !== '0' && value !== '1')
+    notify(`Palimpsest: ${name} is ${JSON.stringify(value)}; set it to 1 or 0`);
   return value === '1';
 }
 
@@ -59,7 +60,12 @@ export function startSidecar(what: Beginning, { extension, node, env, notify }: 
     strict: isOn('PALIMPSEST_LOOP_STRICT', settings.strict, notify),
     shortIds: isOn('PALIMPSEST_LOOP_SHORT_IDS', settings.shortIds, notify),
   };
-  const beginning: Beginning = { ...what, ...rendering, ...layoutOf(settings, notify), ...retentionOf(settings, notify) };
+  const beginning: Beginning = {
+    ...what,
+    ...rendering,
+    ...layoutOf(settings, notify),
+    ...retentionOf(settings, notify),
+  };
   const program = fileURLToPath(new URL('./sidecar.js', extension));
   const sidecar = new SidecarProcess({ node: settings.node ?? node, program, env, beginning });
   sidecar.start();
