@@ -33,11 +33,13 @@ interface Manifest {
 const manifests = async (): Promise<readonly Manifest[]> =>
   parseAllDocuments(await fileAt('deploy', 'kubernetes.yml')).map((one) => one.toJS() as Manifest);
 
-describe('what the files for containers allow', () => {
+describe('permissions in the container files', () => {
   test.each(['postgres', 'node', 'proxy'])(
-    'the pods of %s have no root, no capabilities, a read-only filesystem and limits',
+    'give the pods of %s no root, no capabilities, a read-only filesystem and limits',
     async (name) => {
-      const found = (await manifests()).find(({ kind, metadata }) => /^(?:StatefulSet|Deployment)$/.test(kind) && metadata.name === name);
+      const found = (await manifests()).find(
+        ({ kind, metadata }) => /^(?:StatefulSet|Deployment)$/.test(kind) && metadata.name === name,
+      );
       const pod = found?.spec.template.spec;
       expect(pod).toMatchObject({
         automountServiceAccountToken: false,
@@ -46,15 +48,21 @@ describe('what the files for containers allow', () => {
       expect(pod?.securityContext.runAsUser).toBeGreaterThan(0);
       const [container] = pod?.containers ?? [];
       expect(container).toMatchObject({
-        securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+        securityContext: {
+          readOnlyRootFilesystem: true,
+          allowPrivilegeEscalation: false,
+          capabilities: { drop: ['ALL'] },
+        },
         resources: { limits: { memory: expect.any(String), cpu: expect.any(String) } },
       });
     },
   );
 
-  test('each pod is reached by the one before it alone, and reaches the next and the names of the cluster alone', async () => {
+  test('let each pod receive only from its predecessor, and reach only the next pod and cluster DNS', async () => {
     const policies = new Map(
-      (await manifests()).flatMap(({ kind, metadata, spec }) => (kind === 'NetworkPolicy' ? [[metadata.name, spec]] : [])),
+      (await manifests()).flatMap(({ kind, metadata, spec }) =>
+        kind === 'NetworkPolicy' ? [[metadata.name, spec]] : [],
+      ),
     );
     const app = (name: string) => ({ podSelector: { matchLabels: { app: name } } });
     expect(policies.get('palimpsest')).toMatchObject({
@@ -63,7 +71,10 @@ describe('what the files for containers allow', () => {
       egress: [{ ports: [{ port: 53 }, { port: 53 }] }],
     });
     expect(policies.get('palimpsest')).not.toHaveProperty('ingress');
-    expect(policies.get('postgres')).toMatchObject({ ...app('postgres'), ingress: [{ from: [app('node')], ports: [{ port: 5432 }] }] });
+    expect(policies.get('postgres')).toMatchObject({
+      ...app('postgres'),
+      ingress: [{ from: [app('node')], ports: [{ port: 5432 }] }],
+    });
     expect(policies.get('node')).toMatchObject({
       ...app('node'),
       ingress: [{ from: [app('proxy')], ports: [{ port: 7391 }] }],
@@ -78,9 +89,11 @@ describe('what the files for containers allow', () => {
     expect(policies.size).toBe(4);
   });
 
-  test('services of the compose files have no rights that they do not need, and limits', async () => {
+  test('give compose services limits and no unneeded rights', async () => {
     for (const file of [['docker-compose.yml'], ['deploy', 'compose.yml']]) {
-      const { services } = parse(await fileAt(...file), { merge: true }) as { readonly services: Readonly<Record<string, object>> };
+      const { services } = parse(await fileAt(...file), { merge: true }) as {
+        readonly services: Readonly<Record<string, object>>;
+      };
       for (const service of Object.values(services))
         expect(service).toMatchObject({
           cap_drop: ['ALL'],
@@ -91,21 +104,24 @@ describe('what the files for containers allow', () => {
     }
   });
 
-  test('every node in a container ends when its writes fail, so that it is started again', async () => {
+  test('end every containerised node when its writes fail, so that it restarts', async () => {
     const [own, shared] = [await fileAt('docker-compose.yml'), await fileAt('deploy', 'compose.yml')];
     const command = /^CMD (\[.*\])$/m.exec(await fileAt('xtdb', 'Dockerfile'))?.[1] ?? '[]';
     expect(JSON.parse(command)).toContain('--exit-when-failed');
     expect(parse(own, { merge: true }).services.socket.command).toContain('--exit-when-failed');
     expect(parse(own, { merge: true }).services.xtdb).not.toHaveProperty('command');
-    for (const name of ['node-a', 'node-b']) expect(parse(shared, { merge: true }).services[name].command).toContain('--exit-when-failed');
+    for (const name of ['node-a', 'node-b'])
+      expect(parse(shared, { merge: true }).services[name].command).toContain('--exit-when-failed');
   });
 
-  test('the proxy refuses names that are not its own before it asks a node', async () => {
+  test('let the proxy refuse foreign host names before it contacts a node', async () => {
     const text = await fileAt('deploy', 'haproxy.cfg');
     const refusal = text.indexOf('http-request deny status 421 unless is-ours');
     expect(text).toMatch(/acl is-ours req\.hdr\(host\),host_only,lower -m str "\$\{PROXY_HOSTS\[\*\]\}"/);
     expect(refusal).toBeGreaterThan(text.indexOf('frontend clients'));
     expect(refusal).toBeLessThan(text.indexOf('backend nodes'));
-    expect(parse(await fileAt('deploy', 'compose.yml'), { merge: true }).services.proxy.environment).toHaveProperty('PROXY_HOSTS');
+    expect(parse(await fileAt('deploy', 'compose.yml'), { merge: true }).services.proxy.environment).toHaveProperty(
+      'PROXY_HOSTS',
+    );
   });
 });

@@ -41,11 +41,20 @@ const turn = (number: number, calls: readonly string[]): Turn => ({
   turn: number,
   messages: [
     { role: 'user', text: `request ${number}` },
-    { role: 'assistant', text: `answer ${number}`, ...(calls.length === 0 ? {} : { toolcall_refs: calls.map(objectId) }) },
+    {
+      role: 'assistant',
+      text: `answer ${number}`,
+      ...(calls.length === 0 ? {} : { toolcall_refs: calls.map(objectId) }),
+    },
   ],
 });
 
-function input(objects: readonly ActiveObject[], active: ReadonlySet<string>, turns: readonly Turn[], strict = false): AssemblyInput {
+function input(
+  objects: readonly ActiveObject[],
+  active: ReadonlySet<string>,
+  turns: readonly Turn[],
+  strict = false,
+): AssemblyInput {
   return {
     systemPrompt: 'be good',
     pool: objects.map(({ metadata }) => metadata),
@@ -58,7 +67,7 @@ function input(objects: readonly ActiveObject[], active: ReadonlySet<string>, tu
 const texts = ({ before, after }: ReturnType<typeof renderAround>): readonly string[] =>
   [...before, ...after].flatMap(({ parts }) => parts.map(({ text }) => text));
 
-/** Two closed turns and a running one, each with some calls, some of them active. */
+/** Two closed turns and a running one, each with a few calls, some of them active. */
 const states = fc
   .record({
     counts: fc.tuple(fc.nat(6), fc.nat(6), fc.nat(8)),
@@ -75,7 +84,7 @@ const states = fc
   });
 
 describe('a context around the running turn of a harness (decision E3)', () => {
-  test('the text of a result stands in it once, if it is active and not in the tail, and else nowhere', () => {
+  test('shows an active result outside the tail exactly once, and no other result', () => {
     fc.assert(
       fc.property(states, ({ input: given, tail, chosen, names }) => {
         const around = renderAround(given, tail);
@@ -88,7 +97,7 @@ describe('a context around the running turn of a harness (decision E3)', () => {
     );
   });
 
-  test('exactly the results of the tail that are not active have a line that takes their place', () => {
+  test('replaces exactly the inactive results of the tail by one line each', () => {
     fc.assert(
       fc.property(states, ({ input: given, tail, chosen }) => {
         const { references } = renderAround(given, tail);
@@ -98,7 +107,7 @@ describe('a context around the running turn of a harness (decision E3)', () => {
     );
   });
 
-  test('closed turns stand in the chat in their order, the running one does not; no message is empty and all are of the user', () => {
+  test('shows closed turns in order without the running one; every message has text and the role user', () => {
     fc.assert(
       fc.property(states, ({ input: given, tail }) => {
         const { before, after, system } = renderAround(given, tail);
@@ -114,7 +123,7 @@ describe('a context around the running turn of a harness (decision E3)', () => {
     );
   });
 
-  test('a layout moves the same sections to other places, and nothing else', () => {
+  test('moves the same sections to other places for another layout, without other changes', () => {
     fc.assert(
       fc.property(states, ({ input: given, tail }) => {
         const [one, two] = [renderAround(given, tail), renderAround(given, tail, 'chat-first')];
@@ -122,7 +131,8 @@ describe('a context around the running turn of a harness (decision E3)', () => {
         expect(two.after.map(({ section }) => section)).toEqual(
           ['pool', 'active'].filter((name) => two.after.some((own) => own.section === name)),
         );
-        const sorted = ({ before, after }: typeof one) => [...before, ...after].toSorted((a, b) => (a.section < b.section ? -1 : 1));
+        const sorted = ({ before, after }: typeof one) =>
+          [...before, ...after].toSorted((a, b) => (a.section < b.section ? -1 : 1));
         expect(sorted(two)).toEqual(sorted(one));
         expect(two.references).toEqual(one.references);
         expect(two.record.layout).toBe('chat-first');
@@ -134,7 +144,7 @@ describe('a context around the running turn of a harness (decision E3)', () => {
     );
   });
 
-  test('the same state and tail give the same bytes; the record has their hash', () => {
+  test('returns the same bytes for the same state and tail, and records their hash', () => {
     fc.assert(
       fc.property(states, ({ input: given, tail }) => {
         const [one, two] = [renderAround(given, tail), renderAround(structuredClone(given), structuredClone(tail))];
@@ -144,7 +154,7 @@ describe('a context around the running turn of a harness (decision E3)', () => {
     );
   });
 
-  test('an empty session gives nothing but its prompt', () => {
+  test('returns only the prompt for an empty session', () => {
     const around = renderAround(input([], new Set(), [turn(1, [])]), { turn: 1, results: [] });
     expect(around).toMatchObject({ system: 'be good', before: [], after: [] });
   });
@@ -158,27 +168,30 @@ describe('a file that the tail shows (decisions E2, E4)', () => {
     .map((line, i) => `${i + 1}: ${line}`)
     .join('\n')}\n\n(End of file - total 3 lines)\n</file>`;
   const around = (shown: string, strict = false, active = ['f', 'c']) =>
-    renderAround(input([file('f', text), call('c', shown, [objectId('f')])], new Set(active), [turn(1, ['c'])], strict), {
-      turn: 1,
-      results: [objectId('c')],
-    });
+    renderAround(
+      input([file('f', text), call('c', shown, [objectId('f')])], new Set(active), [turn(1, ['c'])], strict),
+      {
+        turn: 1,
+        results: [objectId('c')],
+      },
+    );
   const block = ({ after }: ReturnType<typeof renderAround>): string | undefined => after[0]?.parts[0]?.text;
 
   test.each([
     ['as it is', text],
     ['with numbered lines', numbered],
-  ])('%s is named by the call that shows it', (_how, shown) => {
+  ])('names the call that shows %s', (_how, shown) => {
     expect(block(around(shown))).toBe('ACTIVE_CONTENT id=f\ntoolcall_ref id=c tool=read status=ok');
   });
 
-  test('in part only, or as it was before, or in a result that collapsed, stands whole in its block', () => {
+  test('shows the whole file in its block if the tail has a part, an older version or a collapsed result', () => {
     const whole = `ACTIVE_CONTENT id=f\n${text}`;
     expect(block(around('first\nsecond\n'))).toBe(whole);
     expect(block(around('first\n2nd\nthird\n'))).toBe(whole);
     expect(block(around(text, false, ['f']))).toBe(whole);
   });
 
-  test('stands twice by the letter (--strict)', () => {
+  test('shows the file twice with --strict', () => {
     expect(block(around(text, true))).toBe(`ACTIVE_CONTENT id=f\n${text}`);
   });
 });

@@ -3,11 +3,11 @@ import { serialize } from 'node:v8';
 import { describe, expect, test } from '@jest/globals';
 import { directString } from '../../../src/assembly/rendered-value.js';
 
-/** The mark behind which V8 writes a text of one byte for each character, after its own two of the format. */
+/** V8's mark before a text of one byte per character. It follows the two bytes of the format. */
 const ONE_BYTE = '"'.charCodeAt(0);
 const isNarrow = (text: string): boolean => serialize(text)[2] === ONE_BYTE;
 
-/** A text that was just made, and was then the key of an object. */
+/** Returns a new text that was just used as the key of an object. */
 function usedAsKey(text: string): string {
   const made = createHash('sha256').update(text).digest('hex');
   const keys: Record<string, number> = {};
@@ -15,14 +15,14 @@ function usedAsKey(text: string): string {
   return made;
 }
 
-describe('a string that was the key of an object', () => {
-  test('makes no text wide that it is joined into', () => {
-    // V8 of Node 20 makes it wide; later ones do not.
+describe('a string that served as an object key', () => {
+  test('does not widen a text that it is joined into', () => {
+    // V8 of Node 20 widens it; later versions do not.
     expect(isNarrow(['id=', usedAsKey('one')].join(''))).toBe(!process.versions.v8.startsWith('11.3.'));
     expect(isNarrow(['id=', directString(usedAsKey('two'))].join(''))).toBe(true);
   });
 
-  test.each(['', '7', '__proto__', 'toString', 'ü→😀', 'x'.repeat(10_000)])('stays the same text (%.10s)', (text) => {
+  test.each(['', '7', '__proto__', 'toString', 'ü→😀', 'x'.repeat(10_000)])('keeps its text (%.10s)', (text) => {
     expect(directString(text)).toBe(text);
     expect(directString(text)).toBe(text);
   });

@@ -40,7 +40,13 @@ function story(): SessionState {
 }
 
 function fileMetadata(file: ObjectVersion<'file'>): ObjectMetadata {
-  const { 'xt/id': id, file_type: fileType, char_count: charCount, file_hash: fileHash, content_hash: contentHash } = file;
+  const {
+    'xt/id': id,
+    file_type: fileType,
+    char_count: charCount,
+    file_hash: fileHash,
+    content_hash: contentHash,
+  } = file;
   return {
     type: 'file',
     id,
@@ -85,36 +91,54 @@ const metadata = new Map([fileMetadata(a), fileMetadata(b), callMetadata].map((e
 
 function inputOf(state: SessionState, options = { strict: false, shortIds: false }) {
   const known = (id: (typeof state.sets.index)[number]) => metadata.get(id) as ObjectMetadata;
-  const active: ActiveObject[] = state.sets.active.map((id) => ({ metadata: known(id), content: versions.get(id)?.content ?? null }));
-  return { systemPrompt: 'You are a coding agent.', pool: state.sets.index.map(known), turns: state.turns, active, options };
+  const active: ActiveObject[] = state.sets.active.map((id) => ({
+    metadata: known(id),
+    content: versions.get(id)?.content ?? null,
+  }));
+  return {
+    systemPrompt: 'You are a coding agent.',
+    pool: state.sets.index.map(known),
+    turns: state.turns,
+    active,
+    options,
+  };
 }
 
 describe('the golden context, from a fold of steps (decisions A8, E1)', () => {
-  test('the text is that of the example, byte for byte', () => {
+  test('equals the text of the example, byte for byte', () => {
     const { text, record } = assemble(inputOf(story()));
     expect(text).toBe(GOLDEN);
-    expect([record.sha256, record.chars]).toEqual(['f09c44eb3f73c21603be778cb09b305370fd69440faae7db692a632610713614', 594]);
+    expect([record.sha256, record.chars]).toEqual([
+      'f09c44eb3f73c21603be778cb09b305370fd69440faae7db692a632610713614',
+      594,
+    ]);
   });
 
-  test('the chat and the session of the fold have the golden hashes', () => {
+  test('has the golden hashes for chat and session', () => {
     const state = story();
-    expect(chatVersion(SID, state.turns).object_hash).toBe('65efeafb78e76ae404e14e8c405fc61f4ae2367f589c94727f00bafeecf13fe6');
-    expect(sessionVersion(SID, state.sets).object_hash).toBe('9b428fa4e20859a34f567a8bbbb0aff4335a6f9cc51d050e2411bc1da20ba405');
+    expect(chatVersion(SID, state.turns).object_hash).toBe(
+      '65efeafb78e76ae404e14e8c405fc61f4ae2367f589c94727f00bafeecf13fe6',
+    );
+    expect(sessionVersion(SID, state.sets).object_hash).toBe(
+      '9b428fa4e20859a34f567a8bbbb0aff4335a6f9cc51d050e2411bc1da20ba405',
+    );
   });
 
-  test('with --strict the read shows its own output too (decision E4)', () => {
+  test('shows the output of the read as well with --strict (decision E4)', () => {
     const { text } = assemble(inputOf(story(), { strict: true, shortIds: false }));
     expect(text).toBe(GOLDEN.replace(/file_ref id=.*$/, 'const x = 1;'));
   });
 
-  test('with short ids every id is its shortest unique prefix (decision D6)', () => {
+  test('shortens every id to its shortest unique prefix with short ids (decision D6)', () => {
     const { text } = assemble(inputOf(story(), { strict: false, shortIds: true }));
     expect(text).toBe(GOLDEN.replaceAll(a['xt/id'], 'df286d6f').replaceAll(b['xt/id'], '38b23448'));
   });
 
-  test('the record gives each section and finds each body', () => {
+  test('records each section and the place of each body', () => {
     const { text, record, sections } = assemble(inputOf(story()));
-    expect(record.sections).toEqual(sections.map(({ name, text: part }) => ({ name, chars: part.length, sha256: hashText(part) })));
+    expect(record.sections).toEqual(
+      sections.map(({ name, text: part }) => ({ name, chars: part.length, sha256: hashText(part) })),
+    );
     expect(sections.map(({ name }) => name)).toEqual(['system', 'pool', 'chat', 'active']);
     for (const { offset, text: part } of sections) expect(text.slice(offset, offset + part.length)).toBe(part);
     expect(record.blocks.map(({ id, offset, chars }) => [id, text.slice(offset, offset + chars)])).toEqual([
@@ -123,7 +147,7 @@ describe('the golden context, from a fold of steps (decisions A8, E1)', () => {
     ]);
   });
 
-  test('as messages: prompt apart, pool, chat and one part per block', () => {
+  test('splits into prompt, pool, chat and one part per block, as messages', () => {
     const { system, messages } = renderMessages(inputOf(story()));
     expect(system).toBe('You are a coding agent.');
     expect(messages.map(({ section, role, parts }) => [section, role, ...parts.map(({ text }) => text)])).toEqual([
@@ -131,7 +155,12 @@ describe('the golden context, from a fold of steps (decisions A8, E1)', () => {
       ['chat', 'user', 'read a.ts'],
       ['chat', 'assistant', 'Reading it.', 'toolcall_ref id=call_1 tool=read status=ok'],
       ['chat', 'assistant', 'Done.'],
-      ['active', 'user', `ACTIVE_CONTENT id=${a['xt/id']}\nconst x = 1;`, `ACTIVE_CONTENT id=call_1\nfile_ref id=${a['xt/id']}`],
+      [
+        'active',
+        'user',
+        `ACTIVE_CONTENT id=${a['xt/id']}\nconst x = 1;`,
+        `ACTIVE_CONTENT id=call_1\nfile_ref id=${a['xt/id']}`,
+      ],
     ]);
   });
 });

@@ -4,8 +4,12 @@ import { hashText } from '../../../src/objects/hashes.js';
 import { objectId } from '../../../src/objects/ids.js';
 import type { Message } from '../../../src/objects/object-type.js';
 
-/** Metadata of a file with the given text; null is no text. */
-export function fileOf(id: string, text: string | null, more: Partial<ObjectMetadata<'file'>> = {}): ObjectMetadata<'file'> {
+/** Returns metadata of a file with the given text; null means no text. */
+export function fileOf(
+  id: string,
+  text: string | null,
+  more: Partial<ObjectMetadata<'file'>> = {},
+): ObjectMetadata<'file'> {
   const hash = text === null ? null : hashText(text);
   return {
     type: 'file',
@@ -20,8 +24,12 @@ export function fileOf(id: string, text: string | null, more: Partial<ObjectMeta
   };
 }
 
-/** Metadata of a tool call with the given output. */
-export function callOf(id: string, output: string | null, more: Partial<ObjectMetadata<'toolcall'>> = {}): ObjectMetadata<'toolcall'> {
+/** Returns metadata of a tool call with the given output. */
+export function callOf(
+  id: string,
+  output: string | null,
+  more: Partial<ObjectMetadata<'toolcall'>> = {},
+): ObjectMetadata<'toolcall'> {
   const contentHash = output === null ? null : hashText(output);
   return {
     type: 'toolcall',
@@ -36,7 +44,7 @@ export function callOf(id: string, output: string | null, more: Partial<ObjectMe
   };
 }
 
-/** An input that is empty but for what is given. */
+/** Returns an input that is empty except for the given fields. */
 export function inputOf(
   more: Omit<Partial<AssemblyInput>, 'options'> & { readonly strict?: boolean; readonly shortIds?: boolean },
 ): AssemblyInput {
@@ -44,5 +52,4 @@ export function inputOf(
   return { systemPrompt: null, pool: [], turns: [], active: [], options: { strict, shortIds }, ...parts };
 }
 
-/** One turn with some messages. */
 export const turnOf = (...messages: readonly Message[]) => [{ turn: 1, messages }];

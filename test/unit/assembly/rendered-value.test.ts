@@ -28,11 +28,11 @@ describe('values in lines (decision E3)', () => {
     ['a\u200bb', '"a\\u200bb"'],
     ['a\ufeff', '"a\\ufeff"'],
     ['a\u{e0041}', '"a\\udb40\\udc41"'],
-  ])('%j stands as %s', (value, rendered) => {
+  ])('renders %j as %s', (value, rendered) => {
     expect(renderedValue(value)).toBe(rendered);
   });
 
-  test('a rendered value is one word or one JSON string on one line, and reads back as the value', () => {
+  test('renders a value as one word or one JSON string on one line that reads back as the value', () => {
     fc.assert(
       fc.property(
         fc.string({

@@ -21,7 +21,7 @@ describe('an output shows a text', () => {
     expect(showsText(output, TEXT)).toBe(true);
   });
 
-  test('not, where a line is missing, changed or indented otherwise', () => {
+  test('is not shown if a line is missing, changed or indented differently', () => {
     for (const output of [
       numbered((line, n) => `${n}→${line}`).replace('2→    return 1\n', ''),
       numbered((line, n) => `${n}→${line}`).replace('return 1', 'return 2'),

@@ -4,7 +4,7 @@ import { hashText } from '../../../src/objects/hashes.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { toRecordPart } from '../../../src/store/context-records.js';
 
-test('a bundle needs the texts that a record names', () => {
+test('includes the texts that a record names in a bundle', () => {
   const record = {
     kind: 'event',
     owner: { session: sessionId('s') },
@@ -16,5 +16,7 @@ test('a bundle needs the texts that a record names', () => {
   } as const;
   expect(neededTexts(toRecordPart(record))).toEqual([]);
   const hash = hashText('a long block');
-  expect(neededTexts(toRecordPart({ ...record, texts: [hash] }))).toEqual([{ hash, isRequired: true, isMessage: false }]);
+  expect(neededTexts(toRecordPart({ ...record, texts: [hash] }))).toEqual([
+    { hash, isRequired: true, isMessage: false },
+  ]);
 });

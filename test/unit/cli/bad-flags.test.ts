@@ -7,7 +7,7 @@ import { reviewPageCommand } from '../../../src/cli/review-page.js';
 import { serveCommand } from '../../../src/cli/serve.js';
 import { replayCommand } from '../../../src/lab/cli/replay.js';
 
-/** What is told of a command line that cannot be read. */
+/** Returns the message for an invalid command line. */
 async function toldOf(...argv: readonly string[]): Promise<string> {
   const program = new Command('palimpsest');
   for (const command of [replayCommand(), serveCommand('0', ''), reviewPageCommand('0', ''), ...reviewCommands()])
@@ -35,14 +35,14 @@ describe('counts on the command line', () => {
     [['query', '{}', '--limit', '1e3'], '--limit'],
     [['diff', 'a', '-U', '0.5'], '--context'],
     [['serve', '--port', '80.5'], '--port'],
-  ])('%j is refused in one line that names the flag', async (argv, flag) => {
+  ])('refuses %j in one line that names the flag', async (argv, flag) => {
     const told = await toldOf(...argv);
     expect(told).toMatch(/^error: .*It must be a whole number from \d+ to \d+\.\n$/);
     expect(told).toContain(flag);
   });
 });
 
-describe('what a failure says', () => {
+describe('error messages', () => {
   const before = process.exitCode;
 
   afterEach(() => {
@@ -55,14 +55,14 @@ describe('what a failure says', () => {
       throw new Error('no such thing: \u001b]0;title\u0007 \u009b31m \u202e');
     });
 
-  test('nothing that it quotes is acted on by a terminal', async () => {
+  test('quote nothing that a terminal interprets', async () => {
     const told = jest.spyOn(console, 'error').mockReturnValue(undefined);
     await failing(false);
     expect(told.mock.calls).toEqual([['palimpsest: no such thing: \\x1b]0;title\\x07 \\x9b31m \\u202e']]);
     expect(process.exitCode).toBe(1);
   });
 
-  test('with --json it reads back as it was', async () => {
+  test('read back unchanged with --json', async () => {
     let said = '';
     jest.spyOn(process.stdout, 'write').mockImplementation((text: unknown, done?: unknown) => {
       said += String(text);
@@ -72,11 +72,13 @@ describe('what a failure says', () => {
     await failing(true);
     const line = said.trimEnd();
     expect(line).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
-    expect(JSON.parse(line)).toEqual({ error: { code: 'error', message: 'no such thing: \u001b]0;title\u0007 \u009b31m \u202e' } });
+    expect(JSON.parse(line)).toEqual({
+      error: { code: 'error', message: 'no such thing: \u001b]0;title\u0007 \u009b31m \u202e' },
+    });
   });
 });
 
-test('a command line that cannot be read is one JSON object on stdout where JSON is asked for, and ends with 64', async () => {
+test('prints one JSON object on stdout for an invalid command line with --json, and exits with 64', async () => {
   const argv = ['log', '--limit', 'x', '--json'];
   const program = new Command('palimpsest');
   for (const command of reviewCommands()) program.addCommand(command);
@@ -90,7 +92,14 @@ test('a command line that cannot be read is one JSON object on stdout where JSON
   const lines = said.mock.calls.map(([line]) => JSON.parse(String(line)));
   expect([told.mock.calls, lines]).toEqual([
     [],
-    [{ error: { code: 'usage', message: expect.stringMatching(/--limit.* It must be a whole number from .*See palimpsest log --help$/) } }],
+    [
+      {
+        error: {
+          code: 'usage',
+          message: expect.stringMatching(/--limit.* It must be a whole number from .*See palimpsest log --help$/),
+        },
+      },
+    ],
   ]);
   for (const spy of [said, told, exit]) spy.mockRestore();
 });

@@ -5,15 +5,29 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { build } from 'esbuild';
 import fc from 'fast-check';
-import { coloursFor, columns, escapedJson, escapedLine, escapedText, firstLine, pagerCommand } from '../../../src/cli/output.js';
+import {
+  coloursFor,
+  columns,
+  escapedJson,
+  escapedLine,
+  escapedText,
+  firstLine,
+  pagerCommand,
+} from '../../../src/cli/output.js';
 import { anyText } from '../../support/any-text.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
-const target = (isTerminal: boolean, env: NodeJS.ProcessEnv = {}, pager = true) => ({ isTerminal, rows: 24, env, pager });
-const red = (isTerminal: boolean, env: NodeJS.ProcessEnv): boolean => coloursFor(target(isTerminal, env)).red('x') !== 'x';
+const target = (isTerminal: boolean, env: NodeJS.ProcessEnv = {}, pager = true) => ({
+  isTerminal,
+  rows: 24,
+  env,
+  pager,
+});
+const red = (isTerminal: boolean, env: NodeJS.ProcessEnv): boolean =>
+  coloursFor(target(isTerminal, env)).red('x') !== 'x';
 
 describe('output for people', () => {
-  test('colours on a terminal only, unless the environment says otherwise', () => {
+  test('uses colours on a terminal only, unless the environment overrides it', () => {
     expect(red(true, {})).toBe(true);
     expect(red(false, {})).toBe(false);
     expect(red(true, { NO_COLOR: '1' })).toBe(false);
@@ -24,7 +38,7 @@ describe('output for people', () => {
     expect(red(true, { TERM: 'dumb' })).toBe(false);
   });
 
-  test('the pager is the own one, the usual one, or less; on a terminal only', () => {
+  test('uses our own pager variable, then the usual one, then less; on a terminal only', () => {
     expect(pagerCommand(target(true))).toBe('less');
     expect(pagerCommand(target(true, { PAGER: 'more' }))).toBe('more');
     expect(pagerCommand(target(true, { PAGER: 'more', PALIMPSEST_PAGER: 'less -S' }))).toBe('less -S');
@@ -34,7 +48,7 @@ describe('output for people', () => {
     expect(pagerCommand(target(true, {}, false))).toBeUndefined();
   });
 
-  test('a line stays one line, and no terminal acts on what stands in it', async () => {
+  test('keeps a line on one line and escapes terminal controls', async () => {
     const recorded = 'a\u001b]0;title\u0007\u001b[2K\u001b[8m\u009b1A\u202eb\r\nverified\ta';
     const shown = 'a\\x1b]0;title\\x07\\x1b[2K\\x1b[8m\\x9b1A\\u202eb\\r\\nverified\ta';
     await withTemporaryFolder(async (dir) => {
@@ -49,7 +63,8 @@ describe('output for people', () => {
         tell(recorded);`;
       const stdin = { contents: script, resolveDir: import.meta.dirname };
       await build({ stdin, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
-      const run = async (env: NodeJS.ProcessEnv) => promisify(execFile)(process.execPath, [outfile], { env: { ...process.env, ...env } });
+      const run = async (env: NodeJS.ProcessEnv) =>
+        promisify(execFile)(process.execPath, [outfile], { env: { ...process.env, ...env } });
       const plain = await run({ NO_COLOR: undefined, FORCE_COLOR: undefined });
       const line = shown.replace('\t', '\\t');
       const text = shown.replace('\\n', '\n');
@@ -60,7 +75,7 @@ describe('output for people', () => {
     });
   });
 
-  test('what cannot be written is an error, and a reader who has gone is none', async () => {
+  test('reports a failed write as an error, but not a reader that has gone', async () => {
     await withTemporaryFolder(async (dir) => {
       const outfile = join(dir, 'write.mjs');
       const script = `import { endOnLostOutput, reportFailure, writeExactly } from '../../../src/cli/output.js';
@@ -81,15 +96,16 @@ describe('output for people', () => {
         expect([way, await ended(`"$1" "$2" ${way} > /dev/full`)]).toEqual([way, lost]);
         expect([way, await ended(`"$1" "$2" ${way} | head -c 1 > /dev/null`)]).toEqual([way, { code: 0, stderr: '' }]);
       }
-      // Nothing is left of each write that Node would warn of.
+      // No write is left that Node would warn about.
       expect(await ended('"$1" "$2" often > /dev/null')).toEqual({ code: 0, stderr: '' });
     });
   });
 
-  test('Ctrl-C is left to the pager: this process stays until the pager has ended', async () => {
+  test('leaves Ctrl-C to the pager and stays until the pager has ended', async () => {
     await withTemporaryFolder(async (dir) => {
       const shown = join(dir, 'shown');
-      // As a terminal does it, the signal comes to both; less goes on. A process of its own takes it: that of the tests would end.
+      // Like a terminal, sends the signal to both processes; less continues. A separate process
+      // takes the signal, because it would end the test process.
       const env = { PATH: process.env.PATH, PALIMPSEST_PAGER: `trap '' INT; kill -INT $PPID; cat > ${shown}` };
       const script = `import { writeOutput } from '../../../src/cli/output.ts';
         await writeOutput(Array(100).fill('a line'), { isTerminal: true, rows: 24, pager: true, env: ${JSON.stringify(env)} });
@@ -121,11 +137,11 @@ describe('text on a terminal', () => {
     ['line\n\ttab', 'line\n\ttab'],
     ['日本 👩‍👩‍👧 é', '日本 👩‍👩‍👧 é'],
     ['\ud83d', '\ufffd'],
-  ])('%j stands as %j', (text, shown) => {
+  ])('shows %j as %j', (text, shown) => {
     expect(escapedText(text)).toBe(shown);
   });
 
-  test('whatever was recorded, nothing that a terminal acts on is left', () => {
+  test('contains no terminal control, for any recorded text', () => {
     const text = anyText({ maxLength: 60 });
     fc.assert(
       fc.property(text, (recorded) => {
@@ -137,7 +153,7 @@ describe('text on a terminal', () => {
     );
   });
 
-  test('a first line says that there is more', () => {
+  test('marks that the first line is followed by more', () => {
     expect(firstLine('one\ntwo', 10)).toBe('one …');
     expect(firstLine('\n one', 10)).toBe('one');
     expect(firstLine('abcdef', 3)).toBe('abc …');
@@ -147,7 +163,7 @@ describe('text on a terminal', () => {
 const plain = coloursFor({ isTerminal: false, env: {} });
 
 describe('rows in columns', () => {
-  test('each is as wide as its widest cell, the last one as long as it is', () => {
+  test('are as wide as their widest cell; the last one keeps its own length', () => {
     const rows = [
       ['a', 'bb', 'c'],
       ['aaaa', 'b', 'cccccc'],
@@ -155,7 +171,7 @@ describe('rows in columns', () => {
     expect(columns(['x', 'yyy', 'z'], rows, plain)).toEqual(['x     yyy  z', 'a     bb   c', 'aaaa  b    cccccc']);
   });
 
-  test('no cell makes a column wider than 80, and one far below makes none wider: what is printed grows with what there is', () => {
+  test('are at most 80 wide and ignore cells far below, so that output streams', () => {
     const wide = 'w'.repeat(5_000);
     expect(
       columns(

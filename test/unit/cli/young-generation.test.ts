@@ -7,7 +7,10 @@ import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const MIB = 1_048_576;
 
-/** The largest that the young generation becomes in a process whose objects all live for a while, in MiB. */
+/**
+ * Prints the maximum size of the young generation in MiB, in a process whose objects all survive
+ * for a while.
+ */
 const SURVIVING = `
   import { getHeapSpaceStatistics } from 'node:v8';
   const young = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size;
@@ -19,17 +22,21 @@ const SURVIVING = `
   }
   console.log(Math.round(largest / ${MIB}) + (kept.length > 0 ? '' : '!'));`;
 
-test('the young generation stays near its bound where it would grow to all it may have, and keeps no process alive', async () => {
+test('keeps the young generation near its bound without keeping the process alive', async () => {
   await withTemporaryFolder(async (dir) => {
     const largest = async (begin: string): Promise<number> => {
       const outfile = join(dir, 'run.mjs');
       const stdin = { contents: `${begin}${SURVIVING}`, resolveDir: import.meta.dirname };
       await build({ stdin, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
-      return Number((await promisify(execFile)(process.execPath, [outfile], { env: { PATH: process.env.PATH } })).stdout);
+      return Number(
+        (await promisify(execFile)(process.execPath, [outfile], { env: { PATH: process.env.PATH } })).stdout,
+      );
     };
     expect(await largest('')).toBeGreaterThanOrEqual(16);
     expect(
-      await largest(`import { limitYoungGeneration } from '../../../src/cli/young-generation.ts'; limitYoungGeneration(4 * ${MIB});`),
+      await largest(
+        `import { limitYoungGeneration } from '../../../src/cli/young-generation.ts'; limitYoungGeneration(4 * ${MIB});`,
+      ),
     ).toBeLessThanOrEqual(8);
   });
 });

@@ -16,13 +16,15 @@ const failure = (text: string): EdnErrorCode | 'parsed' => {
   }
 };
 
-describe('parsing reads what the database answers with', () => {
-  test('a receipt keeps its milliseconds', () => {
+describe('parsing answers of the database', () => {
+  test('keeps the milliseconds of a receipt', () => {
     const value = parse('{:xtdb.api/tx-id 7, :xtdb.api/tx-time #inst "2024-01-02T03:04:05.678-00:00"}');
-    expect(value).toEqual(new EdnMap([kw('xtdb.api/tx-id'), 7, kw('xtdb.api/tx-time'), new Date('2024-01-02T03:04:05.678Z')]));
+    expect(value).toEqual(
+      new EdnMap([kw('xtdb.api/tx-id'), 7, kw('xtdb.api/tx-time'), new Date('2024-01-02T03:04:05.678Z')]),
+    );
   });
 
-  test('keywords, symbols, lists, sets, tags and nested maps are told apart', () => {
+  test('distinguishes keywords, symbols, lists, sets, tags and nested maps', () => {
     expect(parse(' (a :a "a" #{1 2} [nil true false] {"k" {:n -1.5E3}} #xtdb/id "ab")\n')).toEqual(
       new EdnList([
         sym('a'),
@@ -36,13 +38,13 @@ describe('parsing reads what the database answers with', () => {
     );
   });
 
-  test('a string of one million characters is read whole', () => {
+  test('reads a string of one million characters whole', () => {
     const text = `${'x"\\\n'.repeat(250_000)}`;
     expect(parse(print(text))).toBe(text);
   });
 });
 
-describe('parsing refuses what is no single complete form', () => {
+describe('parsing anything but a single complete form', () => {
   const cases: readonly (readonly [string, EdnErrorCode])[] = [
     ['', 'truncated'],
     ['   ', 'truncated'],
@@ -95,27 +97,29 @@ describe('parsing refuses what is no single complete form', () => {
     [`:${'a'.repeat(5000)}`, 'too-large'],
     ['['.repeat(5000), 'too-deep'],
   ];
-  test.each(cases)('%j', (text, code) => {
+  test.each(cases)('refuses %j', (text, code) => {
     expect(failure(text)).toBe(code);
   });
 
-  test('a keyword and a string of the same letters are two keys', () => {
+  test('treats a keyword and a string of the same letters as two keys', () => {
     expect(failure('{:x 1 "x" 2}')).toBe('parsed');
   });
 
-  test('a text over the limit is not even looked at', () => {
+  test('refuses a text over the limit without reading it', () => {
     expect(failure('['.repeat(MAX_EDN_CHARS + 1))).toBe('too-large');
   });
 
-  test('every proper prefix of an answer is an error', () => {
+  test('refuses every proper prefix of an answer', () => {
     const text = '{:a [1 #{:b} (c "d\\"e")], "k" #inst "2024-01-02T03:04:05.678-00:00"}';
     for (let length = 0; length < text.length; length += 1) expect(failure(text.slice(0, length))).not.toBe('parsed');
     expect(failure(text)).toBe('parsed');
   });
 });
 
-describe('printing and parsing agree', () => {
-  const name = fc.stringMatching(/^[a-z?*_][a-z0-9._*?-]{0,10}$/).filter((text) => !['nil', 'true', 'false'].includes(text));
+describe('printing and parsing', () => {
+  const name = fc
+    .stringMatching(/^[a-z?*_][a-z0-9._*?-]{0,10}$/)
+    .filter((text) => !['nil', 'true', 'false'].includes(text));
   const { value } = fc.letrec<{ value: EdnValue }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 4 },
@@ -139,7 +143,7 @@ describe('printing and parsing agree', () => {
         ),
     ),
   }));
-  test('for any value', () => {
+  test('agree for any value', () => {
     fc.assert(
       fc.property(value, (original) => expect(parse(print(original))).toEqual(original)),
       { numRuns: 500 },

@@ -2,7 +2,18 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EdnError, type EdnErrorCode } from '../../../src/edn/errors.js';
 import { print } from '../../../src/edn/print.js';
-import { EdnDouble, EdnMap, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw, kwMap, list, sym } from '../../../src/edn/values.js';
+import {
+  EdnDouble,
+  EdnMap,
+  EdnSymbol,
+  EdnTagged,
+  type EdnValue,
+  Keyword,
+  kw,
+  kwMap,
+  list,
+  sym,
+} from '../../../src/edn/values.js';
 import { anyText } from '../../support/any-text.js';
 
 const codeOf = (act: () => unknown): EdnErrorCode | undefined => {
@@ -16,26 +27,31 @@ const codeOf = (act: () => unknown): EdnErrorCode | undefined => {
 };
 
 describe('printing', () => {
-  test('a query is written as XTDB reads it', () => {
+  test('writes a query as XTDB reads it', () => {
     const e = sym('?e');
-    const query = kwMap({ find: [e, list(sym('pull'), e, [sym('*')])], in: [[e, sym('...')]], limit: 10, skip: undefined });
+    const query = kwMap({
+      find: [e, list(sym('pull'), e, [sym('*')])],
+      in: [[e, sym('...')]],
+      limit: 10,
+      skip: undefined,
+    });
     expect(print(query)).toBe('{:find [?e (pull ?e [*])] :in [[?e ...]] :limit 10}');
   });
 
-  test('strings are quoted with escapes that Clojure reads', () => {
+  test('quotes strings with escapes that Clojure reads', () => {
     expect(print('a"b\\c\u0000\u001b\n😀')).toBe('"a\\"b\\\\c\\u0000\\u001b\\n😀"');
   });
 
-  test('minus zero is zero and a wide double keeps its exponent', () => {
+  test('writes minus zero as zero and keeps the exponent of a wide double', () => {
     expect(print([-0, 1.5, new EdnDouble(1e20), new EdnDouble(1e21)])).toBe('[0 1.5 100000000000000000000.0 1e+21]');
   });
 
-  test('instants carry milliseconds', () => {
+  test('writes instants with milliseconds', () => {
     expect(print(new Date(1_700_000_000_123))).toBe('#inst "2023-11-14T22:13:20.123Z"');
   });
 });
 
-describe('a value never becomes syntax', () => {
+describe('never turns a value into syntax', () => {
   const forged: readonly unknown[] = [
     { key: 'a} {:x 1' },
     { sym: '(evict)' },
@@ -53,7 +69,7 @@ describe('a value never becomes syntax', () => {
     new Map([['a', 1]]),
     Buffer.from('x'),
   ];
-  test.each(forged)('%p is refused', (value) => {
+  test.each(forged)('refuses %p', (value) => {
     expect(codeOf(() => print(value as EdnValue))).toBe('not-a-value');
     expect(codeOf(() => print(kwMap({ a: [value as EdnValue] })))).toBe('not-a-value');
   });
@@ -75,39 +91,40 @@ describe('a value never becomes syntax', () => {
     'a\u0000',
     'a,b',
     'a'.repeat(201),
-  ])('the name %j is refused for keywords and tags', (name) => {
+  ])('refuses the name %j for keywords and tags', (name) => {
     expect(codeOf(() => new Keyword(name))).toBe('bad-name');
     expect(codeOf(() => new EdnTagged(name, 1))).toBe('bad-name');
     expect(codeOf(() => new EdnSymbol(name))).toBe('bad-name');
   });
 
-  test.each(['nil', 'true', 'false', '+1', '-2', '.5', '-.5'])('the symbol %j is refused', (name) => {
+  test.each(['nil', 'true', 'false', '+1', '-2', '.5', '-.5'])('refuses the symbol %j', (name) => {
     expect(codeOf(() => new EdnSymbol(name))).toBe('bad-name');
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 2 ** 53, -(2 ** 53), 1e20])(
-    'the number %d is refused',
+    'refuses the number %d',
     (number) => {
       expect(codeOf(() => print([number]))).toBe('bad-number');
     },
   );
 
-  test('lone surrogates and invalid dates are refused wherever they stand', () => {
+  test('refuses lone surrogates and invalid dates at any place', () => {
     expect(codeOf(() => print(['\ud83d']))).toBe('bad-string');
     expect(codeOf(() => print(new EdnMap(['\ude00', 1])))).toBe('bad-string');
     expect(codeOf(() => print(new Date(Number.NaN)))).toBe('not-a-value');
   });
 
-  test('nesting without end is an error, not an overflow', () => {
+  test('throws an error, not a stack overflow, for endless nesting', () => {
     let value: EdnValue = [];
     for (let i = 0; i < 20_000; i += 1) value = [value];
     expect(codeOf(() => print(value))).toBe('too-deep');
   });
 
-  test('whatever the name, a keyword prints as one keyword or is refused', () => {
+  test('prints or refuses a keyword of any name, always as one keyword', () => {
     fc.assert(
       fc.property(anyText(), (name) => {
-        if (codeOf(() => new Keyword(name)) === undefined) expect(print([kw(name)])).toMatch(/^\[:[^\s()[\]{}"@^`~\\;,#']+\]$/);
+        if (codeOf(() => new Keyword(name)) === undefined)
+          expect(print([kw(name)])).toMatch(/^\[:[^\s()[\]{}"@^`~\\;,#']+\]$/);
       }),
     );
   });

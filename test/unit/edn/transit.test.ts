@@ -2,7 +2,18 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EdnError, type EdnErrorCode } from '../../../src/edn/errors.js';
 import { decodeTransit, encodeTransit } from '../../../src/edn/transit.js';
-import { EdnDouble, EdnList, EdnMap, EdnSet, EdnTagged, type EdnValue, kw, kwMap, list, sym } from '../../../src/edn/values.js';
+import {
+  EdnDouble,
+  EdnList,
+  EdnMap,
+  EdnSet,
+  EdnTagged,
+  type EdnValue,
+  kw,
+  kwMap,
+  list,
+  sym,
+} from '../../../src/edn/values.js';
 import { anyText } from '../../support/any-text.js';
 
 const codeOf = (act: () => unknown): EdnErrorCode | undefined => {
@@ -18,30 +29,30 @@ const codeOf = (act: () => unknown): EdnErrorCode | undefined => {
 const roundTrip = (value: EdnValue): EdnValue => decodeTransit(encodeTransit(value));
 
 describe('writing transit', () => {
-  test('a submission has the form that the wire documents', () => {
+  test('has the documented wire form of a submission', () => {
     const doc = new EdnMap([kw('xt/id'), 'a', kw('args'), new EdnMap(['~:a', 1, '^ ', 2, ':x', null])]);
     expect(encodeTransit(kwMap({ 'tx-ops': [[kw('xtdb.api/put'), doc, new Date(5)]] }))).toBe(
       '["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","a","~:args",["^ ","~~:a",1,"~^ ",2,":x",null]],"~m5"]]]',
     );
   });
 
-  test('whole numbers are longs, fractions doubles, and a number beyond the longs says that it is a double', () => {
+  test('writes whole numbers as longs, fractions as doubles, and tags a number beyond the longs as a double', () => {
     expect(encodeTransit([1, -0, 1.5, Number.MAX_SAFE_INTEGER, new EdnDouble(1e20)])).toBe(
       '[1,0,1.5,9007199254740991,"~d100000000000000000000"]',
     );
     expect(roundTrip([new EdnDouble(1e20)])).toEqual([1e20]);
   });
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('the number %d is refused', (number) => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('refuses the number %d', (number) => {
     expect(codeOf(() => encodeTransit([number]))).toBe('bad-number');
   });
 
   const foreign: readonly unknown[] = [undefined, () => 1, 10n, {}, { constructor: 1 }, new Map(), Buffer.from('x')];
-  test.each(foreign)('%p is refused', (value) => {
+  test.each(foreign)('refuses %p', (value) => {
     expect(codeOf(() => encodeTransit([value as EdnValue]))).toBe('not-a-value');
   });
 
-  test('lone surrogates, invalid dates and endless nesting are refused', () => {
+  test('refuses lone surrogates, invalid dates and endless nesting', () => {
     let deep: EdnValue = [];
     for (let i = 0; i < 20_000; i += 1) deep = [deep];
     expect(codeOf(() => encodeTransit(['\ud83d']))).toBe('bad-string');
@@ -51,7 +62,7 @@ describe('writing transit', () => {
 });
 
 describe('reading transit', () => {
-  test('a hash of the log that is no string is refused, and one under a cached tag is read', () => {
+  test('refuses a log hash that is not a string, and reads one under a cached tag', () => {
     expect(decodeTransit('[["~#xtdb/oid","00ff"],["^0","11aa"]]')).toEqual([
       new EdnTagged('xtdb/oid', '00ff'),
       new EdnTagged('xtdb/oid', '11aa'),
@@ -59,7 +70,7 @@ describe('reading transit', () => {
     expect(codeOf(() => decodeTransit('[["~#xtdb/oid",["^ ","a",1]]]'))).toBe('unsupported');
   });
 
-  test('rows with documents, cached keys and tagged ids are read', () => {
+  test('reads rows with documents, cached keys and tagged ids', () => {
     const text =
       '["~#list",[["a",["^ ","~:xt/id","a","~:type","file"]],["b",["^ ","^1","b","^2","file"]],["c",["~#xtdb/oid","00ff"]],["d","~m1700000000123"]]]';
     expect(decodeTransit(text)).toEqual(
@@ -82,17 +93,20 @@ describe('reading transit', () => {
     ['["~zNaN"]', 'bad-number'],
     ['[["~#cmap",[[1],2]]]', 'bad-number'],
     ['["~:a b"]', 'bad-name'],
-  ])('%j is refused', (text, code) => {
+  ])('refuses %j', (text, code) => {
     expect(codeOf(() => decodeTransit(text))).toBe(code);
   });
 
-  test('a read that failed leaves nothing behind for the next one', () => {
+  test('is unaffected by an earlier failed read', () => {
     expect(codeOf(() => decodeTransit('[["^ ","~:first","a"],"~zNaN"]'))).toBe('bad-number');
-    expect(decodeTransit('[["^ ","~:other","b"],["^ ","^0","c"]]')).toEqual([kwMap({ other: 'b' }), kwMap({ other: 'c' })]);
+    expect(decodeTransit('[["^ ","~:other","b"],["^ ","^0","c"]]')).toEqual([
+      kwMap({ other: 'b' }),
+      kwMap({ other: 'c' }),
+    ]);
   });
 });
 
-describe('writing and reading transit agree', () => {
+describe('writing and reading transit', () => {
   test.each([
     '',
     '~',
@@ -111,13 +125,20 @@ describe('writing and reading transit agree', () => {
     '\ufeff',
     '😀',
     'x} [:xtdb.api/evict',
-  ])('for the string %j as value, element and key, written twice', (text) => {
-    const value = [text, [text, text], new EdnMap([text, text]), new EdnMap([text, 1]), kw('long-name'), kw('long-name')];
+  ])('agree for the string %j as value, element and key, written twice', (text) => {
+    const value = [
+      text,
+      [text, text],
+      new EdnMap([text, text]),
+      new EdnMap([text, 1]),
+      kw('long-name'),
+      kw('long-name'),
+    ];
     expect(roundTrip(value)).toEqual(value);
   });
 
   test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
-    'for the key %j, which leaves the prototype of objects alone',
+    'agree for the key %j and leave the prototype of objects alone',
     (key) => {
       const before = Object.getOwnPropertyNames(Object.prototype);
       const value = [new EdnMap([key, 1]), new EdnMap([key, new EdnMap([key, 'x'])])];
@@ -150,15 +171,18 @@ describe('writing and reading transit agree', () => {
         ),
     ),
   }));
-  test('for any value', () => {
+  test('agree for any value', () => {
     fc.assert(
       fc.property(value, (original) => expect(roundTrip(original)).toEqual(original)),
       { numRuns: 500 },
     );
   });
 
-  test('for many distinct long keys, more than the key cache holds', () => {
-    const documents = Array.from({ length: 3 }, () => new EdnMap(Array.from({ length: 3000 }, (_, i) => [`attribute-${i}`, i]).flat()));
+  test('agree for more long keys than the key cache holds', () => {
+    const documents = Array.from(
+      { length: 3 },
+      () => new EdnMap(Array.from({ length: 3000 }, (_, i) => [`attribute-${i}`, i]).flat()),
+    );
     expect(roundTrip(documents)).toEqual(documents);
   });
 });

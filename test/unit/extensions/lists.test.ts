@@ -24,7 +24,7 @@ const context = (from: number, references: LoopContext['references']): LoopConte
   active: 1,
 });
 
-/** A turn: what the user says, then calls with thoughts that nobody may touch, each answered. */
+/** A turn: the user's message, then answered calls with thoughts that must stay unchanged. */
 const turns = fc.array(fc.array(fc.nat(3), { maxLength: 4 }), { minLength: 1, maxLength: 4 });
 
 const piMessages = (shape: readonly (readonly number[])[]): readonly PiMessage[] =>
@@ -38,7 +38,13 @@ const piMessages = (shape: readonly (readonly number[])[]): readonly PiMessage[]
           content: [
             { type: 'thinking', thinking: 'hidden', thinkingSignature: `signature ${t} ${s}` },
             { type: 'text', text: `step ${s}` },
-            ...ids.map((id) => ({ type: 'toolCall', id, name: 'bash', arguments: { command: 'x' }, thoughtSignature: 'kept' })),
+            ...ids.map((id) => ({
+              type: 'toolCall',
+              id,
+              name: 'bash',
+              arguments: { command: 'x' },
+              thoughtSignature: 'kept',
+            })),
           ],
           timestamp: t * 1_000 + s + 1,
           responseId: 'opaque',
@@ -55,16 +61,20 @@ const piMessages = (shape: readonly (readonly number[])[]): readonly PiMessage[]
     }),
   ]);
 
-describe('pi’s list', () => {
-  test('the running turn is the harness’s own objects, but for results that are lines now; calls and results stay paired', () => {
+describe('the list of pi', () => {
+  test('keeps the running turn as the harness’s own objects, except collapsed results; calls and results stay paired', () => {
     fc.assert(
       fc.property(turns, fc.nat(5), (shape, every) => {
         const messages = piMessages(shape);
         const own = piList('s', messages, {});
         const from = tailStart(own.list.messages) ?? -1;
         expect(messages[own.places[from] ?? -1]).toMatchObject({ content: [{ text: `request ${shape.length - 1}` }] });
-        const results = own.list.messages.flatMap(({ role }, index) => (role === 'toolResult' && index >= from ? [index] : []));
-        const lines = results.filter((_, i) => i % (every + 1) === 0).map((index) => ({ index, text: `line ${index}` }));
+        const results = own.list.messages.flatMap(({ role }, index) =>
+          role === 'toolResult' && index >= from ? [index] : [],
+        );
+        const lines = results
+          .filter((_, i) => i % (every + 1) === 0)
+          .map((index) => ({ index, text: `line ${index}` }));
         const list = composed(own, context(from, lines));
         const tail = list.slice(2, -1);
         const before = messages.slice(own.places[from]);
@@ -82,7 +92,7 @@ describe('pi’s list', () => {
     );
   });
 
-  test('thoughts are not told, everything that was said and done is', () => {
+  test('reports everything said and done, but no thoughts', () => {
     const { list } = piList('s', piMessages([[1]]), { parent: 'p', system: 'be good' });
     expect(JSON.stringify(list)).not.toContain('hidden');
     expect(list).toMatchObject({ parent: 'p', system: 'be good' });
@@ -94,24 +104,30 @@ describe('pi’s list', () => {
         id: 'assistant@1',
         tool_calls: [{ id: 'call_0_0_0', name: 'bash', arguments: { command: 'x' } }],
       },
-      { role: 'toolResult', content: 'output of call_0_0_0', tool_call_id: 'call_0_0_0', is_error: false, name: 'bash' },
+      {
+        role: 'toolResult',
+        content: 'output of call_0_0_0',
+        tool_call_id: 'call_0_0_0',
+        is_error: false,
+        name: 'bash',
+      },
     ]);
   });
 
-  test('a turn whose calls still wait is not closed by what the user puts in meanwhile', () => {
+  test('keeps a turn with pending calls open when the user interjects', () => {
     const [request, asks] = piMessages([[1]]) as [PiMessage, PiMessage];
     const { list } = piList('s', [request, asks, { role: 'user', content: 'hurry', timestamp: 9 }], {});
     expect(tailStart(list.messages)).toBe(0);
   });
 
-  test('summaries of compactions are told as such', () => {
+  test('reports compaction summaries as summaries', () => {
     const summary = { role: 'compactionSummary', summary: 'it was long', timestamp: 5 };
     const { list } = piList('s', [summary, ...piMessages([[]])], {});
     expect(list.compacted).toBe(true);
     expect(list.messages[0]).toEqual({ role: 'compactionSummary', content: 'it was long', id: 'compactionSummary@5' });
   });
 
-  test('the parent of a fork is the session of its file', () => {
+  test('reads the parent of a fork from the session in its file', () => {
     const id = '01a1fe92-9c43-776a-99d8-73eb69079911';
     expect(sessionOfFile(`/x/2026-11-21T14-46-23-556Z_${id}.jsonl`)).toBe(id);
     expect(sessionOfFile('/x/other.jsonl')).toBeUndefined();
@@ -129,24 +145,32 @@ const tool = (id: string, state: OpencodePart['state']): OpencodePart => ({
   ...(state === undefined ? {} : { state }),
 });
 const opencodeMessages: readonly OpencodeMessage[] = [
-  { info: { id: 'msg_0', sessionID: 'ses_1', role: 'user', agent: 'build' }, parts: [{ ...ids, id: 'prt_0', type: 'text', text: 'go' }] },
+  {
+    info: { id: 'msg_0', sessionID: 'ses_1', role: 'user', agent: 'build' },
+    parts: [{ ...ids, id: 'prt_0', type: 'text', text: 'go' }],
+  },
   {
     info: { id: 'msg_1', sessionID: 'ses_1', role: 'assistant' },
     parts: [
       { ...ids, id: 'prt_1', type: 'step-start' },
       { ...ids, id: 'prt_2', type: 'reasoning', text: 'hidden', metadata: { signature: 'kept' } },
       { ...ids, id: 'prt_3', type: 'text', text: 'looking' },
-      tool('a', { status: 'completed', input: { command: 'x' }, output: 'long output', attachments: [{ url: 'data:' }] }),
+      tool('a', {
+        status: 'completed',
+        input: { command: 'x' },
+        output: 'long output',
+        attachments: [{ url: 'data:' }],
+      }),
       tool('b', { status: 'error', input: { command: 'y' }, error: 'it failed' }),
       tool('c', { status: 'running', input: { command: 'z' } }),
     ],
   },
 ];
 
-describe('OpenCode’s list', () => {
+describe('the list of OpenCode', () => {
   const own = opencodeList('ses_1', opencodeMessages, { system: undefined });
 
-  test('a message with its calls is told as a message and the results in it', () => {
+  test('reports a message with calls as a message and its results', () => {
     expect(own.list.messages.map(({ role, content }) => [role, content])).toEqual([
       ['user', 'go'],
       ['assistant', 'looking'],
@@ -156,7 +180,7 @@ describe('OpenCode’s list', () => {
     expect(own.places).toEqual([0, 1, 1, 1]);
   });
 
-  test('a result that is not active becomes its line where it stands; nothing else of its message is touched', () => {
+  test('replaces an inactive result by its line in place and leaves the rest of its message alone', () => {
     const list = composed(
       own,
       context(0, [
@@ -173,7 +197,7 @@ describe('OpenCode’s list', () => {
     expect(opencodeMessages[1]?.parts[3]?.state?.output).toBe('long output');
   });
 
-  test('messages of ours are of the user, in the same session, and the same each time', () => {
+  test('gives our messages the user’s role and the same session, identically each time', () => {
     const once = composed(own, context(0, []));
     expect(once[0]).toMatchObject({
       info: { role: 'user', sessionID: 'ses_1', agent: 'build' },
@@ -185,7 +209,7 @@ describe('OpenCode’s list', () => {
     expect(hashed.messages).toBe(5);
   });
 
-  test('a message of ours that is put in stands behind the whole place of its own, under the same id in every list', () => {
+  test('inserts our message behind the whole place of its anchor, under the same id in every list', () => {
     const last = own.places.lastIndexOf(1);
     const notes = (...indexes: readonly number[]): LoopContext['inserts'] =>
       indexes.map((index) => ({ index, message: part('pool', `note ${index}`) }));
@@ -198,13 +222,13 @@ describe('OpenCode’s list', () => {
     expect(new Set(both.map(({ info }) => info.id)).size).toBe(both.length);
   });
 
-  test('a border in the middle of a turn leaves nothing of the list', () => {
+  test('drops the whole list at a border in the middle of a turn', () => {
     const list = composed(own, context(own.list.messages.length, []));
     expect(list.map(({ parts }) => parts[0]?.text)).toEqual(['the pool', 'the chat', 'what is active']);
   });
 });
 
-describe('the harness’s own list where it goes out instead of ours', () => {
+describe('the harness’s own list in place of ours', () => {
   const said = (n: number): PiMessage => ({
     role: 'assistant',
     api: 'anthropic-messages',
@@ -218,7 +242,7 @@ describe('the harness’s own list where it goes out instead of ours', () => {
     messages.map(({ timestamp, content }) => [timestamp, (content as readonly unknown[]).length === 2]);
   const listOf = (...messages: readonly PiMessage[]) => piList('s', messages, {});
 
-  test('leaves out what was thought before, for as long as it goes out, and keeps what is thought meanwhile', () => {
+  test('omits earlier thoughts while it is sent, and keeps new ones', () => {
     const own = new OwnLists<PiMessage>();
     expect(thoughts(own.of(listOf(said(1), said(2))))).toEqual([
       [1, false],
@@ -229,7 +253,7 @@ describe('the harness’s own list where it goes out instead of ours', () => {
       [2, false],
       [3, true],
     ]);
-    // A compaction is another beginning for what stands behind it.
+    // After a compaction, another prefix precedes the rest.
     expect(thoughts(own.of(listOf(said(3))))).toEqual([[3, false]]);
     expect(thoughts(own.of(listOf(said(3), said(4))))).toEqual([
       [3, false],
@@ -237,7 +261,7 @@ describe('the harness’s own list where it goes out instead of ours', () => {
     ]);
   });
 
-  test('keeps reasoning that has to stay with the call behind it, and what has no thoughts as it is', () => {
+  test('keeps reasoning that its call requires, and messages without thoughts unchanged', () => {
     const other = { ...said(1), api: 'openai-responses' };
     const asked: PiMessage = { role: 'user', content: 'go', timestamp: 0 };
     const list = new OwnLists<PiMessage>().of(listOf(asked, other));
@@ -245,7 +269,7 @@ describe('the harness’s own list where it goes out instead of ours', () => {
     expect(list[1]).toBe(other);
   });
 
-  test('in OpenCode a part of reasoning goes where a provider has signed it', () => {
+  test('sends a reasoning part of OpenCode to the provider that signed it', () => {
     const info = { id: 'm', sessionID: 's', role: 'assistant' } as const;
     const base = { sessionID: 's', messageID: 'm', type: 'reasoning', text: 'hm' };
     const parts = [
@@ -257,10 +281,10 @@ describe('the harness’s own list where it goes out instead of ours', () => {
   });
 });
 
-describe('what a provider reported of a call', () => {
+describe('the usage that a provider reported', () => {
   const reported = { input: 3, output: 40, cache_read: 1_200, cache_write: 300 };
 
-  test('goes with the message of pi that the call gave', () => {
+  test('belongs to the message that the call returned, in pi', () => {
     const said = (usage: object): PiMessage => ({ role: 'assistant', content: [], usage });
     const list = [
       said({ input: 3, output: 40, cacheRead: 1_200, cacheWrite: 300 }),
@@ -270,8 +294,11 @@ describe('what a provider reported of a call', () => {
     expect(piList('s', list, {}).list.messages.map(({ usage }) => usage)).toEqual([reported, undefined, undefined]);
   });
 
-  test('blocks of thinking that were left out are counted where pi tells of them', () => {
-    const dropped = (...transformations: readonly unknown[]) => ({ type: 'anthropic_input_transformations', details: { transformations } });
+  test('counts omitted blocks of thinking if pi reports them', () => {
+    const dropped = (...transformations: readonly unknown[]) => ({
+      type: 'anthropic_input_transformations',
+      details: { transformations },
+    });
     const gone = { type: 'thinking_dropped', path: 'messages.1.content.0', reason: 'prefix_binding_mismatch' };
     const said = (...diagnostics: NonNullable<PiMessage['diagnostics']>): PiMessage => ({
       role: 'assistant',
@@ -293,7 +320,7 @@ describe('what a provider reported of a call', () => {
     ]);
   });
 
-  test('goes with the message of OpenCode that the call gave', () => {
+  test('belongs to the message that the call returned, in OpenCode', () => {
     const tokens = { input: 3, output: 40, reasoning: 0, cache: { read: 1_200, write: 300 } };
     const info = { id: 'm', sessionID: 's', role: 'assistant', tokens } as const;
     const [message] = opencodeList('s', [{ info, parts: [] }], { system: undefined }).list.messages;
@@ -301,8 +328,8 @@ describe('what a provider reported of a call', () => {
   });
 });
 
-describe('the hash of a list that was handed over', () => {
-  test('is that of its canonical JSON, whatever the lists before it were', () => {
+describe('the hash of a passed list', () => {
+  test('is that of its canonical JSON, whatever the earlier lists were', () => {
     const message = fc.record({
       role: fc.constantFrom('user', 'assistant'),
       content: fc.string(),

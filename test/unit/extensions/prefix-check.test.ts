@@ -4,7 +4,7 @@ import { PrefixCheck, type ThinkingMessage, type ThinkingRequest, type WireBlock
 const TOOLS = [{ name: 'read', description: 'reads', input_schema: { type: 'object' } }];
 const SYSTEM = [{ type: 'text', text: 'You are an agent.' }];
 
-/** A conversation of so many calls, each with a thought that the provider signed when it was made. */
+/** A conversation of `calls` calls, each with a thought that the provider signed at the time. */
 function conversation(calls: number): { readonly check: PrefixCheck; readonly request: ThinkingRequest } {
   const check = new PrefixCheck();
   let messages: readonly ThinkingMessage[] = [{ role: 'user', content: 'Begin.' }];
@@ -26,7 +26,7 @@ function conversation(calls: number): { readonly check: PrefixCheck; readonly re
   return { check, request: { system: SYSTEM, tools: TOOLS, messages } };
 }
 
-/** The same request with its messages made anew; null takes a block out. */
+/** Returns the request with rebuilt messages; null removes a block. */
 function changed(
   { messages, ...others }: ThinkingRequest,
   change: (block: WireBlock, message: number) => WireBlock | null,
@@ -41,16 +41,28 @@ function changed(
 const withoutThoughts = (request: ThinkingRequest, of: (message: number) => boolean): ThinkingRequest =>
   changed(request, (block, i) => (block.type === 'thinking' && of(i) ? null : block));
 
-describe('a provider that binds thinking to everything before it', () => {
-  const cases: readonly (readonly [string, (request: ThinkingRequest) => ThinkingRequest, readonly [returned: number, valid: number]])[] = [
+describe('a provider that binds thinking to the whole prefix', () => {
+  const cases: readonly (readonly [
+    string,
+    (request: ThinkingRequest) => ThinkingRequest,
+    readonly [returned: number, valid: number],
+  ])[] = [
     ['all of it, as it was', (request) => request, [4, 4]],
-    ['cache marks that moved', (request) => changed(request, (block, i) => (i === 4 ? { ...block, cache_control: {} } : block)), [4, 4]],
+    [
+      'cache marks that moved',
+      (request) => changed(request, (block, i) => (i === 4 ? { ...block, cache_control: {} } : block)),
+      [4, 4],
+    ],
     [
       'keys in another order',
       (request) => changed(request, (block) => Object.fromEntries(Object.entries(block).reverse()) as never),
       [4, 4],
     ],
-    ['more behind it', (request) => ({ ...request, messages: [...request.messages, { role: 'user', content: 'Go on.' }] }), [4, 4]],
+    [
+      'more behind it',
+      (request) => ({ ...request, messages: [...request.messages, { role: 'user', content: 'Go on.' }] }),
+      [4, 4],
+    ],
     ['thinking left out from the beginning', (request) => withoutThoughts(request, (i) => i < 4), [2, 2]],
     ['thinking left out from the end', (request) => withoutThoughts(request, (i) => i > 4), [2, 2]],
     ['all thinking left out', (request) => withoutThoughts(request, () => true), [0, 0]],
@@ -62,7 +74,11 @@ describe('a provider that binds thinking to everything before it', () => {
     ],
     ['another system prompt', (request) => ({ ...request, system: 'You are another agent.' }), [4, 0]],
     ['another tool', (request) => ({ ...request, tools: [...TOOLS, { name: 'write' }] }), [4, 0]],
-    ['another first message', (request) => changed(request, (block, i) => (i === 0 ? { ...block, text: 'Otherwise.' } : block)), [4, 0]],
+    [
+      'another first message',
+      (request) => changed(request, (block, i) => (i === 0 ? { ...block, text: 'Otherwise.' } : block)),
+      [4, 0],
+    ],
     [
       'a message put in',
       ({ messages, ...others }) => ({ ...others, messages: messages.toSpliced(3, 0, { role: 'user', content: 'x' }) }),
@@ -70,7 +86,8 @@ describe('a provider that binds thinking to everything before it', () => {
     ],
     [
       'thinking that was changed',
-      (request) => changed(request, (block, i) => (i === 5 && block.type === 'thinking' ? { ...block, thinking: 'y' } : block)),
+      (request) =>
+        changed(request, (block, i) => (i === 5 && block.type === 'thinking' ? { ...block, thinking: 'y' } : block)),
       [4, 2],
     ],
   ];
@@ -81,7 +98,7 @@ describe('a provider that binds thinking to everything before it', () => {
     expect(verdict.fault === undefined).toBe(returned === valid);
   });
 
-  test('a block that was left out does not fit when it comes back', () => {
+  test('rejects a block that returns after it was left out', () => {
     const { check, request } = conversation(2);
     const shorter = withoutThoughts(request, (i) => i < 2);
     const signature = check.sign(shorter, 'later');

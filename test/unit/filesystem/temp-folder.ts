@@ -2,12 +2,12 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** A folder of its own for one test: `inside` becomes the root, `outside` lies beside it. */
+/** A temporary folder for one test. `inside` becomes the root; `outside` lies beside it. */
 export interface TempFolder {
   readonly base: string;
   readonly inside: string;
   readonly outside: string;
-  /** Writes a file, its parents included, and gives its path. */
+  /** Writes a file with its parent folders and returns its path. */
   put(path: string, content: string | Uint8Array): Promise<string>;
   remove(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export async function tempFolder(): Promise<TempFolder> {
   };
 }
 
-/** Runs `work` without the rights of the superuser, whom no permission stops. */
+/** Runs `work` without superuser rights, which override all permissions. */
 export async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
   const { geteuid, seteuid } = process;
   if (geteuid === undefined || seteuid === undefined || geteuid() !== 0) return work();

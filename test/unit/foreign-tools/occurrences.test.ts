@@ -13,26 +13,37 @@ function plainly(text: string, wanted: string, overlapping: boolean): readonly n
   return found;
 }
 
-/** Texts of few letters with many repetitions: where a search may err. */
-const WORD = fc.array(fc.constantFrom('a', 'b', 'é', '\n'), { minLength: 1, maxLength: 6 }).map((letters) => letters.join(''));
+/** Texts of few letters with many repetitions, where a search may err. */
+const WORD = fc
+  .array(fc.constantFrom('a', 'b', 'é', '\n'), { minLength: 1, maxLength: 6 })
+  .map((letters) => letters.join(''));
 const TEXT = fc
   .array(fc.tuple(WORD, fc.nat(30)), { maxLength: 8 })
   .map((parts) => parts.map(([word, times]) => word.repeat(times)).join(''));
 
-test('are those that comparing at each position finds', () => {
+test('finds the same places as a comparison at each position', () => {
   fc.assert(
-    fc.property(TEXT, TEXT, fc.nat(), fc.integer({ min: 1, max: 120 }), fc.boolean(), (before, after, from, length, overlapping) => {
-      const text = before + after + before;
-      const wanted = text.slice(from % (text.length + 1)).slice(0, length);
-      fc.pre(wanted !== '');
-      expect([...occurrences(text, wanted, { overlapping })]).toEqual(plainly(text, wanted, overlapping));
-    }),
+    fc.property(
+      TEXT,
+      TEXT,
+      fc.nat(),
+      fc.integer({ min: 1, max: 120 }),
+      fc.boolean(),
+      (before, after, from, length, overlapping) => {
+        const text = before + after + before;
+        const wanted = text.slice(from % (text.length + 1)).slice(0, length);
+        fc.pre(wanted !== '');
+        expect([...occurrences(text, wanted, { overlapping })]).toEqual(plainly(text, wanted, overlapping));
+      },
+    ),
     { numRuns: 3000 },
   );
 });
 
-test('of a text of 33 to 60 letters a and b, all are found', () => {
-  const bits = fc.array(fc.constantFrom('a', 'aab', 'aaaaaaaaaab'), { minLength: 3, maxLength: 60 }).map((parts) => parts.join(''));
+test('finds all places in texts of 33 to 60 letters a and b', () => {
+  const bits = fc
+    .array(fc.constantFrom('a', 'aab', 'aaaaaaaaaab'), { minLength: 3, maxLength: 60 })
+    .map((parts) => parts.join(''));
   fc.assert(
     fc.property(bits, bits, fc.integer({ min: 33, max: 60 }), fc.boolean(), (one, other, length, overlapping) => {
       const text = other + one + one + other + one;
@@ -43,7 +54,7 @@ test('of a text of 33 to 60 letters a and b, all are found', () => {
   );
 });
 
-test('every place is replaced in linear time; a result without measure is not made', () => {
+test('replaces every place in linear time and refuses an oversized result', () => {
   const text = 'a'.repeat(1_000_000);
   const all = (from: string, to: string) => replaced(text, [{ from, to, all: true }]);
   expect(cpuMsOf(() => expect(all(`b${'a'.repeat(100_000)}`, '')).toBeUndefined())).toBeLessThan(10_000);

@@ -16,15 +16,16 @@ describe('whole reads and parts (decision D8)', () => {
     ['nothing', {}, '', false],
   ])('%s', (_name, args, output, whole) => expect(isWholeRead({ args, output }, content)).toBe(whole));
 
-  test('a file that speaks of truncation is not cut for that', () => {
+  test('does not treat a file that mentions truncation as cut', () => {
     const text = 'the output was truncated\nuse offset to go on\n';
     expect(isWholeRead({ args: {}, output: text }, text)).toBe(true);
     expect(isWholeRead({ args: {}, output: `1\tthe output was truncated\n2\tuse offset to go on` }, text)).toBe(true);
   });
 
-  test('numbers and what a tool puts around them are taken off; what is not all of that stays as it is', () => {
+  test('removes line numbers and tool wrappers, and leaves incomplete ones unchanged', () => {
     const lines = (numbers: readonly number[]) => numbers.map((n) => `${n}: line ${n}:`).join('\n');
-    const around = (text: string, end: string) => `<path>/p/a.ts</path>\n<type>file</type>\n<content>\n${text}\n\n${end}\n</content>`;
+    const around = (text: string, end: string) =>
+      `<path>/p/a.ts</path>\n<type>file</type>\n<content>\n${text}\n\n${end}\n</content>`;
     const read = (output: string) => readText({ args: {}, output, truncated: false });
     const end = '(End of file - total 2 lines)';
     expect(read(around(lines([1, 2]), end))).toEqual({ text: 'line 1:\nline 2:', startLine: 1, whole: true });
@@ -33,5 +34,5 @@ describe('whole reads and parts (decision D8)', () => {
     expect(read(around('not numbered', end))?.text).toContain('<content>');
   });
 
-  test('an empty file is read whole', () => expect(isWholeRead({ args: {}, output: '(empty file)' }, '')).toBe(true));
+  test('reads an empty file whole', () => expect(isWholeRead({ args: {}, output: '(empty file)' }, '')).toBe(true));
 });

@@ -8,13 +8,13 @@ describe('replacements', () => {
     expect(replaced('a b c', [once('b', 'x'), once('x c', 'y')])).toBe('a y');
   });
 
-  test('of a text that is not there, or there twice, give no result', () => {
+  test('give no result if the text is missing or occurs twice', () => {
     expect(replaced('a b a', [once('z', 'x')])).toBeUndefined();
     expect(replaced('a b a', [once('a', 'x')])).toBeUndefined();
     expect(replaced('a b a', [{ from: 'a', to: 'x', all: true }])).toBe('x b x');
   });
 
-  test('take dollar signs as they are', () => {
+  test('treat dollar signs literally', () => {
     expect(replaced('cost', [once('cost', '$& $1')])).toBe('$& $1');
     expect(replaced('cost', [{ from: 'cost', to: '$&', all: true }])).toBe('$&');
   });
@@ -23,21 +23,21 @@ describe('replacements', () => {
     expect(replaced('a\r\nb\r\nc\r\n', [once('a\nb', 'x\ny')])).toBe('x\r\ny\r\nc\r\n');
   });
 
-  test('of nothing make an empty file full and nothing else', () => {
+  test('of an empty text fill an empty file only', () => {
     expect(replaced('', [once('', 'new')])).toBe('new');
     expect(replaced('old', [once('', 'new')])).toBeUndefined();
   });
 });
 
 describe('lines', () => {
-  test('are put after a line, before all and at the end', () => {
+  test('are inserted after a line, before all lines and at the end', () => {
     expect(inserted('1\n2\n', 1, 'x')).toBe('1\nx\n2\n');
     expect(inserted('1\n2\n', 0, 'x\n')).toBe('x\n1\n2\n');
     expect(inserted('1\n2', 2, 'x')).toBe('1\n2\nx');
     expect(inserted('1\n', 5, 'x')).toBeUndefined();
   });
 
-  test('take the place of a range, an empty one included', () => {
+  test('replace a range, also an empty one', () => {
     expect(rangeReplaced('1\n2\n3\n', { first: 2, last: 2, text: 'x\ny' })).toBe('1\nx\ny\n3\n');
     expect(rangeReplaced('1\n2\n3\n', { first: 1, last: 3, text: '' })).toBe('');
     expect(rangeReplaced('1\n2\n3\n', { first: 2, last: 1, text: 'x' })).toBe('1\nx\n2\n3\n');

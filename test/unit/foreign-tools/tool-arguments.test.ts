@@ -1,8 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { asksForPart, firstLineAsked, namedPaths, pathArgument, severalPaths } from '../../../src/foreign-tools/tool-arguments.js';
+import {
+  asksForPart,
+  firstLineAsked,
+  namedPaths,
+  pathArgument,
+  severalPaths,
+} from '../../../src/foreign-tools/tool-arguments.js';
 
-describe('the files that a call names', () => {
-  test('under the names that tools use', () => {
+describe('files that a call names', () => {
+  test('are found under the parameter names that tools use', () => {
     expect(namedPaths({ file_path: '/a' })).toEqual(['/a']);
     expect(namedPaths({ filePath: 'b', oldString: 'x' })).toEqual(['b']);
     expect(namedPaths({ paths: ['a', 'b', 'a'] })).toEqual(['a', 'b']);
@@ -11,19 +17,19 @@ describe('the files that a call names', () => {
     expect(namedPaths({ path: 'a\0b', other: '/c' })).toEqual([]);
   });
 
-  test('the one that a tool works on, by whichever of its names comes first', () => {
+  test('yield the target of a tool from the first matching parameter', () => {
     expect(pathArgument({ file_name: 'a', path: 'b' })).toBe('b');
     expect(pathArgument({ path: '', file_path: 'a' })).toBe('a');
     expect(pathArgument({ dir: 'src', file_name: 'a.ts' }, 'folder')).toBe('src');
     expect(pathArgument({ path: 3 })).toBeUndefined();
   });
 
-  test('several, as texts or with a range each', () => {
+  test('may be several, as texts or with a range each', () => {
     expect(severalPaths({ files: [{ path: 'a', start_line: 1 }, 'b', 3, null] })).toEqual(['a', 'b']);
   });
 });
 
-describe('the part that a read asks for', () => {
+describe('the requested part of a read', () => {
   test.each([
     [{}, false, 1],
     [{ offset: 1 }, false, 1],

@@ -43,5 +43,7 @@ describe('tools by their names', () => {
     ['WebFetch', 'other', 'unknown'],
     ['reader', 'other', 'unknown'],
     ['constructor', 'other', 'unknown'],
-  ])('%s is a tool of the kind %s, called as %s', (name, kind, form) => expect(foreignTool(name)).toMatchObject({ kind, form }));
+  ])('knows %s as a tool of the kind %s, called as %s', (name, kind, form) =>
+    expect(foreignTool(name)).toMatchObject({ kind, form }),
+  );
 });

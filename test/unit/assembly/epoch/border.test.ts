@@ -18,19 +18,20 @@ const decided = (more: Partial<EpochLedger>, now = 1_000) =>
   decideBorder(ledger(more), { prices, settings: epochSettings(20_000), now })?.reason;
 
 describe('the border of an epoch (divergence E9)', () => {
-  test('what it saves in the calls that are expected still ends it, once that is worth writing again what stands behind what is shared', () => {
-    // 4,000 tokens less to read at 0.1, against 5,000 tokens at 1.15 more than reading them: 14.4 calls, 0.15 of 96.
+  test('ends the epoch once the saving of the expected calls pays for writing the text behind the shared part again', () => {
+    // 4,000 fewer tokens to read at 0.1, against 5,000 tokens written at 1.15 more than reading
+    // them: 14.4 calls, 0.15 of 96.
     expect(decided({ begins: 6_000, calls: 95 })).toBeUndefined();
     expect(decided({ begins: 6_000, calls: 96 })).toBe('saving');
     expect(decided({ begins: 6_000, calls: 96, atUser: false })).toBeUndefined();
-    // At least five calls are expected, at most twenty.
+    // Between five and twenty calls are expected.
     expect(decided({ begins: 2_500 })).toBe('saving');
     expect(decided({ begins: 7_000, calls: 10_000 })).toBeUndefined();
-    // What frees less than a twentieth is not worth what it forgets.
+    // Saving less than a twentieth is not worth the forgotten text.
     expect(decided({ begins: 9_600, shared: 9_600, calls: 96 })).toBeUndefined();
   });
 
-  test('a cold cache, a verb and a changed list end it; inside a turn only the last one and pressure do', () => {
+  test('ends the epoch for a cold cache, a verb or a changed list; inside a turn only for a changed list or pressure', () => {
     expect(decided({ begins: 9_000 }, prices.lifetimeMs)).toBeUndefined();
     expect(decided({ begins: 9_000 }, prices.lifetimeMs + 1)).toBe('cold');
     expect(decided({ begins: 10_000 }, prices.lifetimeMs + 1)).toBeUndefined();
@@ -40,18 +41,18 @@ describe('the border of an epoch (divergence E9)', () => {
     expect(decided({ changed: true, atUser: false })).toBe('history');
   });
 
-  test('pressure ends it at the budget, which follows the window, where that frees a quarter', () => {
+  test('ends the epoch at the budget, which follows the window, if that frees a quarter', () => {
     expect(decided({ goesOn: 14_000, atUser: false })).toBeUndefined();
     expect(decided({ goesOn: 14_001, atUser: false })).toBe('pressure');
     expect(decided({ goesOn: 14_001, begins: 11_000, atUser: false })).toBeUndefined();
   });
 
-  test('the price says what is written again, and what each call is shorter by', () => {
+  test('prices the text written again and the saving of each call', () => {
     const border = decideBorder(ledger({ asked: true }), { prices, settings: epochSettings(), now: 0 });
     expect(border).toEqual({ reason: 'asked', price: { written: 3_000, savedPerCall: 6_000 } });
   });
 
-  test('every model has prices, and they have a date', () => {
+  test('has dated prices for every model', () => {
     expect(PRICES_AS_OF).toMatch(/^\d{4}-\d\d-\d\d$/);
     expect(pricesOf('gpt-6')).toMatchObject({ write: 1, lifetimeMs: 600_000 });
     expect(pricesOf('openrouter/google/gemini-3').read).toBe(0.25);

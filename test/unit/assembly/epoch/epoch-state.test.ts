@@ -24,9 +24,12 @@ import type { Message } from '../../../../src/objects/object-type.js';
 import type { ChatMark } from '../../../../src/session/session-fold.js';
 import { callOf, fileOf, inputOf } from '../objects.js';
 
-/** What happens between two model calls. */
+/** An event between two model calls. */
 type Act =
-  | { readonly kind: 'read' | 'change' | 'edit' | 'mention' | 'activate' | 'deactivate' | 'delete'; readonly file: number }
+  | {
+      readonly kind: 'read' | 'change' | 'edit' | 'mention' | 'activate' | 'deactivate' | 'delete';
+      readonly file: number;
+    }
   | { readonly kind: 'shell' | 'recall' | 'say' | 'call' };
 
 const FILES = 4;
@@ -38,13 +41,19 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record({ kind: fc.constantFrom('shell', 'recall', 'say', 'call') }) as fc.Arbitrary<Act>,
 );
 
-/** With two files alone, so that they are read again and change meanwhile. */
+/** Uses only two files, so that they are read again and change in between. */
 const ofTwo = act.map((one) => ('file' in one ? { ...one, file: one.file % 2 } : one));
 
 /** Mostly reads. */
 const reading: fc.Arbitrary<Act> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('read'), file: fc.nat(1) }) as fc.Arbitrary<Act> },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('change', 'edit', 'deactivate'), file: fc.nat(1) }) as fc.Arbitrary<Act> },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('change', 'edit', 'deactivate'),
+      file: fc.nat(1),
+    }) as fc.Arbitrary<Act>,
+  },
   { weight: 1, arbitrary: fc.constant<Act>({ kind: 'shell' }) },
 );
 
@@ -69,7 +78,10 @@ class World {
     return objectId(`${'abcd'[i]}${'f'.repeat(i)}0123456789${i}`);
   }
 
-  /** What one answer of the model brings: one message with its calls, and their results; then the user may speak. */
+  /**
+   * Adds one answer of the model: one message with its calls, and their results. Then the user may
+   * speak.
+   */
   round(acts: readonly Act[]): void {
     this.#answer = undefined;
     const ends = acts.findIndex(({ kind }) => kind === 'say');
@@ -171,7 +183,7 @@ class World {
   }
 
   #call(tool: string, args: Record<string, unknown>, output: string, fileRefs: readonly ObjectId[]): void {
-    // Ids that begin alike, so that short ones come to name several.
+    // Ids with a common beginning, so that short ids become ambiguous.
     const id = objectId(`call_of_this_test_${this.calls.length}`);
     this.calls.push({ ...callOf(id, output, { tool, fileRefs, wholeRead: tool === 'read' }), output });
     this.index.push(id);
@@ -181,20 +193,39 @@ class World {
     if (this.#answer === undefined) this.#mark({ message: { role: 'assistant', text: `step ${this.calls.length}` } });
     this.#mark({ call: id });
     this.#answer ??= this.messages.length;
-    this.messages[this.#answer] = { role: 'assistant', content: '', tool_calls: [...before, { id, name: tool, arguments: args }] };
+    this.messages[this.#answer] = {
+      role: 'assistant',
+      content: '',
+      tool_calls: [...before, { id, name: tool, arguments: args }],
+    };
     this.messages.push({ role: 'toolResult', tool_call_id: id, content: output });
-    this.placed.push({ index: this.messages.length - 1, kind: 'call', turn: this.turn, seq: this.calls.length, callId: id });
+    this.placed.push({
+      index: this.messages.length - 1,
+      kind: 'call',
+      turn: this.turn,
+      seq: this.calls.length,
+      callId: id,
+    });
   }
 }
 
-/** The request: one line for each message, ours and the harness's. */
-function requestOf({ before, notes, lines }: EpochState, messages: readonly ReportedMessage[], from: number): readonly string[] {
+/** Returns the request: one line for each message, ours and the harness's. */
+function requestOf(
+  { before, notes, lines }: EpochState,
+  messages: readonly ReportedMessage[],
+  from: number,
+): readonly string[] {
   const own = messages
     .slice(from)
     .map((message) =>
-      lines.has(message.tool_call_id as ObjectId) ? { ...message, content: lines.get(message.tool_call_id as ObjectId) } : message,
+      lines.has(message.tool_call_id as ObjectId)
+        ? { ...message, content: lines.get(message.tool_call_id as ObjectId) }
+        : message,
     )
-    .flatMap((message, i) => [message, ...notes.flatMap(({ after, message: note }) => (after === i + 1 ? [note] : []))]);
+    .flatMap((message, i) => [
+      message,
+      ...notes.flatMap(({ after, message: note }) => (after === i + 1 ? [note] : [])),
+    ]);
   return [...before, ...own].map((message) => JSON.stringify(message));
 }
 
@@ -204,8 +235,9 @@ function argumentsOf({ messages }: World, id: string | undefined): Readonly<Reco
 }
 
 /**
- * The text of an object as somebody reads it who reads the request from its beginning to its end: what stands there, and its changes, which are against the
- * text before the calls since the last note.
+ * Returns the text of an object as a reader sees it who reads the request from beginning to end:
+ * its shown text plus its changes. Changes are against the text before the calls since the last
+ * note.
  */
 function readText(state: EpochState, world: World, id: ObjectId, from = 0): string | null | undefined {
   let text: string | null | undefined;
@@ -226,10 +258,12 @@ function readText(state: EpochState, world: World, id: ObjectId, from = 0): stri
     const line = state.lines.get(result as ObjectId);
     if (line !== undefined && made?.fileRefs.includes(id)) {
       const [first = '', ...changed] = line.split('\n');
-      // Against a text that stands whole above it.
+      // A change against a text that is whole above it.
       text = first.includes('is unchanged')
         ? texts.find((one) => one === content)
-        : texts.flatMap((one) => applyPatch(one, `--- a\n+++ b\n${changed.join('\n')}\n`, { fuzzFactor: 0 }) || []).at(-1);
+        : texts
+            .flatMap((one) => applyPatch(one, `--- a\n+++ b\n${changed.join('\n')}\n`, { fuzzFactor: 0 }) || [])
+            .at(-1);
       expect(text).toBe(content);
       if (typeof text === 'string') texts.push(text);
     } else if (made?.id === id || (made?.tool === 'read' && made.fileRefs.includes(id))) {
@@ -248,7 +282,10 @@ function readText(state: EpochState, world: World, id: ObjectId, from = 0): stri
 const partsOf = ({ before, notes }: EpochState): readonly string[] =>
   [...before, ...notes.map(({ message }) => message)].map((message) => JSON.stringify(message));
 
-/** The text of an object as the notes alone tell it: a line that names a file stands for the text that the file has there. */
+/**
+ * Returns the text of an object from the notes alone. A line that names a file stands for the
+ * file's text there.
+ */
 function readNotes({ notes, names }: EpochState, id: ObjectId): string | null | undefined {
   const texts = new Map<ObjectId, string | null>();
   for (const { text: part, id: object } of notes.flatMap(({ message }) => message.parts)) {
@@ -265,7 +302,7 @@ function readNotes({ notes, names }: EpochState, id: ObjectId): string | null | 
   return texts.get(id);
 }
 
-/** The record of a request against one that is written as a whole. */
+/** Compares the record of a request with a record written as a whole. */
 function expectRecorded(state: EpochState, input: EpochInput): void {
   const { before, notes, lines } = state;
   const { system, record } = renderEpoch(state, input, { tail: { turn: 1, results: [] } });
@@ -276,7 +313,7 @@ function expectRecorded(state: EpochState, input: EpochInput): void {
 }
 
 describe('an epoch (divergence E9)', () => {
-  test('every request begins with the whole request before it, and shows every active text as it is', () => {
+  test('begins every request with the whole previous request, and shows every active text as it is', () => {
     fc.assert(
       fc.property(fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
         const world = new World();
@@ -309,7 +346,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('a file that is read again is told from its text above, in a block or in what an earlier call answered, and never from one that is not there', () => {
+  test('describes a repeated read against its text above, in a block or an earlier answer, never against a missing text', () => {
     let unchanged = 0;
     let changed = 0;
     fc.assert(
@@ -348,7 +385,7 @@ describe('an epoch (divergence E9)', () => {
     expect(Math.min(unchanged, changed)).toBeGreaterThan(20);
   });
 
-  test('where no list of a harness stays, the chat as recorded stands in the request, once and in its order; outputs that a file repeats are one line', () => {
+  test('shows the recorded chat once and in order if no harness list stays; outputs that a file repeats are one line', () => {
     fc.assert(
       fc.property(fc.array(fc.array(ofTwo, { maxLength: 6 }), { maxLength: 12 }), (rounds) => {
         const world = new World();
@@ -378,14 +415,16 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('the same state is the same bytes; a short name names one object alone, or its line stands again', () => {
+  test('renders the same state to the same bytes; a short name is unique, or its line appears again', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 30 }), fc.array(act, { maxLength: 10 }), (first, more) => {
         const world = new World();
         for (const one of [{ kind: 'say' } as const, ...first]) world.take(one);
         const input = world.input();
         const place = { tail: { turn: 1, results: [] } };
-        const [one, other] = [beginEpoch(input, 1), beginEpoch(world.input(), 1)].map((state) => renderEpoch(state, input, place).record);
+        const [one, other] = [beginEpoch(input, 1), beginEpoch(world.input(), 1)].map(
+          (state) => renderEpoch(state, input, place).record,
+        );
         expect(one).toEqual(other);
         const begun = beginEpoch(input, 2);
         for (const each of more) world.take(each);
@@ -398,7 +437,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('the base has what changes least in front: turns, files, texts; calls have their line in the chat alone', () => {
+  test('puts the stablest text first in the base: turns, files, texts; calls have their line in the chat only', () => {
     const world = new World();
     for (const kind of ['say', 'shell'] as const) world.take({ kind });
     world.take({ kind: 'read', file: 0 });

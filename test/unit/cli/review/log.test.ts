@@ -12,7 +12,9 @@ const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, second)
 const nothing = { index: [], activate: [], deactivate: [], pin: [], unpin: [] };
 
 const turn: LoggedTurn = {
-  person: [{ seq: 4, at: at(2), undoes: 2, changes: { activate: [], deactivate: [objectId('c1')], pin: [], unpin: [] } }],
+  person: [
+    { seq: 4, at: at(2), undoes: 2, changes: { activate: [], deactivate: [objectId('c1')], pin: [], unpin: [] } },
+  ],
   session: sessionId('s1'),
   turn: 2,
   rule: 'user-message',
@@ -44,7 +46,7 @@ const turn: LoggedTurn = {
 };
 
 describe('a log for people', () => {
-  test('a turn: both times, steps in their order, changes of the sets, nothing that a terminal acts on', () => {
+  test('shows a turn with both times, its steps in order and its set changes, without terminal controls', () => {
     expect(turnLines(turn, (id) => shortName(id), plain)).toEqual([
       'turn 2 of s1, steps 3-4, opened by user-message',
       '  valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
@@ -62,29 +64,37 @@ describe('a log for people', () => {
     ]);
   });
 
-  test('a turn that the database does not have yet says so', () => {
+  test('marks a turn that the database does not have yet', () => {
     expect(turnLines({ ...turn, known: undefined }, String, plain)[2]).toBe('  known  not in the database yet');
   });
 
-  test('a version that is no text says what it is', () => {
-    const version = { number: 4, type: 'file' as const, state: 'deleted' as const, validTime: at(1), txTime: at(2), txId: 5, chars: 0 };
+  test('names the kind of a version that is not text', () => {
+    const version = {
+      number: 4,
+      type: 'file' as const,
+      state: 'deleted' as const,
+      validTime: at(1),
+      txTime: at(2),
+      txId: 5,
+      chars: 0,
+    };
     const hashes = { contentHash: null, fileHash: null, objectHash: null };
     expect(versionLines({ ...version, ...hashes }, plain)[0]).toBe('version 4 file deleted');
   });
 
-  test('columns are as wide as what stands in them', () => {
+  test('fits columns to their contents', () => {
     expect(columns(['a', 'long heading', 'z'], [['12345', 'x', 'end']], plain)).toEqual([
       'a      long heading  z',
       '12345  x             end',
     ]);
   });
 
-  test('numbers that follow each other are one range', () => {
+  test('joins consecutive numbers into one range', () => {
     expect(ranges([1, 2, 3, 5, 8, 9])).toBe('1-3, 5, 8-9');
     expect(ranges([])).toBe('');
   });
 
-  test('steps fall into their turns', () => {
+  test('groups steps by turn', () => {
     const step = (seq: number, of: number): Step => ({ session: sessionId('s1'), seq, turn: of, at: seq, changes: {} });
     const spans = turnSpans([step(1, 1), step(2, 1), step(3, 2)]);
     expect(spans.map(({ turn: n, first, last }) => [n, first, last])).toEqual([

@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-test('a journal that could not be read to its end is read on by whoever asks next', async () => {
+test('continues a partly read journal at the next adoption', async () => {
   const folder = join(dataDir, 'journal');
   const last = join(
     folder,
@@ -38,7 +38,7 @@ test('a journal that could not be read to its end is read on by whoever asks nex
   let moved: Promise<unknown> | undefined;
   const adopting = journal.adoptAll(({ write }) => {
     seen.push(write.session);
-    // What a disk does to the last file.
+    // Simulates a disk error on the last file.
     moved ??= rename(last, `${last}.x`).then(() => mkdir(last));
   });
   await expect(adopting).rejects.toThrow();
@@ -50,10 +50,10 @@ test('a journal that could not be read to its end is read on by whoever asks nex
   expect(seen).toEqual(ALL);
 });
 
-test('whoever adopts while another one does waits until all is handed over', async () => {
+test('waits for a running adoption until everything is handed over', async () => {
   const seen: string[] = [];
   const first = journal.adoptAll(({ write }) => void seen.push(write.session));
-  // By now the first one holds the journal's lock.
+  // By now the first adopter holds the lock of the journal.
   while (journal.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
   expect(seen).toEqual([]);
   await journal.adoptAll(() => undefined);
@@ -61,7 +61,7 @@ test('whoever adopts while another one does waits until all is handed over', asy
   await first;
 });
 
-test('what a note says of a dead process that was refused holds no longer once the database takes something of its journal', async () => {
+test('drops the note on a refused dead process once the database accepts an entry of its journal', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-adopt-'));
   try {
     const dead = await openJournal(folder);
@@ -69,7 +69,12 @@ test('what a note says of a dead process that was refused holds no longer once t
     const note = { session: 's0', steps: null, records: 1, reason: 'read only', at: new Date().toISOString() };
     dead.noteRefused(() => [note]);
     await dead.close();
-    const next = await ClientJournal.open({ dataDir: folder, durability: 'process', what: 'test', onNotice: () => undefined });
+    const next = await ClientJournal.open({
+      dataDir: folder,
+      durability: 'process',
+      what: 'test',
+      onNotice: () => undefined,
+    });
     await next.adoptAll(({ write, receipt }) => {
       if (write.session === 's0') receipt.done();
     });
@@ -80,7 +85,7 @@ test('what a note says of a dead process that was refused holds no longer once t
   }
 });
 
-test('a note of thousands of refusals is put together when it is written, not for each of them', async () => {
+test('builds a note of thousands of refusals once when it is written, not per refusal', async () => {
   const note = new RefusedNote(dataDir, 'any');
   let asked = 0;
   for (let i = 0; i < 10_000; i++)

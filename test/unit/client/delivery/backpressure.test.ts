@@ -8,11 +8,11 @@ function backpressure(count: number): Backpressure {
 }
 
 describe('backpressure', () => {
-  test('holds nobody up while few enough writes are on their way', async () => {
+  test('blocks no producer while few writes are pending', async () => {
     await expect(backpressure(3).atMost(3)).resolves.toBeUndefined();
   });
 
-  test('lets each producer go on when the queue is short enough by its own measure', async () => {
+  test('releases each producer at its own queue limit', async () => {
     const queue = backpressure(5);
     const came: string[] = [];
     const waits = [queue.atMost(3).then(() => came.push('three')), queue.atMost(0).then(() => came.push('none'))];

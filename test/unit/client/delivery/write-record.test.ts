@@ -20,19 +20,32 @@ const SECRET = 'a message that belongs to its step alone';
 const step = planMessage(emptySession(SID), { message: { role: 'user', text: SECRET }, at: 1_000 }, DEFAULT_POLICY);
 const state = applyStep(emptySession(SID), step);
 const prompt = storedPut({ version: systemPromptVersion(SID, 'p'.repeat(600_000)), validTime: new Date(7) });
-const write: SessionWrite = { session: SID, lease: null, files: [], heads: [...headsAt(state, { at: 5, epoch: 1 }).puts, prompt], at: 5 };
+const write: SessionWrite = {
+  session: SID,
+  lease: null,
+  files: [],
+  heads: [...headsAt(state, { at: 5, epoch: 1 }).puts, prompt],
+  at: 5,
+};
 
 const bytesOf = (value: Json): Uint8Array => Buffer.concat(encodePayload(value));
 type Record1 = { heads: { head: Record<string, unknown>; texts?: { text?: string }[] }[] };
 
 describe('the record of a write', () => {
-  test('gives an equal write back, a prompt of several chunks included', () => {
+  test('reads back as an equal write, also with a prompt of several chunks', () => {
     expect(decodeWrite(decodePayload(bytesOf(encodeWrite(write))))).toEqual(write);
   });
 
   test('gives back what a context showed of files, large ones in their chunks', () => {
     const source = { type: 'filesystem', filesystemId: filesystemId('fs'), path: canonicalPath('/a') } as const;
-    const large = { kind: 'large-text', fileHash: hashText('ab'), size: 2, mtimeMs: 1, content: 'ab', length: 2 } as const;
+    const large = {
+      kind: 'large-text',
+      fileHash: hashText('ab'),
+      size: 2,
+      mtimeMs: 1,
+      content: 'ab',
+      length: 2,
+    } as const;
     const shown = [
       { file: { kind: 'read', source, reading: { kind: 'missing' } }, at: 3 },
       { file: { kind: 'read', source, reading: { ...large, chunks: () => ['a', 'b'] } }, at: 4 },
@@ -61,7 +74,8 @@ describe('the record of a write', () => {
     test('holds no hash that follows from the call, and gives an equal version back', () => {
       const bytes = Buffer.from(bytesOf(encodeWrite({ ...write, call })));
       const { content_hash, identity_hash, metadata_hash, object_hash } = call.version;
-      for (const hash of [content_hash, identity_hash, metadata_hash, object_hash]) expect(bytes.includes(String(hash))).toBe(false);
+      for (const hash of [content_hash, identity_hash, metadata_hash, object_hash])
+        expect(bytes.includes(String(hash))).toBe(false);
       expect(encodeWrite({ ...write, call })).toMatchObject({ format: 3 });
       expect(encodeWrite(write)).toMatchObject({ format: 2 });
       const decoded = decodeWrite(decodePayload(bytes)).call;
@@ -71,11 +85,18 @@ describe('the record of a write', () => {
 
     test('is still read in the format before, which held its version, and is refused with a hash of that changed', () => {
       const version = toolcallVersion(made);
-      const old = { ...(encodeWrite(write) as { [key: string]: Json }), format: 2, call: { version, wholeText } } as unknown as Json;
+      const old = {
+        ...(encodeWrite(write) as { [key: string]: Json }),
+        format: 2,
+        call: { version, wholeText },
+      } as unknown as Json;
       const decoded = decodeWrite(decodePayload(bytesOf(old))).call;
       expect(decoded?.record).toEqual({ made, wholeText });
       expect(decoded?.version).toEqual(version);
-      const damaged = { ...(old as object), call: { version: { ...version, content_hash: 'f'.repeat(64) } } } as unknown as Json;
+      const damaged = {
+        ...(old as object),
+        call: { version: { ...version, content_hash: 'f'.repeat(64) } },
+      } as unknown as Json;
       expect(() => decodeWrite(damaged)).toThrow(expect.objectContaining({ code: 'hash-mismatch' }));
     });
 
@@ -126,7 +147,9 @@ describe('the record of a write', () => {
   const fields = encodeWrite(write) as { [key: string]: Json };
 
   test('is refused in the format of a later version', () => {
-    expect(() => decodeWrite({ ...fields, format: 99 })).toThrow(expect.objectContaining({ name: 'JournalError', code: 'newer-format' }));
+    expect(() => decodeWrite({ ...fields, format: 99 })).toThrow(
+      expect.objectContaining({ name: 'JournalError', code: 'newer-format' }),
+    );
   });
 
   test.each<[string, { [key: string]: Json }, string]>([
@@ -135,7 +158,11 @@ describe('the record of a write', () => {
     ['a file of an unknown kind', { files: [{ kind: 'heard-of' }] }, 'files.0.kind'],
     ['a head that is none', { heads: [{ head: 'h' }] }, 'heads.0.head'],
   ])('is refused with %s, naming the place', (_what, change, place) => {
-    const refused = expect.objectContaining({ name: 'JournalError', code: 'bad-payload', message: expect.stringContaining(`(${place}: `) });
+    const refused = expect.objectContaining({
+      name: 'JournalError',
+      code: 'bad-payload',
+      message: expect.stringContaining(`(${place}: `),
+    });
     expect(() => decodeWrite({ ...fields, ...change })).toThrow(refused);
   });
 

@@ -26,19 +26,22 @@ const READS: { readonly [read: string]: (known: ReturnType<typeof opened>) => un
   'not as of': ({ metadata }) => (metadata.isAsOf(id, 99) ? undefined : 'younger'),
 };
 
-test.each(Object.keys(READS))('what is acknowledged is seen by whoever asks next, though it is made only then: %s', (read) => {
-  const known = opened();
-  let made = 0;
-  known.versions.acknowledge(() => {
-    made += 1;
-    return [one];
-  }, true);
-  expect(made).toBe(0);
-  expect(READS[read]?.(known)).toBeDefined();
-  expect(made).toBe(1);
-});
+test.each(Object.keys(READS))(
+  'shows an acknowledged version to the next reader, though it is built only then: %s',
+  (read) => {
+    const known = opened();
+    let made = 0;
+    known.versions.acknowledge(() => {
+      made += 1;
+      return [one];
+    }, true);
+    expect(made).toBe(0);
+    expect(READS[read]?.(known)).toBeDefined();
+    expect(made).toBe(1);
+  },
+);
 
-test('acknowledgements are taken in in their order, what one is made of includes those before it, and each ends for itself', () => {
+test('applies acknowledgements in order; each includes the earlier ones and ends by itself', () => {
   const { metadata, versions } = opened();
   const before: unknown[] = [];
   const first = versions.acknowledge(() => [one], true);
@@ -46,7 +49,7 @@ test('acknowledgements are taken in in their order, what one is made of includes
     before.push(versions.newest(id)?.version);
     return [two];
   }, true);
-  // The database is ahead of whoever asks.
+  // The database is ahead of the reader.
   versions.committed({ written: [one], files: [], observed: [], observedAt: undefined }, 7);
   expect(before).toEqual([one.version]);
   expect(versions.journaled(id)).toBe(two);
@@ -59,14 +62,14 @@ test('acknowledgements are taken in in their order, what one is made of includes
   expect(metadata.isAsOf(id, 7)).toBe(true);
 });
 
-test('one that ends before anybody has asked is nowhere on its way', () => {
+test('forgets an acknowledgement that ends before the first read', () => {
   const { versions } = opened();
   versions.settle(versions.acknowledge(() => [one], true));
   expect(versions.journaled(id)).toBeUndefined();
   expect(versions.recent(id)?.version).toBe(one.version);
 });
 
-test('what cannot be made stops nobody who asks', () => {
+test('does not block readers with a version that cannot be built', () => {
   const { versions } = opened();
   versions.acknowledge(() => {
     throw new Error('not plain');

@@ -2,14 +2,14 @@ import { expect, test } from '@jest/globals';
 import { MetadataCache } from '../../../../src/client/optimistic/metadata-cache.js';
 import { objectId } from '../../../../src/objects/ids.js';
 
-test('of two versions dated ahead the first one is read when its date comes, and then the second', () => {
+test('reads two future versions in order of their dates', () => {
   const id = objectId('a');
   const cache = new MetadataCache({} as ConstructorParameters<typeof MetadataCache>[0]);
   const [at, first, second] = [0, 60_000, 110_000].map((ms) => new Date(ms)) as [Date, Date, Date];
   cache.setDue(id, { from: first, at });
   cache.setDue(id, { from: second, at: new Date(50_000) });
   expect([cache.isDue(id, new Date(59_999)), cache.isDue(id, first)]).toEqual([false, true]);
-  // Read again then, the newest one is still to come.
+  // When it is read again, the newest version is still to come.
   cache.setDue(id, { from: second, at: first });
   expect([cache.isDue(id, first), cache.isDue(id, second)]).toEqual([false, true]);
   cache.setDue(id, { from: second, at: second });

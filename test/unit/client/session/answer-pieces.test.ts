@@ -9,20 +9,22 @@ import { objectId } from '../../../../src/objects/ids.js';
 const other = objectId('other');
 const joined = (answer: string, sources: readonly PieceSource[]): string | undefined => {
   const pieces = answerPieces(answer, sources);
-  return pieces === undefined ? undefined : joinedPieces(pieces, (id) => sources.find((source) => source.id === id)?.text);
+  return pieces === undefined
+    ? undefined
+    : joinedPieces(pieces, (id) => sources.find((source) => source.id === id)?.text);
 };
 
 describe('the pieces of an answer [decision E7]', () => {
   const output = Array.from({ length: 200 }, (_, i) => `line ${i} of the output`).join('\n');
 
-  test('hold its own lines, and of the output only where it stands', () => {
+  test('hold its own lines, and only the places of the output', () => {
     const answer = `[bash id=c1 lines=1-200/200]\n${output}\n[a hint]`;
     const pieces = answerPieces(answer, [{ text: output }]);
     expect(pieces).toEqual(['[bash id=c1 lines=1-200/200]\n', { at: 0, chars: output.length }, '\n[a hint]']);
     expect(joined(answer, [{ text: output }])).toBe(answer);
   });
 
-  test('keep nothing of the answer that they are of', () => {
+  test('keep no reference to the whole answer', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const used = (): number => {
@@ -32,15 +34,18 @@ describe('the pieces of an answer [decision E7]', () => {
     const before = used();
     const kept = Array.from({ length: 60 }, (_, i) => {
       const content = Buffer.alloc(1_000_000, `${i}, some line of text\n`).toString('latin1');
-      // As an answer that went through the protocol: one text, no tree of its parts.
-      const answer = Buffer.from(`[file id=${'f'.repeat(40)}-${i} path=src/some-file.txt]\n${content}`, 'latin1').toString('latin1');
+      // An answer as it comes through the protocol: one flat text, no rope of its parts.
+      const answer = Buffer.from(
+        `[file id=${'f'.repeat(40)}-${i} path=src/some-file.txt]\n${content}`,
+        'latin1',
+      ).toString('latin1');
       return answerPieces(answer, [{ text: content }]);
     });
     expect(used() - before).toBeLessThan(20_000_000);
     expect(kept.flat()).toHaveLength(120);
   });
 
-  test('name the other object that a stretch is of', () => {
+  test('name the other object that a stretch comes from', () => {
     const answer = `activated\n${output.slice(0, 900)}\n[More follows.]`;
     expect(answerPieces(answer, [{ text: 'activated' }, { text: output, id: other }])).toEqual([
       'activated\n',
@@ -49,11 +54,11 @@ describe('the pieces of an answer [decision E7]', () => {
     ]);
   });
 
-  test('are not kept of an answer that is mostly its own', () => {
+  test('are not stored for an answer that is mostly its own text', () => {
     expect(answerPieces(`${'something else entirely\n'.repeat(400)}${output}`, [{ text: output }])).toBeUndefined();
   });
 
-  test('give back every answer that they are kept of', () => {
+  test('rebuild every answer that they are stored for', () => {
     const text = fc.array(
       fc.constantFrom('a', 'b', '\n', ' ', '🙂', 'line of text that is long enough to be found again, and then some\n'),
       {

@@ -10,7 +10,10 @@ class Session {
   }
 }
 
-function registry(): { readonly sessions: SessionRegistry<string, Session, string>; readonly opened: (readonly [string, Session])[] } {
+function registry(): {
+  readonly sessions: SessionRegistry<string, Session, string>;
+  readonly opened: (readonly [string, Session])[];
+} {
   const opened: (readonly [string, Session])[] = [];
   const sessions = new SessionRegistry<string, Session, string>(
     async (id, options) => {
@@ -25,14 +28,14 @@ function registry(): { readonly sessions: SessionRegistry<string, Session, strin
 }
 
 describe('open sessions of a client', () => {
-  test('a session is opened once for all who ask for it at the same time', async () => {
+  test('open a session once for concurrent requests', async () => {
     const { sessions, opened } = registry();
     const [a, b] = await Promise.all([sessions.open('s', 'first'), sessions.open('s', 'second')]);
     expect(a).toBe(b);
     expect(opened.map(([options]) => options)).toEqual(['first']);
   });
 
-  test('the last one to release a shared session closes it', async () => {
+  test('close a shared session with its last release', async () => {
     const { sessions } = registry();
     const [a, b] = await Promise.all([sessions.borrow('s', ''), sessions.borrow('s', '')]);
     await a.release();
@@ -44,7 +47,7 @@ describe('open sessions of a client', () => {
     expect(sessions.has('s')).toBe(false);
   });
 
-  test('one that was opened for less is opened anew, once it is closed, by whoever needs all of it; it shares what was opened whole', async () => {
+  test('reopen a partly opened session after it closes if a caller needs all of it; a whole one is shared', async () => {
     const { sessions, opened } = registry();
     const [partial, like] = [await sessions.borrow('s', 'partial'), await sessions.borrow('s', 'partial')];
     expect(like.session).toBe(partial.session);
@@ -63,7 +66,7 @@ describe('open sessions of a client', () => {
     expect(opened.map(([options]) => options)).toEqual(['partial', 'whole']);
   });
 
-  test('a lost session is forgotten and opened anew; releasing the lost one leaves the new one alone', async () => {
+  test('forget a lost session and open a new one, which releases of the lost one do not affect', async () => {
     const { sessions } = registry();
     const lost = await sessions.borrow('s', '');
     lost.session.isLost = true;
@@ -75,7 +78,7 @@ describe('open sessions of a client', () => {
     expect(fresh.session.closed).toBe(0);
   });
 
-  test('a session that could not be opened can be asked for again', async () => {
+  test('retry a session that failed to open', async () => {
     const { sessions, opened } = registry();
     await expect(sessions.borrow('s', 'refused')).rejects.toThrow('s is refused');
     await (await sessions.borrow('s', 'again')).release();
@@ -83,7 +86,7 @@ describe('open sessions of a client', () => {
     expect(opened[0]?.[1].closed).toBe(1);
   });
 
-  test('what is being closed is opened again only afterwards', async () => {
+  test('reopen a closing session only after it is closed', async () => {
     const { sessions, opened } = registry();
     const session = await sessions.open('s', '');
     let finish: () => void = () => undefined;
@@ -100,14 +103,14 @@ describe('open sessions of a client', () => {
     expect(await again).not.toBe(session);
   });
 
-  test('who borrows while the last user releases gets an open session', async () => {
+  test('give an open session to a borrower during the last release', async () => {
     const { sessions } = registry();
     const a = await sessions.borrow('s', '');
     const [b] = await Promise.all([sessions.borrow('s', ''), a.release()]);
     expect(b.session.closed).toBe(0);
   });
 
-  test('closing all closes those too that are still being opened, and reports a failure after all are closed', async () => {
+  test('close sessions that are still opening, and report a failure after all are closed', async () => {
     const { sessions, opened } = registry();
     await sessions.open('a', '');
     const failing = await sessions.open('b', '');

@@ -21,7 +21,7 @@ class Session {
   readonly uses = new UseLedger(LIFETIMES);
   state: SessionState = emptySession(sessionId('a-session'));
 
-  /** One request, and the call that the model made. */
+  /** Makes one request, and the call that the model made in it. */
   take(made: LedgerCall, says = ''): void {
     this.uses.handedOut(1_000);
     if (says !== '') this.uses.spoke(says);
@@ -41,7 +41,11 @@ class Session {
   }
 
   #step(
-    changes: { readonly index?: readonly ObjectId[]; readonly activate?: readonly ObjectId[]; readonly deactivate?: readonly ObjectId[] },
+    changes: {
+      readonly index?: readonly ObjectId[];
+      readonly activate?: readonly ObjectId[];
+      readonly deactivate?: readonly ObjectId[];
+    },
     id?: ObjectId,
   ) {
     const { id: session, seq } = this.state;
@@ -59,7 +63,7 @@ class Session {
 }
 
 describe('the ledger of uses', () => {
-  test('a result leaves when it was neither shown nor quoted lately, and comes back when it is quoted while it can be seen', () => {
+  test('drops a result that was not shown or quoted lately, and restores it on a quote while it is visible', () => {
     const session = new Session();
     session.take(call('one', text('one')));
     session.take(call('two', text('two')));
@@ -71,13 +75,13 @@ describe('the ledger of uses', () => {
     expect(session.active()).toContain('two');
     session.rest(4);
     expect(session.active()).toEqual([]);
-    // A new base shows nothing that is not active: what is quoted then comes from somewhere else.
+    // A new base shows active content only. A later quote comes from another source.
     session.uses.settled(session.state);
     session.take(call('late', 'ok'), text('one'));
     expect(session.active()).toEqual(['late']);
   });
 
-  test('the model’s calls count by requests: several results of one answer are of one age', () => {
+  test('counts model calls by requests: several results of one answer have one age', () => {
     const session = new Session();
     session.take(call('one', text('one')));
     for (let i = 0; i < 20; i++) session.uses.called(call(`more_${i}`, 'ok'));
@@ -85,7 +89,7 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(['one']);
   });
 
-  test('what a later text shows again goes, and stays where the later one goes first', () => {
+  test('drops text that a later text repeats, unless the later one goes first', () => {
     const session = new Session();
     session.take(call('one', text('one')));
     session.take(call('again', `${text('one')}\nand a fourth line that is new`));
@@ -97,7 +101,7 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(expect.arrayContaining(['short', 'short_2']));
   });
 
-  test('what a verb activated stays; what a verb deactivated does not come back', () => {
+  test('keeps what a verb activated, and never restores what a verb deactivated', () => {
     const session = new Session();
     session.take(call('one', text('one')));
     session.take(call('two', text('two')));
@@ -108,11 +112,11 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(['one', 'said']);
   });
 
-  test('a file is shown by a whole read or write, and used by a part of it or an edit', () => {
+  test('counts a whole read or write as a display of a file, and a partial read or edit as a use', () => {
     const session = new Session();
     const file = (name: string, whole: boolean) => ({ files: [{ id: objectId('file'), text: text(name), whole }] });
     session.take(call('read', text('file'), { tool: 'read', ...file('file', true) }));
-    // The file says what the read says.
+    // The file repeats the text of the read.
     expect(session.active()).toEqual(['file']);
     session.rest(2);
     session.take(call('edit', 'ok', { tool: 'edit', ...file('edited', false) }));
@@ -122,7 +126,7 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual([]);
   });
 
-  test('what could not be recorded leaves no trace, whatever it said and showed', async () => {
+  test('leaves no trace of a step that could not be recorded', async () => {
     const texts = fc.constantFrom('one', 'two', 'three', 'four').map(text);
     const made = fc.record({
       content: texts,
@@ -140,7 +144,11 @@ describe('the ledger of uses', () => {
         for (const [at, { says = '', file, whole, dismissed, isRefused, ...one }] of calls.entries()) {
           const files = file === undefined ? [] : [{ id: objectId(file), text: one.content, whole }];
           const known = session.state.sets.index.slice(-1);
-          const report = call(`call_${at}`, one.content, { ...one, files, ...(dismissed ? { dismissed: known } : { held: [] }) });
+          const report = call(`call_${at}`, one.content, {
+            ...one,
+            files,
+            ...(dismissed ? { dismissed: known } : { held: [] }),
+          });
           if (isRefused) {
             const refused = session.uses.during(
               (uses) => {

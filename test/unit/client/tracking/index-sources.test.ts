@@ -15,10 +15,10 @@ let metadata: MetadataCache;
 let indexer: SourceIndexer;
 let written: FileObservation[];
 let putOff: string[];
-/** Resolves when something was put off. */
+/** Resolves once a write was deferred. */
 let told: Promise<void>;
 
-/** A call that ends when it is told to. */
+/** A call that ends on command. */
 function deferred() {
   let resolve = (): void => undefined;
   let reject = (_error: Error): void => undefined;
@@ -40,7 +40,7 @@ beforeEach(async () => {
   told = new Promise((resolve) => {
     tell = resolve;
   });
-  // Only what is handed to the outbox is of interest here.
+  // Only the input of the outbox matters here.
   const outbox = { index: async (observed: readonly FileObservation[]) => void written.push(...observed) };
   indexer = new SourceIndexer(
     { files, metadata, outbox: outbox as never, clock: () => Date.now() },
@@ -57,29 +57,30 @@ afterEach(async () => {
   await folder.remove();
 });
 
-test('what no call is recording is written', async () => {
+test('writes an observation that no call is recording', async () => {
   await indexer.index(source);
   expect(written).toMatchObject([{ source, reading: { content: 'one\n' } }]);
   expect(putOff).toEqual([]);
 });
 
-test.each(['well', 'badly'])('what a call is recording is put off until all of them have ended, %s', async (how) => {
+test.each(['well', 'badly'])('defers an observation until all calls that record it have ended, %s', async (how) => {
   const calls = [1, 2].map(() => deferred());
   for (const { promise } of calls) indexer.recording([{ source }], promise);
   await indexer.index(source);
-  const end = ({ resolve, reject }: (typeof calls)[number]): void => (how === 'well' ? resolve() : reject(new Error('not kept')));
+  const end = ({ resolve, reject }: (typeof calls)[number]): void =>
+    how === 'well' ? resolve() : reject(new Error('not kept'));
   end(calls[0] as never);
   await Promise.allSettled([calls[0]?.promise]);
   expect([written, putOff]).toEqual([[], []]);
   end(calls[1] as never);
   await told;
   expect([written, putOff]).toEqual([[], [source.path]]);
-  // Indexed again, nothing holds it back.
+  // On the second indexing nothing defers it.
   await indexer.index(source);
   expect(written).toHaveLength(1);
 });
 
-test('what was recorded while the source was read is put off, too', async () => {
+test('also defers a source that was recorded while it was read', async () => {
   const newer = indexedFile(source, 'two\n', hashText('two\n'));
   await indexer.index(source, async () => {
     metadata.acknowledge(newer, {});

@@ -33,13 +33,18 @@ afterEach(() => folder.remove());
 
 const at = (path: string, filesystem = host) => filesystemSource(filesystem, canonicalPath(path));
 
-/** A file as it was known when it held these bytes; null for one that was gone. */
+/** A file as it was known with these bytes; null for a deleted file. */
 function known(path: string, bytes: string | Uint8Array | null, filesystem = host): KnownFile {
   const source = at(path, filesystem);
-  return { id: fileObjectId(source), source, fileHash: bytes === null ? null : hashBytes(Buffer.from(bytes)), gone: bytes === null };
+  return {
+    id: fileObjectId(source),
+    source,
+    fileHash: bytes === null ? null : hashBytes(Buffer.from(bytes)),
+    gone: bytes === null,
+  };
 }
 
-/** Writes a file and says how it is known from then on. */
+/** Writes a file and returns its known state. */
 async function put(name: string, content: string | Uint8Array): Promise<KnownFile> {
   return known(await folder.put(`root/${name}`, content), content);
 }
@@ -62,7 +67,7 @@ const statesOf = ({ states }: Reconciliation): readonly SourceState[] => [...sta
 const pathsOf = (batch: readonly FileObservation[] = []) => batch.map(({ source }) => source.path);
 
 describe('sources of a resumed session [§3.6]', () => {
-  test('unchanged bytes are no observation, whatever the date says', async () => {
+  test('yield no observation for unchanged bytes, whatever the date', async () => {
     const file = await put('a.ts', 'const x = 1;');
     await utimes(file.source.path, 1_600_000_000, 1_600_000_000);
     const result = await reconcile([file, await put('empty', ''), await put('bin', Buffer.from([0, 255]))]);
@@ -70,7 +75,7 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(result.batches).toEqual([]);
   });
 
-  test('changed bytes are one, also where size and date are those of before', async () => {
+  test('yield one for changed bytes, also with the old size and date', async () => {
     const file = await put('a.ts', 'one');
     await utimes(file.source.path, 1_700_000_000, 1_700_000_000);
     await writeFile(file.source.path, 'two');
@@ -81,17 +86,19 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(batches).toMatchObject([[{ kind: 'read', source: file.source, reading: { kind: 'text', content: 'two' } }]]);
   });
 
-  test('a deleted file is one, a re-created one too, and one that still is gone is not [decisions C3, C4]', async () => {
+  test('yield one for a deleted and a re-created file, none for a file that is still gone [decisions C3, C4]', async () => {
     const deleted = await put('deleted.ts', 'x');
     await unlink(deleted.source.path);
     const recreated = known(await folder.put('root/back.ts', 'x'), null);
     const gone = known(join(folder.inside, 'gone.ts'), null);
     const result = await reconcile([deleted, recreated, gone]);
     expect(statesOf(result)).toEqual(['deleted', 'changed', 'unchanged']);
-    expect(result.batches).toMatchObject([[{ reading: { kind: 'missing' } }, { reading: { kind: 'text', content: 'x' } }]]);
+    expect(result.batches).toMatchObject([
+      [{ reading: { kind: 'missing' } }, { reading: { kind: 'text', content: 'x' } }],
+    ]);
   });
 
-  test('text that is binary now, and large text that grew, keep their whole reading [decisions C2, C6]', async () => {
+  test('keep the whole reading of text that is now binary and of large text that grew [decisions C2, C6]', async () => {
     const text = await put('t.txt', 'text');
     await writeFile(text.source.path, Buffer.from([1, 0, 2]));
     const large = await put('large.txt', 'line\n'.repeat(300_000));
@@ -99,10 +106,12 @@ describe('sources of a resumed session [§3.6]', () => {
     await appendFile(large.source.path, 'more');
     const result = await reconcile([text, large, same]);
     expect(statesOf(result)).toEqual(['changed', 'changed', 'unchanged']);
-    expect(result.batches).toMatchObject([[{ reading: { kind: 'binary' } }, { reading: { kind: 'large-text', length: 1_500_004 } }]]);
+    expect(result.batches).toMatchObject([
+      [{ reading: { kind: 'binary' } }, { reading: { kind: 'large-text', length: 1_500_004 } }],
+    ]);
   });
 
-  test('a filesystem of another machine is orphaned, even where a file has the same path here [decision F8]', async () => {
+  test('orphan a filesystem of another machine, even if the same path exists here [decision F8]', async () => {
     const here = await folder.put('root/a.ts', 'other bytes');
     const result = await reconcile([known(here, 'x', foreign), known('/nowhere/b.ts', 'x', foreign)]);
     expect(statesOf(result)).toEqual(['orphaned', 'orphaned']);
@@ -110,7 +119,7 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(result.batches).toEqual([]);
   });
 
-  test('what is missing below an absent mount or root is orphaned, never deleted [decision C5]', async () => {
+  test('orphan files below an absent mount or root instead of deleting them [decision C5]', async () => {
     const mount = join(folder.inside, 'mounted');
     await mkdir(mount);
     const mounted = await open({ mounts: [{ agentPrefix: '/workspace', canonicalPrefix: mount }] });
@@ -122,7 +131,7 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(statesOf(await reconcile([file]))).toEqual(['orphaned']);
   });
 
-  test('no permission, a path outside the roots and what is no file any more are orphaned [decision C5]', async () => {
+  test('orphan files without permission, outside the roots, or replaced by a non-file [decision C5]', async () => {
     const locked = await put('locked.ts', 'x');
     await chmod(locked.source.path, 0o000);
     await chmod(folder.base, 0o755);
@@ -135,10 +144,14 @@ describe('sources of a resumed session [§3.6]', () => {
     await symlink(outside.source.path, linked.source.path);
     const result = await unprivileged(() => reconcile([locked, outside, turned, linked]));
     expect(statesOf(result)).toEqual(['orphaned', 'orphaned', 'orphaned', 'orphaned']);
-    expect(result.orphaned.slice(0, 3).map(({ reason }) => reason)).toEqual(['no-permission', 'outside-roots', 'not-regular']);
+    expect(result.orphaned.slice(0, 3).map(({ reason }) => reason)).toEqual([
+      'no-permission',
+      'outside-roots',
+      'not-regular',
+    ]);
   });
 
-  test('stubs stay unread, and deleted files are read again [decision F1]', async () => {
+  test('leave stubs unread and read deleted files again [decision F1]', async () => {
     const cache = new MetadataCache(files);
     const source = (name: string) => at(join(folder.inside, name));
     cache.learn(indexedFile(source('read.ts'), 'x', hashBytes(Buffer.from('x'))), {}, 1);
@@ -153,14 +166,14 @@ describe('sources of a resumed session [§3.6]', () => {
     ]);
   });
 
-  test('a file without a known hash is read, whatever it holds', async () => {
+  test('read a file without a known hash, whatever its content', async () => {
     await folder.put('root/stub.ts', 'now read');
     const source = at(join(folder.inside, 'stub.ts'));
     const { batches } = await reconcile([{ id: fileObjectId(source), source, fileHash: null, gone: false }]);
     expect(batches).toMatchObject([[{ reading: { kind: 'text', content: 'now read' } }]]);
   });
 
-  test('two thousand files: progress for each, changes in their order, in batches that wait for each other', async () => {
+  test('report progress for each of two thousand files, with changes in order and batches that wait for each other', async () => {
     const names = Array.from({ length: 2_000 }, (_, i) => `f${i}.ts`);
     const before: KnownFile[] = [];
     for (const name of names) before.push(await put(name, `content of ${name}`));
@@ -185,16 +198,17 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(pathsOf(batches.flat())).toEqual(changed.map(({ source }) => source.path));
   });
 
-  test('batches stay small where the changed texts are large', async () => {
+  test('keep batches small if the changed texts are large', async () => {
     const before: KnownFile[] = [];
-    for (let i = 0; i < 20; i++) before.push({ ...(await put(`big${i}.txt`, `${i}`.repeat(1_000_000))), fileHash: null });
+    for (let i = 0; i < 20; i++)
+      before.push({ ...(await put(`big${i}.txt`, `${i}`.repeat(1_000_000))), fileHash: null });
     const { batches } = await reconcile(before);
     expect(pathsOf(batches.flat())).toEqual(before.map(({ source }) => source.path));
     expect(batches.length).toBeGreaterThan(1);
     expect(Math.max(...batches.map(({ length }) => length))).toBeLessThan(10);
   });
 
-  test('an abort ends it with the reason, and nothing more is handed on', async () => {
+  test('stop with the reason of an abort and hand on nothing more', async () => {
     const before: KnownFile[] = [];
     for (let i = 0; i < 50; i++) before.push(known(await folder.put(`root/a${i}`, 'new'), 'old'));
     const stop = new AbortController();
@@ -211,7 +225,7 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(handed).toBe(0);
   });
 
-  test('what the taker of a batch throws is thrown, and no reading is left behind', async () => {
+  test('rethrow the error of a batch consumer and leave no reading behind', async () => {
     const before = Array.from({ length: 600 }, (_, i) => known(join(folder.inside, `none${i}`), 'was there'));
     const failure = new Error('no space');
     const running = reconcileSources(files, before, { onChanged: () => Promise.reject(failure) });

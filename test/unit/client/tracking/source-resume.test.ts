@@ -21,7 +21,7 @@ interface Part {
   end(error?: Error): void;
 }
 
-/** A resume whose parts are ended by hand; ids that begin with `call` are no files. */
+/** A resume whose parts the test ends by hand. Ids that begin with `call` are no files. */
 function resumeByHand(options: Partial<SourceResumeOptions> = {}) {
   const parts: Part[] = [];
   const progress: (readonly [number, number])[] = [];
@@ -48,7 +48,7 @@ function resumeByHand(options: Partial<SourceResumeOptions> = {}) {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the sources of a session that is resumed [§3.6]', () => {
-  test('are taken up part by part, one after another, as they come to be known; progress is told once their number is', async () => {
+  test('are taken in part by part as they become known; progress is reported once their number is known', async () => {
     const { resume, parts, progress, ends } = resumeByHand();
     resume.take(ids('a', 'call-1', 'b'), 5);
     await turn();
@@ -75,14 +75,14 @@ describe('the sources of a session that is resumed [§3.6]', () => {
     expect(ends()).toBe(1);
   });
 
-  test('are there at once where there are none', async () => {
+  test('are complete at once if there are none', async () => {
     const { resume, parts, progress, ends } = resumeByHand();
     resume.take(ids('call-1'), 1);
     expect(await resume.within(10_000)).toBe(true);
     expect([parts, progress, ends()]).toEqual([[], [], 1]);
   });
 
-  test('follow by themselves after the limit', async () => {
+  test('continue in the background after the limit', async () => {
     const { resume, parts, ends } = resumeByHand();
     resume.take(ids('a'), 1);
     expect(await resume.within(5)).toBe(false);
@@ -93,7 +93,7 @@ describe('the sources of a session that is resumed [§3.6]', () => {
     expect(ends()).toBe(1);
   });
 
-  test('of a part that fails are told, those of the others are taken up all the same', async () => {
+  test('are taken in despite a failing part, whose failure is reported', async () => {
     const { resume, parts, failures } = resumeByHand();
     resume.take(ids('a'), 2);
     resume.take(ids('b'), 2);
@@ -106,7 +106,7 @@ describe('the sources of a session that is resumed [§3.6]', () => {
     expect(failures).toEqual([new Error('no database')]);
   });
 
-  test('are left when the session is closed, also before all of them are known; nothing is told then', async () => {
+  test('are dropped silently when the session closes, also before all of them are known', async () => {
     const { resume, parts, failures, ends } = resumeByHand();
     resume.take(ids('a'), 3);
     resume.take(ids('b'), 3);

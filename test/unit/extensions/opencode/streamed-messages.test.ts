@@ -2,12 +2,26 @@ import { describe, expect, test } from '@jest/globals';
 import type { OpencodeInfo, OpencodeMessage, OpencodePart } from '../../../../src/extensions/opencode/opencode-api.js';
 import { answeredList, StreamedMessages } from '../../../../src/extensions/opencode/opencode-messages.js';
 
-const info = (id: string, role: OpencodeInfo['role'], rest: object = {}): OpencodeInfo => ({ id, sessionID: 's', role, ...rest });
-const said = (id: string, role: OpencodeInfo['role'], rest: object = {}): OpencodeMessage => ({ info: info(id, role, rest), parts: [] });
-const part = (messageID: string, id: string, text: string): OpencodePart => ({ id, messageID, sessionID: 's', type: 'text', text });
+const info = (id: string, role: OpencodeInfo['role'], rest: object = {}): OpencodeInfo => ({
+  id,
+  sessionID: 's',
+  role,
+  ...rest,
+});
+const said = (id: string, role: OpencodeInfo['role'], rest: object = {}): OpencodeMessage => ({
+  info: info(id, role, rest),
+  parts: [],
+});
+const part = (messageID: string, id: string, text: string): OpencodePart => ({
+  id,
+  messageID,
+  sessionID: 's',
+  type: 'text',
+  text,
+});
 
-describe('what OpenCode’s model says, heard from its events', () => {
-  test('a message is there once, when the model is done with it, as its parts stand then', () => {
+describe('messages of OpenCode’s model, read from its events', () => {
+  test('appear once, when the model has finished them, with their current parts', () => {
     const heard = new StreamedMessages();
     for (const text of ['Be', 'Begun.']) heard.part(part('m1', 'p1', text));
     expect(heard.completed(info('m1', 'assistant', { time: {} }))).toBeUndefined();
@@ -16,12 +30,13 @@ describe('what OpenCode’s model says, heard from its events', () => {
     expect(heard.completed(done)).toBeUndefined();
   });
 
-  test('it follows the list that it answers, and no other', () => {
+  test('follow only the list that they answer', () => {
     const own = [said('u1', 'user'), said('m1', 'assistant', { parentID: 'u1' })];
     const answer = said('m2', 'assistant', { parentID: 'u1' });
     expect(answeredList(own, answer)).toEqual([...own, answer]);
     expect(answeredList([...own, answer], answer)).toEqual([...own, answer]);
-    // A command of the user's own: OpenCode puts a message of the user before it, which the list of the last model call does not have.
+    // A command of the user: OpenCode inserts a user message before it. The list of the last model
+    // call lacks that message.
     expect(answeredList(own, said('m3', 'assistant', { parentID: 'u2' }))).toBeUndefined();
   });
 });

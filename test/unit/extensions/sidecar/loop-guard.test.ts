@@ -12,7 +12,7 @@ type Plain = {
   readonly content: string;
 };
 
-/** Programs in the place of ours. */
+/** Programs that replace our sidecar. */
 const PROGRAMS = {
   'never answers': 'process.stdin.on("end", () => process.exit(0)).resume();',
   'ends at once': 'process.stderr.write("out of luck"); process.exit(3);',
@@ -25,7 +25,9 @@ const PROGRAMS = {
     });`,
 } as const;
 
-/** Answers each context with a text, or its place in the answer before, and with what it was asked. */
+/**
+ * Answers each context with a text or a reference to the previous answer, and records its input.
+ */
 const SERVES = `
   const { createInterface } = require("node:readline");
   const text = "a text that is long enough to be named by its place in the answer before, and not to be sent once more";
@@ -45,7 +47,10 @@ const SERVES = `
     console.log(JSON.stringify({ id, result }));
   });`;
 
-/** Leaves the first context unanswered and answers each later one with a text of ours at the place that it is told, keeping what it was asked. */
+/**
+ * Leaves the first context unanswered. Answers later ones with a text of ours at the given place,
+ * and records their input.
+ */
 const LATE_ONCE = (place: 'before' | 'after'): string => `
   const { createInterface } = require("node:readline");
   const { appendFileSync } = require("node:fs");
@@ -65,7 +70,7 @@ const LATE_ONCE = (place: 'before' | 'after'): string => `
     console.log(JSON.stringify({ id, result }));
   });`;
 
-/** Nothing in the loop waits for the file; the test does. */
+/** The loop does not wait for the file; the test does. */
 class AwaitedTrouble extends TroubleFile {
   written: Promise<void> = Promise.resolve();
 
@@ -75,7 +80,7 @@ class AwaitedTrouble extends TroubleFile {
   }
 }
 
-describe('whatever happens to the sidecar of a harness', () => {
+describe('failures of a harness’s sidecar', () => {
   let folder: string;
   let notices: string[];
   let sidecar: SidecarProcess;
@@ -92,7 +97,10 @@ describe('whatever happens to the sidecar of a harness', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const said: HarnessList<Plain>['said'] = ({ parts }) => ({ role: 'user', content: parts.map(({ text }) => text).join() });
+  const said: HarnessList<Plain>['said'] = ({ parts }) => ({
+    role: 'user',
+    content: parts.map(({ text }) => text).join(),
+  });
   const own: HarnessList<Plain> = {
     list: { session: 's', messages: [{ role: 'user', content: 'go' }] },
     places: [0],
@@ -117,13 +125,13 @@ describe('whatever happens to the sidecar of a harness', () => {
   }
 
   test.each(Object.entries(PROGRAMS))(
-    'a process that %s lets the harness’s own list through within the limit, and the user is notified once',
+    'let the own list of the harness through within the limit and notify the user once if it %s',
     async (_what, program) => {
       const loop = await loopWith(program);
       const begun = performance.now();
       expect(await loop.pass(() => own)).toBeUndefined();
       expect(await loop.pass(() => own)).toBeUndefined();
-      // Far beyond the limit of 0.4 s, and far below that of a loop that is given none.
+      // Far above the limit of 0.4 s, and far below the default limit.
       expect(performance.now() - begun).toBeLessThan(25_000);
       expect(notices).toHaveLength(1);
       const verb = loop.verb({ session: 's', verb: 'activate', ids: ['x'], callId: 'call_1' });
@@ -134,7 +142,7 @@ describe('whatever happens to the sidecar of a harness', () => {
     },
   );
 
-  /** A harness's list as it grows; its reported messages are the same objects in every list. */
+  /** A growing list of a harness. Its reported messages are the same objects in every list. */
   const turns: readonly Plain[] = [
     { role: 'user', content: 'go' },
     { role: 'assistant', content: 'looking' },
@@ -147,7 +155,7 @@ describe('whatever happens to the sidecar of a harness', () => {
     const places = messages.map((_, i) => i);
     return { ...own, list: { session: 's', messages }, places, messages, kept: () => ({ messages: copies, said }) };
   };
-  /** What a model call is sent, as the extensions do it. */
+  /** Sends a model call as the extensions do. */
   const sentBy = async (loop: LoopGuard, length: number) => {
     const list = listOf(length);
     const passage = await loop.pass(() => list);
@@ -159,7 +167,7 @@ describe('whatever happens to the sidecar of a harness', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
 
-  test('after a call with the harness’s own list, that list goes out until the next message of the user', async () => {
+  test('keep sending the harness’s own list after such a call until the next user message', async () => {
     const loop = await loopWith(LATE_ONCE('before'), 1_000);
     expect(await sentBy(loop, 1)).toEqual(['go']);
     expect(await sentBy(loop, 2)).toEqual(['go', 'looking']);
@@ -169,26 +177,29 @@ describe('whatever happens to the sidecar of a harness', () => {
     expect((await asked()).filter(([call]) => call === 'event')).toEqual([['event', 'bypassed']]);
   });
 
-  test('our list goes out at once where it begins with the list that was sent', async () => {
+  test('switch to our list at once if it begins with the sent list', async () => {
     const loop = await loopWith(LATE_ONCE('after'), 1_000);
     expect(await sentBy(loop, 1)).toEqual(['go']);
     expect(await sentBy(loop, 2)).toEqual(['go', 'looking', 'ours']);
   });
 
-  test('turning Palimpsest on shows our list at once, also behind a call with the harness’s own', async () => {
+  test('show our list at once when the user turns Palimpsest on, also after a call with the own list', async () => {
     const loop = await loopWith(LATE_ONCE('before'), 1_000);
     expect(await sentBy(loop, 1)).toEqual(['go']);
     await loop.toggled('s', true);
     expect(await sentBy(loop, 2)).toEqual(['ours', 'go', 'looking']);
   });
 
-  test('a process that writes what is no answer is ended, not waited for, and takes nothing with it', async () => {
-    const loop = await loopWith('process.stdin.once("data", () => console.log("Warning: none of your business"));', 30_000);
+  test('kill a process that writes an invalid answer, without waiting and without other damage', async () => {
+    const loop = await loopWith(
+      'process.stdin.once("data", () => console.log("Warning: none of your business"));',
+      30_000,
+    );
     expect(await loop.pass(() => own)).toBeUndefined();
     expect(notices[0]).toContain('gone');
   });
 
-  test('a program that is not there is no worse', async () => {
+  test('treat a missing program like any other failure', async () => {
     await loopWith('');
     const nowhere = new SidecarProcess({
       node: join(folder, 'no-node'),
@@ -196,14 +207,21 @@ describe('whatever happens to the sidecar of a harness', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    const loop = new LoopGuard({ sidecar: nowhere, trouble, guide: '', limitMs: 400, notify: (line) => notices.push(line) });
+    const loop = new LoopGuard({
+      sidecar: nowhere,
+      trouble,
+      guide: '',
+      limitMs: 400,
+      notify: (line) => notices.push(line),
+    });
     expect(await loop.pass(() => own)).toBeUndefined();
     expect(notices[0]).toContain('gone');
   });
 
-  test('of many sessions only what those that were used last have sent is kept; the others send it whole, and get whole texts', async () => {
+  test('keep the sent lists of recent sessions only; other sessions send and receive whole texts', async () => {
     const loop = await loopWith(SERVES, 20_000);
-    const text = 'a text that is long enough to be named by its place in the answer before, and not to be sent once more';
+    const text =
+      'a text that is long enough to be named by its place in the answer before, and not to be sent once more';
     const passes = async (session: string) => {
       const passage = await loop.pass(() => ({ ...own, list: { ...own.list, session } }));
       const [given, asked] = passage?.messages.map(({ content }) => content) ?? [];

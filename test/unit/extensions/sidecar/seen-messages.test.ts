@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { OpencodeMessage } from '../../../../src/extensions/opencode/opencode-api.js';
-import { nothingSeen as nothingSeenByOpencode, opencodeList } from '../../../../src/extensions/opencode/opencode-messages.js';
+import {
+  nothingSeen as nothingSeenByOpencode,
+  opencodeList,
+} from '../../../../src/extensions/opencode/opencode-messages.js';
 import type { PiMessage } from '../../../../src/extensions/pi/pi-api.js';
 import { nothingSeen as nothingSeenByPi, piList } from '../../../../src/extensions/pi/pi-messages.js';
 import { composed, HandedLists, type HarnessList } from '../../../../src/extensions/sidecar/composed-list.js';
@@ -10,7 +13,7 @@ import { canonicalJson } from '../../../../src/objects/canonical-json.js';
 import { hashText } from '../../../../src/objects/hashes.js';
 import { sessionId } from '../../../../src/objects/ids.js';
 
-/** What one message of a history says; its place is its name. */
+/** A message of a history; its index is its name. */
 interface Said {
   readonly user: boolean;
   readonly text: string;
@@ -25,7 +28,7 @@ const said: fc.Arbitrary<Said> = fc.record({
   done: fc.boolean(),
 });
 
-/** What happens to a history between two lists. */
+/** Changes of a history between two lists. */
 const edits = fc.oneof(
   fc.record({ kind: fc.constant('append'), said: fc.array(said, { minLength: 1, maxLength: 3 }) } as const),
   fc.record({ kind: fc.constant('change'), at: fc.nat(12), said } as const),
@@ -89,21 +92,33 @@ const pi = ({ user, text, calls, done }: Said, i: number): readonly PiMessage[] 
   return [{ role: 'assistant', content: [{ type: 'text', text }, ...made], timestamp: i }, ...(done ? results : [])];
 };
 
-/** A context around the end of a list, with a note and a line in it. */
+/** A context around the end of a list, with a note and a collapsed line. */
 function contextFor({ list, places }: Pick<HarnessList<never>, 'list' | 'places'>, from: number): LoopContext {
   const start = Math.min(from, places.length);
   const message = (text: string) => ({ section: 'chat' as const, role: 'user', parts: [{ text }] });
   const isResult = (index: number): boolean => ['tool', 'toolResult'].includes(list.messages[index]?.role ?? '');
   const indexes = [...places.keys()].filter((index) => index >= start);
-  const references = indexes.filter((index) => isResult(index) && index % 2 === 0).map((index) => ({ index, text: `line ${index}` }));
+  const references = indexes
+    .filter((index) => isResult(index) && index % 2 === 0)
+    .map((index) => ({ index, text: `line ${index}` }));
   const inserts = indexes.slice(0, 1).map((index) => ({ index, message: message(`note ${index}`) }));
-  return { session: sessionId('s'), from: start, before: [message('base')], inserts, after: [], references, pool: 1, active: 0 };
+  return {
+    session: sessionId('s'),
+    from: start,
+    before: [message('base')],
+    inserts,
+    after: [],
+    references,
+    pool: 1,
+    active: 0,
+  };
 }
 
-/** Everything that a harness and its sidecar get of a list. */
-const told = <M>(own: HarnessList<M>, context: LoopContext) => JSON.stringify([own.list, own.places, composed(own, context)]);
+/** Everything that a harness and its sidecar derive from a list. */
+const told = <M>(own: HarnessList<M>, context: LoopContext) =>
+  JSON.stringify([own.list, own.places, composed(own, context)]);
 
-/** What another plugin might do to the list that it is given. */
+/** Modifies a value as another plugin might modify its list. */
 function spoil(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {
@@ -112,9 +127,9 @@ function spoil(value: unknown): void {
   }
 }
 
-describe('a list that is made anew for each call of the model', () => {
+describe('a list that is rebuilt for each model call', () => {
   test.each(['opencode', 'pi'] as const)(
-    'is told and hashed as if none had been seen before, whatever is edited and whoever changes it later (%s)',
+    'is reported and hashed as if it were the first, after any edits and later modifications (%s)',
     (what) => {
       fc.assert(
         fc.property(
@@ -141,7 +156,11 @@ describe('a list that is made anew for each call of the model', () => {
                 check(piList('s', messages(), { ...others, seen: seenByPi }), piList('s', messages(), others), from);
               } else {
                 const messages = () => structuredClone(history.map(opencode));
-                check(opencodeList('s', messages(), { ...others, seen: seenByOpencode }), opencodeList('s', messages(), others), from);
+                check(
+                  opencodeList('s', messages(), { ...others, seen: seenByOpencode }),
+                  opencodeList('s', messages(), others),
+                  from,
+                );
               }
             }
           },
@@ -150,7 +169,7 @@ describe('a list that is made anew for each call of the model', () => {
     },
   );
 
-  test('any member of a message of OpenCode that changes is told and hashed anew', () => {
+  test('is reported and hashed again if any member of an OpenCode message changes', () => {
     const ids = { sessionID: 's', messageID: 'm' };
     const state = {
       status: 'completed',
@@ -171,19 +190,28 @@ describe('a list that is made anew for each call of the model', () => {
         { ...ids, id: 'p1', type: 'text', text: 'hello', ignored: false, time: { start: 1 } },
         { ...ids, id: 'p2', type: 'file', mime: 'image/png', url: 'data:', filename: 'a.png', source: { path: 'a' } },
         { ...ids, id: 'p3', type: 'tool', tool: 'bash', callID: 'c', state },
-        { ...ids, id: 'p4', type: 'tool', tool: 'bash', callID: 'd', state: { status: 'error', input: {}, error: 'no' } },
+        {
+          ...ids,
+          id: 'p4',
+          type: 'tool',
+          tool: 'bash',
+          callID: 'd',
+          state: { status: 'error', input: {}, error: 'no' },
+        },
       ],
     };
     const context = (own: HarnessList<OpencodeMessage>): LoopContext => contextFor(own, 0);
     let changed = 0;
-    /** Each way to change one member of a value. */
+    /** Yields each way to change one member of a value. */
     function* changes(value: unknown): Iterable<unknown> {
       if (typeof value === 'string') yield `${value}!`;
       else if (typeof value === 'number') yield value + 1;
       else if (typeof value === 'boolean') yield !value;
-      else if (Array.isArray(value)) for (const [i, one] of value.entries()) for (const other of changes(one)) yield value.with(i, other);
+      else if (Array.isArray(value))
+        for (const [i, one] of value.entries()) for (const other of changes(one)) yield value.with(i, other);
       else if (typeof value === 'object' && value !== null)
-        for (const [name, one] of Object.entries(value)) for (const other of changes(one)) yield { ...value, [name]: other };
+        for (const [name, one] of Object.entries(value))
+          for (const other of changes(one)) yield { ...value, [name]: other };
     }
     for (const other of changes(whole) as Iterable<OpencodeMessage>) {
       const [seen, handed] = [nothingSeenByOpencode(), new HandedLists()];
@@ -201,12 +229,17 @@ describe('a list that is made anew for each call of the model', () => {
     expect(changed).toBeGreaterThan(40);
   });
 
-  test('what is reported of a message that stays as it is, is the same object in every list', () => {
+  test('reports an unchanged message as the same object in every list', () => {
     const seen = nothingSeenByOpencode();
     const history = [0, 1, 2].map((i) => opencode({ user: i === 0, text: 'go', calls: 1, done: true }, i));
-    const of = (count: number) => opencodeList('s', structuredClone(history.slice(0, count)), { system: undefined, seen });
+    const of = (count: number) =>
+      opencodeList('s', structuredClone(history.slice(0, count)), { system: undefined, seen });
     const [before, after] = [of(2), of(3)];
-    expect(after.list.messages.slice(0, 3).map((message, i) => message === before.list.messages[i])).toEqual([true, true, true]);
+    expect(after.list.messages.slice(0, 3).map((message, i) => message === before.list.messages[i])).toEqual([
+      true,
+      true,
+      true,
+    ]);
     expect(after.list.messages).toHaveLength(5);
   });
 });

@@ -1,7 +1,12 @@
 import { lstat, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type FilesystemAccess, type Location, locate, unreachableError } from '../../../../src/filesystem/access/access.js';
+import {
+  type FilesystemAccess,
+  type Location,
+  locate,
+  unreachableError,
+} from '../../../../src/filesystem/access/access.js';
 import { MountTable } from '../../../../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
 import { writeSource } from '../../../../src/filesystem/access/write-source.js';
@@ -40,15 +45,15 @@ const mapped = (more: Partial<ConstructorParameters<typeof MountTable>[0]> = {})
   }),
 });
 
-describe('locating what an agent names', () => {
-  test('relative to its own folder, through the mounts, to the canonical path', async () => {
+describe('locating a path that an agent names', () => {
+  test('resolves it from its working folder through the mounts to the canonical path', async () => {
     const found = await locate(mapped(), '../src/./a.ts', { cwd: '/workspace/lib' });
     const path = join(folder.inside, 'src/a.ts');
     expect(found).toEqual({ path, filesystemId: host, exists: true, reachable: true, shown: '../src/./a.ts' });
     expect(sourceOf(found)).toEqual({ type: 'filesystem', filesystemId: host, path });
   });
 
-  test('a link into another mount belongs to that mount: one file, one source, whatever it is called', async () => {
+  test('assigns a link into another mount to that mount: one file, one source under any name', async () => {
     await symlink('share', join(folder.inside, 'alias'));
     const names = ['/workspace/alias/b.ts', '/workspace/share/b.ts', '/share/b.ts'];
     const sources = await Promise.all(names.map(async (name) => sourceOf(await locate(mapped(), name, { cwd: '/' }))));
@@ -56,18 +61,27 @@ describe('locating what an agent names', () => {
     expect(sources).toEqual([source, source, source]);
   });
 
-  test('a path that only the agent can see is normalised, never looked up here', async () => {
+  test('normalises a path that only the agent can see, and never looks it up here', async () => {
     const found = await locate(mapped(), '/etc/../etc/passwd', { cwd: '/' });
-    expect(found).toEqual({ path: '/etc/passwd', filesystemId: overlay, exists: false, reachable: false, shown: '/etc/../etc/passwd' });
+    expect(found).toEqual({
+      path: '/etc/passwd',
+      filesystemId: overlay,
+      exists: false,
+      reachable: false,
+      shown: '/etc/../etc/passwd',
+    });
     expect(unreachableError(found.shown)).toMatchObject({ code: 'unreachable', path: found.shown });
   });
 
-  test('mounts do not widen the roots', async () => {
+  test('does not widen the roots by mounts', async () => {
     const wide = mapped({ mappings: [{ agentPrefix: '/all', canonicalPrefix: '/' }] });
-    await expect(locate(wide, '/all/etc/passwd', { cwd: '/' })).rejects.toMatchObject({ code: 'outside-roots', path: '/all/etc/passwd' });
+    await expect(locate(wide, '/all/etc/passwd', { cwd: '/' })).rejects.toMatchObject({
+      code: 'outside-roots',
+      path: '/all/etc/passwd',
+    });
   });
 
-  test('below a mount that is away, that is said, also where the mount is the allowed folder itself', async () => {
+  test('reports a mount that is away for paths below it, also if the mount is the allowed folder', async () => {
     const share = join(folder.inside, 'share');
     roots = await AllowedRoots.open([folder.inside], [folder.inside, share]);
     const access = mapped();
@@ -77,7 +91,7 @@ describe('locating what an agent names', () => {
     });
     await rename(share, join(folder.inside, 'elsewhere'));
     await expect(locate(access, '/share/b.ts', { cwd: '/' })).rejects.toMatchObject(isAway('/share/b.ts'));
-    // What the database has of the file can be asked for by its path; nothing is written there.
+    // The database can answer for the file by its path; writes are refused.
     const hidden = await locate(access, '/share/new/c.ts', { cwd: '/', mustExist: false });
     await expect(writeSource(roots, hidden.path, { content: 'c', shown: '/share/new/c.ts' })).rejects.toMatchObject(
       isAway('/share/new/c.ts'),
@@ -85,19 +99,23 @@ describe('locating what an agent names', () => {
     await expect(lstat(share)).rejects.toMatchObject({ code: 'ENOENT' });
     await rename(folder.inside, join(folder.base, 'elsewhere'));
     for (const mustExist of [true, false])
-      await expect(locate(access, '/workspace/src/a.ts', { cwd: '/', mustExist })).rejects.toMatchObject(isAway('/workspace/src/a.ts'));
+      await expect(locate(access, '/workspace/src/a.ts', { cwd: '/', mustExist })).rejects.toMatchObject(
+        isAway('/workspace/src/a.ts'),
+      );
     const wide = mapped({ mappings: [{ agentPrefix: '/all', canonicalPrefix: '/' }] });
-    await expect(locate(wide, `/all${folder.base}/none`, { cwd: '/' })).rejects.toMatchObject({ code: 'outside-roots' });
+    await expect(locate(wide, `/all${folder.base}/none`, { cwd: '/' })).rejects.toMatchObject({
+      code: 'outside-roots',
+    });
     await rename(join(folder.base, 'elsewhere'), folder.inside);
     expect(await locate(access, '/workspace/src/a.ts', { cwd: '/' })).toMatchObject({ exists: true });
   });
 
-  test('messages hold the path as it was given, not the canonical one', async () => {
+  test('shows the given path in messages, not the canonical one', async () => {
     const error: unknown = await locate(mapped(), 'nope.ts', { cwd: '/workspace' }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'not-found', path: 'nope.ts', message: '"nope.ts" does not exist' });
   });
 
-  test('what does not exist yet can be located for writing', async () => {
+  test('locates a missing file for writing', async () => {
     expect(await locate(mapped(), 'new/x.ts', { cwd: '/workspace', mustExist: false })).toMatchObject({
       path: join(folder.inside, 'new/x.ts'),
       filesystemId: host,

@@ -24,13 +24,13 @@ const machine = (files: Readonly<Record<string, string>>): MachineFacts => ({
 describe('the local filesystem id [§5.4, decision C10]', () => {
   test('is SHA-256 of the trimmed machine id, from either place', async () => {
     expect(await localFilesystemId(folder.inside, machine({ '/etc/machine-id': `  ${MACHINE}\n` }))).toBe(sha(MACHINE));
-    expect(await localFilesystemId(folder.inside, machine({ '/etc/machine-id': '', '/var/lib/dbus/machine-id': MACHINE }))).toBe(
-      sha(MACHINE),
-    );
+    expect(
+      await localFilesystemId(folder.inside, machine({ '/etc/machine-id': '', '/var/lib/dbus/machine-id': MACHINE })),
+    ).toBe(sha(MACHINE));
     expect(await readdir(folder.inside)).toEqual([]);
   });
 
-  test('without a machine id it is random, written once and kept, also when many ask at once', async () => {
+  test('is random without a machine id, written once and kept, also under concurrent requests', async () => {
     for (const none of [{}, { '/etc/machine-id': 'uninitialized\n' }]) {
       const dataDir = join(folder.inside, String(Object.keys(none).length), 'data');
       const ids = await Promise.all(Array.from({ length: 6 }, () => localFilesystemId(dataDir, machine(none))));
@@ -44,15 +44,21 @@ describe('the local filesystem id [§5.4, decision C10]', () => {
     expect(other).not.toBe(await localFilesystemId(join(folder.inside, '0', 'data'), machine({})));
   });
 
-  test('a damaged id file is named, not replaced', async () => {
+  test('names a damaged id file and does not replace it', async () => {
     await writeFile(join(folder.inside, 'filesystem-id'), 'garbage');
     await expect(localFilesystemId(folder.inside, machine({}))).rejects.toThrow(/filesystem-id/);
   });
 
-  test('a container has an id of its own, with and without a machine id', async () => {
+  test('differs in a container, with and without a machine id', async () => {
     const host = { '/etc/machine-id': MACHINE };
-    const inside = await localFilesystemId(folder.inside, machine({ ...host, '/proc/self/cgroup': `0::/docker/${CONTAINER}\n` }));
-    const other = await localFilesystemId(folder.inside, machine({ ...host, '/proc/self/cgroup': `0::/docker/${'d'.repeat(64)}\n` }));
+    const inside = await localFilesystemId(
+      folder.inside,
+      machine({ ...host, '/proc/self/cgroup': `0::/docker/${CONTAINER}\n` }),
+    );
+    const other = await localFilesystemId(
+      folder.inside,
+      machine({ ...host, '/proc/self/cgroup': `0::/docker/${'d'.repeat(64)}\n` }),
+    );
     expect(new Set([inside, other, sha(MACHINE)]).size).toBe(3);
     const bare = { '/proc/self/cgroup': `0::/docker/${CONTAINER}\n` };
     const first = await localFilesystemId(folder.inside, machine(bare));
@@ -60,7 +66,7 @@ describe('the local filesystem id [§5.4, decision C10]', () => {
     expect(first).not.toBe(inside);
   });
 
-  test('this machine has a stable id', async () => {
+  test('is stable on this machine', async () => {
     expect(await localFilesystemId(folder.inside)).toBe(await localFilesystemId(folder.inside));
   });
 });
@@ -69,17 +75,33 @@ describe('the id of the container', () => {
   const mount = (root: string, point: string) => `800 700 8:1 ${root} ${point} rw,relatime - ext4 /dev/sda1 rw`;
 
   test.each<[string, Readonly<Record<string, string>>, string | undefined]>([
-    ['docker, control groups 1', { '/proc/self/cgroup': `12:pids:/docker/${CONTAINER}\n1:name=systemd:/docker/${CONTAINER}` }, CONTAINER],
+    [
+      'docker, control groups 1',
+      { '/proc/self/cgroup': `12:pids:/docker/${CONTAINER}\n1:name=systemd:/docker/${CONTAINER}` },
+      CONTAINER,
+    ],
     ['systemd scope', { '/proc/self/cgroup': `0::/system.slice/docker-${CONTAINER}.scope` }, CONTAINER],
-    ['kubernetes', { '/proc/self/cgroup': `0::/kubepods/burstable/pod0b1c/cri-containerd-${CONTAINER}.scope` }, CONTAINER],
+    [
+      'kubernetes',
+      { '/proc/self/cgroup': `0::/kubepods/burstable/pod0b1c/cri-containerd-${CONTAINER}.scope` },
+      CONTAINER,
+    ],
     [
       'own control group namespace',
-      { '/proc/self/cgroup': '0::/', '/proc/self/mountinfo': mount(`/var/lib/docker/containers/${CONTAINER}/hostname`, '/etc/hostname') },
+      {
+        '/proc/self/cgroup': '0::/',
+        '/proc/self/mountinfo': mount(`/var/lib/docker/containers/${CONTAINER}/hostname`, '/etc/hostname'),
+      },
       CONTAINER,
     ],
     [
       'podman',
-      { '/proc/self/mountinfo': mount(`/containers/storage/overlay-containers/${CONTAINER}/userdata/hosts`, '/etc/hosts') },
+      {
+        '/proc/self/mountinfo': mount(
+          `/containers/storage/overlay-containers/${CONTAINER}/userdata/hosts`,
+          '/etc/hosts',
+        ),
+      },
       CONTAINER,
     ],
     ['a mark and nothing else', { '/.dockerenv': '' }, 'box-1'],

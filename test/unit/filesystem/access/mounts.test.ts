@@ -8,15 +8,19 @@ const overlay = filesystemId('overlay');
 const share = filesystemId('share');
 
 describe('scenarios [§5.2]', () => {
-  test('no sandbox: one filesystem, no translation', () => {
+  test('use one filesystem without translation if there is no sandbox', () => {
     const mounts = new MountTable({ defaultFilesystemId: host });
-    expect(mounts.toCanonical(agentPath('/home/u/a.ts'))).toEqual({ path: '/home/u/a.ts', filesystemId: host, viaMount: false });
+    expect(mounts.toCanonical(agentPath('/home/u/a.ts'))).toEqual({
+      path: '/home/u/a.ts',
+      filesystemId: host,
+      viaMount: false,
+    });
     expect(mounts.toDisplay(canonicalPath('/home/u/a.ts'), host)).toBe('/home/u/a.ts');
     expect(mounts.isReachable(canonicalPath('/home/u/a.ts'), host)).toBe(true);
     expect(mounts.isReachable(canonicalPath('/home/u/a.ts'), share)).toBe(false);
   });
 
-  test('sandbox with a bind mount: host and container overlay', () => {
+  test('separate host and container overlay in a sandbox with a bind mount', () => {
     const mounts = new MountTable({
       mappings: [{ agentPrefix: '/workspace', canonicalPrefix: '/home/u/project' }],
       defaultFilesystemId: overlay,
@@ -35,7 +39,7 @@ describe('scenarios [§5.2]', () => {
     expect(mounts.isReachable(canonicalPath('/home/u/project/x'), host)).toBe(true);
   });
 
-  test('several mounts: one filesystem for each distinct mount and the default', () => {
+  test('use one filesystem for each distinct mount and the default', () => {
     const mounts = new MountTable({
       mappings: [
         { agentPrefix: '/workspace', canonicalPrefix: '/home/u/project', filesystemId: 'host' },
@@ -66,34 +70,43 @@ describe('translation [§5.3, decision C9]', () => {
     defaultFilesystemId: host,
   });
 
-  test('prefixes match on whole components', () => {
+  test('matches prefixes on whole components', () => {
     expect(mounts.toCanonical(agentPath('/workspace-other/a')).viaMount).toBe(false);
     expect(mounts.toCanonical(agentPath('/workspace')).path).toBe('/home/u/p');
     expect(mounts.toDisplay(canonicalPath('/home/u/project/a'), host)).toBe('/home/u/project/a');
     expect(mounts.toDisplay(canonicalPath('/home/u/p'), host)).toBe('/workspace');
   });
 
-  test('paths are normalised before they are matched', () => {
+  test('normalises paths before it matches them', () => {
     expect(mounts.toCanonical(agentPath('//workspace/./a//b/../c/')).path).toBe('/home/u/p/a/c');
-    expect(mounts.toCanonical(agentPath('/workspace/../etc/passwd'))).toMatchObject({ path: '/etc/passwd', viaMount: false });
+    expect(mounts.toCanonical(agentPath('/workspace/../etc/passwd'))).toMatchObject({
+      path: '/etc/passwd',
+      viaMount: false,
+    });
     expect(mounts.toCanonical(agentPath('/x/../workspace/a')).path).toBe('/home/u/p/a');
   });
 
-  test('case and Unicode forms stay as they are', () => {
+  test('keeps case and Unicode forms', () => {
     expect(mounts.toCanonical(agentPath('/Workspace/a')).viaMount).toBe(false);
     expect(mounts.toCanonical(agentPath('/workspace/e\u0301')).path).toBe('/home/u/p/e\u0301');
   });
 
-  test('a mount at the root of either side', () => {
-    const all = new MountTable({ mappings: [{ agentPrefix: '/', canonicalPrefix: '/srv/root' }], defaultFilesystemId: host });
+  test('handles a mount at the root of either side', () => {
+    const all = new MountTable({
+      mappings: [{ agentPrefix: '/', canonicalPrefix: '/srv/root' }],
+      defaultFilesystemId: host,
+    });
     expect(all.toCanonical(agentPath('/etc/x')).path).toBe('/srv/root/etc/x');
     expect(all.toDisplay(canonicalPath('/srv/root/etc/x'), host)).toBe('/etc/x');
-    const whole = new MountTable({ mappings: [{ agentPrefix: '/host', canonicalPrefix: '/' }], defaultFilesystemId: host });
+    const whole = new MountTable({
+      mappings: [{ agentPrefix: '/host', canonicalPrefix: '/' }],
+      defaultFilesystemId: host,
+    });
     expect(whole.toCanonical(agentPath('/host/etc')).path).toBe('/etc');
     expect(whole.toDisplay(canonicalPath('/etc'), host)).toBe('/host/etc');
   });
 
-  test('a name that a deeper mount covers is never shown', () => {
+  test('never shows a name that a deeper mount covers', () => {
     const covered = new MountTable({
       mappings: [
         { agentPrefix: '/w', canonicalPrefix: '/home/p' },
@@ -105,7 +118,7 @@ describe('translation [§5.3, decision C9]', () => {
     expect(covered.toDisplay(canonicalPath('/home/p/database'), host)).toBe('/w/database');
   });
 
-  test('a relative path and two mappings of one agent prefix are refused', () => {
+  test('refuses a relative path and two mappings of one agent prefix', () => {
     expect(() => mounts.toCanonical(agentPath('a/b'))).toThrow(/not absolute/);
     const twice = [
       { agentPrefix: '/w', canonicalPrefix: '/a' },
@@ -114,10 +127,14 @@ describe('translation [§5.3, decision C9]', () => {
     expect(() => new MountTable({ mappings: twice, defaultFilesystemId: host })).toThrow(/two mounts/);
   });
 
-  test('forward after reverse gives the path back', () => {
+  test('returns the original path for reverse, then forward', () => {
     const name = fc.constantFrom('a', 'b', 'data', 'p', 'w');
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => `/${names.join('/')}`);
-    const mapping = fc.record({ agentPrefix: path, canonicalPrefix: path, filesystemId: fc.constantFrom('host', 'share') });
+    const mapping = fc.record({
+      agentPrefix: path,
+      canonicalPrefix: path,
+      filesystemId: fc.constantFrom('host', 'share'),
+    });
     const mappings = fc.uniqueArray(mapping, { maxLength: 5, selector: (one) => one.agentPrefix });
     fc.assert(
       fc.property(mappings, path, (table, file) => {
@@ -125,32 +142,43 @@ describe('translation [§5.3, decision C9]', () => {
         const there = some.toCanonical(agentPath(file));
         const shown = some.toDisplay(there.path, there.filesystemId);
         if (shown !== there.path)
-          expect(some.toCanonical(agentPath(shown))).toMatchObject({ path: there.path, filesystemId: there.filesystemId });
+          expect(some.toCanonical(agentPath(shown))).toMatchObject({
+            path: there.path,
+            filesystemId: there.filesystemId,
+          });
         if (there.viaMount) expect(some.isReachable(there.path, there.filesystemId)).toBe(true);
       }),
     );
   });
 
-  test('whole components, whatever the names', () => {
-    expect([isWithin('/a/b', '/a'), isWithin('/a', '/a'), isWithin('/ab', '/a'), isWithin('/a', '/a/b'), isWithin('/x', '/')]).toEqual([
-      true,
-      true,
-      false,
-      false,
-      true,
-    ]);
+  test('uses whole components for any names', () => {
+    expect([
+      isWithin('/a/b', '/a'),
+      isWithin('/a', '/a'),
+      isWithin('/ab', '/a'),
+      isWithin('/a', '/a/b'),
+      isWithin('/x', '/'),
+    ]).toEqual([true, true, false, false, true]);
   });
 });
 
 describe('the form AGENT=CANONICAL[,FSID]', () => {
-  test('with and without a filesystem id', () => {
+  test('is read with and without a filesystem id', () => {
     expect(parseMount('/workspace=/home/u/p')).toEqual({ agentPrefix: '/workspace', canonicalPrefix: '/home/u/p' });
-    expect(parseMount('/w=/mnt/a,share-1')).toEqual({ agentPrefix: '/w', canonicalPrefix: '/mnt/a', filesystemId: 'share-1' });
+    expect(parseMount('/w=/mnt/a,share-1')).toEqual({
+      agentPrefix: '/w',
+      canonicalPrefix: '/mnt/a',
+      filesystemId: 'share-1',
+    });
     expect(parseMount('/w=/mnt/a=b,c/d')).toEqual({ agentPrefix: '/w', canonicalPrefix: '/mnt/a=b,c/d' });
-    expect(parseMount('/w=/mnt/a,b,id')).toEqual({ agentPrefix: '/w', canonicalPrefix: '/mnt/a,b', filesystemId: 'id' });
+    expect(parseMount('/w=/mnt/a,b,id')).toEqual({
+      agentPrefix: '/w',
+      canonicalPrefix: '/mnt/a,b',
+      filesystemId: 'id',
+    });
   });
 
-  test.each(['', '/w', '=/a', '/w=', '/w=/a,', 'w=/a', '/w=a'])('%j is refused', (text) => {
+  test.each(['', '/w', '=/a', '/w=', '/w=/a,', 'w=/a', '/w=a'])('refuses %j', (text) => {
     expect(() => parseMount(text)).toThrow(expect.objectContaining({ code: 'invalid-path' }));
   });
 });

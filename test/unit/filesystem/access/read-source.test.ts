@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FilesystemAccess } from '../../../../src/filesystem/access/access.js';
 import { MountTable } from '../../../../src/filesystem/access/mounts.js';
-import { type LargeTextReading, readSource, type SourceReading, type TextReading } from '../../../../src/filesystem/access/read-source.js';
+import {
+  type LargeTextReading,
+  readSource,
+  type SourceReading,
+  type TextReading,
+} from '../../../../src/filesystem/access/read-source.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
 import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
 import { abridge, chunkText } from '../../../../src/objects/large-text.js';
@@ -19,14 +24,17 @@ const sha = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).d
 let folder: TempFolder;
 let access: FilesystemAccess;
 
-/** Files are read in both ways: without threads, and with them, as where a mount may hang. */
+/** Reads files in both modes: without threads, and with threads, as for mounts that may hang. */
 describe.each([
   ['without threads', true],
   ['in threads', false],
 ])('%s', (_, atOnce) => {
   beforeEach(async () => {
     folder = await tempFolder();
-    access = { roots: await AllowedRoots.open([folder.inside], [], () => atOnce), mounts: new MountTable({ defaultFilesystemId: host }) };
+    access = {
+      roots: await AllowedRoots.open([folder.inside], [], () => atOnce),
+      mounts: new MountTable({ defaultFilesystemId: host }),
+    };
   });
   afterEach(() => folder.remove());
 
@@ -42,7 +50,7 @@ describe.each([
       ['a byte order mark', '\ufeffbom'],
       ['astral characters and combining marks', 'e\u0301 \u{1f600}\u200d\u{1f680}'],
       ['exactly one MiB', 'x'.repeat(1_048_576)],
-    ])('%s: content is the bytes decoded, the hash is over the bytes', async (_, content) => {
+    ])('%s: decodes the bytes into content and hashes the bytes', async (_, content) => {
       const file = await folder.put('root/a.txt', content);
       await utimes(file, 1_700_000_000, 1_700_000_000.5);
       expect(await read(file)).toEqual({
@@ -54,7 +62,7 @@ describe.each([
       });
     });
 
-    test('bytes that are not UTF-8 and bytes with a NUL are binary, with their hash', async () => {
+    test('treats invalid UTF-8 and bytes with a NUL as binary, with their hash', async () => {
       for (const bytes of [Buffer.from([0xff, 0xfe, 0x41]), Buffer.from('a\0b'), Buffer.from([0xed, 0xa0, 0x80])]) {
         const file = await folder.put('root/x.bin', bytes);
         expect(await read(file)).toMatchObject({ kind: 'binary', fileHash: sha(bytes), size: bytes.length });
@@ -65,7 +73,7 @@ describe.each([
   describe('large text (decision C6)', () => {
     const lines = Array.from({ length: 60_000 }, (_, index) => `line ${index} \u{1f600} é`).join('\n');
 
-    test('content is abridged, the chunks give all of it, as often as asked', async () => {
+    test('abridges the content; the chunks return the whole text, repeatedly', async () => {
       const reading = (await read(await folder.put('root/big.txt', `\ufeff${lines}`))) as LargeTextReading;
       const text = `\ufeff${lines}`;
       expect(reading.kind).toBe('large-text');
@@ -75,7 +83,7 @@ describe.each([
       for (const _ of [1, 2]) expect([...(reading.chunks?.() ?? [])]).toEqual([...chunkText(text)]);
     });
 
-    test('one byte over the cap is large, and a NUL or a broken sequence far inside makes it binary', async () => {
+    test('counts as large one byte over the cap, and as binary with a NUL or a broken sequence deep inside', async () => {
       expect((await read(await folder.put('root/a', 'x'.repeat(1_048_577)))).kind).toBe('large-text');
       const nul = Buffer.alloc(3_000_000, 'x');
       nul[2_500_000] = 0;
@@ -84,7 +92,7 @@ describe.each([
       expect(await read(await folder.put('root/c', cut))).toMatchObject({ kind: 'binary', fileHash: sha(cut) });
     });
 
-    test('above 64 MiB: head, tail and hash, no chunks, and memory stays bounded', async () => {
+    test('keeps head, tail and hash above 64 MiB, without chunks, in bounded memory', async () => {
       const file = await folder.put('root/huge.txt', 'first line\n');
       const block = `${'y'.repeat(1023)}\n`.repeat(1024);
       for (let count = 0; count < 150; count += 1) await appendFile(file, block);
@@ -92,20 +100,26 @@ describe.each([
       const before = process.memoryUsage();
       const reading = (await read(file)) as LargeTextReading;
       const after = process.memoryUsage();
-      expect(reading).toMatchObject({ kind: 'large-text', fileHash: hash, length: 11 + 150 * 1_048_576, chunks: undefined });
+      expect(reading).toMatchObject({
+        kind: 'large-text',
+        fileHash: hash,
+        length: 11 + 150 * 1_048_576,
+        chunks: undefined,
+      });
       expect(reading.content.startsWith('first line\n')).toBe(true);
       expect(reading.content.length).toBeLessThan(82_000);
       expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(32 * 1024 * 1024);
     });
   });
 
-  describe('what is not there or not readable (decision C5)', () => {
-    test('missing below a root that is there, also when a parent is gone or became a file', async () => {
+  describe('missing and unreadable files (decision C5)', () => {
+    test('are missing below an existing root, also if a parent is gone or became a file', async () => {
       await folder.put('root/file', 'x');
-      for (const name of ['none.txt', 'no/such/file', 'file/below']) expect(await readInside(name)).toEqual({ kind: 'missing' });
+      for (const name of ['none.txt', 'no/such/file', 'file/below'])
+        expect(await readInside(name)).toEqual({ kind: 'missing' });
     });
 
-    test('unreachable when the root or the mount is gone', async () => {
+    test('are unreachable if the root or the mount is gone', async () => {
       const mount = join(folder.base, 'mount');
       const file = await folder.put('mount/a.txt', 'a');
       access = { ...access, roots: await AllowedRoots.open([folder.base], [mount]) };
@@ -116,13 +130,16 @@ describe.each([
       expect(await read(file)).toEqual({ kind: 'missing' });
     });
 
-    test('unreachable on a foreign filesystem and outside the roots', async () => {
+    test('are unreachable on a foreign filesystem and outside the roots', async () => {
       const file = await folder.put('outside/secret.txt', 'secret');
       expect(await read(file)).toEqual({ kind: 'unreachable', reason: 'outside-roots' });
-      expect(await read(join(folder.inside, 'x'), filesystemId('other'))).toEqual({ kind: 'unreachable', reason: 'foreign-filesystem' });
+      expect(await read(join(folder.inside, 'x'), filesystemId('other'))).toEqual({
+        kind: 'unreachable',
+        reason: 'foreign-filesystem',
+      });
     });
 
-    test('unreachable without permission, for the file and for its folder', async () => {
+    test('are unreachable without permission for the file or its folder', async () => {
       await chmod(folder.base, 0o755);
       const file = await folder.put('root/private.txt', 'x');
       await chmod(file, 0o000);
@@ -135,7 +152,7 @@ describe.each([
       await chmod(join(folder.inside, 'closed'), 0o700);
     });
 
-    test('folder, pipe and socket are not regular, and a pipe does not block', async () => {
+    test('are not regular if they are a folder, pipe or socket; a pipe does not block', async () => {
       await mkdir(join(folder.inside, 'd'));
       execFileSync('mkfifo', [join(folder.inside, 'pipe')]);
       const server = createServer();
@@ -146,7 +163,7 @@ describe.each([
       await new Promise((closed) => server.close(closed));
     });
 
-    test('a canonical path that became a link is not followed, wherever it leads', async () => {
+    test('are not followed if a canonical path became a link, wherever it leads', async () => {
       await folder.put('outside/secret.txt', 'secret');
       await folder.put('root/real/a.txt', 'a');
       await symlink(join(folder.outside, 'secret.txt'), join(folder.inside, 'out'));
@@ -161,7 +178,7 @@ describe.each([
   });
 
   describe('a file that changes while it is read', () => {
-    test('every reading is of whole versions: hash, size and content belong together', async () => {
+    test('is read in whole versions: hash, size and content belong together', async () => {
       const file = await folder.put('root/a.txt', 'a'.repeat(50_000));
       const stop = new AbortController();
       const writing = (async () => {
@@ -181,7 +198,7 @@ describe.each([
       await writing;
     });
 
-    test('growing and shrinking in place never gives a mixture of hash and content', async () => {
+    test('never yields a mixture of hash and content while it grows and shrinks in place', async () => {
       const file = await folder.put('root/log.txt', 'x');
       const stop = new AbortController();
       const writing = (async () => {
@@ -194,21 +211,24 @@ describe.each([
       for (let count = 0; count < 60; count += 1) {
         const reading = await read(file);
         if (reading.kind === 'text') expect(reading.fileHash).toBe(sha(reading.content));
-        else if (reading.kind === 'large-text') expect(reading.fileHash).toBe(sha([...(reading.chunks?.() ?? [])].join('')));
+        else if (reading.kind === 'large-text')
+          expect(reading.fileHash).toBe(sha([...(reading.chunks?.() ?? [])].join('')));
         else throw new Error(`read as ${reading.kind}`);
       }
       stop.abort();
       await writing;
     });
 
-    test('an aborted reading rejects', async () => {
+    test('rejects when the reading is aborted', async () => {
       const file = await folder.put('root/a.txt', 'a');
       const source = filesystemSource(host, canonicalPath(file));
-      await expect(readSource(access, source, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+      await expect(readSource(access, source, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+        name: 'AbortError',
+      });
     });
   });
 
-  /** Swaps a folder for a link to the outside and back, as fast as it can, until it is stopped. */
+  /** Swaps a folder for a link to the outside and back as fast as possible, until it is stopped. */
   const SWAPPER = `
 const fs = require('node:fs');
 const [dir, outside] = process.argv.slice(1);
@@ -227,11 +247,13 @@ process.stdout.write('go');
 })();`;
 
   describe('a folder swapped for a link during the reading', () => {
-    test('no byte from outside is ever returned', async () => {
+    test('never returns a byte from outside', async () => {
       await folder.put('root/d/a.txt', 'inside');
       await folder.put('outside/a.txt', 'OUTSIDE');
       const dir = join(folder.inside, 'd');
-      const swapper = spawn(process.execPath, ['-e', SWAPPER, dir, folder.outside], { stdio: ['pipe', 'pipe', 'inherit'] });
+      const swapper = spawn(process.execPath, ['-e', SWAPPER, dir, folder.outside], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
       const exited = new Promise((done) => swapper.once('exit', done));
       await new Promise((ready) => swapper.stdout.once('data', ready));
       const seen = new Map<string, number>();
@@ -246,7 +268,9 @@ process.stdout.write('go');
       swapper.stdin.end();
       await exited;
       expect(seen.get('inside') ?? 0).toBeGreaterThan(0);
-      expect([...seen.keys()].filter((outcome) => !['inside', 'missing', 'unreachable', 'not-regular'].includes(outcome))).toEqual([]);
+      expect(
+        [...seen.keys()].filter((outcome) => !['inside', 'missing', 'unreachable', 'not-regular'].includes(outcome)),
+      ).toEqual([]);
       await rm(dir, { recursive: true, force: true });
     });
   });

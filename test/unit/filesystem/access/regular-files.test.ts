@@ -23,19 +23,25 @@ describe('files that a listing mentions (decision C7)', () => {
 
   afterEach(() => rm(outer, { recursive: true, force: true }));
 
-  test('come in their order with their modification times in whole milliseconds', async () => {
+  test('are returned in order with modification times in whole milliseconds', async () => {
     const found = await datedFiles(roots, [join(root, 'sub/b.txt'), join(root, 'a.txt')]);
     expect(found.map(({ path }) => path)).toEqual([join(root, 'sub/b.txt'), join(root, 'a.txt')]);
     expect(found[1]?.mtimeMs).toBe(1_700_000_000_500);
   });
 
-  test('are regular files inside the roots by their real names: no folders, links, missing or outside files', async () => {
+  test('are regular files inside the roots under their real names: no folders, links, missing or outside files', async () => {
     await symlink(join(root, 'a.txt'), join(root, 'link.txt'));
     await symlink(join(root, 'sub'), join(root, 'linked'));
     await symlink(outer, join(root, 'out'));
-    const paths = ['sub', 'link.txt', 'linked/b.txt', 'out/secret.txt', 'missing.txt', '../secret.txt', 'no/folder.txt'].map((path) =>
-      join(root, path),
-    );
+    const paths = [
+      'sub',
+      'link.txt',
+      'linked/b.txt',
+      'out/secret.txt',
+      'missing.txt',
+      '../secret.txt',
+      'no/folder.txt',
+    ].map((path) => join(root, path));
     expect(await datedFiles(roots, paths)).toEqual([]);
   });
 });

@@ -26,14 +26,14 @@ const refusal = async (path: string, mustExist = true): Promise<SourceError> => 
   );
   expect(error).toMatchObject({ name: 'SourceError' });
   const refused = error as SourceError;
-  // Nothing but the path as given may appear: no link's target, no folder of the machine.
+  // The message shows only the given path: no link target, no folder of the machine.
   expect(refused.message.replace(named(path), '')).not.toMatch(/[/"]/);
   return refused;
 };
 const code = async (path: string, mustExist = true) => (await refusal(path, mustExist)).code;
 
-describe('what is inside', () => {
-  test('absolute and relative paths, folders, the root itself', async () => {
+describe('paths inside the roots', () => {
+  test('include absolute and relative paths, folders, and the root itself', async () => {
     expect(await resolve('a.txt')).toEqual({ path: join(folder.inside, 'a.txt'), exists: true });
     expect((await resolve(join(folder.inside, 'src/../src/./b.txt'))).path).toBe(join(folder.inside, 'src/b.txt'));
     expect((await resolve('src')).path).toBe(join(folder.inside, 'src'));
@@ -41,60 +41,76 @@ describe('what is inside', () => {
     expect((await resolve('..\\x', false)).path).toBe(join(folder.inside, '..\\x'));
   });
 
-  test('links that stay inside give the real path', async () => {
+  test('resolve links that stay inside to the real path', async () => {
     await symlink('src', join(folder.inside, 'alias'));
     expect((await resolve('alias/b.txt')).path).toBe(join(folder.inside, 'src/b.txt'));
-    expect(await resolve('alias/new/deep.txt', false)).toEqual({ path: join(folder.inside, 'src/new/deep.txt'), exists: false });
+    expect(await resolve('alias/new/deep.txt', false)).toEqual({
+      path: join(folder.inside, 'src/new/deep.txt'),
+      exists: false,
+    });
   });
 
-  test('a root given through a link, and a path through that link', async () => {
+  test('include a root given through a link, and a path through that link', async () => {
     const alias = join(folder.base, 'alias');
     await symlink(folder.inside, alias);
     const aliased = await AllowedRoots.open([alias]);
     expect(aliased.roots).toEqual([folder.inside]);
     expect((await aliased.resolve(join(alias, 'a.txt'))).path).toBe(join(folder.inside, 'a.txt'));
-    expect((await aliased.resolve(join(alias, 'new.txt'), { mustExist: false })).path).toBe(join(folder.inside, 'new.txt'));
+    expect((await aliased.resolve(join(alias, 'new.txt'), { mustExist: false })).path).toBe(
+      join(folder.inside, 'new.txt'),
+    );
   });
 
-  test('a hard link to a file outside cannot be told apart', async () => {
+  test('include a hard link to an outside file, which is indistinguishable', async () => {
     await link(join(folder.outside, 'secret.txt'), join(folder.inside, 'hard.txt'));
     expect((await resolve('hard.txt')).exists).toBe(true);
   });
 
-  test('names differ by case and by Unicode form', async () => {
+  test('differ by case and by Unicode form', async () => {
     await folder.put('root/\u00e9.txt', 'composed');
     expect(await code('e\u0301.txt')).toBe('not-found');
     expect(await code('A.TXT')).toBe('not-found');
   });
 });
 
-describe('what is outside', () => {
-  test.each(['../outside/secret.txt', '/etc/passwd', 'src/../../outside/secret.txt', '../root-sibling/c.txt', '..', '/'])(
-    '%s',
-    async (path) => {
-      expect(await code(path)).toBe('outside-roots');
-      expect(await code(path, false)).toBe('outside-roots');
-    },
-  );
+describe('paths outside the roots', () => {
+  test.each([
+    '../outside/secret.txt',
+    '/etc/passwd',
+    'src/../../outside/secret.txt',
+    '../root-sibling/c.txt',
+    '..',
+    '/',
+  ])('%s', async (path) => {
+    expect(await code(path)).toBe('outside-roots');
+    expect(await code(path, false)).toBe('outside-roots');
+  });
 
-  test('existing and missing paths outside answer alike', async () => {
+  test('get the same answer whether they exist or not', async () => {
     const there = await refusal('/etc/hostname');
     const gone = await refusal('/etc/no-such-file');
     expect([there.code, gone.code]).toEqual(['outside-roots', 'outside-roots']);
     expect(there.message.replace('hostname', 'x')).toBe(gone.message.replace('no-such-file', 'x'));
   });
 
-  test('through a link to a file, to a folder, and through a link to a link', async () => {
+  test('are refused through a link to a file, to a folder, and through a link to a link', async () => {
     await symlink(join(folder.outside, 'secret.txt'), join(folder.inside, 'file-link'));
     await symlink(folder.outside, join(folder.inside, 'dir-link'));
     await symlink('dir-link', join(folder.inside, 'twice'));
-    for (const path of ['file-link', 'dir-link', 'dir-link/secret.txt', 'twice/secret.txt', 'dir-link/none', 'dir-link/none/none']) {
+    for (const path of [
+      'file-link',
+      'dir-link',
+      'dir-link/secret.txt',
+      'twice/secret.txt',
+      'dir-link/none',
+      'dir-link/none/none',
+    ]) {
       expect(await code(path)).toBe('outside-roots');
       expect(await code(path, false)).toBe('outside-roots');
     }
   });
 
-  test('a dangling link is refused for reading and for writing, as outside if it leads there', async () => {
+  test('are refused through a dangling link for reading and writing, as outside if it leads there', async () => {
     await symlink(join(folder.outside, 'new.txt'), join(folder.inside, 'out'));
     await symlink(join(folder.outside, 'no/such/folder'), join(folder.inside, 'out-dir'));
     await symlink('nowhere.txt', join(folder.inside, 'in'));
@@ -103,7 +119,7 @@ describe('what is outside', () => {
     for (const mustExist of [true, false]) expect(await code('in', mustExist)).toBe('not-found');
   });
 
-  test('the kernel own folders, even when the root is /', async () => {
+  test('include the kernel’s folders, even if the root is /', async () => {
     const all = await AllowedRoots.open(['/']);
     for (const path of ['/proc/self/environ', '/proc/self/cwd/package.json', '/dev/null', '/dev/fd/0', '/sys']) {
       expect(await code(path)).toBe('outside-roots');
@@ -115,7 +131,7 @@ describe('what is outside', () => {
   });
 });
 
-describe('what cannot be a path', () => {
+describe('invalid paths', () => {
   test.each([
     ['', 'invalid-path'],
     ['a\0b', 'invalid-path'],
@@ -124,21 +140,21 @@ describe('what cannot be a path', () => {
     [`${'d/'.repeat(3000)}x`, 'invalid-path'],
     ['a.txt/below', 'not-found'],
     ['missing.txt', 'not-found'],
-  ])('%# is refused', async (path, expected) => {
+  ])('are refused: case %#', async (path, expected) => {
     expect(await code(path)).toBe(expected);
   });
 
-  test('a relative path without a folder to start from', async () => {
+  test('include a relative path without a base folder', async () => {
     await expect(roots.resolve('a.txt')).rejects.toMatchObject({ code: 'invalid-path' });
   });
 
-  test('a loop of links, also below it', async () => {
+  test('include a loop of links, also below it', async () => {
     await symlink('two', join(folder.inside, 'one'));
     await symlink('one', join(folder.inside, 'two'));
     expect([await code('one'), await code('one', false), await code('two/x', false)]).toEqual(['loop', 'loop', 'loop']);
   });
 
-  test('a folder without permission', async () => {
+  test('include a folder without permission', async () => {
     await chmod(folder.base, 0o755);
     await chmod(join(folder.inside, 'src'), 0o700);
     await unprivileged(async () => expect(await code('src/b.txt')).toBe('no-permission'));
@@ -146,7 +162,7 @@ describe('what cannot be a path', () => {
 });
 
 describe('the roots themselves', () => {
-  test('several, also nested; a file, a missing folder and none at all are refused', async () => {
+  test('may be several and nested; a file, a missing folder and an empty list are refused', async () => {
     const nested = await AllowedRoots.open([folder.inside, join(folder.inside, 'src'), folder.outside, folder.outside]);
     expect(nested.roots).toHaveLength(3);
     expect(nested.rootOf(join(folder.inside, 'src/b.txt'))).toBe(join(folder.inside, 'src'));
@@ -156,7 +172,7 @@ describe('the roots themselves', () => {
     await expect(AllowedRoots.open([])).rejects.toMatchObject({ code: 'invalid-path' });
   });
 
-  test('an anchor is absent once its folder is gone, and a mount below a root is its own anchor (decision C5)', async () => {
+  test('report an anchor as absent once its folder is gone; a mount below a root is its own anchor (decision C5)', async () => {
     await mkdir(join(folder.inside, 'mnt'));
     const mounted = await AllowedRoots.open([folder.inside], [join(folder.inside, 'mnt')]);
     expect(await mounted.anchorPresent(join(folder.inside, 'mnt/x'))).toBe(true);

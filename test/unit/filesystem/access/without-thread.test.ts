@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { WithoutThread } from '../../../../src/filesystem/access/without-thread.js';
 
-test('files are asked for on the event loop for a few milliseconds of each of its turns, then in threads', async () => {
+test('stats files on the event loop for a few milliseconds per turn, then in threads', async () => {
   let now = 1_000;
   const without = new WithoutThread(
     () => true,
@@ -17,7 +17,7 @@ test('files are asked for on the event loop for a few milliseconds of each of it
   expect(without.may).toBe(true);
 });
 
-test('after one slow answer, also one that was an error, all are asked for in threads for a minute', async () => {
+test('uses threads for a minute after one slow answer, also after a slow error', async () => {
   let now = 1_000;
   const without = new WithoutThread(
     () => true,
@@ -42,6 +42,6 @@ test('after one slow answer, also one that was an error, all are asked for in th
   expect(without.may).toBe(false);
 });
 
-test('where a mount is not of this machine, everything is asked for in threads', () => {
+test('always uses threads if a mount is not local', () => {
   expect(new WithoutThread(() => false).may).toBe(false);
 });

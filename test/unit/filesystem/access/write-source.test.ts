@@ -25,7 +25,7 @@ const inside = (name: string) => canonicalPath(join(folder.inside, name));
 const text = (path: string) => readFile(path, 'utf8');
 
 describe('writing', () => {
-  test('a new file in new folders: hash, size and time of what is on disk', async () => {
+  test('creates a file in new folders and returns hash, size and time from disk', async () => {
     const written = await writeSource(roots, inside('a/b/c.txt'), { content: 'grün\r\n' });
     const stats = await stat(inside('a/b/c.txt'));
     expect(written).toEqual({
@@ -39,7 +39,7 @@ describe('writing', () => {
     expect(await readdir(inside('a/b'))).toEqual(['c.txt']);
   });
 
-  test('an existing file keeps its mode and owner; CRLF and a byte order mark are written as given', async () => {
+  test('keeps mode and owner of an existing file; writes CRLF and a byte order mark as given', async () => {
     const file = await folder.put('root/run.sh', 'old');
     await chmod(file, 0o751);
     if (process.geteuid?.() === 0) await chown(file, 1234, 4321);
@@ -50,7 +50,7 @@ describe('writing', () => {
     expect(await readFile(file)).toEqual(Buffer.from('\ufeffa\r\nb'));
   });
 
-  test('bytes, nothing at all, and another hard link keeps the old content', async () => {
+  test('writes bytes and empty content, and leaves the old content to another hard link', async () => {
     await writeSource(roots, inside('x.bin'), { content: Buffer.from([0, 255]) });
     await link(inside('x.bin'), join(folder.inside, 'y.bin'));
     await writeSource(roots, inside('x.bin'), { content: '' });
@@ -58,11 +58,12 @@ describe('writing', () => {
     expect(await readFile(inside('y.bin'))).toEqual(Buffer.from([0, 255]));
   });
 
-  test('a reader never sees a half-written file', async () => {
+  test('never shows a reader a half-written file', async () => {
     const path = inside('a.txt');
     await writeSource(roots, path, { content: 'a'.repeat(300_000) });
     const writing = (async () => {
-      for (let round = 0; round < 30; round += 1) await writeSource(roots, path, { content: 'ab'.charAt(round % 2).repeat(300_000) });
+      for (let round = 0; round < 30; round += 1)
+        await writeSource(roots, path, { content: 'ab'.charAt(round % 2).repeat(300_000) });
     })();
     let finished = false;
     const done = writing.then(() => {
@@ -76,22 +77,26 @@ describe('writing', () => {
   });
 });
 
-describe('what must stand there before', () => {
-  test('absent: an existing file is kept', async () => {
+describe('expectations on the file before a write', () => {
+  test('absent: keeps an existing file', async () => {
     await writeSource(roots, inside('a.txt'), { content: 'first', expected: 'absent' });
-    await expect(writeSource(roots, inside('a.txt'), { content: 'second', expected: 'absent' })).rejects.toMatchObject({ code: 'exists' });
+    await expect(writeSource(roots, inside('a.txt'), { content: 'second', expected: 'absent' })).rejects.toMatchObject({
+      code: 'exists',
+    });
     expect(await text(inside('a.txt'))).toBe('first');
   });
 
-  test('absent: of many writers at once exactly one wins', async () => {
+  test('absent: lets exactly one of many concurrent writers win', async () => {
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 8 }, (_, index) => writeSource(roots, inside('one.txt'), { content: `${index}`, expected: 'absent' })),
+      Array.from({ length: 8 }, (_, index) =>
+        writeSource(roots, inside('one.txt'), { content: `${index}`, expected: 'absent' }),
+      ),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await readdir(folder.inside)).toEqual(['one.txt']);
   });
 
-  test('a hash: other bytes or no file are changed underneath', async () => {
+  test('a hash: refuses other bytes or a missing file as changed', async () => {
     await folder.put('root/a.txt', 'v1');
     await writeSource(roots, inside('a.txt'), { content: 'v2', expected: sha('v1') });
     await expect(writeSource(roots, inside('a.txt'), { content: 'v3', expected: sha('v1') })).rejects.toMatchObject({
@@ -105,8 +110,8 @@ describe('what must stand there before', () => {
   });
 });
 
-describe('what is refused', () => {
-  test('a folder, a link, a file in the place of a folder, a root, a path outside, half a surrogate pair', async () => {
+describe('refused writes', () => {
+  test('include a folder, a link, a file in place of a folder, a root, an outside path, a lone surrogate', async () => {
     await mkdir(inside('d'));
     await folder.put('root/file', 'x');
     await symlink(join(folder.outside, 'new.txt'), inside('dangling'));
@@ -123,20 +128,28 @@ describe('what is refused', () => {
       const outcome = await writeSource(roots, canonicalPath(path), { content: 'x' }).catch((error: unknown) => error);
       expect([path, outcome]).toMatchObject([path, { code }]);
     }
-    await expect(writeSource(roots, inside('s.txt'), { content: '\ud83d' })).rejects.toMatchObject({ code: 'not-text' });
+    await expect(writeSource(roots, inside('s.txt'), { content: '\ud83d' })).rejects.toMatchObject({
+      code: 'not-text',
+    });
     expect(await readdir(folder.outside)).toEqual([]);
     expect(await readdir(folder.inside)).toEqual(['d', 'dangling', 'dir-link', 'file']);
   });
 
-  test('a read-only file and a folder without permission', async () => {
+  test('include a read-only file and a folder without permission', async () => {
     await chmod(folder.base, 0o755);
     await chmod(await folder.put('root/locked.txt', 'x'), 0o444);
     await chmod(folder.inside, 0o777);
     await mkdir(inside('closed'), { mode: 0o755 });
     await unprivileged(async () => {
-      await expect(writeSource(roots, inside('locked.txt'), { content: 'y' })).rejects.toMatchObject({ code: 'no-permission' });
-      await expect(writeSource(roots, inside('closed/a.txt'), { content: 'y' })).rejects.toMatchObject({ code: 'no-permission' });
-      await expect(writeSource(roots, inside('closed/new/a.txt'), { content: 'y' })).rejects.toMatchObject({ code: 'no-permission' });
+      await expect(writeSource(roots, inside('locked.txt'), { content: 'y' })).rejects.toMatchObject({
+        code: 'no-permission',
+      });
+      await expect(writeSource(roots, inside('closed/a.txt'), { content: 'y' })).rejects.toMatchObject({
+        code: 'no-permission',
+      });
+      await expect(writeSource(roots, inside('closed/new/a.txt'), { content: 'y' })).rejects.toMatchObject({
+        code: 'no-permission',
+      });
     });
     expect(await text(inside('locked.txt'))).toBe('x');
   });
@@ -158,10 +171,12 @@ process.stdout.write('go');
 })();`;
 
 describe('a folder swapped for a link during the writing', () => {
-  test('nothing is ever written outside', async () => {
+  test('never writes outside', async () => {
     const dir = inside('d');
     await mkdir(dir);
-    const swapper = spawn(process.execPath, ['-e', SWAPPER, dir, folder.outside], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const swapper = spawn(process.execPath, ['-e', SWAPPER, dir, folder.outside], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
     const exited = new Promise((done) => swapper.once('exit', done));
     await new Promise((ready) => swapper.stdout.once('data', ready));
     const outcomes = new Set<string>();
@@ -180,7 +195,7 @@ describe('a folder swapped for a link during the writing', () => {
   });
 });
 
-/** Adds a line to a file as an edit does: reads, then writes what it read and the line. */
+/** Adds a line to a file like an edit: reads it, then writes the old text plus the line. */
 const PROGRAM = `
 import { readFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
@@ -195,7 +210,7 @@ const answer = {
   stop: async ([root, path]) => changeSource(await AllowedRoots.open([root]), { path }, () => { process.send({ value: 'inside' }); return new Promise(() => setInterval(() => {}, 1e6)); }),
 };`;
 
-describe('changes of one file at the same time (decision F12)', () => {
+describe('concurrent changes of one file (decision F12)', () => {
   let programs: string;
   let program: string;
   const processes: AskedProcess[] = [];
@@ -213,7 +228,7 @@ describe('changes of one file at the same time (decision F12)', () => {
     return started;
   };
 
-  test('of several processes none takes away what another one wrote, also after one was killed inside', async () => {
+  test('lose no write of another process, also after a process was killed inside one', async () => {
     const path = await folder.put('root/log.txt', '');
     const changers = await Promise.all(Array.from({ length: 4 }, start));
     const wanted: string[] = [];
@@ -230,7 +245,7 @@ describe('changes of one file at the same time (decision F12)', () => {
     expect(await readdir(folder.inside)).toEqual(['log.txt']);
   });
 
-  test('in one process each reads what the one before wrote; what gives up waiting changes nothing and holds up nobody', async () => {
+  test('read the previous write within one process; a waiter that gives up changes nothing and blocks no other', async () => {
     await folder.put('root/a.txt', '');
     const path = inside('a.txt');
     const abort = new AbortController();
@@ -240,13 +255,17 @@ describe('changes of one file at the same time (decision F12)', () => {
         const before = await text(path);
         return write(`${before}${line}`, sha(before));
       });
-    const [first, given, ...others] = [add('0'), add('1', abort.signal), ...['2', '3', '4', '5'].map((line) => add(line))];
+    const [first, given, ...others] = [
+      add('0'),
+      add('1', abort.signal),
+      ...['2', '3', '4', '5'].map((line) => add(line)),
+    ];
     await expect(given).rejects.toMatchObject({ name: 'AbortError' });
     await Promise.all([first, ...others]);
     expect(await text(path)).toBe('02345');
   });
 
-  test('removing waits for a write and refuses what that wrote', async () => {
+  test('make a removal wait for a write and refuse to remove its result', async () => {
     await folder.put('root/a.txt', 'v1');
     const [written, removed] = await Promise.allSettled([
       writeSource(roots, inside('a.txt'), { content: 'v2', expected: sha('v1') }),
@@ -259,15 +278,17 @@ describe('changes of one file at the same time (decision F12)', () => {
     expect(await text(inside('a.txt'))).toBe('v2');
   });
 
-  test('many writers that expect the same bytes: one writes, the others are refused', async () => {
+  test('let one of many writers with the same expected bytes write, and refuse the others', async () => {
     await folder.put('root/a.txt', 'v1');
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 8 }, (_, i) => writeSource(roots, inside('a.txt'), { content: `${i}`, expected: sha('v1') })),
+      Array.from({ length: 8 }, (_, i) =>
+        writeSource(roots, inside('a.txt'), { content: `${i}`, expected: sha('v1') }),
+      ),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  test('a file in the place of the lock is named, and stays', async () => {
+  test('name a file in place of the lock and keep it', async () => {
     await writeSource(roots, inside('a.txt'), { content: 'x' });
     const name = `.palimpsest.${createHash('sha256').update('a.txt').digest('hex').slice(0, 16)}.lock`;
     await folder.put(`root/${name}`, 'mine');

@@ -31,7 +31,9 @@ const FOLDERS = ['a', 'a/a', 'a/b', 'a/b/a', 'a/a/b', 'b', 'b/ab', 'b/ab/a', 'é
 const FILES = ['a.b', 'ba', 'aab', 'b ', 'é.a', '[a]', 'a*', '!a', '#a', 'a]', 'x\\'];
 const PATHS = [
   ...FOLDERS.map((path) => ({ path, isFolder: true })),
-  ...['', 'a/', 'a/b/', 'a/b/a/', 'b/ab/', 'é/'].flatMap((at) => FILES.map((name) => ({ path: `${at}${name}`, isFolder: false }))),
+  ...['', 'a/', 'a/b/', 'a/b/a/', 'b/ab/', 'é/'].flatMap((at) =>
+    FILES.map((name) => ({ path: `${at}${name}`, isFolder: false })),
+  ),
 ];
 
 const PIECE = fc.oneof(
@@ -57,16 +59,38 @@ const PIECE = fc.oneof(
     '[[:cntrl:]]',
     '[^[:cntrl:]]',
   ),
-  fc.constantFrom('[', ']', '[a', '[!', '[b-a]', '[a-\\b]', '[[:a]', '[\\]]', '#', '!', '\\!', '\\#', '[[:punct:]]', '[/]', '[^/]'),
+  fc.constantFrom(
+    '[',
+    ']',
+    '[a',
+    '[!',
+    '[b-a]',
+    '[a-\\b]',
+    '[[:a]',
+    '[\\]]',
+    '#',
+    '!',
+    '\\!',
+    '\\#',
+    '[[:punct:]]',
+    '[/]',
+    '[^/]',
+  ),
 );
 const LINE = fc
-  .tuple(fc.constantFrom('', '', '', '!', '/'), fc.array(PIECE, { minLength: 1, maxLength: 6 }), fc.constantFrom('', '', '/', ' ', '\r'))
+  .tuple(
+    fc.constantFrom('', '', '', '!', '/'),
+    fc.array(PIECE, { minLength: 1, maxLength: 6 }),
+    fc.constantFrom('', '', '/', ' ', '\r'),
+  )
   .map(([before, pieces, after]) => before + pieces.join('') + after);
 const RULES = fc.array(LINE, { minLength: 1, maxLength: 4 }).map((lines) => lines.join('\n'));
 
-test('random rules in a folder and its subfolders ignore what git ignores', async () => {
+test('ignores the same files as git for random rules in a folder and its subfolders', async () => {
   await Promise.all(FOLDERS.map((path) => mkdir(join(folder.inside, path), { recursive: true })));
-  await Promise.all(PATHS.filter(({ isFolder }) => !isFolder).map(({ path }) => writeFile(join(folder.inside, path), '')));
+  await Promise.all(
+    PATHS.filter(({ isFolder }) => !isFolder).map(({ path }) => writeFile(join(folder.inside, path), '')),
+  );
   git('init', '-q')('');
   const ignoredByGit = git('check-ignore', '--stdin', '-z', '--no-index');
   let ignored = 0;
@@ -105,32 +129,34 @@ test('random rules in a folder and its subfolders ignore what git ignores', asyn
   expect(ignored).toBeGreaterThan(200);
 });
 
-test('folders in any number, many times over, take time linear in the path', async () => {
+test('takes time linear in the path for any number of folder wildcards', async () => {
   const rules = `${'a/**/'.repeat(12)}\n`;
   await writeFile(join(folder.inside, '.gitignore'), rules);
   const loaded = await IgnoreRules.load(folder.inside);
   const deep = join(folder.inside, ...Array.from({ length: 400 }, () => 'a'), 'b');
-  // Every way to spread the folders over the pattern is more than 10^20.
+  // There are more than 10^20 ways to spread the folders over the pattern.
   expect(cpuMsOf(() => expect(loaded.ignores(deep, false)).toBe(true))).toBeLessThan(5_000);
   const never = readIgnorePattern(`${'a/**/'.repeat(12)}c`);
   expect(
-    cpuMsOf(() => expect(never?.matches(`${'a/'.repeat(2000)}b`, false, { left: Number.POSITIVE_INFINITY })).toBe(false)),
+    cpuMsOf(() =>
+      expect(never?.matches(`${'a/'.repeat(2000)}b`, false, { left: Number.POSITIVE_INFINITY })).toBe(false),
+    ),
   ).toBeLessThan(5_000);
   const stars = readIgnorePattern(`${'*a'.repeat(500)}*b`);
-  expect(cpuMsOf(() => expect(stars?.matches('a'.repeat(4000), false, { left: Number.POSITIVE_INFINITY })).toBe(false))).toBeLessThan(
-    5_000,
-  );
+  expect(
+    cpuMsOf(() => expect(stars?.matches('a'.repeat(4000), false, { left: Number.POSITIVE_INFINITY })).toBe(false)),
+  ).toBeLessThan(5_000);
   expect(cpuMsOf(() => readIgnorePattern(`a${' '.repeat(500_000)}b${'\\ '.repeat(200_000)}`))).toBeLessThan(5_000);
 });
 
-test('of patterns with wildcards so many characters are kept; plain ones and those of a suffix all', async () => {
+test('caps the kept characters of wildcard patterns; keeps all plain and suffix patterns', async () => {
   await writeFile(join(folder.inside, '.gitignore'), `${'[a]?b*\n'.repeat(20_000)}*q*z\nplain\n*.log\n`);
   const loaded = await IgnoreRules.load(folder.inside);
   const ignores = (name: string) => loaded.ignores(join(folder.inside, name), false);
   expect(['acbx', 'plain', 'x.log', 'qz', 'other'].map(ignores)).toEqual([true, true, true, false, false]);
 });
 
-test('an exclude file is not read through a link on its way', async () => {
+test('does not read an exclude file through a link on its path', async () => {
   git('init', '-q')('');
   await folder.put('elsewhere/exclude', 'a.b\n');
   await rm(join(folder.inside, '.git/info'), { recursive: true });

@@ -26,7 +26,7 @@ const alive = (pid: number): boolean => {
 const FOREVER = 'process.stdout.write(process.pid + "\\n"); setInterval(() => {}, 1000);';
 
 describe('running a search program', () => {
-  test('it gets descriptors as its own, from 3 on, and reads what they were opened for', async () => {
+  test('passes descriptors from 3 on, readable as they were opened', async () => {
     const handle = await open(new URL(import.meta.url).pathname);
     const taken: string[] = [];
     const program = `process.stdout.write(require('node:fs').readFileSync('/proc/self/fd/3', 'utf8'))`;
@@ -35,7 +35,7 @@ describe('running a search program', () => {
     expect(taken).toContain("describe('running a search program', () => {");
   });
 
-  test('records arrive whole, however the bytes are cut', async () => {
+  test('delivers whole records, wherever the bytes are split', async () => {
     const taken: string[] = [];
     const program = `for (const part of ['on', 'e\\ntwo\\n', '', 'thr', 'ee\\nrest']) process.stdout.write(part);`;
     const outcome = await runProgram(
@@ -50,7 +50,7 @@ describe('running a search program', () => {
     expect(outcome).toEqual({ ended: 'exited', exitCode: 0, stderr: '', oversize: 0 });
   });
 
-  test('a record without bound is counted and left out', async () => {
+  test('counts and skips an unbounded record', async () => {
     const taken: number[] = [];
     const program = `process.stdout.write('x'.repeat(9_000_000) + '\\nshort\\n')`;
     const outcome = await runProgram(
@@ -64,7 +64,7 @@ describe('running a search program', () => {
     expect([taken, outcome.oversize]).toEqual([[5], 1]);
   });
 
-  test.each(['refused', 'aborted', 'timed out'] as const)('a program is killed when it is %s', async (how) => {
+  test.each(['refused', 'aborted', 'timed out'] as const)('kills a program that is %s', async (how) => {
     const abort = new AbortController();
     let pid = 0;
     const running = runProgram(
@@ -84,9 +84,15 @@ describe('running a search program', () => {
     if (pid > 0) expect(alive(pid)).toBe(false);
   });
 
-  test('exit code and error output are handed on; a program that is missing or a failing taker rejects', async () => {
-    expect(await runProgram(run('console.error("no"); process.exit(3)'))).toMatchObject({ exitCode: 3, stderr: 'no\n' });
-    await expect(runProgram(run('', { binary: '/no/such/program' }))).rejects.toMatchObject({ name: 'SourceError', code: 'io' });
+  test('returns exit code and error output; rejects for a missing program or a failing consumer', async () => {
+    expect(await runProgram(run('console.error("no"); process.exit(3)'))).toMatchObject({
+      exitCode: 3,
+      stderr: 'no\n',
+    });
+    await expect(runProgram(run('', { binary: '/no/such/program' }))).rejects.toMatchObject({
+      name: 'SourceError',
+      code: 'io',
+    });
     const failing = run('console.log(1)', {
       take: () => {
         throw new Error('bad record');

@@ -48,7 +48,7 @@ describe.each([
       (line) => `${relative(folder.inside, line.path)}${line.isContext ? '-' : ':'}${line.line} ${line.text}`,
     );
 
-  test('finds lines in hidden files and in bytes that are not UTF-8; not in ignored or binary files, .git or links', async () => {
+  test('finds lines in hidden files and in invalid UTF-8; skips ignored and binary files, .git and links', async () => {
     expect(await shown('needle')).toEqual([
       '.hidden:1 needle in a hidden file',
       'a.ts:2 two needle',
@@ -60,20 +60,20 @@ describe.each([
     ]);
   });
 
-  test('regular expressions, plain text, case, and line ends of both kinds', async () => {
+  test('supports regular expressions, plain text, case, and both kinds of line end', async () => {
     expect(await shown('^n.{4}e$', { ignoreCase: true })).toEqual(['crlf.txt:2 Needle']);
     expect(await shown('a+b(c', { literal: true })).toEqual(['src/deep/c.ts:1 const needle = "a+b(c";']);
     expect(await shown('-e needle', { literal: true })).toEqual([]);
     expect(await shown('(two|six)\\b')).toEqual(['a.ts:2 two needle', 'a.ts:6 six']);
   });
 
-  test('globs choose files and never bring ignored ones back', async () => {
+  test('selects files by glob but never ignored ones', async () => {
     expect(await shown('needle', { glob: '*.{ts,md}' })).toHaveLength(5);
     expect(await shown('needle', { glob: 'src/**/*.md' })).toEqual(['src/deep/d.md:1 # needle']);
     expect(await shown('needle', { glob: '*.log' })).toEqual([]);
   });
 
-  test('context is merged where it overlaps, and no line comes twice', async () => {
+  test('merges overlapping context and repeats no line', async () => {
     expect(await shown('needle', { context: 1 }, join(folder.inside, 'a.ts'))).toEqual([
       'a.ts-1 one',
       'a.ts:2 two needle',
@@ -85,7 +85,7 @@ describe.each([
     ]);
   });
 
-  test('the limit counts matching lines and is reported', async () => {
+  test('counts matching lines toward the limit and reports it', async () => {
     expect(await search('needle', { limit: 2 })).toMatchObject({ matches: 2, truncated: true, timedOut: false });
     expect(await shown('needle', { limit: 1, context: 1 }, join(folder.inside, 'a.ts'))).toEqual([
       'a.ts-1 one',
@@ -95,7 +95,7 @@ describe.each([
     expect(await search('needle', { limit: 7 })).toMatchObject({ matches: 7, truncated: false });
   });
 
-  test('a file that is named is searched although it is ignored', async () => {
+  test('searches a named file although it is ignored', async () => {
     expect(await shown('needle', {}, join(folder.inside, 'b.log'))).toEqual(['b.log:1 needle in a log']);
     expect(await shown('needle', {}, join(folder.inside, 'node_modules'))).toEqual(['node_modules/p/i.ts:1 needle']);
     expect(await search('needle', {}, join(folder.inside, 'binary.dat'))).toMatchObject({
@@ -104,7 +104,7 @@ describe.each([
     });
   });
 
-  test('what is named and no regular file is refused at once: a pipe, a socket, a device of an allowed folder', async () => {
+  test('refuses a named pipe, socket or device of an allowed folder at once', async () => {
     const socket = join(folder.inside, 'socket');
     const server = createServer().listen(socket);
     await once(server, 'listening');
@@ -119,22 +119,26 @@ describe.each([
       message: '"pipe" is a fifo, not a regular file',
     });
     const devices = await AllowedRoots.open(['/dev']);
-    await expect(searchText(devices, canonicalPath('/dev/zero'), { pattern: 'x', ripgrep })).rejects.toMatchObject({ code: 'not-regular' });
+    await expect(searchText(devices, canonicalPath('/dev/zero'), { pattern: 'x', ripgrep })).rejects.toMatchObject({
+      code: 'not-regular',
+    });
   });
 
-  test('a binary file with more matches than the limit leaves no line and ends nothing', async () => {
+  test('shows no line of a binary file with more matches than the limit, and continues', async () => {
     await folder.put('root/a-binary.dat', Buffer.from(`\0${'needle\n'.repeat(20)}`));
     expect(await search('needle', { limit: 7 })).toMatchObject({ matches: 7, truncated: false });
   });
 
-  test('files of several runs are searched in their order, up to the limit', async () => {
+  test('searches the files of several runs in order, up to the limit', async () => {
     for (let i = 100; i < 300; i += 1) await folder.put(`root/many/${i}.txt`, 'one of many\n');
     const { lines, truncated } = await search('of many', { limit: 150 });
-    expect(lines.map(({ path }) => path)).toEqual(Array.from({ length: 150 }, (_, i) => join(folder.inside, `many/${i + 100}.txt`)));
+    expect(lines.map(({ path }) => path)).toEqual(
+      Array.from({ length: 150 }, (_, i) => join(folder.inside, `many/${i + 100}.txt`)),
+    );
     expect(truncated).toBe(true);
   });
 
-  test('a byte order mark is no part of the first line, and tells UTF-16 from binary bytes', async () => {
+  test('omits a byte order mark from the first line, and distinguishes UTF-16 from binary', async () => {
     const utf16 = Buffer.from('\ufeffneedle of äöü\nmore\n', 'utf16le');
     await folder.put('root/marks/a.txt', '\ufeffneedle first\nneedle then\n');
     await folder.put('root/marks/b.txt', utf16);
@@ -144,7 +148,7 @@ describe.each([
     expect(await shown('of äöü$', {}, join(folder.inside, 'marks/b.txt'))).toEqual(['marks/b.txt:1 needle of äöü']);
   });
 
-  test('a file over 64 MiB is said to be left out, of a folder and by its own name', async () => {
+  test('reports a skipped file over 64 MiB, in a folder and by its own name', async () => {
     await folder.put('root/large/small.txt', 'needle\n');
     const large = await folder.put('root/large/large.txt', 'needle\n');
     await truncate(large, 64 * 1024 * 1024 + 1);
@@ -153,20 +157,23 @@ describe.each([
     expect(await search('needle', {}, large)).toMatchObject({ matches: 0, files: 1, leftOut });
   });
 
-  test('how many files a glob chose is known', async () => {
+  test('reports how many files a glob selected', async () => {
     expect(await search('needle', { glob: '*.none' })).toMatchObject({ matches: 0, files: 0 });
     expect(await search('nowhere', { glob: '*.ts' })).toMatchObject({ matches: 0, files: 2 });
-    expect(await search('needle', { glob: '*.none' }, join(folder.inside, 'a.ts'))).toMatchObject({ matches: 0, files: 0 });
+    expect(await search('needle', { glob: '*.none' }, join(folder.inside, 'a.ts'))).toMatchObject({
+      matches: 0,
+      files: 0,
+    });
   });
 
-  test.each([0, 1, 2, 3])('a line that is cut holds whole characters, %d characters before them', async (count) => {
+  test.each([0, 1, 2, 3])('cuts a line at whole characters, %d characters before them', async (count) => {
     await folder.put('root/emoji.txt', `${'x'.repeat(count)}${'😀'.repeat(3_000)}needle here${'😀'.repeat(3_000)}\n`);
     const { lines } = await search('needle here');
     expect(lines).toHaveLength(1);
     expect(lines[0]?.text).toMatch(/^x*(?:😀)+needle here(?:😀)+$/u);
   });
 
-  test('very long lines are cut around the match', async () => {
+  test('cuts very long lines around the match', async () => {
     await folder.put('root/long.txt', `${'x'.repeat(50_000)}é needle here${'y'.repeat(50_000)}\n`);
     const { lines } = await search('needle here');
     expect(lines).toHaveLength(1);
@@ -175,21 +182,24 @@ describe.each([
     expect(lines[0]?.text.length).toBe(2000);
   });
 
-  test.each(['foo(', '[z-a]', '(?=a)', 'a\nb', '', 'a\0', '*a'])('the pattern %j is refused with its reason', async (pattern) => {
-    const error: unknown = await search(pattern).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ name: 'PatternError', code: 'invalid-regex' });
-    expect((error as Error).message).toMatch(/cannot be searched for: .{5,}; correct it/);
-    expect((error as Error).message).not.toContain('\n');
-  });
+  test.each(['foo(', '[z-a]', '(?=a)', 'a\nb', '', 'a\0', '*a'])(
+    'refuses the pattern %j with its reason',
+    async (pattern) => {
+      const error: unknown = await search(pattern).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ name: 'PatternError', code: 'invalid-regex' });
+      expect((error as Error).message).toMatch(/cannot be searched for: .{5,}; correct it/);
+      expect((error as Error).message).not.toContain('\n');
+    },
+  );
 
-  test('paths outside, missing ones and broken globs are refused', async () => {
+  test('refuses outside paths, missing paths and broken globs', async () => {
     await expect(search('x', {}, folder.outside)).rejects.toMatchObject({ code: 'outside-roots' });
     await expect(search('x', {}, join(folder.outside, 'secret.ts'))).rejects.toMatchObject({ code: 'outside-roots' });
     await expect(search('x', {}, join(folder.inside, 'none'))).rejects.toMatchObject({ code: 'not-found' });
     await expect(search('x', { glob: '{a' })).rejects.toMatchObject({ code: 'invalid-glob' });
   });
 
-  test('an abort rejects, a time limit returns what there is', async () => {
+  test('rejects on abort and returns partial results at a time limit', async () => {
     await expect(search('x', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
     expect(await search('needle', { timeoutMs: 0 })).toMatchObject({ timedOut: true });
     const abort = new AbortController();
@@ -199,7 +209,7 @@ describe.each([
   });
 });
 
-test('both ways find the same lines', async () => {
+test('finds the same lines in both ways', async () => {
   const word = fc.constantFrom('a', 'b', 'ab', 'ba', '');
   const text = fc.array(word, { maxLength: 30 }).map((lines) => lines.join('\n'));
   const options = fc.record({ context: fc.nat(3), limit: fc.integer({ min: 1, max: 12 }), ignoreCase: fc.boolean() });

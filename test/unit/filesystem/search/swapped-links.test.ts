@@ -13,7 +13,7 @@ import { canonicalPath } from '../../../../src/objects/ids.js';
 import { effort } from '../../../support/effort.js';
 import { type TempFolder, tempFolder } from '../temp-folder.js';
 
-/** Puts a link to a folder outside in the place of a folder, and the other way round, as fast as it can. */
+/** Replaces a folder by a link to an outside folder and back as fast as possible. */
 const SWAP = `
 const { renameSync, writeSync } = require('node:fs');
 const [at, kept, link] = process.argv.slice(1);
@@ -52,8 +52,9 @@ afterEach(async () => {
 });
 
 /**
- * Repeats what may be refused while its folder is being swapped, and gives everything that was found: as often as is said, and on until so much was found, as whoever swaps may
- * be stopped for the whole of it where the machine is busy.
+ * Repeats a call that may be refused during a swap, and returns everything it found. Repeats
+ * `tries` times, and then until it has `least` results: on a busy machine the swapper may be paused
+ * all the time.
  */
 async function repeat<T>(tries: number, look: () => Promise<readonly T[]>, least = 0): Promise<readonly T[]> {
   const found: T[] = [];
@@ -67,21 +68,28 @@ async function repeat<T>(tries: number, look: () => Promise<readonly T[]>, least
   return found;
 }
 
-describe('while a folder and a link that leads outside take turns at one name', () => {
+describe('while a folder and an outside link alternate under one name', () => {
   test.each([
     ['with ripgrep', undefined, effort(60, 2_000)],
     ['in this process', null, effort(150, 4_000)],
   ])('a search %s shows lines from inside only', async (_, ripgrep, tries) => {
     const inside = canonicalPath(folder.inside);
     const named = canonicalPath(join(folder.inside, 'files/a.txt'));
-    const ofFolder = await repeat(tries, async () => (await searchText(roots, inside, { pattern: 'needle', ripgrep })).lines, tries + 1);
-    const ofFile = await repeat(tries, async () => (await searchText(roots, named, { pattern: 'needle', ripgrep })).lines);
+    const ofFolder = await repeat(
+      tries,
+      async () => (await searchText(roots, inside, { pattern: 'needle', ripgrep })).lines,
+      tries + 1,
+    );
+    const ofFile = await repeat(
+      tries,
+      async () => (await searchText(roots, named, { pattern: 'needle', ripgrep })).lines,
+    );
     const texts = [...ofFolder, ...ofFile].map(({ text }) => text);
     expect(texts.filter((text) => text !== 'needle inside')).toEqual([]);
     expect(ofFolder.length).toBeGreaterThan(tries);
   });
 
-  test('walks, listings and what they mention name files of the inside only', async () => {
+  test('walks, listings and their mentions name inside files only', async () => {
     const tries = effort(150, 10_000);
     const walked = await repeat(tries, async () => (await walkFiles(roots, folder.inside)).paths);
     const found = await repeat(tries, async () => (await findFiles(roots, folder.inside, { pattern: '*.txt' })).paths);

@@ -47,14 +47,23 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-const KEPT = ['.gitignore', '.hidden/x.ts', 'a.ts', 'keep.log', 'src/.gitignore', 'src/b.log', 'src/build/in.js', 'src/deep/only-here.ts'];
+const KEPT = [
+  '.gitignore',
+  '.hidden/x.ts',
+  'a.ts',
+  'keep.log',
+  'src/.gitignore',
+  'src/b.log',
+  'src/build/in.js',
+  'src/deep/only-here.ts',
+];
 
-test('the search program that is installed along is found', async () => {
+test('finds the search program that is installed with the package', async () => {
   expect(await ripgrepPath()).toMatch(/ripgrep.*rg/);
 });
 
 describe('a walk', () => {
-  test('honours nested ignore files, includes hidden files, skips .git, links, pipes and names that are not UTF-8', async () => {
+  test('honours nested ignore files, includes hidden files, and skips .git, links, pipes and invalid UTF-8 names', async () => {
     expect(await walkFiles(roots, folder.inside)).toEqual({
       paths: KEPT,
       truncated: false,
@@ -63,20 +72,24 @@ describe('a walk', () => {
     });
   });
 
-  test('of a subfolder honours the rules above it', async () => {
+  test('honours the rules above a subfolder', async () => {
     expect((await walkFiles(roots, join(folder.inside, 'src'))).paths).toEqual(
       KEPT.filter((path) => path.startsWith('src/')).map((path) => path.slice(4)),
     );
   });
 
-  test('of an ignored folder that is named itself shows what is in it', async () => {
-    expect((await walkFiles(roots, join(folder.inside, 'node_modules'))).paths).toEqual(['p/build/x.js', 'p/index.js', 'p/y.log']);
+  test('shows the contents of an ignored folder that is named itself', async () => {
+    expect((await walkFiles(roots, join(folder.inside, 'node_modules'))).paths).toEqual([
+      'p/build/x.js',
+      'p/index.js',
+      'p/y.log',
+    ]);
   });
 
   test.each([
     ['a repository', '.git/HEAD'],
     ['a submodule', '.git'],
-  ])('of %s inside another one follows the rules of that alone, wherever it begins', async (_what, mark) => {
+  ])('follows only the rules of %s inside another one, wherever it begins', async (_what, mark) => {
     await folder.put('root/outer/.git/info/exclude', '*.mine\n');
     await folder.put('root/outer/.gitignore', '*.outer\n');
     await folder.put(`root/outer/sub/${mark}`, '');
@@ -86,32 +99,48 @@ describe('a walk', () => {
       await folder.put(`root/outer/${name}`, '');
     }
     const inner = ['.gitignore', 'a.mine', 'a.outer', 'deep/b.outer'];
-    const paths = async (path: string): Promise<readonly string[]> => (await walkFiles(roots, join(folder.inside, path))).paths;
+    const paths = async (path: string): Promise<readonly string[]> =>
+      (await walkFiles(roots, join(folder.inside, path))).paths;
     expect(await paths('outer/sub')).toEqual(inner);
     expect(await paths('outer/sub/deep')).toEqual(['b.outer']);
-    expect(await paths('outer')).toEqual(['.gitignore', 'a.inner', 'deep/b.inner', ...inner.map((path) => `sub/${path}`)]);
+    expect(await paths('outer')).toEqual([
+      '.gitignore',
+      'a.inner',
+      'deep/b.inner',
+      ...inner.map((path) => `sub/${path}`),
+    ]);
   });
 
-  test('stops at its limit and says so', async () => {
-    expect(await walkFiles(roots, folder.inside, { limit: 2 })).toMatchObject({ paths: KEPT.slice(0, 2), truncated: true });
-    expect(await walkFiles(roots, folder.inside, { limit: KEPT.length })).toMatchObject({ paths: KEPT, truncated: false });
+  test('reports that it stopped at its limit', async () => {
+    expect(await walkFiles(roots, folder.inside, { limit: 2 })).toMatchObject({
+      paths: KEPT.slice(0, 2),
+      truncated: true,
+    });
+    expect(await walkFiles(roots, folder.inside, { limit: KEPT.length })).toMatchObject({
+      paths: KEPT,
+      truncated: false,
+    });
   });
 
-  test('refuses a folder outside, a file and a missing folder', async () => {
+  test('refuses an outside folder, a file and a missing folder', async () => {
     await expect(walkFiles(roots, folder.outside)).rejects.toMatchObject({ code: 'outside-roots' });
-    await expect(walkFiles(roots, join(folder.inside, 'src-link'))).rejects.toMatchObject({ code: 'changed-underneath' });
+    await expect(walkFiles(roots, join(folder.inside, 'src-link'))).rejects.toMatchObject({
+      code: 'changed-underneath',
+    });
     await expect(walkFiles(roots, join(folder.inside, 'a.ts'))).rejects.toMatchObject({ code: 'not-regular' });
     await expect(walkFiles(roots, join(folder.inside, 'none'))).rejects.toMatchObject({ code: 'not-found' });
   });
 
-  test('passes over a folder that may not be read', async () => {
+  test('skips a folder without permission', async () => {
     await chmod(folder.base, 0o755);
     await mkdir(join(folder.inside, 'closed'), { mode: 0o000 });
     await unprivileged(async () => expect((await walkFiles(roots, folder.inside)).paths).toEqual(KEPT));
   });
 
-  test('rejects when it is aborted, and stops at its time limit', async () => {
-    await expect(walkFiles(roots, folder.inside, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+  test('rejects on abort and stops at its time limit', async () => {
+    await expect(walkFiles(roots, folder.inside, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
     const abort = new AbortController();
     const walking = walkFiles(roots, folder.inside, {
       signal: abort.signal,
@@ -126,14 +155,16 @@ describe('a walk', () => {
 
   test('finds by glob', async () => {
     const found = await findFiles(roots, folder.inside, { pattern: '*.ts' });
-    expect(found.paths).toEqual(['.hidden/x.ts', 'a.ts', 'src/deep/only-here.ts'].map((path) => join(folder.inside, path)));
+    expect(found.paths).toEqual(
+      ['.hidden/x.ts', 'a.ts', 'src/deep/only-here.ts'].map((path) => join(folder.inside, path)),
+    );
     expect((await findFiles(roots, folder.inside, { pattern: 'src/*', limit: 1 })).truncated).toBe(true);
     await expect(findFiles(roots, folder.inside, { pattern: '[a' })).rejects.toMatchObject({ code: 'invalid-glob' });
   });
 });
 
-describe('one folder', () => {
-  test('all entries in code unit order, links marked, odd names escaped and counted', async () => {
+describe('listing one folder', () => {
+  test('returns all entries in code unit order, marks links, escapes and counts odd names', async () => {
     const { entries, unaddressable } = await listDirectory(roots, folder.inside);
     const shown = entries.map(({ name, kind, target }) => [name, kind, target]);
     expect(shown).toEqual([
@@ -156,32 +187,39 @@ describe('one folder', () => {
     expect(entries.find(({ name }) => name.includes('xff'))?.addressable).toBe(false);
   });
 
-  test('a file, a missing folder and one outside are refused', async () => {
+  test('refuses a file, a missing folder and an outside one', async () => {
     await expect(listDirectory(roots, join(folder.inside, 'a.ts'))).rejects.toMatchObject({ code: 'not-regular' });
     await expect(listDirectory(roots, join(folder.inside, 'none'))).rejects.toMatchObject({ code: 'not-found' });
     await expect(listDirectory(roots, folder.outside)).rejects.toMatchObject({ code: 'outside-roots' });
-    await expect(listDirectory(roots, join(folder.inside, 'dir-link'))).rejects.toMatchObject({ code: 'changed-underneath' });
+    await expect(listDirectory(roots, join(folder.inside, 'dir-link'))).rejects.toMatchObject({
+      code: 'changed-underneath',
+    });
   });
 
-  test('names that are not UTF-8 keep what is valid', () => {
+  test('keeps the valid part of names that are not UTF-8', () => {
     expect(escapeName(Buffer.from([0xc3, 0xa9, 0xc3, 0x28, 0x80]))).toBe('é\\xc3(\\x80');
   });
 });
 
-describe('what may be discovered (decision C7)', () => {
-  test('ignored names of a folder; all of an ignored one and of .git', async () => {
+describe('discoverable names (decision C7)', () => {
+  test('exclude ignored names of a folder; an ignored folder and .git show all of theirs', async () => {
     const files = (...names: readonly string[]) => names.map((name) => ({ name, isFolder: false }));
     const inside = (path: string) => join(folder.inside, path);
-    expect([...(await ignoredNames(folder.inside, [...files('a.ts', 'b.log', 'keep.log'), { name: 'build', isFolder: true }]))]).toEqual([
-      'b.log',
-      'build',
+    expect([
+      ...(await ignoredNames(folder.inside, [
+        ...files('a.ts', 'b.log', 'keep.log'),
+        { name: 'build', isFolder: true },
+      ])),
+    ]).toEqual(['b.log', 'build']);
+    expect([...(await ignoredNames(inside('src'), files('b.log', 'c.tmp', 'only-here.ts', 'x.ts')))]).toEqual([
+      'c.tmp',
+      'only-here.ts',
     ]);
-    expect([...(await ignoredNames(inside('src'), files('b.log', 'c.tmp', 'only-here.ts', 'x.ts')))]).toEqual(['c.tmp', 'only-here.ts']);
     expect([...(await ignoredNames(inside('node_modules/p'), files('index.js')))]).toEqual(['index.js']);
     expect([...(await ignoredNames(inside('.git'), files('config')))]).toEqual(['config']);
   });
 
-  test('only regular files inside the roots, reached without links', async () => {
+  test('include only regular files inside the roots, reached without links', async () => {
     const paths = [
       'a.ts',
       'none',

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { contentOf, trackedTemps } from './tracker-folder.js';
 
 const temp = trackedTemps();
-/** Pauses of a writer that a busy machine makes longer are still pauses: nothing rests that soon, nothing is gone that soon. */
+/** Long settle times: on a busy machine a writer's pause may last long and is still a pause. */
 const BUSY_MACHINE = { restMs: 250, absentMs: 10_000, longestSettleMs: 120_000 } as const;
 const SLOW_WRITER = { restMs: 2_000, longestSettleMs: 120_000 } as const;
 
@@ -47,13 +47,18 @@ const SAVES: Readonly<Record<string, Save>> = {
   ),
 };
 
-/** A file that is empty in between may rest so, and then is empty: a busy machine makes this pause much longer than the 20 ms that it is. */
+/**
+ * The file is briefly empty. On a busy machine this pause of 20 ms lasts long enough for the file
+ * to settle while empty.
+ */
 const SLOW: Readonly<Record<string, typeof SLOW_WRITER>> = { 'truncate, then write': SLOW_WRITER };
 
 describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C11)', (kind) => {
   const settings = kind === 'chokidar' ? {} : { chokidarFiles: 0 };
 
-  /** Every way saves files of its own, below a tracker of its own, at once with the others: each of them waits most of the time. */
+  /**
+   * Every way of saving uses its own files and tracker. All run at once, because each mostly waits.
+   */
   let runs: Readonly<Record<string, ReturnType<typeof savedThrice>>>;
 
   async function savedThrice(save: Save, rests: Partial<typeof SLOW_WRITER>) {
@@ -71,11 +76,11 @@ describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C1
     await Promise.allSettled(Object.values(runs));
   });
 
-  test.each(Object.keys(SAVES))('%s is one change, never a deletion, again and again', async (name) => {
+  test.each(Object.keys(SAVES))('report %s as one change, never as a deletion, repeatedly', async (name) => {
     expect(await runs[name]).toEqual({ saved: ['second', 'third', 'fourth'], untouched: [] });
   });
 
-  test('a deletion is told, and so is the file made again later (decision C4)', async () => {
+  test('report a deletion, and the file again when it is re-created (decision C4)', async () => {
     const one = await temp(settings);
     const [path = ''] = await one.trackFiles('a.txt');
     await unlink(path);
@@ -85,7 +90,7 @@ describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C1
     expect(one.contents(path)).toEqual([undefined, 'again']);
   });
 
-  test('a folder removed and made again at once is one change per file', async () => {
+  test('report one change per file for a folder removed and re-created at once', async () => {
     const one = await temp(settings);
     const paths = await one.trackFiles('f/a.txt', 'f/b.txt');
     await rm(dirname(paths[0] ?? ''), { recursive: true });
@@ -99,7 +104,7 @@ describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C1
     await one.until(() => one.told.length === 3);
   });
 
-  test('a folder that stays away orphans its files and attaches them again by itself [§5.9]', async () => {
+  test('orphan the files of a folder that stays away, and attach them again by themselves [§5.9]', async () => {
     const one = await temp(settings);
     const [path = ''] = await one.trackFiles('deep/er/a.txt');
     await rm(join(one.folder.inside, 'deep'), { recursive: true });
@@ -116,7 +121,7 @@ describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C1
 });
 
 describe('settling on disk', () => {
-  test('a file that is written slowly is told once, whole', async () => {
+  test('reports a slowly written file once and whole', async () => {
     const one = await temp(SLOW_WRITER);
     const [path = ''] = await one.trackFiles('a.txt');
     await writeFile(path, '');
@@ -129,7 +134,7 @@ describe('settling on disk', () => {
     expect(one.told).toHaveLength(1);
   });
 
-  test('a log that never rests is told at the limit, and its last line in the end', async () => {
+  test('reports a log that never rests at the limit, and its last line at the end', async () => {
     const one = await temp({ longestSettleMs: 300 });
     const [path = ''] = await one.trackFiles('app.log');
     let ended = false;
@@ -146,7 +151,7 @@ describe('settling on disk', () => {
     await one.until(() => one.told.at(-1)?.content?.endsWith('last') === true);
   });
 
-  test('100 rapid writes are few changes and the last content is seen', async () => {
+  test('condenses 100 rapid writes into few changes and sees the last content', async () => {
     const one = await temp(SLOW_WRITER);
     const [path = ''] = await one.trackFiles('a.txt');
     for (let write = 0; write < 100; write += 1) await writeFile(path, `write ${write}`);
@@ -154,7 +159,7 @@ describe('settling on disk', () => {
     expect(one.told.length).toBeLessThanOrEqual(3);
   });
 
-  test('what changes while a source is being told is told afterwards, never twice at once', async () => {
+  test('reports a change during a callback afterwards, never two callbacks at once', async () => {
     let running = 0;
     let most = 0;
     const begun: (() => void)[] = [];
@@ -190,7 +195,7 @@ describe('settling on disk', () => {
     for (const resolve of release.splice(0)) resolve();
   });
 
-  test('what changes between coming to rest and being read is told again once it rests', async () => {
+  test('reports a change between settling and reading once the file settles again', async () => {
     const still: boolean[] = [];
     let read: readonly (string | undefined)[] = [];
     const one = await temp({
@@ -214,7 +219,7 @@ describe('settling on disk', () => {
     expect(read).toEqual(['half', 'whole again']);
   });
 
-  test('a file that changes every time between coming to rest and being read is taken as it is after the limit', async () => {
+  test('takes a file as it is after the limit if it changes before each read', async () => {
     const still: boolean[] = [];
     let done: () => void = () => undefined;
     const told = new Promise<void>((resolve) => {
@@ -237,7 +242,7 @@ describe('settling on disk', () => {
     expect(still.slice(0, -1)).not.toContain(true);
   });
 
-  test('a source is told again on demand, although nothing changed; one that is not tracked is not', async () => {
+  test('reports an unchanged source again on demand, but not an untracked one', async () => {
     const one = await temp();
     const [path = ''] = await one.trackFiles('a.txt');
     one.tracker.reportAgain(one.source(`${path}.other`));
@@ -247,7 +252,7 @@ describe('settling on disk', () => {
     expect(one.told).toHaveLength(1);
   });
 
-  test('not more sources are told at once than allowed', async () => {
+  test('limits the number of concurrent callbacks', async () => {
     let running = 0;
     let most = 0;
     let done = 0;

@@ -9,8 +9,8 @@ import { trackedTemps } from './tracker-folder.js';
 
 const temp = trackedTemps();
 
-describe('what counts as a change', () => {
-  test('a file that differs from what was read of it is told at once, one that does not is not', async () => {
+describe('detecting changes', () => {
+  test('reports a file at once if and only if it differs from its last read', async () => {
     const one = await temp();
     const paths = await Promise.all(['a', 'b', 'c'].map((name) => one.folder.put(`root/${name}`, 'content')));
     await Promise.all(paths.map((path) => utimes(path, 1000, 1000)));
@@ -27,7 +27,7 @@ describe('what counts as a change', () => {
     expect(one.told.map(({ path }) => path).sort()).toEqual([same, shorter, older].sort());
   });
 
-  test('a source was seen with what a caller read of it as long as the tracker has told nothing else', async () => {
+  test('counts a caller’s read as seen unless the tracker has reported something else', async () => {
     const one = await temp();
     const path = await one.folder.put('root/a', 'content');
     await utimes(path, 1000, 1000);
@@ -42,7 +42,7 @@ describe('what counts as a change', () => {
     expect(one.tracker.hasSeen(one.source(path), known)).toBe(false);
   });
 
-  test('a file that is not there yet is told when it comes', async () => {
+  test('reports a file that is created later', async () => {
     const one = await temp();
     const path = join(one.folder.inside, 'later.txt');
     await one.tracker.trackMany([{ source: one.source(path) }]);
@@ -52,7 +52,7 @@ describe('what counts as a change', () => {
     expect(one.contents(path)).toEqual(['now']);
   });
 
-  test('a change through another hard link is found by the sweep', async () => {
+  test('finds a change through another hard link in the sweep', async () => {
     const one = await temp();
     const [path = ''] = await one.trackFiles('a.txt');
     const elsewhere = join(one.folder.outside, 'b.txt');
@@ -64,7 +64,7 @@ describe('what counts as a change', () => {
     await one.until(() => one.told.at(-1)?.content === 'through the other name');
   });
 
-  test('the sweep goes by itself', async () => {
+  test('sweeps by itself', async () => {
     const one = await temp({ sweepMs: 100 });
     const [path = ''] = await one.trackFiles('a.txt');
     const elsewhere = join(one.folder.outside, 'b.txt');
@@ -73,7 +73,7 @@ describe('what counts as a change', () => {
     await one.until(() => one.told.at(-1)?.content === 'quietly');
   });
 
-  test('a telling that fails is reported and comes again with the sweep', async () => {
+  test('reports a failed callback and repeats it with the sweep', async () => {
     let failing = true;
     const seen: string[] = [];
     const one = await temp({
@@ -99,7 +99,7 @@ describe('what counts as a change', () => {
 });
 
 describe('many files', () => {
-  test('of 1,000 tracked files all 200 that change are told, and only they', async () => {
+  test('reports all 200 changed files of 1,000 tracked ones, and no others', async () => {
     const one = await temp();
     const names = Array.from({ length: 1000 }, (_, index) => `d${index % 10}/${index}.txt`);
     const paths = await one.trackFiles(...names);
@@ -111,11 +111,11 @@ describe('many files', () => {
     expect(new Set(one.told.map(({ content }) => content))).toEqual(new Set(['changed']));
   });
 
-  test('what changes while the event loop stands still for 2 s is told, whatever the system lost', async () => {
+  test('reports changes made while the event loop is blocked for 2 s, whatever events the system lost', async () => {
     const one = await temp();
     const names = Array.from({ length: 500 }, (_, index) => `${index}.txt`);
     const paths = await one.trackFiles(...names);
-    // 20,000 other files overflow the queue of the kernel before the tracked ones change.
+    // 20,000 other files overflow the kernel's queue before the tracked ones change.
     const script = `const fs = require('node:fs'); const dir = process.argv[1];
       for (let i = 0; i < 20000; i += 1) fs.writeFileSync(dir + '/noise' + (i % 50), 'x');
       for (let i = 0; i < 500; i += 1) fs.writeFileSync(dir + '/' + i + '.txt', 'changed');`;
@@ -124,14 +124,15 @@ describe('many files', () => {
     const until = performance.now() + 2000;
     while (performance.now() < until);
     expect(await exited).toEqual([0, null]);
-    const changed = (): Set<string> => new Set(one.told.filter(({ content }) => content === 'changed').map(({ path }) => path));
+    const changed = (): Set<string> =>
+      new Set(one.told.filter(({ content }) => content === 'changed').map(({ path }) => path));
     await one.until(() => changed().size === 500);
     expect(changed()).toEqual(new Set(paths));
   });
 });
 
-describe('where nothing can be watched', () => {
-  test('container-internal and outside files stay orphaned [§5.8]', async () => {
+describe('unwatchable files', () => {
+  test('stay orphaned inside a container and outside the roots [§5.8]', async () => {
     const one = await temp();
     const foreign = { ...one.source('/etc/hosts'), filesystemId: 'container' as never };
     const outside = one.source(await one.folder.put('outside/a.txt', 'x'));
@@ -142,8 +143,10 @@ describe('where nothing can be watched', () => {
     expect(one.tracker.state(foreign)).toBeUndefined();
   });
 
-  test('a mount that went away orphans its files and tells no deletion (decision C5)', async () => {
-    const one = await temp({ mounts: ({ inside }) => [{ agentPrefix: '/workspace', canonicalPrefix: join(inside, 'mnt') }] });
+  test('are orphaned, not deleted, when their mount goes away (decision C5)', async () => {
+    const one = await temp({
+      mounts: ({ inside }) => [{ agentPrefix: '/workspace', canonicalPrefix: join(inside, 'mnt') }],
+    });
     await mkdir(join(one.folder.inside, 'mnt'));
     const [path = ''] = await one.trackFiles('mnt/a.txt');
     await rename(join(one.folder.inside, 'mnt'), join(one.folder.outside, 'mnt'));
@@ -156,7 +159,7 @@ describe('where nothing can be watched', () => {
     expect(one.contents(path)).not.toContain(undefined);
   });
 
-  test('a folder without permission orphans its files until it is given back', async () => {
+  test('are orphaned while their folder lacks permission', async () => {
     const one = await temp();
     await chmod(one.folder.base, 0o755);
     const [path = ''] = await one.trackFiles('locked/a.txt');
@@ -171,7 +174,7 @@ describe('where nothing can be watched', () => {
     expect(one.contents(path)).toEqual(['after']);
   });
 
-  test('a parent that is a link by now is not followed', async () => {
+  test('are not followed through a parent that became a link', async () => {
     const one = await temp();
     const [path = ''] = await one.trackFiles('f/a.txt');
     const away = join(one.folder.outside, 'f');
@@ -181,7 +184,7 @@ describe('where nothing can be watched', () => {
     expect(one.tracker.state(one.source(path))).toBe('orphaned');
   });
 
-  test('a change made through a linked folder is told by the canonical path', async () => {
+  test('are reported by the canonical path after a change through a linked folder', async () => {
     const one = await temp();
     const [path = ''] = await one.trackFiles('real/a.txt');
     await symlink(dirname(path), join(one.folder.inside, 'linked'));
@@ -198,7 +201,7 @@ describe('limits of the system', () => {
       syscall: 'watch',
     });
 
-  test('where no watches are left the sweep stands in, with one notice, until there are some again', async () => {
+  test('fall back to the sweep with one notice when watches run out, until some are free', async () => {
     let left = false;
     const one = await temp({
       sweepMs: 60_000,
@@ -222,7 +225,7 @@ describe('limits of the system', () => {
     expect(one.notices).toHaveLength(1);
   });
 
-  test('the first of many are watched as the many will be', async () => {
+  test('watch the first of many files in the same mode as the rest', async () => {
     const kinds: string[] = [];
     const one = await temp({
       chokidarFiles: 10,
@@ -231,7 +234,9 @@ describe('limits of the system', () => {
         return watchFolder(folder, wanted, listener);
       },
     });
-    const paths = await Promise.all(['a/1.txt', 'b/2.txt', 'c/3.txt'].map((name) => one.folder.put(`root/${name}`, name)));
+    const paths = await Promise.all(
+      ['a/1.txt', 'b/2.txt', 'c/3.txt'].map((name) => one.folder.put(`root/${name}`, name)),
+    );
     const [a, b, c] = paths.map((path) => ({ source: one.source(path) }));
     if (a === undefined || b === undefined || c === undefined) throw new Error('three files were made');
     await one.tracker.trackMany([a], 10);
@@ -240,7 +245,7 @@ describe('limits of the system', () => {
     expect(kinds).toEqual(['chokidar', 'plain', 'plain']);
   });
 
-  test('any other failure to watch orphans', async () => {
+  test('orphan on any other watch failure', async () => {
     const one = await temp({
       watch: async (folder) => Promise.reject(Object.assign(new Error(folder), { code: 'EACCES', syscall: 'watch' })),
     });
@@ -250,7 +255,7 @@ describe('limits of the system', () => {
 });
 
 describe('the end of tracking', () => {
-  test('nothing is told of a file that is tracked no more, its neighbours go on', async () => {
+  test('reports nothing for an untracked file while its neighbours continue', async () => {
     const one = await temp();
     const [path = '', other = ''] = await one.trackFiles('a.txt', 'b.txt');
     await writeFile(path, 'settling while it is let go');
@@ -263,7 +268,7 @@ describe('the end of tracking', () => {
     expect(one.told).toEqual([{ path: other, content: 'seen' }]);
   });
 
-  test('a folder without tracked files is watched no more, and again when one comes back', async () => {
+  test('stops watching a folder without tracked files, and resumes when one comes back', async () => {
     const watched: string[] = [];
     const one = await temp({
       watch: async (folder, wanted, listener) => {
@@ -286,7 +291,7 @@ describe('the end of tracking', () => {
     expect(watched.sort()).toEqual(['close', 'open', 'open']);
   });
 
-  test('closing waits for what is being told and ends everything; twice is once', async () => {
+  test('waits for running callbacks on close and ends everything; a second close is harmless', async () => {
     let began = (): void => undefined;
     const beginning = new Promise<void>((resolve) => {
       began = resolve;

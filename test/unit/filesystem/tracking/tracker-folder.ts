@@ -9,14 +9,14 @@ import { type TempFolder, tempFolder } from '../temp-folder.js';
 
 const HOST = filesystemId('host');
 
-/** What a tracker told: the path, and what reading it gave at that moment. */
+/** A report of a tracker: the path, and the result of reading it at that moment. */
 export interface Told {
   readonly path: string;
-  /** `undefined` for a file that was not there. */
+  /** `undefined` for a missing file. */
   readonly content: string | undefined;
 }
 
-/** A tracker on a folder of its own that writes down all that it tells. */
+/** A tracker on a folder of its own that records all its reports. */
 export interface TrackedTemp {
   readonly folder: TempFolder;
   readonly tracker: FileTracker;
@@ -26,9 +26,9 @@ export interface TrackedTemp {
   source(path: string): FilesystemSource;
   /** Writes files below the root and tracks them. */
   trackFiles(...paths: readonly string[]): Promise<readonly string[]>;
-  /** Resolves as soon as `condition` holds; it is looked at after everything that is told. */
+  /** Resolves once `condition` holds. Checks it after every report. */
   until(condition: () => boolean): Promise<void>;
-  /** The contents told of one path, in order. */
+  /** Returns the reported contents of one path, in order. */
   contents(path: string): readonly (string | undefined)[];
   close(): Promise<void>;
 }
@@ -99,7 +99,10 @@ export async function trackedTemp(
   };
 }
 
-/** Makes such folders for the tests of a file; each is closed and removed after the test that made it. */
+/**
+ * Returns a factory of such folders for the tests of a file. Each is closed and removed after its
+ * test.
+ */
 export function trackedTemps(): typeof trackedTemp {
   const opened: TrackedTemp[] = [];
   afterEach(async () => {

@@ -19,10 +19,10 @@ afterEach(async () => {
   await temp.remove();
 });
 
-/** chokidar reads the whole folder at each event: some at once are read once. */
+/** chokidar reads the whole folder at each event, and only once for several files together. */
 const AT_ONCE = 50;
 
-/** Makes these files, some at a time, and waits each time until the watch has told of all. */
+/** Creates the files in groups, and waits after each group until the watch has reported all. */
 async function make(...files: readonly string[]): Promise<void> {
   for (let from = 0; from < files.length; from += AT_ONCE) {
     const some = files.slice(from, from + AT_ONCE);
@@ -34,10 +34,11 @@ async function make(...files: readonly string[]): Promise<void> {
   }
 }
 
-const numbered = (mark: string, count: number): readonly string[] => Array.from({ length: count }, (_, n) => `${mark}-${n}.txt`);
+const numbered = (mark: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, n) => `${mark}-${n}.txt`);
 
 describe('the watch of a folder (decision 0006)', () => {
-  test('goes over to the plain one when the folder becomes crowded, and tells every name before, meanwhile and after', async () => {
+  test('switches to the plain watch when the folder becomes crowded, and reports every name before, during and after', async () => {
     expect(watch.kind).toBe('chokidar');
     const many = numbered('many', 300);
     await make(...many);
@@ -49,7 +50,7 @@ describe('the watch of a folder (decision 0006)', () => {
     expect(new Set(names)).toEqual(new Set([...many, 'after.txt']));
   });
 
-  test('stays where it is while names come and go', async () => {
+  test('keeps its mode while names come and go', async () => {
     for (const round of [1, 2, 3]) {
       const some = numbered(`temporary-${round}`, 100);
       await make(...some);
@@ -59,7 +60,7 @@ describe('the watch of a folder (decision 0006)', () => {
     expect([watch.kind, new Set(names).size]).toEqual(['chokidar', 301]);
   });
 
-  test('is closed once, also while it goes over', async () => {
+  test('closes once, also during the switch', async () => {
     const many = numbered('many', 251);
     await make(...many);
     await Promise.all([watch.close(), watch.close()]);
