@@ -5,7 +5,7 @@ import { distinctRows } from '../../xtdb/datalog.js';
 import { MAP_KEY, VALUE_KEY } from '../../xtdb/documents.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { grouped, isPlain, LARGEST_ARGUMENT, matching, sizeOf } from './folded-rows.js';
-import type { FoldedRow, FoldedValues } from './folded-values.js';
+import type { FoldedRow } from './folded-values.js';
 import type { ParsedQuery } from './parse-query.js';
 import { call, constantsOf, isOpen, isVariable, prepended, symbolNames, tripleOf, withFirst } from './query-terms.js';
 import {
@@ -18,6 +18,8 @@ import {
   hashOf,
   isBound,
   NOTHING_BOUND,
+  type RewriteSources,
+  type RewrittenQuery,
   type Scope,
   storedArgs,
   type Triple,
@@ -25,23 +27,6 @@ import {
 } from './rewritten-terms.js';
 import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
 import { VariablePlaces } from './variable-places.js';
-
-/** A query that the database answers as if it held the SSOT's documents, with the arguments that it needs beside the reviewer's own. */
-export interface RewrittenQuery {
-  readonly in: readonly EdnValue[];
-  readonly where: Clauses;
-  readonly rules: readonly EdnValue[];
-  readonly args: readonly EdnValue[];
-}
-
-/** What a query is rewritten with. */
-interface RewriteSources {
-  readonly values: FoldedValues;
-  /** Variables that stand for contents and of which nothing but their equality matters: their hash is bound instead. */
-  readonly hashed: ReadonlySet<string>;
-  /** Contents of more than one chunk, by object, of those that a term of the query can stand for. */
-  readonly longContents: (entity: EdnValue) => Promise<readonly FoldedRow[]>;
-}
 
 class QueryRewriter {
   readonly #query: ParsedQuery;

@@ -1,6 +1,7 @@
 import { EdnMap, EdnSet, type EdnSymbol, type EdnValue, kw, sym } from '../../edn/values.js';
 import { hashText } from '../../objects/hashes.js';
 import { MAP_KEY, VALUE_KEY } from '../../xtdb/documents.js';
+import type { FoldedRow, FoldedValues } from './folded-values.js';
 import type { ParsedQuery } from './parse-query.js';
 import { symbolNames } from './query-terms.js';
 
@@ -55,4 +56,21 @@ export function freshPrefix({ find, in: bindings, where, rules }: ParsedQuery): 
   let prefix = 'kept';
   while (names.some((name) => name.startsWith(prefix) || name.startsWith(`?${prefix}`))) prefix += '-';
   return prefix;
+}
+
+/** A query that the database answers as if it held the SSOT's documents, with the arguments that it needs beside the reviewer's own. */
+export interface RewrittenQuery {
+  readonly in: readonly EdnValue[];
+  readonly where: Clauses;
+  readonly rules: readonly EdnValue[];
+  readonly args: readonly EdnValue[];
+}
+
+/** What a query is rewritten with. */
+export interface RewriteSources {
+  readonly values: FoldedValues;
+  /** Variables that stand for contents and of which nothing but their equality matters: their hash is bound instead. */
+  readonly hashed: ReadonlySet<string>;
+  /** Contents of more than one chunk, by object, of those that a term of the query can stand for. */
+  readonly longContents: (entity: EdnValue) => Promise<readonly FoldedRow[]>;
 }

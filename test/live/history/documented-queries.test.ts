@@ -47,7 +47,8 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     const readings = [await wholeRead(client, 'read.ts')];
     // Ids of calls that lie among those of files, as those of some harnesses do.
     for (let n = 0; n < CALLS; n += 1) {
-      const found = n === 501 ? { tool: 'ls', mentions: listed } : { tool: 'read', readings: n % 2 === 0 ? readings : [] };
+      const found =
+        n === 501 ? { tool: 'ls', mentions: listed } : { tool: 'read', readings: n % 2 === 0 ? readings : [] };
       await session.recordCall({
         callId: hashText(`${n}`),
         args: { path: `${n}` },
@@ -74,7 +75,9 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
   });
 
   test('has the context in the database that its client assembles', async () => {
-    const { text } = await askContext(await Timeline.open(await client.delivered(), client.files), 'S', {});
+    const { text } = await askContext(await Timeline.open(await client.delivered(), client.files), 'S', {
+      assemble: true,
+    });
     const { text: expected } = await session.assemble();
     expect(text).toBe(expected);
     expect(text).toContain(`path=${join(root, 'file-1999.ts')} file_type=ts [unread]`);
@@ -86,7 +89,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     await client.store.putMany([{ version: deletedFile(source), marks: { gone: true } }]);
     const found = await (await client.store.latest()).sourcesOf([id, 'chat:S']);
     expect([...found]).toEqual([[id, { source, isStub: false }]]);
-    const { text } = await askContext(await Timeline.open(client.store, client.files), 'S', {});
+    const { text } = await askContext(await Timeline.open(client.store, client.files), 'S', { assemble: true });
     expect(text).toContain(`path=${join(root, 'file-7.ts')} file_type=ts [deleted]`);
   });
 
