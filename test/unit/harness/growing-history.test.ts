@@ -7,7 +7,10 @@ import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import type { PlacedEntry } from '../../../src/harness/reported-chat.js';
 import { objectId } from '../../../src/objects/ids.js';
 
-/** A message of a list: some announce calls, of which any later one may be the result, in any order and without one. */
+/**
+ * A message of a list. Some announce calls; later messages may hold their results in any order, or
+ * none.
+ */
 const message: fc.Arbitrary<ReportedMessage> = fc.oneof(
   fc.record({ role: fc.constantFrom('user', 'assistant'), content: fc.constantFrom('', 'go', 'on') }),
   fc.record({
@@ -27,10 +30,13 @@ const message: fc.Arbitrary<ReportedMessage> = fc.oneof(
   fc.record({ role: fc.constantFrom('system', 'custom'), content: fc.constant('be good') }),
 );
 
-/** How a list becomes the next one. */
+/** Edits that turn a list into the next one. */
 const edits = fc.array(
   fc.oneof(
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('append' as const), messages: fc.array(message, { maxLength: 3 }) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('append' as const), messages: fc.array(message, { maxLength: 3 }) }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('change' as const), at: fc.nat(9), message }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), at: fc.nat(9) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('cut' as const), at: fc.nat(9) }) },
@@ -47,19 +53,25 @@ function edited(list: readonly ReportedMessage[], edit: Edit): readonly Reported
 
 const placed = new Map<string, PlacedEntry>();
 
-/** Where the entries of a history would stand: the same objects for the same entries. */
+/** Assigns places to the entries of a history: the same objects for the same entries. */
 const placedOf = ({ items }: History): readonly PlacedEntry[] =>
   items.map(({ kind, index }, at) => {
     const name = `${kind} ${index} ${at}`;
-    const entry = placed.get(name) ?? { kind, index, turn: 1, seq: at + 1, ...(kind === 'call' ? { callId: objectId(`call_${at}`) } : {}) };
+    const entry = placed.get(name) ?? {
+      kind,
+      index,
+      turn: 1,
+      seq: at + 1,
+      ...(kind === 'call' ? { callId: objectId(`call_${at}`) } : {}),
+    };
     placed.set(name, entry);
     return entry;
   });
 
 const plain = ({ systemPrompt, items, open, settled }: History) => ({ systemPrompt, items, open: [...open], settled });
 
-describe('a list that goes on where it ended before', () => {
-  test('is taken apart, hashed and shown as if no list had been there before it', () => {
+describe('a list that continues the previous one', () => {
+  test('is parsed, hashed and shown as if it were the first list', () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 4 }), edits, fc.nat(4), (begun, steps, from) => {
         const growing = new GrowingHistory();
@@ -96,7 +108,7 @@ describe('a list that goes on where it ended before', () => {
     );
   });
 
-  test('a result without its call is refused each time, and a list without it goes on', () => {
+  test('refuses a result without its call each time, and continues without it', () => {
     const growing = new GrowingHistory();
     const list: ReportedMessage[] = [{ role: 'user', content: 'go' }];
     growing.of(list);

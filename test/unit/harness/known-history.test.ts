@@ -34,8 +34,8 @@ const call = (content: string, id?: string): HistoryItem => ({
   ...(id === undefined ? {} : { id }),
 });
 
-describe('the chat as it is compared', () => {
-  test('calls are known by the harness’s own ids, or by tool and output where it gives none; bare carriers are left out', () => {
+describe('comparing with the known chat', () => {
+  test('recognises calls by the harness’s ids, or by tool and output; leaves bare carriers out', () => {
     const sent = [
       { kind: 'message', index: 0, role: 'user', text: 'look' } as const,
       call('anything', 'call_1'),
@@ -47,11 +47,14 @@ describe('the chat as it is compared', () => {
     expect(known).toHaveLength(5);
     expect(reconcile(known, sent)).toMatchObject({ fresh: [], notice: undefined });
     expect(
-      reconcile(known, [...sent.slice(0, 4), sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' })]).fresh,
+      reconcile(known, [
+        ...sent.slice(0, 4),
+        sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' }),
+      ]).fresh,
     ).toEqual([4]);
   });
 
-  test('silent messages are known by their ids, by what follows them, and by their number at the end of the chat', () => {
+  test('recognises silent messages by id, by their successor, and by their count at the end of the chat', () => {
     const message = (role: string, text: string, id?: string): HistoryItem => ({
       kind: 'message',
       index: 0,
@@ -80,7 +83,7 @@ describe('the chat as it is compared', () => {
     ]);
   });
 
-  test('what a fork shares with its parent is the same under another message id, what came after is not', () => {
+  test('matches the shared part of a fork under another message id, and nothing after it', () => {
     const forked: readonly ChatMark[] = [
       ...marks,
       { seq: 7, turn: 1, event: { kind: 'forked' } },
@@ -104,11 +107,11 @@ describe('the chat as it is compared', () => {
     ['odd~2', 'odd~2'],
     ['odd@x', 'odd@x'],
     ['other', 'other'],
-  ])('%s is the harness’s %s (decision B2)', (ref, native) => {
+  ])('maps %s to the harness’s %s (decision B2)', (ref, native) => {
     expect(nativeCallId(ref, new Set(['call_1', 'odd~2', 'odd@x']))).toBe(native);
   });
 
-  test('an output over the cap is known by what is stored of it', () => {
+  test('recognises an output over the cap by its stored part', () => {
     const long = 'line\n'.repeat(400_000);
     expect(storedHash(long)).not.toBe(hashText(long));
     expect(storedHash('short')).toBe(hashText('short'));

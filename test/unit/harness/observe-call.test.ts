@@ -23,10 +23,19 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** What a call did to the files of the folder, by their names. */
-async function observed(call: Pick<CallItem, 'tool' | 'args'> & Partial<CallItem>, context: Partial<ObservationContext> = {}) {
+/** Returns the effects of a call on the files of the folder, by name. */
+async function observed(
+  call: Pick<CallItem, 'tool' | 'args'> & Partial<CallItem>,
+  context: Partial<ObservationContext> = {},
+) {
   const whole: CallItem = { kind: 'call', content: '', status: 'ok', files: [], ...call };
-  const { readings, mentions } = await observeCall(whole, { files, mineShell: false, strict: false, now: 1, ...context });
+  const { readings, mentions } = await observeCall(whole, {
+    files,
+    mineShell: false,
+    strict: false,
+    now: 1,
+    ...context,
+  });
   const nameOf = (path: string): string => path.slice(root.length + 1);
   return {
     read: readings.map(({ source, activate }) => [nameOf(source.path), activate ? 'active' : 'indexed']),
@@ -38,7 +47,7 @@ const read = (how: 'active' | 'indexed') => ({ read: [['a.ts', how]], named: [] 
 const named = (...names: string[]) => ({ read: [], named: names });
 const NOTHING = named();
 
-describe('what a reported call did to files, by the form of its tool', () => {
+describe('effects of a reported call on files, by the form of its tool', () => {
   test.each<[string, CallItem['args'], string, Awaited<ReturnType<typeof observed>>]>([
     ['read_file', { path: 'a.ts' }, TEXT, read('active')],
     ['view', { file_name: 'a.ts', offset: 2 }, 'two\n', read('indexed')],
@@ -54,7 +63,12 @@ describe('what a reported call did to files, by the form of its tool', () => {
     ['undo_edit', { path: 'a.ts' }, 'done', read('indexed')],
     ['NotebookEdit', { notebook_path: 'a.ts' }, 'done', read('indexed')],
     ['write_file', { path: 'a.ts', content: TEXT }, 'done', read('indexed')],
-    ['apply_patch', { input: '*** Begin Patch\n*** Update File: a.ts\n@@\n-x\n+one\n*** End Patch' }, 'done', read('indexed')],
+    [
+      'apply_patch',
+      { input: '*** Begin Patch\n*** Update File: a.ts\n@@\n-x\n+one\n*** End Patch' },
+      'done',
+      read('indexed'),
+    ],
     ['list_directory', { path: '.' }, 'a.ts\nb.ts\nc.ts', named('a.ts', 'b.ts')],
     ['find_file', { file_name: 'a.ts', dir: '.' }, 'a.ts', named('a.ts')],
     ['search_dir', { search_term: 'o', dir: '.' }, 'a.ts:1:one', named('a.ts')],
@@ -62,16 +76,26 @@ describe('what a reported call did to files, by the form of its tool', () => {
     ['directory_tree', { path: '.' }, '├── a.ts\n└── b.ts', named('a.ts', 'b.ts')],
     ['Task', { prompt: 'work' }, 'I changed a.ts', NOTHING],
     ['TodoWrite', { path: 'a.ts' }, 'a.ts', NOTHING],
-  ])('%s %j', async (tool, args, content, expected) => expect(await observed({ tool, args, content })).toEqual(expected));
-
-  test.each(['bash', 'execute_bash', 'shell_command', 'terminal', 'cmd_run', 'run', 'execute', 'exec', 'run_ipython', 'write_stdin'])(
-    'the output of %s is searched only when that is asked for (decision C8)',
-    async (tool) => {
-      const call = { tool, args: { command: 'ls; cat a.ts' }, content: 'a.ts b.ts c.ts' };
-      expect(await observed(call)).toEqual(NOTHING);
-      expect(await observed(call, { mineShell: true })).toEqual(named('a.ts', 'b.ts'));
-    },
+  ])('%s %j', async (tool, args, content, expected) =>
+    expect(await observed({ tool, args, content })).toEqual(expected),
   );
+
+  test.each([
+    'bash',
+    'execute_bash',
+    'shell_command',
+    'terminal',
+    'cmd_run',
+    'run',
+    'execute',
+    'exec',
+    'run_ipython',
+    'write_stdin',
+  ])('searches the output of %s only on request (decision C8)', async (tool) => {
+    const call = { tool, args: { command: 'ls; cat a.ts' }, content: 'a.ts b.ts c.ts' };
+    expect(await observed(call)).toEqual(NOTHING);
+    expect(await observed(call, { mineShell: true })).toEqual(named('a.ts', 'b.ts'));
+  });
 
   test.each<[string, string, readonly string[]]>([
     ['ls src', 'a.ts\nb.ts\nlib', ['src/a.ts']],
@@ -103,17 +127,21 @@ describe('what a reported call did to files, by the form of its tool', () => {
     ['ls gone', 'a.ts', []],
     ['find src -name "*.ts"', 'src/a.ts\nsrc/lib/c.ts', ['src/a.ts', 'src/lib/c.ts']],
     ['if [ -d src ]; then ls', 'a.ts', ['a.ts']],
-  ])('%s names what is in the folders that it lists', async (command, content, expected) => {
-    expect(await observed({ tool: 'bash', args: { command }, content }, { mineShell: true })).toEqual(named(...expected));
+  ])('lists the contents of the folders that %s names', async (command, content, expected) => {
+    expect(await observed({ tool: 'bash', args: { command }, content }, { mineShell: true })).toEqual(
+      named(...expected),
+    );
   });
 
-  test('a failed call did nothing', async () => {
-    expect(await observed({ tool: 'file_editor', args: { command: 'view', path: 'a.ts' }, status: 'fail' })).toEqual(NOTHING);
+  test('reports no effect of a failed call', async () => {
+    expect(await observed({ tool: 'file_editor', args: { command: 'view', path: 'a.ts' }, status: 'fail' })).toEqual(
+      NOTHING,
+    );
   });
 });
 
-describe('the files that a patch names', () => {
-  test('in an envelope and in a diff', () => {
+describe('files that a patch names', () => {
+  test('are found in an envelope and in a diff', () => {
     const input =
       '*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: src/b.ts\n@@\n-x\n+y\n*** Add File: new file.ts\n*** Delete File: c\n*** End Patch';
     expect(patchPaths({ input })).toEqual(['src/a.ts', 'src/b.ts', 'new file.ts', 'c']);

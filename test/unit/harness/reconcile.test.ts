@@ -10,9 +10,10 @@ const say = (text: string, id?: string): HistoryEntry => ({
   ...(id === undefined ? {} : { id }),
 });
 const call = (id: string, key = id): HistoryEntry => ({ kind: 'call', id, key, weight: 10 });
-const picked = (known: readonly HistoryEntry[], sent: readonly HistoryEntry[]) => reconcile(known, sent).fresh.map((i) => sent[i]);
+const picked = (known: readonly HistoryEntry[], sent: readonly HistoryEntry[]) =>
+  reconcile(known, sent).fresh.map((i) => sent[i]);
 
-/** Few different entries, so that repetitions are the rule. */
+/** Few distinct entries, so that repetitions are common. */
 const repetitive = fc.array(
   fc.oneof(
     fc.constantFrom('yes', 'go on', 'ok').map((text) => say(text)),
@@ -30,16 +31,20 @@ const distinct = fc
 const runs = { numRuns: 500 };
 
 describe('a history that is sent again (decision F1)', () => {
-  test('sent as it is known, any number of times, it holds nothing new', () => {
+  test('has nothing new if it is unchanged, however often it is sent', () => {
     fc.assert(
       fc.property(repetitive, (history) => {
-        expect(reconcile(history, history)).toEqual({ fresh: [], matched: history.map((_, i) => i), notice: undefined });
+        expect(reconcile(history, history)).toEqual({
+          fresh: [],
+          matched: history.map((_, i) => i),
+          notice: undefined,
+        });
       }),
       runs,
     );
   });
 
-  test('of a history that grew exactly the end is new, whatever repeats in it', () => {
+  test('has exactly its end as new if it grew, with any repetitions', () => {
     fc.assert(
       fc.property(repetitive, repetitive, (history, tail) => {
         expect(reconcile(history, [...history, ...tail])).toEqual({
@@ -52,7 +57,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('sent in growing pieces, each entry is taken once and in order', () => {
+  test('yields each entry once and in order if it is sent in growing pieces', () => {
     fc.assert(
       fc.property(repetitive, fc.array(fc.nat(30), { maxLength: 8 }), (history, cuts) => {
         const recorded: HistoryEntry[] = [];
@@ -66,21 +71,23 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('a shortened history holds nothing new and is noticed', () => {
+  test('has nothing new if it is shortened, which is noticed', () => {
     fc.assert(
       fc.property(repetitive, fc.nat(30), (history, cut) => {
         const sent = history.slice(0, cut);
         const { fresh, notice } = reconcile(history, sent);
         expect(fresh).toEqual([]);
         expect(notice).toEqual(
-          sent.length === history.length ? undefined : { kind: 'shortened', kept: sent.length, missing: history.length - sent.length },
+          sent.length === history.length
+            ? undefined
+            : { kind: 'shortened', kept: sent.length, missing: history.length - sent.length },
         );
       }),
       runs,
     );
   });
 
-  test('of a compacted history the summary and the end are new', () => {
+  test('has the summary and the end as new if it is compacted', () => {
     fc.assert(
       fc.property(distinct, distinct, fc.nat(30), (history, tail, cut) => {
         const kept = history.slice(Math.min(cut, history.length));
@@ -98,7 +105,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('a compacted history that is sent again and has grown is recognised, from the list and from the chat alone', () => {
+  test('is recognised after a compaction and growth, from the list and from the chat alone', () => {
     fc.assert(
       fc.property(distinct, fc.nat(30), (history, cut) => {
         const kept = history.slice(Math.min(cut, history.length));
@@ -117,7 +124,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('what was never seen is always new, wherever it stands', () => {
+  test('has every unseen entry as new, at any place', () => {
     fc.assert(
       fc.property(repetitive, repetitive, fc.nat(30), (history, sent, at) => {
         const novel = say('never said before, whatever came earlier');
@@ -128,7 +135,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('what is not new is one known entry each, the same in kind and in id or words', () => {
+  test('maps every other entry to one known entry of the same kind and the same id or words', () => {
     fc.assert(
       fc.property(repetitive, repetitive, (history, sent) => {
         const { fresh, matched } = reconcile(history, sent);
@@ -136,14 +143,15 @@ describe('a history that is sent again (decision F1)', () => {
         expect(new Set(used).size).toBe(used.length);
         expect(fresh).toEqual(matched.flatMap((place, i) => (place === undefined ? [i] : [])));
         for (const [i, place] of matched.entries()) {
-          if (place !== undefined) expect(sameEntry(history[place] as HistoryEntry, sent[i] as HistoryEntry)).toBe(true);
+          if (place !== undefined)
+            expect(sameEntry(history[place] as HistoryEntry, sent[i] as HistoryEntry)).toBe(true);
         }
       }),
       runs,
     );
   });
 
-  test('calls that are known by their id are never new twice, in whatever order they came', () => {
+  test('never repeats calls that are known by id, in any order', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 8 }), (numbers) => {
         const calls = numbers.map((n) => call(`call_${n}`));
@@ -157,16 +165,16 @@ describe('a history that is sent again (decision F1)', () => {
 });
 
 describe('a history that does not simply grow', () => {
-  test('a call id that comes again is a call of its own', () => {
+  test('treats a repeated call id as a new call', () => {
     const known = [say('go'), call('call_1', 'first')];
     expect(picked(known, [...known, call('call_1', 'second')])).toEqual([call('call_1', 'second')]);
   });
 
-  test('a call whose output the harness cleared is still the same call', () => {
+  test('recognises a call whose output the harness cleared', () => {
     expect(picked([say('go'), call('call_1', 'long output')], [say('go'), call('call_1', 'cleared')])).toEqual([]);
   });
 
-  test('an edited prompt and what follows it are new, even where the words are the same', () => {
+  test('has an edited prompt and the rest as new, even with equal words', () => {
     const known = [say('a'), say('do it'), say('ok'), say('thanks')];
     const sent = [say('a'), say('do it well'), say('ok'), say('more')];
     expect(reconcile(known, sent)).toEqual({
@@ -176,20 +184,26 @@ describe('a history that does not simply grow', () => {
     });
   });
 
-  test('a message with the id of a known one is that one, although its words were normalised', () => {
+  test('matches a message by id although its words were normalised', () => {
     expect(picked([say('hello ', 'm1')], [say('hello', 'm1'), say('next', 'm2')])).toEqual([say('next', 'm2')]);
   });
 
-  test('a text that the model said before calls that are known already is new by itself', () => {
+  test('has as new only the text before already known calls', () => {
     const known = [say('go'), call('call_1')];
-    expect(picked(known, [say('go'), say('let me look'), call('call_1'), say('done')])).toEqual([say('let me look'), say('done')]);
+    expect(picked(known, [say('go'), say('let me look'), call('call_1'), say('done')])).toEqual([
+      say('let me look'),
+      say('done'),
+    ]);
   });
 
-  test('ten thousand entries are compared in a moment', () => {
+  test('compares ten thousand entries quickly', () => {
     const history = Array.from({ length: 10_000 }, (_, i) => (i % 3 === 0 ? say(`m${i}`) : call(`c${i}`)));
     const took = cpuMsOf(() => {
       expect(picked(history, [...history, say('last')])).toEqual([say('last')]);
-      expect(picked(history, [say('summary'), ...history.slice(5_000), say('last')])).toEqual([say('summary'), say('last')]);
+      expect(picked(history, [say('summary'), ...history.slice(5_000), say('last')])).toEqual([
+        say('summary'),
+        say('last'),
+      ]);
     });
     expect(took).toBeLessThan(4_000);
   });

@@ -8,16 +8,16 @@ import type { ObjectId } from '../../../src/objects/ids.js';
 
 const id = (name: string) => name as ObjectId;
 
-describe('what changed from call to call', () => {
+describe('changes from call to call', () => {
   test.each([
     [[0, 1, 2, 3], []],
     [[1, 2, 3, 0], [0]],
     [[3, 0, 1, 2], [3]],
     [[2, 1], [2]],
     [[], []],
-  ])('of %j, %j are out of order', (numbers, moved) => expect([...outOfOrder(numbers)]).toEqual(moved));
+  ])('of %j have %j out of order', (numbers, moved) => expect([...outOfOrder(numbers)]).toEqual(moved));
 
-  test('the pool is taken line by line, and nothing of a request is lost', () => {
+  test('compare the pool line by line and lose nothing of a request', () => {
     const pool = [{ id: id('a1') }, { id: id('b2') }] as unknown as Parameters<typeof requestItems>[1];
     const pieces = [
       { section: 'system', text: 'You are careful.\n' },
@@ -37,7 +37,7 @@ describe('what changed from call to call', () => {
   });
 });
 
-describe('the way of an object through the sets', () => {
+describe('the path of an object through the sets', () => {
   const steps = [
     { seq: 1, changes: { index: [id('f')], activate: [id('f')] } },
     { seq: 2, changes: { pin: [id('f')] } },
@@ -45,7 +45,7 @@ describe('the way of an object through the sets', () => {
     { seq: 4, changes: { index: [id('g')] } },
   ];
 
-  test('has one state a step, the strongest that the step leaves', () => {
+  test('has one state per step, the strongest one after the step', () => {
     const ways = bandWays(steps);
     expect(ways.get(id('f'))).toEqual([
       { step: 1, state: 'active' },
@@ -57,7 +57,7 @@ describe('the way of an object through the sets', () => {
 });
 
 describe('a search', () => {
-  test('finds places with their lines, whatever the case of letters unless it matters', () => {
+  test('finds places with their lines, case-insensitively unless case matters', () => {
     const text = 'One two\nthree ONE\n\none one';
     expect(linesWith(text, 'one')).toEqual({
       count: 4,
@@ -72,7 +72,7 @@ describe('a search', () => {
     expect(linesWith(`${'x'.repeat(500)}needle${'y'.repeat(500)}`, 'needle').lines[0]?.excerpt).toHaveLength(166);
   });
 
-  test('tells calls in a row as ranges', () => {
+  test('reports consecutive calls as ranges', () => {
     expect(callRanges([2, 4, 7, 9], (step) => step !== 7)).toEqual([
       { from: 2, to: 4, calls: 2 },
       { from: 9, to: 9, calls: 1 },

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type CountTexts, countingOnce } from '../../../src/history/ask/tokenizer.js';
 
 describe('counting once', () => {
-  test('gives the counts of any lists of texts, and has no text counted twice', async () => {
+  test('returns the counts of any lists of texts and counts no text twice', async () => {
     const text = fc.string({ maxLength: 2 });
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(text, { minLength: 1 })), async (lists) => {
@@ -19,7 +19,7 @@ describe('counting once', () => {
     );
   });
 
-  test('has whoever counts get ready where nothing is to be counted', async () => {
+  test('prepares the counter even if there is nothing to count', async () => {
     let asked = 0;
     const once = countingOnce(async () => {
       asked += 1;
@@ -29,7 +29,7 @@ describe('counting once', () => {
     expect(asked).toBe(1);
   });
 
-  test('a failure is told to whoever asked, and what failed is counted when it is asked for again', async () => {
+  test('reports a failure to the caller and counts again on the next request', async () => {
     let fails = true;
     const once = countingOnce(async (texts) => {
       if (fails) throw new Error('not now');

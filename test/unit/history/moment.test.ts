@@ -25,7 +25,7 @@ describe('moments', () => {
     ['2026-11-21 14:05:30.5', { kind: 'time', time: new Date('2026-11-21T14:05:30.500Z') }],
     ['2026-11-21T14:05+02:00', { kind: 'time', time: new Date('2026-11-21T12:05:00Z') }],
     ['2026-11-21T14:05:30.123456-0130', { kind: 'time', time: new Date('2026-11-21T15:35:30.123Z') }],
-  ])('%s is read', (text, moment) => {
+  ])('are read from %s', (text, moment) => {
     expect(parseMoment(text)).toEqual(moment);
   });
 
@@ -45,12 +45,12 @@ describe('moments', () => {
     '2026-11-21T25:00',
     '14:05',
     '@@now',
-  ])('%j is refused, and the forms are named', (text) => {
+  ])('are refused for %j, with the valid forms named', (text) => {
     expect(codeOf(() => parseMoment(text))).toBe('malformed-moment');
     expect(() => parseMoment(text)).toThrow(/turn:7.*tx:123/);
   });
 
-  test('what is printed is read back', () => {
+  test('read back as they are printed', () => {
     const moments = fc.oneof(
       fc.constant<Moment>({ kind: 'now' }),
       fc.record({ kind: fc.constant('turn' as const), turn: fc.integer({ min: 1, max: 1e6 }) }),
@@ -63,7 +63,7 @@ describe('moments', () => {
     fc.assert(fc.property(moments, (moment) => expect(parseMoment(formatMoment(moment))).toEqual(moment)));
   });
 
-  test('a time without a zone is UTC', () => {
+  test('use UTC without a zone', () => {
     expect(parseTime('2026-07-01T12:00').toISOString()).toBe('2026-07-01T12:00:00.000Z');
   });
 });
@@ -81,7 +81,7 @@ describe('references', () => {
     expect([read.name, read.moment === undefined ? undefined : formatMoment(read.moment)]).toEqual([name, moment]);
   });
 
-  test('what begins like a moment and is none is not taken for a part of the name', () => {
+  test('keep an invalid moment out of the name', () => {
     expect(codeOf(() => parseReference('a.ts@turn:x'))).toBe('malformed-moment');
     expect(codeOf(() => parseReference('a.ts@2026-99-01'))).toBe('malformed-moment');
   });
@@ -97,14 +97,21 @@ describe('ranges', () => {
     ['2026-11-20..2026-11-21T01:00Z', '2026-11-20T00:00:00.000Z', '2026-11-21T01:00:00.000Z'],
   ])('%s', (text, from, to) => {
     const range = parseRange(text);
-    expect([range.from === undefined ? undefined : formatMoment(range.from), formatMoment(range.to)]).toEqual([from, to]);
+    expect([range.from === undefined ? undefined : formatMoment(range.from), formatMoment(range.to)]).toEqual([
+      from,
+      to,
+    ]);
   });
 
-  test.each(['', '..', '7', 'tx:1...tx:2', 'tx:1..tx:2..tx:3', 'a..b'])('%j is refused', (text) => {
+  test.each(['', '..', '7', 'tx:1...tx:2', 'tx:1..tx:2..tx:3', 'a..b'])('refuse %j', (text) => {
     expect(codeOf(() => parseRange(text))).toBe('malformed-moment');
   });
 });
 
-test('now is a time of either clock, as the list of forms says', () => {
-  expect(askedMoment({ validTime: 'now', tx: 'now' })).toEqual({ moment: undefined, validTime: undefined, tx: undefined });
+test('accept now on either clock, as the list of forms says', () => {
+  expect(askedMoment({ validTime: 'now', tx: 'now' })).toEqual({
+    moment: undefined,
+    validTime: undefined,
+    tx: undefined,
+  });
 });

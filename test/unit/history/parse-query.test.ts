@@ -13,7 +13,7 @@ const codeOf = (text: string): string => {
 };
 
 describe('a query of a reviewer', () => {
-  test('both forms read alike', () => {
+  test('reads equally in both forms', () => {
     const map = parseQuery('{:find [?e (count ?x)] :where [[?e :type "file"]] :limit 3}');
     expect(parseQuery('[:find ?e (count ?x) :where [?e :type "file"] :limit 3]')).toEqual(map);
     expect(map.find[0]).toEqual(sym('?e'));
@@ -27,7 +27,7 @@ describe('a query of a reviewer', () => {
     '{:find [?a] :where [(or [?a :seq 1] (and [?a :seq 2] (not [?a :type "step"])))]}',
     '{:find [?a] :where [(older ?a ?b)] :rules [[(older ?a ?b) [?a :seq ?x] [?b :seq ?y] [(< ?x ?y)]]]}',
     '{:find [?e] :in [[?t ...]] :where [[?e :type ?t]] :order-by [[?e :asc]] :offset 2}',
-  ])('%s is taken', (text) => {
+  ])('accepts %s', (text) => {
     expect(codeOf(text)).toBe('none');
   });
 
@@ -48,7 +48,7 @@ describe('a query of a reviewer', () => {
     '{:find [?x] :where [[?x :type #{(slurp "a")}]]}',
     '{:find [?x] :where [[(str #tag (slurp "a")) ?x]]}',
     '{:find [?x] :where [[(q {:find [?y] :where [[?y :type]]}) ?x]]}',
-  ])('%s would run code and is refused', (text) => {
+  ])('refuses %s, which would run code', (text) => {
     expect(codeOf(text)).toBe('query-refused');
   });
 
@@ -72,7 +72,7 @@ describe('a query of a reviewer', () => {
     [`{:find [?e] :where [[?e :type "${'x'.repeat(20_001)}"]]}`, 'characters'],
     [`{:find [?e] :where [${'['.repeat(9_000)}${']'.repeat(9_000)}]}`, 'deeper'],
     [`{:find [?e] :where [[${'#a '.repeat(6_000)}1]]}`, ''],
-  ])('%.60s is malformed, and the message says why', (text, why) => {
+  ])('reports why %.60s is malformed', (text, why) => {
     expect(codeOf(text)).toBe('malformed-query');
     expect(() => parseQuery(text)).toThrow(why);
   });

@@ -5,8 +5,12 @@ import { openRanks, packRanks, type RankList } from '../../../src/history/ask/ra
 
 const isText = (token: string | readonly number[]): token is string => typeof token === 'string';
 
-/** Few letters, so that many texts begin alike and some of them meet in the table. */
-const text = fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'é', '漢', '\ud83d', '\ude00'), minLength: 1, maxLength: 6 });
+/** Few letters, so that many texts share a beginning and some collide in the table. */
+const text = fc.string({
+  unit: fc.constantFrom('a', 'b', ' ', 'é', '漢', '\ud83d', '\ude00'),
+  minLength: 1,
+  maxLength: 6,
+});
 const vocabulary: fc.Arbitrary<RankList> = fc
   .record({
     texts: fc.uniqueArray(text, { minLength: 1, maxLength: 60 }),
@@ -22,12 +26,13 @@ describe('a packed vocabulary', () => {
       fc.property(vocabulary, fc.array(text), (list, others) => {
         const table = openRanks(packRanks(list));
         const known = new Map(list.flatMap((token, rank) => (isText(token) ? [[token, rank] as const] : [])));
-        for (const one of [...known.keys(), ...others, '', 'a'.repeat(200)]) expect(table.get(one)).toBe(known.get(one));
+        for (const one of [...known.keys(), ...others, '', 'a'.repeat(200)])
+          expect(table.get(one)).toBe(known.get(one));
       }),
     );
   });
 
-  test('has what is no text by itself at its ranks, and nothing else there', () => {
+  test('holds pieces that are not valid text at their ranks, and nothing else there', () => {
     fc.assert(
       fc.property(vocabulary, (list) => {
         expect(openRanks(packRanks(list)).bytes).toEqual(
@@ -37,17 +42,19 @@ describe('a packed vocabulary', () => {
     );
   });
 
-  test("is the library's whole list", () => {
+  test("equals the library's whole list", () => {
     const table = openRanks(packRanks(ranks));
     const wrong = ranks.filter(
-      (token, rank) => (isText(token) ? table.get(token) : table.bytes.get(rank)?.toString()) !== (isText(token) ? rank : token.toString()),
+      (token, rank) =>
+        (isText(token) ? table.get(token) : table.bytes.get(rank)?.toString()) !==
+        (isText(token) ? rank : token.toString()),
     );
     expect(wrong).toEqual([]);
     expect(table.bytes.size).toBe(ranks.filter((token) => !isText(token)).length);
     expect(table.get('no such token')).toBeUndefined();
   });
 
-  test('cut off it is not read', () => {
+  test('is refused if it is cut off', () => {
     expect(() => openRanks(packRanks(['a', 'ab', [0xff]]).slice(0, -8))).toThrow(RangeError);
   });
 });

@@ -5,17 +5,27 @@ import { diffTexts, unifiedLines } from '../../../src/history/ask/text-diff.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
 describe('differences of texts', () => {
-  test('equal texts have none', () => {
+  test('are empty for equal texts', () => {
     expect(diffTexts('a\nb\n', 'a\nb\n')).toEqual({ equal: true, added: 0, removed: 0, hunks: [] });
   });
 
-  test('lines around a difference are shown, and the missing end of the last line', () => {
+  test('show the lines around, and a missing end of the last line', () => {
     const diff = diffTexts('1\n2\n3\n4\n5\n6\n7\n8\n', '1\n2\n3\n4\nfive\n6\n7\n8', 1);
     expect(diff).toMatchObject({ equal: false, added: 2, removed: 2 });
-    expect(unifiedLines(diff)).toEqual(['@@ -4,5 +4,5 @@', ' 4', '-5', '+five', ' 6', ' 7', '-8', '+8', '\\ No newline at end of file']);
+    expect(unifiedLines(diff)).toEqual([
+      '@@ -4,5 +4,5 @@',
+      ' 4',
+      '-5',
+      '+five',
+      ' 6',
+      ' 7',
+      '-8',
+      '+8',
+      '\\ No newline at end of file',
+    ]);
   });
 
-  test('the lines make the one text from the other', () => {
+  test('turn one text into the other', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd', ''), { maxLength: 30 }).map((lines) => lines.join('\n'));
     fc.assert(
       fc.property(text, text, (before, after) => {
@@ -26,7 +36,7 @@ describe('differences of texts', () => {
     );
   });
 
-  test('texts that are too different are told apart by their sizes, in bounded time', () => {
+  test('show only the sizes of very different texts, in bounded time', () => {
     const noise = (seed: number): string =>
       Array.from({ length: 60_000 }, (_, i) => String((i * 2_654_435_761 + seed * 40_503) % 1_000_003)).join('\n');
     const [one, other] = [noise(1), noise(7)];

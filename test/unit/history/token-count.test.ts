@@ -5,7 +5,7 @@ import { countTokens } from '../../../src/history/ask/token-count.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
-/** Pieces of the texts that are counted in earnest, and of what is hard for a vocabulary. */
+/** Pieces of real texts, and pieces that are hard for a vocabulary. */
 const PIECES = [
   'const ',
   'return',
@@ -34,20 +34,23 @@ const PIECES = [
 
 describe('token counts', () => {
   test.each(['', 'hello world', 'const x = 1;\n\treturn x;', '日本語のテキスト', '👩‍👩‍👧‍👦 family', 'a  b\r\n\r\n c'])(
-    '%j counts as the vocabulary does',
+    'equal those of the vocabulary for %j',
     (text) => {
       expect(countTokens(text)).toBe(encode(text).length);
     },
   );
 
-  test('a long ordinary text counts exactly, twice the same', () => {
-    const text = Array.from({ length: 400 }, (_, i) => `export function f${i}(a: number): string { return String(a + ${i}); }`).join('\n');
+  test('are exact for a long ordinary text, and the same twice', () => {
+    const text = Array.from(
+      { length: 400 },
+      (_, i) => `export function f${i}(a: number): string { return String(a + ${i}); }`,
+    ).join('\n');
     const exact = encode(text).length;
     expect(countTokens(text)).toBe(exact);
     expect(countTokens(text)).toBe(exact);
   });
 
-  test('any text counts as the vocabulary does', () => {
+  test('equal those of the vocabulary for any text', () => {
     const texts = fc.array(
       fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ maxLength: 12 })),
     );
@@ -62,13 +65,13 @@ describe('token counts', () => {
     );
   });
 
-  test('the hash of a text that was counted is a text of its own', () => {
+  test('treat the hash of a counted text as a text of its own', () => {
     const text = 'what a command says\n'.repeat(40);
     expect(countTokens(text)).toBe(encode(text).length);
     expect(countTokens(hashText(text))).toBe(encode(hashText(text)).length);
   });
 
-  test('a text that begins or ends as one that was counted, or both, counts as the vocabulary does', () => {
+  test('equal those of the vocabulary for a text that shares its beginning or end with a counted one', () => {
     const line = fc.constantFrom(
       'id=4f2a type=file path=/src/one.ts',
       '  indented: the line before goes on',
@@ -99,11 +102,11 @@ describe('token counts', () => {
     );
   });
 
-  test('names of special tokens are text', () => {
+  test('treat names of special tokens as text', () => {
     expect(countTokens('<|endoftext|>')).toBeGreaterThan(1);
   });
 
-  test('half a surrogate pair is counted like the replacement character', () => {
+  test('count a lone surrogate like the replacement character', () => {
     expect(countTokens('a\ud83d')).toBe(countTokens('a\ufffd'));
   });
 
@@ -114,17 +117,17 @@ describe('token counts', () => {
     ['one sign', '='],
     ['characters without spaces', '漢字文字'],
     ['pairs', '😀'],
-  ])('a long run of %s takes time in proportion to its length', (_, piece) => {
+  ])('take time in proportion to the length of a long run of %s', (_, piece) => {
     let tokens = 0;
     const took = cpuMsOf(() => {
       tokens = countTokens(piece.repeat(200_000 / piece.length));
     });
-    // In the square of its length such a run takes from 14 s (letters) up to minutes.
+    // Quadratic time would be 14 s (letters) up to minutes.
     expect(took).toBeLessThan(8_000);
     expect(tokens).toBeGreaterThan(100);
   });
 
-  test('cutting a long run changes its count by no more than one in a hundred', () => {
+  test('change by at most one in a hundred if a long run is cut', () => {
     const text = 'deadbeef0123'.repeat(300);
     const exact = encode(text).length;
     expect(Math.abs(countTokens(text) - exact)).toBeLessThanOrEqual(Math.ceil(exact / 100));

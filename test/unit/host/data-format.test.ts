@@ -21,26 +21,28 @@ describe.each([
   });
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  test('is refused before there is a client that could acknowledge anything, and nothing is written there', async () => {
+  test('is refused before a client could acknowledge anything, and nothing is written there', async () => {
     const before = await readdir(dataDir);
     const refusal = { code, message: expect.stringContaining(said) };
     await expect(createContextClient({ dataDir, roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
     const settings = readSettings({}, { data: dataDir });
     await expect(openClient(settings, { roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
-    // A node that someone else runs has its journals in the same folder.
+    // A foreign node keeps its journals in the same folder.
     const remote = readSettings({ XTDB_URL: 'http://127.0.0.1:9' }, { data: dataDir });
     await expect(openClient(remote, { roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
     expect(await readdir(dataDir)).toEqual(before);
   });
 
-  test('is not healthy to a doctor, who says why', async () => {
+  test('is unhealthy for the doctor, which names the reason', async () => {
     const inspected = await inspectDataFolder(dataDir);
     expect(inspected).toMatchObject({ formatTrouble: { message: expect.stringContaining(said) } });
-    expect(findingsOf(inspected, Date.now())).toMatchObject([{ code: inspected.formatTrouble?.code, weight: 'repair' }]);
+    expect(findingsOf(inspected, Date.now())).toMatchObject([
+      { code: inspected.formatTrouble?.code, weight: 'repair' },
+    ]);
   });
 });
 
-test('a data folder that is not there, or holds no database yet, is healthy', async () => {
+test('is healthy if it is missing or holds no database yet', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-format-'));
   for (const folder of [dataDir, join(dataDir, 'none')]) {
     const inspected = await inspectDataFolder(folder);

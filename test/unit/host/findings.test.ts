@@ -46,11 +46,13 @@ describe('findings', () => {
     return findingsOf(looked, Date.now()).map(({ code }) => code);
   };
 
-  test('each trouble of a node has its own; one that is well has none', async () => {
+  test('name each trouble of a node, and none of a healthy one', async () => {
     expect(await codesOf({})).toEqual([]);
     expect(await codesOf({ ingesterFailed: true })).toEqual(['ingester-failed']);
     expect(await codesOf({ ingesterFailed: true }, { lacksDocuments: true })).toEqual(['documents-missing']);
-    expect(await codesOf({ ingesterFailed: true, ingesterError: 'documents-missing: 3' })).toEqual(['documents-missing']);
+    expect(await codesOf({ ingesterFailed: true, ingesterError: 'documents-missing: 3' })).toEqual([
+      'documents-missing',
+    ]);
     expect(await codesOf({ ingesterFailed: true, ingesterError: 'store: IO error' })).toEqual(['store-failed']);
     const ended = { code: 0, signal: null, at: '2026-11-22T00:00:00.000Z', reason: 'documents-missing: 3' };
     expect(await codesOf({ phase: 'restarting', answers: false, frontExit: ended })).toEqual(['documents-missing']);
@@ -63,18 +65,21 @@ describe('findings', () => {
   });
 
   test.each(['log-missing', 'log-denied', 'log-unreachable', 'data-newer', 'no-space'] as const)(
-    'a start that failed with %s is explained with what was said',
+    'explain a start that failed with %s by its output',
     async (code) => {
       const failure = { code, message: `what was said of ${code}` };
       const found = findingsOf(
-        { ...(await inspectDataFolder(dataDir)), node: { dataDir, running: false, isDiskFull: false, leastRoom: 0, failure } },
+        {
+          ...(await inspectDataFolder(dataDir)),
+          node: { dataDir, running: false, isDiskFull: false, leastRoom: 0, failure },
+        },
         0,
       );
       expect(found).toMatchObject([{ code, detail: failure.message, weight: 'repair', next: FINDINGS[code].next }]);
     },
   );
 
-  test('a start of the own node that failed counts only where that node is the one in use', async () => {
+  test('count a failed start of our node only if that node is in use', async () => {
     const failure = { code: 'no-java', message: 'there is none' };
     const looked = {
       ...(await inspectDataFolder(dataDir)),
@@ -82,10 +87,12 @@ describe('findings', () => {
     } as const;
     expect(findingsOf(looked, 0).map(({ code }) => code)).toEqual(['disk-full', 'no-java']);
     const address = { kind: 'url', origin: 'http://node.example' } as const;
-    expect(findingsOf(looked, 0, { asked: [{ address, health: 'ready', why: 'ready', status: undefined }] })).toEqual([]);
+    expect(findingsOf(looked, 0, { asked: [{ address, health: 'ready', why: 'ready', status: undefined }] })).toEqual(
+      [],
+    );
   });
 
-  test('a failure that this version does not know is a start that failed', async () => {
+  test('report a failure unknown to this version as a failed start', async () => {
     const self = await identifySelf();
     await writeState(join(dataDir, 'node.json'), {
       format: 1,
@@ -100,10 +107,12 @@ describe('findings', () => {
       frontExit: null,
       failure: { code: 'never-heard-of', message: 'of another version' },
     });
-    expect(findingsOf(await inspectDataFolder(dataDir), 0)).toMatchObject([{ code: 'start-failed', detail: 'of another version' }]);
+    expect(findingsOf(await inspectDataFolder(dataDir), 0)).toMatchObject([
+      { code: 'start-failed', detail: 'of another version' },
+    ]);
   });
 
-  test('the runbook has an entry for each finding and no other, and every alarm leads to entries', async () => {
+  test('match the entries of the runbook one to one, and every alarm leads to entries', async () => {
     const runbook = await readFile('docs/runbook.md', 'utf8');
     const entries = [...runbook.matchAll(/^### (\S+)\n\n(.+)$/gm)];
     expect(entries.map(([, code = '']) => code).sort()).toEqual(Object.keys(FINDINGS).sort());
@@ -118,20 +127,25 @@ describe('findings', () => {
     }
   });
 
-  test('no Java is found before a start fails of it, but not where the node runs, is not used, or has said so itself', async () => {
+  test('report missing Java before a start fails, but not if the node runs, is unused, or has said so itself', async () => {
     const java = new NodeError('no-java', 'found none in the PATH');
     const stopped = { dataDir, running: false, isDiskFull: false, leastRoom: 0, failure: null } as const;
     const looked = { ...(await inspectDataFolder(dataDir)), node: stopped };
     expect(findingsOf(looked, 0)).toEqual([]);
-    expect(findingsOf(looked, 0, { java })).toMatchObject([{ code: 'no-java', weight: 'repair', detail: java.message }]);
-    const failed = { ...looked, node: { ...stopped, failure: { code: 'no-java', message: 'the start said it' } } } as const;
+    expect(findingsOf(looked, 0, { java })).toMatchObject([
+      { code: 'no-java', weight: 'repair', detail: java.message },
+    ]);
+    const failed = {
+      ...looked,
+      node: { ...stopped, failure: { code: 'no-java', message: 'the start said it' } },
+    } as const;
     expect(findingsOf(failed, 0, { java })).toMatchObject([{ code: 'no-java', detail: 'the start said it' }]);
     const runs = { ...looked, node: { ...running, dataDir } } as InspectedDataFolder;
     expect(findingsOf(runs, 0, { java })).toEqual([]);
     expect(FINDINGS['loop-bypassed'].next).not.toContain('nothing is lost');
   });
 
-  test('a bypassed loop is told while its harness runs, and for an hour after its last such call', async () => {
+  test('report a bypassed loop while its harness runs, and for an hour after its last such call', async () => {
     const [at, hour] = [Date.parse('2026-11-22T10:00:00.000Z'), 3_600_000];
     await mkdir(join(dataDir, 'loops'));
     const report = { what: 'pi', session: 's', passedThrough: 2, at: new Date(at).toISOString(), reason: 'late' };
@@ -140,7 +154,8 @@ describe('findings', () => {
       ended: { ...report, pid: process.pid, started: 'another boot:1' },
       former: { ...report, pid: process.pid },
     };
-    for (const [name, file] of Object.entries(files)) await writeFile(join(dataDir, 'loops', `${name}.json`), JSON.stringify(file));
+    for (const [name, file] of Object.entries(files))
+      await writeFile(join(dataDir, 'loops', `${name}.json`), JSON.stringify(file));
     const shown = async (now: number) => (await loopTroubles(dataDir, now)).map(({ isRunning }) => isRunning).sort();
     expect(await shown(at + hour - 1)).toEqual([false, false, true]);
     expect(await shown(at + hour)).toEqual([true]);

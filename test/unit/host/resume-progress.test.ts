@@ -16,11 +16,11 @@ function told(...looks: readonly (readonly [atMs: number, done: number])[]): rea
   return sentences;
 }
 
-test('a resume that is done in a moment is not worth a line', () => {
+test('prints nothing for a short resume', () => {
   expect(told([10, 1], [200, 50], [300, 99], [400, 100])).toEqual([]);
 });
 
-test('a long one says now and then how far it is, and in the end that it is done', () => {
+test('prints progress of a long resume from time to time, and its end', () => {
   expect(told([100, 1], [600, 20], [700, 30], [1_000, 40], [1_100, 50], [1_200, 100])).toEqual([
     'session s1 is resumed: 20 of 100 files were looked at',
     'session s1 is resumed: 50 of 100 files were looked at',

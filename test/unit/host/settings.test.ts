@@ -4,10 +4,16 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Command } from 'commander';
 import { withServerFlags } from '../../../src/cli/serve.js';
-import { readSettings, requireUsable, SECRET_VARIABLES, type ServerFlags, serverSettings } from '../../../src/host/settings.js';
+import {
+  readSettings,
+  requireUsable,
+  SECRET_VARIABLES,
+  type ServerFlags,
+  serverSettings,
+} from '../../../src/host/settings.js';
 
-describe('where settings come from', () => {
-  test('the defaults follow the XDG folders of the user', () => {
+describe('sources of settings', () => {
+  test('use defaults in the XDG folders of the user', () => {
     expect(readSettings({}, {})).toEqual({
       node: {
         dataDir: join(homedir(), '.local', 'share', 'palimpsest'),
@@ -17,7 +23,16 @@ describe('where settings come from', () => {
       shareSessions: false,
     });
     expect(
-      readSettings({ XDG_DATA_HOME: '/d', XDG_CACHE_HOME: '/c', XDG_RUNTIME_DIR: '/r', JAVA_HOME: '/j', XTDB_URL: 'http://h:3000' }, {}),
+      readSettings(
+        {
+          XDG_DATA_HOME: '/d',
+          XDG_CACHE_HOME: '/c',
+          XDG_RUNTIME_DIR: '/r',
+          JAVA_HOME: '/j',
+          XTDB_URL: 'http://h:3000',
+        },
+        {},
+      ),
     ).toEqual({
       node: { dataDir: '/d/palimpsest', cacheDir: '/c/palimpsest', runtimeDir: '/r', javaHome: '/j' },
       nodeUrl: 'http://h:3000',
@@ -25,14 +40,14 @@ describe('where settings come from', () => {
     });
   });
 
-  test('a flag wins over a variable, a variable over a default, and an empty variable is none', () => {
+  test('prefer a flag to a variable and a variable to a default; an empty variable is unset', () => {
     expect(readSettings({ PALIMPSEST_DATA: '/v', XDG_DATA_HOME: '/d' }, {}).node.dataDir).toBe('/v');
     expect(readSettings({ PALIMPSEST_DATA: '/v' }, { data: '/f' }).node.dataDir).toBe('/f');
     expect(readSettings({ PALIMPSEST_DATA: '', XDG_DATA_HOME: '/d' }, {}).node.dataDir).toBe('/d/palimpsest');
     expect(readSettings({ PALIMPSEST_PROFILE: 'memory' }, {}).node.profile).toBe('memory');
   });
 
-  test('the token of a node that someone else runs comes from a variable or a file, is read anew each time, and a bad one is refused without repeating it', () => {
+  test('read the token of a foreign node from a variable or a file each time, and refuse a bad one without repeating it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'palimpsest-token-'));
     const file = join(folder, 'token');
     const read = (env: Record<string, string>) => readSettings({ XTDB_URL: 'http://h:3000', ...env }, {}).nodeToken;
@@ -48,14 +63,14 @@ describe('where settings come from', () => {
       expect(() => read({ XTDB_TOKEN_FILE: join(folder, 'none') })).toThrow(/none.*XTDB_TOKEN_FILE/);
       expect(() => read({ XTDB_TOKEN: 'one two' })).toThrow(/XTDB_TOKEN/);
       expect(() => read({ XTDB_TOKEN: 'one two' })).not.toThrow(/one two/);
-      // A node of our own has its own token.
+      // Our own node has its own token.
       expect(readSettings({ XTDB_TOKEN: 'one two' }, {}).nodeToken).toBeUndefined();
     } finally {
       rmSync(folder, { recursive: true });
     }
   });
 
-  test('an unknown profile is refused with the ones there are', () => {
+  test('refuse an unknown profile and list the valid ones', () => {
     expect(() => readSettings({}, { profile: 'mysql' })).toThrow(/"mysql".*memory, rocksdb, postgres, kafka/);
   });
 });
@@ -65,10 +80,14 @@ function settings(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
   command.parse([...args], { from: 'user' });
-  return serverSettings(command.opts<ServerFlags>(), { env: { HOME: '/home/me', ...env }, cwd: '/srv', version: '1.2.3' });
+  return serverSettings(command.opts<ServerFlags>(), {
+    env: { HOME: '/home/me', ...env },
+    cwd: '/srv',
+    version: '1.2.3',
+  });
 }
 
-describe('what no call could work with is refused at the start', () => {
+describe('refuse unusable settings at the start', () => {
   const good = ['--root', '/', '--data', '/'];
   test.each([
     [['--root', '/no/such/folder', '--data', '/'], '--root /no/such/folder: there is no such folder'],
@@ -79,13 +98,15 @@ describe('what no call could work with is refused at the start', () => {
     expect(() => requireUsable(settings(args))).toThrow(why);
   });
 
-  test('a data folder that is yet to be made is none of that', () => {
-    expect(() => requireUsable(settings(['--root', '/', '--data', '/no/such/folder', '--session', 'good']))).not.toThrow();
+  test('accept a data folder that does not exist yet', () => {
+    expect(() =>
+      requireUsable(settings(['--root', '/', '--data', '/no/such/folder', '--session', 'good'])),
+    ).not.toThrow();
   });
 });
 
 describe('flags of mcp and serve', () => {
-  test('without any: the working folder, five results of three turns, a pause of a minute, no bash', () => {
+  test('default to the working folder, five results of three turns, a pause of a minute, no bash', () => {
     expect(settings([])).toMatchObject({
       version: '1.2.3',
       roots: ['/srv'],
@@ -98,9 +119,11 @@ describe('flags of mcp and serve', () => {
     });
   });
 
-  test('all of them', () => {
-    const flags = '--root a --root /b --data /d --profile memory --session s --strict --short-ids --allow-bash --read-only';
-    const more = '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/srv/a --agent-filesystem box-1';
+  test('read every flag', () => {
+    const flags =
+      '--root a --root /b --data /d --profile memory --session s --strict --short-ids --allow-bash --read-only';
+    const more =
+      '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/srv/a --agent-filesystem box-1';
     expect(settings([...flags.split(' '), ...more.split(' ')], { XTDB_URL: 'http://localhost:3000' })).toMatchObject({
       roots: ['/srv/a', '/b'],
       cwd: '/workspace',
@@ -114,8 +137,12 @@ describe('flags of mcp and serve', () => {
     });
   });
 
-  test('the node gets the environment as it was read: the process that runs commands of agents takes its secrets out of its own', () => {
-    const env: NodeJS.ProcessEnv = { PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_DATABASE_PASSWORD: 'of-the-folder', XTDB_TOKEN: 'unused' };
+  test('give the node the original environment: the process that runs agents’ commands drops its secrets', () => {
+    const env: NodeJS.ProcessEnv = {
+      PALIMPSEST_PROFILE: 'postgres',
+      PALIMPSEST_DATABASE_PASSWORD: 'of-the-folder',
+      XTDB_TOKEN: 'unused',
+    };
     const known = serverSettings({ durability: 'process' }, { env, cwd: '/srv', version: '1' });
     for (const name of SECRET_VARIABLES) delete env[name];
     expect(known.node.environment).toMatchObject({
@@ -124,7 +151,11 @@ describe('flags of mcp and serve', () => {
       XTDB_TOKEN: '',
     });
     const inUrl = settings([], { PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: 'postgresql://u:in-url@h/d' });
-    expect(inUrl.node.environment).toMatchObject({ HOME: '/home/me', PALIMPSEST_LOG: '', PALIMPSEST_DATABASE_PASSWORD: 'in-url' });
+    expect(inUrl.node.environment).toMatchObject({
+      HOME: '/home/me',
+      PALIMPSEST_LOG: '',
+      PALIMPSEST_DATABASE_PASSWORD: 'in-url',
+    });
   });
 
   test.each([
@@ -137,7 +168,7 @@ describe('flags of mcp and serve', () => {
     [['--profile', 'tape']],
     [['--mount', 'nowhere']],
     [['--agent-filesystem', '']],
-  ])('nonsense is refused: %j', (args) => {
+  ])('refuse nonsense: %j', (args) => {
     expect(() => settings(args)).toThrow();
   });
 });

@@ -7,12 +7,17 @@ const read = (env: Environment, flags: DatabaseFlags = {}) => readSettings(env, 
 const postgres = { profile: 'postgres', log: 'postgresql://u@h/d' };
 const kafka = { profile: 'kafka', log: 'k1:9092, k2:9093', documents: 'postgresql://u@h/d' };
 
-describe('where a shared log is said to be', () => {
-  test('flags or variables name it, and a data folder that knows it needs neither', () => {
+describe('the location of a shared log', () => {
+  test('comes from flags or variables, or from the data folder', () => {
     const found = read({}, postgres);
-    expect(found).toMatchObject({ profile: 'postgres', log: { profile: 'postgres', database: { name: 'd', user: 'u' } } });
+    expect(found).toMatchObject({
+      profile: 'postgres',
+      log: { profile: 'postgres', database: { name: 'd', user: 'u' } },
+    });
     expect(found).not.toHaveProperty('environment');
-    expect(read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: 'postgresql://u@h/d' })).toMatchObject({ log: found.log });
+    expect(read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: 'postgresql://u@h/d' })).toMatchObject({
+      log: found.log,
+    });
     expect(read({ PALIMPSEST_PROFILE: 'postgres' })).not.toHaveProperty('log');
     expect(read({}, kafka).log).toMatchObject({
       profile: 'kafka',
@@ -25,10 +30,16 @@ describe('where a shared log is said to be', () => {
     });
   });
 
-  test('a password comes from a file, else from a variable, else from the URL in a variable; it stands in no log', () => {
+  test('takes its password from a file, else a variable, else the URL in a variable, and logs none', () => {
     const url = 'postgresql://u:in-url@h/d';
-    expect(read({ PALIMPSEST_DATABASE_PASSWORD: 'in-variable' }, postgres).environment?.PALIMPSEST_DATABASE_PASSWORD).toBe('in-variable');
-    const both = read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: url, PALIMPSEST_DATABASE_PASSWORD: 'in-variable' });
+    expect(
+      read({ PALIMPSEST_DATABASE_PASSWORD: 'in-variable' }, postgres).environment?.PALIMPSEST_DATABASE_PASSWORD,
+    ).toBe('in-variable');
+    const both = read({
+      PALIMPSEST_PROFILE: 'postgres',
+      PALIMPSEST_LOG: url,
+      PALIMPSEST_DATABASE_PASSWORD: 'in-variable',
+    });
     expect(both.environment?.PALIMPSEST_DATABASE_PASSWORD).toBe('in-variable');
     const inUrl = read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: url });
     expect(inUrl.environment?.PALIMPSEST_DATABASE_PASSWORD).toBe('in-url');
@@ -47,22 +58,44 @@ describe('where a shared log is said to be', () => {
       { ...postgres, log: 'postgresql://u:s3cret@h/d' },
       /--log must have no password.*--password-file/,
     ],
-    ['one in the documents', {}, { ...kafka, documents: 'postgresql://u:s3cret@h/d' }, /--documents must have no password/],
+    [
+      'one in the documents',
+      {},
+      { ...kafka, documents: 'postgresql://u:s3cret@h/d' },
+      /--documents must have no password/,
+    ],
     ['a URL as brokers', {}, { ...kafka, log: 'postgresql://u:s3cret@h/d' }, /brokers of Kafka/],
-    ['one whose password has a comma', {}, { ...kafka, log: 'postgresql://u:my-s3cret,rest@h/d' }, /one of them does not/],
+    [
+      'one whose password has a comma',
+      {},
+      { ...kafka, log: 'postgresql://u:my-s3cret,rest@h/d' },
+      /one of them does not/,
+    ],
     ['one with no @', {}, { ...kafka, log: 'k1:9092,postgresql://u:p,my-s3cret' }, /one of them does not/],
     ['brokers without a port', {}, { ...kafka, log: 'k1' }, /"k1"/],
     ['no documents', {}, { profile: 'kafka', log: 'k1:1' }, /--documents/],
-    ['documents with postgres', {}, { ...postgres, documents: 'postgresql://u@h/d' }, /--documents goes with --profile kafka/],
+    [
+      'documents with postgres',
+      {},
+      { ...postgres, documents: 'postgresql://u@h/d' },
+      /--documents goes with --profile kafka/,
+    ],
     ['a topic with postgres', {}, { ...postgres, topic: 't' }, /--topic goes with --profile kafka/],
     ['a name that is no topic', {}, { ...kafka, topic: 'a b' }, /"a b"/],
     ['a count that is none', { PALIMPSEST_REPLICATION: 'three' }, kafka, /"three"/],
     ['a log without a profile', {}, { log: 'postgresql://u@h/d' }, /--log goes with --profile/],
     ['the same in a variable', { PALIMPSEST_LOG: 'postgresql://u:s3cret@h/d' }, {}, /PALIMPSEST_LOG goes with/],
     ['a password file for no log', {}, { profile: 'postgres', passwordFile: '/s' }, /--password-file goes with --log/],
-    ['a relative file in a variable', { PALIMPSEST_DATABASE_PASSWORD_FILE: 's' }, postgres, /PALIMPSEST_DATABASE_PASSWORD_FILE.*absolute/],
-  ])('%s is refused, and no secret is repeated', (_, env, flags, message) => {
-    expect(() => read(env, flags)).toThrow(expect.objectContaining({ code: 'usage', message: expect.stringMatching(message) }));
+    [
+      'a relative file in a variable',
+      { PALIMPSEST_DATABASE_PASSWORD_FILE: 's' },
+      postgres,
+      /PALIMPSEST_DATABASE_PASSWORD_FILE.*absolute/,
+    ],
+  ])('is refused with %s, without repeating a secret', (_, env, flags, message) => {
+    expect(() => read(env, flags)).toThrow(
+      expect.objectContaining({ code: 'usage', message: expect.stringMatching(message) }),
+    );
     expect(() => read(env, flags)).not.toThrow(/s3cret/);
   });
 });

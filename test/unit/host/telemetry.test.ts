@@ -10,7 +10,11 @@ test.each([
   ['only a name and headers are given', { OTEL_SERVICE_NAME: 's', OTEL_EXPORTER_OTLP_HEADERS: 'a=b' }, off],
   ['an endpoint is named', endpoint, on],
   ['an endpoint is empty', { OTEL_EXPORTER_OTLP_ENDPOINT: '' }, off],
-  ['an endpoint of one signal is named', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://c/v1/traces' }, { ...off, traces: true }],
+  [
+    'an endpoint of one signal is named',
+    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://c/v1/traces' },
+    { ...off, traces: true },
+  ],
   ['an exporter is named', { OTEL_METRICS_EXPORTER: 'otlp' }, { ...off, metrics: true }],
   ['one signal is switched off', { ...endpoint, OTEL_METRICS_EXPORTER: 'none' }, { ...on, metrics: false }],
   ['the SDK is switched off', { ...endpoint, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'TRUE' }, off],
@@ -18,9 +22,13 @@ test.each([
   expect(exportSettings(env)).toEqual(expected);
 });
 
-test('what is not offered is said, and stays off', () => {
+test('reports unsupported settings and stays off', () => {
   const console = exportSettings({ ...endpoint, OTEL_TRACES_EXPORTER: 'console' });
-  expect(console).toMatchObject({ traces: false, metrics: true, notices: [expect.stringContaining('OTEL_TRACES_EXPORTER=console')] });
+  expect(console).toMatchObject({
+    traces: false,
+    metrics: true,
+    notices: [expect.stringContaining('OTEL_TRACES_EXPORTER=console')],
+  });
   const grpc = exportSettings({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
   expect(grpc).toMatchObject({ traces: false, metrics: false });
   expect(grpc.notices).toHaveLength(2);

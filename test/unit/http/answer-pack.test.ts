@@ -5,7 +5,7 @@ import { AnswerPack, piecesOf } from '../../../src/http/answer-pack.js';
 import { answerKey, type Packed } from '../../../src/http/page-format.js';
 import { unpackedValue } from '../../../web/unpacked-value.js';
 
-/** Some values as a page has them, and how many bytes of JSON that took. */
+/** Packs values as in a page, and returns the bytes of JSON. */
 function packed(values: readonly unknown[]) {
   const nodes: Packed[] = [];
   let bytes = 0;
@@ -21,8 +21,8 @@ function packed(values: readonly unknown[]) {
   return { read, bytes };
 }
 
-describe('what a page holds', () => {
-  test('comes back as it went in, whatever it is', () => {
+describe('the packed data of a page', () => {
+  test('unpacks to the same values', () => {
     const hard = [
       { $: 1, a: { $: [1, 2], b: { $: { t: [0] } } } },
       JSON.parse('{"__proto__": {"x": 1}, "constructor": 2}'),
@@ -35,11 +35,14 @@ describe('what a page holds', () => {
     ];
     expect(packed(hard).read).toEqual(hard);
     fc.assert(
-      fc.property(fc.array(fc.jsonValue(), { maxLength: 5 }), (values) => JSON.stringify(packed(values).read) === JSON.stringify(values)),
+      fc.property(
+        fc.array(fc.jsonValue(), { maxLength: 5 }),
+        (values) => JSON.stringify(packed(values).read) === JSON.stringify(values),
+      ),
     );
   });
 
-  test('is written once where answers share it: lists and texts that differ in one place', () => {
+  test('stores shared parts once: lists and texts that differ in one place', () => {
     const line = (i: number): object => ({
       id: `object-${i}`,
       name: `src/folder/file-${i}.ts`,
@@ -56,11 +59,11 @@ describe('what a page holds', () => {
     expect(bytes).toBeLessThan(JSON.stringify(answers).length / 15);
   });
 
-  test('pieces of a text are the text', () => {
+  test('joins the pieces of a text', () => {
     fc.assert(fc.property(fc.string({ maxLength: 20_000 }), (text) => piecesOf(text).join('') === text));
   });
 
-  test('is found by the same key however it is asked for', () => {
+  test('has one key for all forms of the same request', () => {
     const scope = { session: 'S', tx: 12, calls: [3, 5, 9] };
     const key = (path: string, parameters: Parameters<typeof answerKey>[1]) => answerKey(path, parameters, scope);
     expect(key('/v1/strip', { session: 'S', tx: '12' })).toBe(key('/v1/strip', { tx: undefined }));

@@ -11,7 +11,7 @@ const connect = (): never => {
 };
 
 test.each(['//', '//host/mcp', '/mcp/', '/%zz', '/mc%70'])(
-  'an address such as %s is not found, which is no trouble of the server',
+  'returns not found for an address such as %s, without a server error',
   async (path) => {
     let troubled = false;
     const log = silent();
@@ -22,7 +22,10 @@ test.each(['//', '//host/mcp', '/mcp/', '/%zz', '/mc%70'])(
     try {
       const { port } = new URL(server.url);
       const status = await new Promise((resolve, reject) => {
-        get({ host: '127.0.0.1', port, path }, (response) => resolve(response.resume().statusCode)).once('error', reject);
+        get({ host: '127.0.0.1', port, path }, (response) => resolve(response.resume().statusCode)).once(
+          'error',
+          reject,
+        );
       });
       expect(status).toBe(404);
       expect(troubled).toBe(false);
@@ -32,7 +35,7 @@ test.each(['//', '//host/mcp', '/mcp/', '/%zz', '/mc%70'])(
   },
 );
 
-test('a session that cannot be let go of when it is idle does not take the server with it', async () => {
+test('survives an idle session that fails to close', async () => {
   let warned: (message: unknown) => void = () => undefined;
   const warning = new Promise<unknown>((resolve) => {
     warned = resolve;
@@ -61,7 +64,7 @@ const good = { host: '127.0.0.1:7390', authorization: `Bearer ${TOKEN}` };
 
 describe('requests to the HTTP server (decision H6)', () => {
   test.each([['127.0.0.1:7390'], ['127.0.0.1'], ['localhost:80'], ['LOCALHOST'], ['[::1]:7390']])(
-    'come from this machine: Host %s',
+    'are accepted from this machine: Host %s',
     (host) => {
       expect(refusal({ headers: { ...good, host } }, TOKEN)).toBeUndefined();
     },
@@ -91,7 +94,7 @@ describe('requests to the HTTP server (decision H6)', () => {
     },
   );
 
-  test('may come from a page of this machine', () => {
+  test('are accepted from a page of this machine', () => {
     expect(refusal({ headers: { ...good, origin: 'http://localhost:6274' } }, TOKEN)).toBeUndefined();
   });
 
@@ -101,9 +104,13 @@ describe('requests to the HTTP server (decision H6)', () => {
     ['POST', 'application/x-www-form-urlencoded; charset=utf-8', 403],
     ['POST', 'application/json', undefined],
     ['GET', undefined, undefined],
-  ])("may be no %s of another server's page that its browser does not ask about first: %s", (method, type, status) => {
+  ])("are refused as a %s of another server's page without a preflight: %s", (method, type, status) => {
     const from = (origin: string | undefined) => {
-      const headers = { ...good, ...(origin === undefined ? {} : { origin }), ...(type === undefined ? {} : { 'content-type': type }) };
+      const headers = {
+        ...good,
+        ...(origin === undefined ? {} : { origin }),
+        ...(type === undefined ? {} : { 'content-type': type }),
+      };
       return refusal({ method, headers }, undefined)?.status;
     };
     expect(from('http://localhost:3000')).toBe(status);
@@ -112,13 +119,13 @@ describe('requests to the HTTP server (decision H6)', () => {
   });
 
   test.each([[undefined], ['Bearer wrong'], [`Basic ${TOKEN}`], [TOKEN], [`Bearer ${TOKEN}x`], ['Bearer ']])(
-    'need the token: %s',
+    'require the token: %s',
     (authorization) => {
       expect(refusal({ headers: { ...good, authorization } }, TOKEN)?.status).toBe(401);
     },
   );
 
-  test('need no token where none is asked for', () => {
+  test('require no token if none is set', () => {
     expect(refusal({ headers: { host: 'localhost' } }, undefined)).toBeUndefined();
   });
 });

@@ -7,14 +7,14 @@ import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 type JsonMap = { readonly [key: string]: unknown };
 const document = JSON.parse(JSON.stringify(openApiDocument('1.2.3'))) as JsonMap;
 
-/** Every object schema with fields of its own, with the place that it stands at. */
+/** Yields every object schema with fields of its own, with its place. */
 function objectsIn(value: unknown, place: string): readonly (readonly [string, JsonMap])[] {
   if (typeof value !== 'object' || value === null) return [];
   const inside = Object.entries(value).flatMap(([key, member]) => objectsIn(member, `${place}/${key}`));
   return 'properties' in value && 'type' in value ? [[place, value as JsonMap], ...inside] : inside;
 }
 
-/** Every `$ref` in a document. */
+/** Returns every `$ref` in a document. */
 function references(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(references);
   if (typeof value !== 'object' || value === null) return [];
@@ -22,10 +22,10 @@ function references(value: unknown): readonly string[] {
 }
 
 describe('the OpenAPI document', () => {
-  test('a question has its parameters in the query of its address', () => {
-    const { parameters } = (document.paths as Record<string, { get: { parameters: { name: string; in: string; required: boolean }[] } }>)[
-      '/v1/show'
-    ]?.get ?? {
+  test('puts the parameters of a GET into its query string', () => {
+    const { parameters } = (
+      document.paths as Record<string, { get: { parameters: { name: string; in: string; required: boolean }[] } }>
+    )['/v1/show']?.get ?? {
       parameters: [],
     };
     expect(parameters.map(({ name, in: place, required }) => [name, place, required])).toEqual([
@@ -37,25 +37,35 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  test('every object of a request is closed, but for the messages and blocks of foreign wires, which say so', () => {
+  test('closes every request object, except the messages and blocks of foreign wires, which say so', () => {
     const { schemas } = document.components as { schemas: JsonMap };
     const objects = Object.keys(REQUESTS).flatMap((name) => objectsIn(schemas[name], name));
     const open = objects.filter(([, { additionalProperties }]) => additionalProperties !== false);
     expect(objects.length - open.length).toBeGreaterThan(10);
-    const places = open.map(([place]) => place.replace(/\/(properties|items|anyOf)(?=\/|$)/g, '').replace(/\/\d+/g, ''));
+    const places = open.map(([place]) =>
+      place.replace(/\/(properties|items|anyOf)(?=\/|$)/g, '').replace(/\/\d+/g, ''),
+    );
     const message = ['', '/content', '/tool_calls', '/tool_calls/function', '/usage', '/usage/cache_miss'];
     const wires = ['Messages', 'Context'].flatMap((name) => message.map((member) => `${name}/messages${member}`));
     const amplifier = ['AmplifierList', 'AmplifierMessages'].flatMap((name) =>
       message.slice(0, 4).map((member) => `${name}/messages/message${member}`),
     );
-    expect([...new Set(places)].sort()).toEqual([...wires, ...amplifier, 'ToolCalls/calls/content', 'ToolCalls/calls/shown'].sort());
+    expect([...new Set(places)].sort()).toEqual(
+      [...wires, ...amplifier, 'ToolCalls/calls/content', 'ToolCalls/calls/shown'].sort(),
+    );
   });
 
-  test('a body is optional where nothing must be in it', () => {
+  test('makes a body optional if it has no required member', () => {
     const paths = document.paths as Record<string, Record<string, { requestBody?: { required: boolean } }>>;
     const required = (path: string) => paths[path]?.post?.requestBody?.required;
     const of = (name: string) => required(`/v1/sessions/{id}/${name}`);
-    expect([required('/v1/sessions'), of('close'), of('context'), of('messages'), of('pin')]).toEqual([false, false, false, true, true]);
+    expect([required('/v1/sessions'), of('close'), of('context'), of('messages'), of('pin')]).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+    ]);
   });
 
   test('is valid OpenAPI 3.1', async () => {
@@ -66,17 +76,23 @@ describe('the OpenAPI document', () => {
     expect(validator.version).toBe('3.1');
   });
 
-  test('a document with a mistake in it is found out', async () => {
+  test('fails validation with a mistake in it', async () => {
     const broken = { ...document, paths: { '/x': { get: { responses: { banana: {} } } } } };
     expect((await new Validator().validate(broken)).valid).toBe(false);
   });
 
-  test('lists every operation with its schemas, and every reference leads somewhere', () => {
+  test('lists every operation with its schemas, and every reference resolves', () => {
     const paths = document.paths as Record<string, Record<string, { operationId: string }>>;
-    const listed = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
-    expect(listed.sort()).toEqual([...Object.keys(OPERATIONS), ...Object.keys(REVIEW_OPERATIONS), 'followSession'].sort());
+    const listed = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).map(({ operationId }) => operationId),
+    );
+    expect(listed.sort()).toEqual(
+      [...Object.keys(OPERATIONS), ...Object.keys(REVIEW_OPERATIONS), 'followSession'].sort(),
+    );
     const { schemas } = document.components as { schemas: JsonMap };
-    expect(Object.keys(schemas).sort()).toEqual([...Object.keys(REQUESTS), ...Object.keys(ANSWERS), ...Object.keys(REVIEW_ANSWERS)].sort());
+    expect(Object.keys(schemas).sort()).toEqual(
+      [...Object.keys(REQUESTS), ...Object.keys(ANSWERS), ...Object.keys(REVIEW_ANSWERS)].sort(),
+    );
     const names = references(document).map((ref) => /^#\/components\/schemas\/(\w+)$/.exec(ref)?.[1]);
     expect(names.length).toBeGreaterThan(20);
     expect(names.filter((name) => name === undefined || !Object.hasOwn(schemas, name))).toEqual([]);

@@ -12,13 +12,13 @@ describe('problems [RFC 9457]', () => {
     [new SessionError('unknown-session', 'x'), 404, 'unknown-session'],
     [new DocumentError('invalid-id', 'x'), 400, 'invalid-id'],
     [new XtdbError('unreachable', 'x'), 503, 'unreachable'],
-  ])('%s keeps its own code', (error, status, code) => {
+  ])('keep the code of %s', (error, status, code) => {
     const problem = problemOf(error);
     expect(problem).toMatchObject({ status, code, detail: error.message, type: `urn:palimpsest:problem:${code}` });
     expect(ANSWERS.Problem.parse(problem)).toEqual(problem);
   });
 
-  test('an unknown failure says nothing of its inside', () => {
+  test('reveal nothing internal of an unknown failure', () => {
     for (const error of [new Error('secret'), Object.assign(new Error('secret'), { code: 'ENOENT' }), 'secret']) {
       expect(JSON.stringify(problemOf(error))).not.toContain('secret');
       expect(problemOf(error).status).toBe(500);

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { type ApiOperation, OPERATIONS, type OperationId } from '../../../src/http/operations.js';
 import { QuestionQueue } from '../../../src/http/question-queue.js';
 
-/** Questions that are answered when the test says so. */
+/** Requests that are answered on the test's command. */
 function desk(running: number, waiting: number) {
   const queue = new QuestionQueue({ running, waiting });
   const asked: string[] = [];
@@ -31,11 +31,14 @@ interface Pending {
   reject(error: Error): void;
 }
 
-describe('the queue of questions', () => {
-  test('so many run, so many wait in their order, one more is told at once to come again', async () => {
+describe('the request queue', () => {
+  test('runs and queues a limited number in order, and asks one more to retry', async () => {
     const { ask, asked, turn, answer } = desk(2, 2);
     const all = ['a', 'b', 'c', 'd'].map((name) => ask(name));
-    await expect(ask('e')).rejects.toMatchObject({ code: 'too-many-questions', message: expect.stringContaining('2 wait') });
+    await expect(ask('e')).rejects.toMatchObject({
+      code: 'too-many-questions',
+      message: expect.stringContaining('2 wait'),
+    });
     await turn();
     expect(asked).toEqual(['a', 'b']);
     answer('b');
@@ -48,7 +51,7 @@ describe('the queue of questions', () => {
     expect(await Promise.all([...all, later])).toEqual(['a', 'b', 'c', 'd', 'f']);
   });
 
-  test('whoever goes away while waiting is not asked for, and its place is free at once', async () => {
+  test('drops a waiting client that leaves and frees its place at once', async () => {
     const { ask, asked, turn, answer } = desk(1, 1);
     const gone = new AbortController();
     const first = ask('a');
@@ -65,7 +68,7 @@ describe('the queue of questions', () => {
     expect(asked).toEqual(['a', 'd']);
   });
 
-  test('whoever goes away while it is answered keeps its place until that is over, which is counted once', async () => {
+  test('keeps the place of a running client that leaves until its work ends, and counts it once', async () => {
     const { ask, turn, answer } = desk(1, 0);
     const gone = new AbortController();
     const first = ask('a', gone.signal);
@@ -81,7 +84,7 @@ describe('the queue of questions', () => {
     expect(await second).toBe('c');
   });
 
-  test('a question that fails gives its place back', async () => {
+  test('frees the place of a failed request', async () => {
     const { ask, turn, answer, fail } = desk(1, 0);
     const first = ask('a');
     await turn();
@@ -94,8 +97,14 @@ describe('the queue of questions', () => {
   });
 });
 
-test('what reads a whole session for its answer alone waits for its turn', () => {
-  const whole: readonly OperationId[] = ['listSessions', 'promptOfTyrum', 'getTyrumState', 'getAmplifierMessages', 'viewAmplifierMessages'];
+test('queues requests that read a whole session', () => {
+  const whole: readonly OperationId[] = [
+    'listSessions',
+    'promptOfTyrum',
+    'getTyrumState',
+    'getAmplifierMessages',
+    'viewAmplifierMessages',
+  ];
   const queued = (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, { kind }]) =>
     kind === undefined ? [] : [id],
   );

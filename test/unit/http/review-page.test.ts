@@ -19,7 +19,7 @@ const connect = (): never => {
   throw new Error('nobody connects');
 };
 
-/** Questions, answered by their methods: who is let in is decided before. */
+/** Routes that answer with their methods. Access is decided before them. */
 const routes: HarnessRoutes = {
   owns: ({ url = '' }) => url.startsWith('/v1'),
   refuse: (response, { status }) => void response.writeHead(status).end(),
@@ -28,7 +28,7 @@ const routes: HarnessRoutes = {
   close: async () => undefined,
 };
 
-describe('the way into the review page', () => {
+describe('access to the review page', () => {
   let folder: string;
   let page: ReviewPage;
   let server: HttpServer;
@@ -46,7 +46,9 @@ describe('the way into the review page', () => {
           response.setEncoding('utf8').on('data', (chunk) => {
             text += chunk;
           });
-          response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }));
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+          );
         },
       );
       sent.once('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
@@ -76,11 +78,15 @@ describe('the way into the review page', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('a link lets one visitor in, once, who may ask and change nothing', async () => {
+  test('lets one visitor in per link, once, to read and change nothing', async () => {
     const link = page.link(new URL(server.url).origin, 'strip?session=S');
     expect(link).toMatch(/\/review\/strip\?session=S#token=[\w-]{32}$/);
     const first = await enter(tokenOf(link));
-    expect([first.status, first.headers['cache-control'], first.headers['set-cookie']]).toEqual([200, 'no-store', undefined]);
+    expect([first.status, first.headers['cache-control'], first.headers['set-cookie']]).toEqual([
+      200,
+      'no-store',
+      undefined,
+    ]);
     expect((await enter(tokenOf(link))).status).toBe(401);
     const authorization = `Bearer ${secretOf(first)}`;
     expect(await send('/v1/log', { headers: { authorization } })).toMatchObject({ status: 200, body: 'GET' });
@@ -88,7 +94,7 @@ describe('the way into the review page', () => {
     expect((await send('/mcp', { method: 'POST', headers: { authorization }, body: {} })).status).toBe(401);
   });
 
-  test('a visitor does what a person may do, from the page’s own origin alone', async () => {
+  test('lets a visitor do what a person may do, only from the page’s own origin', async () => {
     const authorization = `Bearer ${secretOf(await enter(TOKEN))}`;
     const { origin, port } = new URL(server.url);
     const post = async (path: string, headers: Record<string, string>) =>
@@ -96,17 +102,20 @@ describe('the way into the review page', () => {
     for (const what of ['sets', 'undo', 'fork', 'restore', 'notes']) {
       expect([what, await post(`/v1/sessions/a%2Fb/${what}`, { origin })]).toEqual([what, 200]);
       expect([what, await post(`/v1/sessions/a/${what}`, {})]).toEqual([what, 401]);
-      // Another page of this machine is on another port, or calls the machine by another name.
+      // Another page of this machine has another port or another name for the machine.
       expect([what, await post(`/v1/sessions/a/${what}`, { origin: 'http://127.0.0.1:1' })]).toEqual([what, 401]);
       expect([what, await post(`/v1/sessions/a/${what}`, { origin: `http://localhost:${port}` })]).toEqual([what, 401]);
-      expect([what, await post(`/v1/sessions/a/${what}`, { origin, authorization: 'Bearer other' })]).toEqual([what, 401]);
+      expect([what, await post(`/v1/sessions/a/${what}`, { origin, authorization: 'Bearer other' })]).toEqual([
+        what,
+        401,
+      ]);
     }
     for (const what of ['messages', 'tool-calls', 'context', 'activate', 'close', 'sets/more', 'system-prompt']) {
       expect([what, await post(`/v1/sessions/a/${what}`, { origin })]).toEqual([what, 401]);
     }
   });
 
-  test('the token of the server opens the page too, again and again; another one does not', async () => {
+  test('opens the page with the server’s token repeatedly, and not with another token', async () => {
     expect((await enter(TOKEN)).status).toBe(200);
     expect((await enter(TOKEN)).status).toBe(200);
     expect((await enter('wrong')).status).toBe(401);
@@ -119,14 +128,14 @@ describe('the way into the review page', () => {
     ['/review/', { host: 'evil.example.com' }],
     ['/review/', { origin: 'https://evil.example.com' }],
     ['/review/enter', { origin: 'https://evil.example.com' }],
-  ])('%s is refused with %j, and the token stays good', async (path, headers) => {
+  ])('refuses %s with %j, and the token stays valid', async (path, headers) => {
     const link = page.link(new URL(server.url).origin);
     const refused = path.endsWith('enter') ? await enter(tokenOf(link), headers) : await send(path, { headers });
     expect([refused.status, refused.headers['content-type']]).toEqual([403, 'application/problem+json']);
     expect((await enter(tokenOf(link))).status).toBe(200);
   });
 
-  test('every view has the page, without a token, and nothing runs in it but its own files', async () => {
+  test('serves the page for every view without a token, and runs only its own files', async () => {
     for (const path of ['/review', '/review/', '/review/strip?session=S']) {
       const { status, headers, body } = await send(path);
       expect([status, body]).toEqual([200, '<!doctype html>']);
@@ -138,16 +147,18 @@ describe('the way into the review page', () => {
     expect(await send('/review/assets/a.js')).toMatchObject({ status: 200, body: '1' });
   });
 
-  test.each(['/review/assets/../../secret.js', '/review/assets/..%2f..%2fsecret.js', '/review/assets/none.js', '/review/assets/'])(
-    'no file but those of the page is given: %s',
-    async (path) => {
-      const { status, body } = await send(path);
-      expect(body).not.toBe('no');
-      expect(path.includes('/../') ? [401, 404] : [404]).toContain(status);
-    },
-  );
+  test.each([
+    '/review/assets/../../secret.js',
+    '/review/assets/..%2f..%2fsecret.js',
+    '/review/assets/none.js',
+    '/review/assets/',
+  ])('serves no file but those of the page: %s', async (path) => {
+    const { status, body } = await send(path);
+    expect(body).not.toBe('no');
+    expect(path.includes('/../') ? [401, 404] : [404]).toContain(status);
+  });
 
-  test('a page that was not built says how it is made', async () => {
+  test('explains how to build a missing page', async () => {
     const unbuilt = new ReviewPage(join(folder, 'nowhere'), TOKEN);
     const other = await startHttpServer({
       port: 0,

@@ -6,11 +6,11 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { goneSignal } from '../../../src/http/question-queue.js';
 import { sendStream } from '../../../src/http/stream-bundle.js';
 
-describe('a file that is sent as it is made', () => {
+describe('a streamed file', () => {
   let close: (() => Promise<void>) | undefined;
   afterEach(() => close?.());
 
-  /** Serves some lines; `ended` is what became of sending them. */
+  /** Serves the lines. `ended` is the outcome of sending them. */
   async function serve(lines: () => AsyncIterable<string>) {
     const ended: Promise<unknown>[] = [];
     const server = createServer((_, response) => {
@@ -33,7 +33,7 @@ describe('a file that is sent as it is made', () => {
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, ended };
   }
 
-  test('comes whole', async () => {
+  test('arrives whole', async () => {
     const { url } = await serve(async function* () {
       for (let i = 0; i < 1_000; i += 1) yield `line ${i}\n`;
     });
@@ -43,7 +43,7 @@ describe('a file that is sent as it is made', () => {
     expect(text.split('\n')).toHaveLength(1_001);
   });
 
-  test('that breaks in the middle is an error for whoever receives it, and one that breaks before its beginning a problem', async () => {
+  test('fails for the receiver if it breaks midway, and becomes a problem if it breaks before it begins', async () => {
     const broken = await serve(async function* () {
       for (let i = 0; i < 50_000; i += 1) yield `line ${i} ${Math.imul(i, 2_654_435_761)}\n`;
       throw new Error('the database went away');
@@ -60,14 +60,14 @@ describe('a file that is sent as it is made', () => {
     expect((await fetch(none.url)).status).toBe(500);
   });
 
-  test('is made no further once the receiver is gone', async () => {
+  test('stops being produced once the receiver is gone', async () => {
     let made = 0;
     const piece = Array.from({ length: 4_000 }, (_, i) => Math.imul(i + 1, 2_654_435_761).toString(36)).join('');
     const { url, ended } = await serve(async function* () {
       for (;;) {
         made += 1;
         yield `${made} ${piece}\n`;
-        // Lets everything else go on, as a database that is asked does.
+        // Yields to other work, as a database query does.
         await new Promise((resolve) => setImmediate(resolve));
       }
     });

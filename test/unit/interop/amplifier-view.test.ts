@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type AmplifierMessage, callsIn, namedEntries, reportedOf } from '../../../src/interop/amplifier/amplifier-message.js';
+import {
+  type AmplifierMessage,
+  callsIn,
+  namedEntries,
+  reportedOf,
+} from '../../../src/interop/amplifier/amplifier-message.js';
 import { messagesView } from '../../../src/interop/amplifier/amplifier-view.js';
 import { filledMessage, type GivenMessage, shapeOf } from '../../../src/interop/amplifier/kept-shape.js';
 import { type KeptShapes, listedEntries, listedMessages } from '../../../src/interop/amplifier/message-list.js';
@@ -31,7 +36,7 @@ const wishes = fc.record({
 });
 
 describe('any session as messages of Amplifier', () => {
-  test('within the limit, pairs whole, the same each time, and nothing of the list changes', () => {
+  test('keep to the limit and whole pairs, deterministically, without changing the list', () => {
     fc.assert(
       fc.property(happenings, wishes, fc.constantFrom(BYTES, WORDS), (all, wish, counter) => {
         const projection = projectionOf(all, counter);
@@ -61,7 +66,7 @@ describe('any session as messages of Amplifier', () => {
   });
 });
 
-test('a list whose newest messages are more than a view is brought down to goes on from the view before it, not from a smaller one with each message', () => {
+test('continue from the previous view instead of shrinking with each message, if the newest messages exceed the target', () => {
   const turn = (n: number): readonly Happening[] => [
     { kind: 'user', text: `question ${n} ${'why '.repeat(40)}` },
     { kind: 'said', text: `answer ${n} ${'so '.repeat(40)}` },
@@ -78,8 +83,8 @@ test('a list whose newest messages are more than a view is brought down to goes 
   expect(shrunk).toEqual([60]);
 });
 
-describe('a message taken apart', () => {
-  test('results that stand as blocks become messages of their own, before what else is said', () => {
+describe('parsing a message', () => {
+  test('turns result blocks into messages before the rest of the text', () => {
     const blocks = [
       { type: 'tool_result', tool_call_id: 'a', output: 'one' },
       { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'two' }] },
@@ -93,20 +98,20 @@ describe('a message taken apart', () => {
     ]);
   });
 
-  test('calls are known in each form, and thinking is no text of the message', () => {
+  test('recognises calls in each form, and keeps thinking out of the text', () => {
     const call = { type: 'tool_call', id: 'x', name: 'look', input: { at: 1 } };
     const message: AmplifierMessage = {
       role: 'assistant',
       content: [{ type: 'thinking', thinking: 'hm' }, { type: 'text', text: 'so' }, call],
     };
     expect(callsIn(message)).toEqual([{ id: 'x', name: 'look', arguments: { at: 1 } }]);
-    expect(callsIn({ role: 'assistant', content: null, tool_calls: [{ id: 'y', tool: 'look', arguments: '{}' }] })).toEqual([
-      { id: 'y', name: 'look', arguments: '{}' },
-    ]);
+    expect(
+      callsIn({ role: 'assistant', content: null, tool_calls: [{ id: 'y', tool: 'look', arguments: '{}' }] }),
+    ).toEqual([{ id: 'y', name: 'look', arguments: '{}' }]);
     expect(reportedOf(message, 'm').content).toEqual([{ type: 'text', text: 'so' }]);
   });
 
-  test('what is kept beside the text stays within what a record takes', () => {
+  test('keeps the extra data within the size of a record', () => {
     const large = 'x'.repeat(500_000);
     const kept = (message: AmplifierMessage) => shapeOf(message, BYTES);
     const size = (message: AmplifierMessage): number => JSON.stringify(kept(message).shape).length;
@@ -114,11 +119,13 @@ describe('a message taken apart', () => {
       shape: { message: { role: 'tool', tool_call_id: 'a' }, isText: true },
       texts: [],
     });
-    expect(size({ role: 'assistant', content: '', tool_calls: [{ id: 'a', tool: 'write', arguments: { large } }] })).toBeLessThan(100);
+    expect(
+      size({ role: 'assistant', content: '', tool_calls: [{ id: 'a', tool: 'write', arguments: { large } }] }),
+    ).toBeLessThan(100);
     expect(size({ role: 'user', content: 'a', metadata: { large } })).toBeLessThan(100);
   });
 
-  test('blocks of any size come back from what is kept of them and the texts that it names', () => {
+  test('restores blocks of any size from the stored part and the texts that it names', () => {
     const sizes = fc.array(fc.constantFrom(1, 900, 50_000, 70_000), { maxLength: 14 });
     fc.assert(
       fc.property(sizes, fc.constantFrom('image', 'thinking', 'text', 'tool_use'), (all, type) => {
@@ -127,7 +134,9 @@ describe('a message taken apart', () => {
         const { message, long = [] } = shape;
         expect(JSON.stringify(shape).length).toBeLessThanOrEqual(400_000);
         const given = { message: message as unknown as AmplifierMessage, long };
-        expect(callsIn(given.message).map(({ id }) => id)).toEqual(type === 'tool_use' ? content.map(({ id }) => id) : []);
+        expect(callsIn(given.message).map(({ id }) => id)).toEqual(
+          type === 'tool_use' ? content.map(({ id }) => id) : [],
+        );
         expect(filledMessage(given, new Map(texts.map((text) => [hashText(text), text]))).content).toEqual(content);
       }),
       { numRuns: effort(30, 300) },

@@ -23,13 +23,13 @@ import { viewRecords } from '../../../src/projection/view-records.js';
 import { BYTES, happenings, projectionOf, WORDS } from '../../support/any-session.js';
 import { effort } from '../../support/effort.js';
 
-/** What a contract shows of a session within a budget. */
+/** A contract's view of a session within a budget. */
 interface Shown {
-  /** Counted anew from what is shown. */
+  /** Counted independently from the view. */
   readonly tokens: number;
-  /** Lists of messages: the whole history where the contract has one, and what a model is sent. */
+  /** Lists of messages: the whole history if the contract has one, and the list for the model. */
   readonly lists: readonly (readonly PairedItem[])[];
-  /** Everything that it writes. */
+  /** All text that it writes. */
   readonly text: string;
 }
 
@@ -41,27 +41,34 @@ interface LineFields {
 
 function pairedLine(text: string): PairedItem {
   const { role, content, tool_calls: calls = [] } = JSON.parse(text) as LineFields;
-  if (role === 'tool') return { kind: 'result', call: (content as readonly { readonly tool_call_id: string }[])[0]?.tool_call_id ?? '' };
+  if (role === 'tool')
+    return { kind: 'result', call: (content as readonly { readonly tool_call_id: string }[])[0]?.tool_call_id ?? '' };
   if (role === 'assistant') return { kind: 'assistant', calls: calls.map(({ id }) => id) };
   return { kind: role === 'user' ? 'user' : 'other' };
 }
 
-/** The lines of the pack's tail. */
+/** Returns the lines of the pack's tail. */
 function packedLines(json: string, lines: readonly string[]): readonly string[] {
-  const { items } = JSON.parse(json) as { readonly items: readonly { readonly source: string; readonly range?: string }[] };
+  const { items } = JSON.parse(json) as {
+    readonly items: readonly { readonly source: string; readonly range?: string }[];
+  };
   const tail = items.find(({ source, range }) => source === 'messages.jsonl' && range?.startsWith('tail:'));
   return tail === undefined ? [] : lines.slice(lines.length - Number(tail.range?.slice('tail:'.length)));
 }
 
-/** What a request takes: its texts, and its calls by name and arguments. */
+/** Counts the tokens of a request: its texts, and its calls by name and arguments. */
 function counted(
   { counter }: Projection,
-  messages: readonly { readonly text: string; readonly calls: readonly { readonly tool: string; readonly args: string }[] }[],
+  messages: readonly {
+    readonly text: string;
+    readonly calls: readonly { readonly tool: string; readonly args: string }[];
+  }[],
 ): number {
   const ofCall = ({ tool, args }: { readonly tool: string; readonly args: string }): number =>
     counter.count(tool) + counter.count(args) + counter.perCall;
   return messages.reduce(
-    (sum, { text, calls }) => sum + counter.count(text) + counter.perMessage + calls.reduce((all, call) => all + ofCall(call), 0),
+    (sum, { text, calls }) =>
+      sum + counter.count(text) + counter.perMessage + calls.reduce((all, call) => all + ofCall(call), 0),
     0,
   );
 }
@@ -83,8 +90,17 @@ const SURFACES: Readonly<Record<string, (projection: Projection, budget: number)
   },
   'agent-context': (projection, tokens) => {
     const view = budgetedView(projection, { tokens });
-    const records = viewRecords(projection, view, { target: 'model', trigger: 'token_pressure', at: 9_000 }).map(contextRecord);
-    const source = { projection, scope: 'session', steps: [], delivered: [], redactions: [], redactedTexts: () => [] } as const;
+    const records = viewRecords(projection, view, { target: 'model', trigger: 'token_pressure', at: 9_000 }).map(
+      contextRecord,
+    );
+    const source = {
+      projection,
+      scope: 'session',
+      steps: [],
+      delivered: [],
+      redactions: [],
+      redactedTexts: () => [],
+    } as const;
     const bundle = makeBundle({ ...source, records: records as never });
     expect(bundleFindings(bundle)).toEqual([]);
     const made = new Map(bundle.sources.map((one) => [one.source_id, String(one.metadata?.object_id)]));
@@ -98,10 +114,14 @@ const SURFACES: Readonly<Record<string, (projection: Projection, budget: number)
           : { kind: 'result', call: made.get(of) ?? '' };
       return { id, one };
     });
-    const replaced = new Set(bundle.compactions.flatMap(({ coverage }) => (coverage?.replaced ?? []) as readonly string[]));
+    const replaced = new Set(
+      bundle.compactions.flatMap(({ coverage }) => (coverage?.replaced ?? []) as readonly string[]),
+    );
     const [limited] = bundle.budgets.filter((one) => one.max_tokens !== undefined);
     expect(limited?.max_tokens).toBe(tokens);
-    const segments = bundle.windows.filter(({ budget_ref: of }) => of === limited?.budget_id).flatMap((window) => window.segments);
+    const segments = bundle.windows
+      .filter(({ budget_ref: of }) => of === limited?.budget_id)
+      .flatMap((window) => window.segments);
     expect(segments.reduce((sum, { actual_tokens: taken = 0 }) => sum + taken, 0)).toBe(limited?.actual_tokens);
     return {
       tokens: limited?.actual_tokens ?? Number.POSITIVE_INFINITY,
@@ -111,7 +131,12 @@ const SURFACES: Readonly<Record<string, (projection: Projection, budget: number)
   },
   amplifier: (projection, budget) => {
     const { counter } = projection;
-    const { messages } = messagesView(listedEntries(projection, kept), { kept, wish: { budget }, counter, state: NO_VIEW });
+    const { messages } = messagesView(listedEntries(projection, kept), {
+      kept,
+      wish: { budget },
+      counter,
+      state: NO_VIEW,
+    });
     const list = messages.map(({ message }) => ({ message, calls: callsIn(message) }));
     return {
       tokens: counted(
@@ -134,7 +159,11 @@ const SURFACES: Readonly<Record<string, (projection: Projection, budget: number)
   },
   tyrum: async (projection, tokens) => {
     const conversation = { projection, facts: sessionFacts(projection, []), state: NO_VIEW, compactedAt: undefined };
-    const { view, state } = await compactConversation(conversation, { tokens, reason: 'token_pressure' }, { at: 9_000 });
+    const { view, state } = await compactConversation(
+      conversation,
+      { tokens, reason: 'token_pressure' },
+      { at: 9_000 },
+    );
     const messages = messagesOf(view.items);
     return {
       tokens: counted(
@@ -148,7 +177,9 @@ const SURFACES: Readonly<Record<string, (projection: Projection, budget: number)
         messages.map(({ role, tool_call_id: call, tool_calls: calls = [] }): PairedItem => {
           if (role === 'tool') return { kind: 'result', call: call ?? '' };
           const named = calls.map(({ tool_call_id: id }) => id);
-          return role === 'assistant' ? { kind: 'assistant', calls: named } : { kind: role === 'user' ? 'user' : 'other' };
+          return role === 'assistant'
+            ? { kind: 'assistant', calls: named }
+            : { kind: role === 'user' ? 'user' : 'other' };
         }),
       ],
       text: JSON.stringify([messages, state]),
@@ -156,7 +187,7 @@ const SURFACES: Readonly<Record<string, (projection: Projection, budget: number)
   },
 };
 
-/** What is shown, or the error that no such view can be had. */
+/** Returns the view, or the error for an impossible one. */
 async function shownOn(surface: string, projection: Projection, budget: number): Promise<Shown | Error> {
   try {
     return await (SURFACES[surface] as (typeof SURFACES)[string])(projection, budget);
@@ -173,23 +204,29 @@ function frozen<Value>(value: Value): Value {
   return value;
 }
 
-/** Mostly such that something has to go, and not all. */
-const budgets = fc.oneof({ weight: 3, arbitrary: fc.integer({ min: 150, max: 1_500 }) }, fc.integer({ min: 1, max: 6_000 }));
+/** Mostly budgets that force some but not all content out. */
+const budgets = fc.oneof(
+  { weight: 3, arbitrary: fc.integer({ min: 150, max: 1_500 }) },
+  fc.integer({ min: 1, max: 6_000 }),
+);
 
 describe('any history within any budget', () => {
   test.each(Object.keys(SURFACES))(
-    'on the surface %s: the limit and the pairs hold, the same gives the same, nothing changes',
+    'keeps limit and pairs, is deterministic and changes nothing on the surface %s',
     async (surface) => {
       await fc.assert(
         fc.asyncProperty(happenings, budgets, fc.constantFrom(BYTES, WORDS), async (all, budget, counter) => {
-          // Whoever would write to it throws.
+          // A write to it throws.
           const projection = frozen(projectionOf(all, counter));
           const before = JSON.stringify([projection.entries, projection.sets]);
           const shown = await shownOn(surface, projection, budget);
           const again = await shownOn(surface, projectionOf(all, counter), budget);
           expect(JSON.stringify([projection.entries, projection.sets])).toBe(before);
           if (shown instanceof Error) {
-            expect(shown).toMatchObject({ code: 'budget-too-small', message: expect.stringMatching(/give at least \d+/) });
+            expect(shown).toMatchObject({
+              code: 'budget-too-small',
+              message: expect.stringMatching(/give at least \d+/),
+            });
             expect(again).toEqual(shown);
             return;
           }

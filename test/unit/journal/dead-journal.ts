@@ -4,17 +4,17 @@ import type { Journal, JournalOptions } from '../../../src/journal/journal.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
 import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
 
-/** The files of records in a data folder's journals, by name, with their bytes. */
+/** The record files of a data folder's journals by name, with their bytes. */
 export type JournalFiles = ReadonlyMap<string, Buffer>;
 
-/** What is in the files of a data folder's journals. */
+/** Reads the files of a data folder's journals. */
 export async function journalFiles(dataDir: string): Promise<JournalFiles> {
   const folder = journalFolder(dataDir);
   const names = (await readdir(folder)).filter((name) => name.endsWith('.wal')).sort();
   return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)));
 }
 
-/** Puts files into a data folder as a dead process left them: without a lock that anybody holds. */
+/** Puts files into a data folder as a dead process left them: without a held lock. */
 export async function putJournalFiles(dataDir: string, files: JournalFiles): Promise<void> {
   const folder = journalFolder(dataDir);
   await rm(folder, { recursive: true, force: true });
@@ -22,7 +22,7 @@ export async function putJournalFiles(dataDir: string, files: JournalFiles): Pro
   for (const [name, bytes] of files) await writeFile(join(folder, name), bytes);
 }
 
-/** A record as it was acknowledged, and where the end of its frame is. */
+/** An acknowledged record, and the end of its frame. */
 export interface Acknowledged {
   readonly sequence: number;
   readonly payload: Buffer;
@@ -30,7 +30,10 @@ export interface Acknowledged {
   readonly end: number;
 }
 
-/** Writes records into a journal of its own, ends as a killed process does, and says what it was told. */
+/**
+ * Writes records into a journal of its own, ends like a killed process, and returns its
+ * acknowledgements.
+ */
 export async function writeJournal(
   dataDir: string,
   payloads: readonly Uint8Array[],
@@ -49,16 +52,17 @@ export async function writeJournal(
   return { acknowledged, files };
 }
 
-/** Adopts the only journal that is there. */
+/** Adopts the only existing journal. */
 export async function adoptOnly(dataDir: string, options: JournalOptions = {}): Promise<Journal> {
   const [owner, ...others] = await adoptableJournals(dataDir);
-  if (owner === undefined || others.length > 0) throw new Error(`${others.length + (owner === undefined ? 0 : 1)} journals can be adopted`);
+  if (owner === undefined || others.length > 0)
+    throw new Error(`${others.length + (owner === undefined ? 0 : 1)} journals can be adopted`);
   const journal = await adoptJournal(dataDir, owner, options);
   if (journal === undefined) throw new Error(`${owner} was not adopted`);
   return journal;
 }
 
-/** Everything that waits, as text by number. */
+/** Returns all waiting records, as text by number. */
 export async function waiting(journal: Journal): Promise<readonly (readonly [number, string])[]> {
   const records: (readonly [number, string])[] = [];
   for await (const { sequence, payload } of journal.recover()) records.push([sequence, payload.toString('latin1')]);

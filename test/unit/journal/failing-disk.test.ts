@@ -11,7 +11,7 @@ import { adoptOnly, journalFiles, waiting } from './dead-journal.js';
 const run = (command: string, ...args: readonly string[]): unknown => execFileSync(command, args, { stdio: 'ignore' });
 const mountSmall = (folder: string): unknown => run('mount', '-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', folder);
 
-/** Whether this machine lets us do something, tried out in a folder that is gone afterwards. */
+/** Returns whether this machine permits an operation; tries it in a temporary folder. */
 function can(attempt: (folder: string) => void): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-probe-'));
   try {
@@ -35,7 +35,7 @@ const canFreeze = can((folder) => {
   run('chattr', '-i', file);
 });
 
-describe.each(['process', 'power'] as const)('durability %s', (durability) => {
+describe.each(['process', 'power'] as const)('a failing disk, durability %s', (durability) => {
   let dataDir: string;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-disk-'));
@@ -44,26 +44,31 @@ describe.each(['process', 'power'] as const)('durability %s', (durability) => {
   const letters = async (journal: Parameters<typeof waiting>[0]) =>
     (await waiting(journal)).map(([sequence, text]) => `${sequence}${text[0]}`);
 
-  (canMount ? test : test.skip)('a full disk refuses the record, loses none, and takes the next when there is space again', async () => {
-    mountSmall(dataDir);
-    try {
-      const journal = await openJournal(dataDir, { durability });
-      expect(await journal.append(Buffer.alloc(100_000, 'a'))).toBe(1);
-      await writeFile(join(dataDir, 'filler'), Buffer.alloc(380_000));
-      const before = await journalFiles(dataDir);
-      const refused = await Promise.allSettled(['b', 'c'].map((letter) => journal.append(Buffer.alloc(100_000, letter))));
-      const reason = { code: 'no-space', message: expect.stringContaining('free some space') };
-      expect(refused).toMatchObject([{ reason }, { reason }]);
-      expect(await journalFiles(dataDir)).toEqual(before);
-      expect(journal.status.pending).toBe(1);
-      await rm(join(dataDir, 'filler'));
-      expect(await journal.append(Buffer.alloc(100_000, 'd'))).toBe(2);
-      expect(await letters(journal)).toEqual(['1a', '2d']);
-      await journal.close();
-    } finally {
-      run('umount', dataDir);
-    }
-  });
+  (canMount ? test : test.skip)(
+    'a full disk refuses the record, loses none, and takes the next when there is space again',
+    async () => {
+      mountSmall(dataDir);
+      try {
+        const journal = await openJournal(dataDir, { durability });
+        expect(await journal.append(Buffer.alloc(100_000, 'a'))).toBe(1);
+        await writeFile(join(dataDir, 'filler'), Buffer.alloc(380_000));
+        const before = await journalFiles(dataDir);
+        const refused = await Promise.allSettled(
+          ['b', 'c'].map((letter) => journal.append(Buffer.alloc(100_000, letter))),
+        );
+        const reason = { code: 'no-space', message: expect.stringContaining('free some space') };
+        expect(refused).toMatchObject([{ reason }, { reason }]);
+        expect(await journalFiles(dataDir)).toEqual(before);
+        expect(journal.status.pending).toBe(1);
+        await rm(join(dataDir, 'filler'));
+        expect(await journal.append(Buffer.alloc(100_000, 'd'))).toBe(2);
+        expect(await letters(journal)).toEqual(['1a', '2d']);
+        await journal.close();
+      } finally {
+        run('umount', dataDir);
+      }
+    },
+  );
 
   (canMount ? test : test.skip)('a disk without space for the first file leaves none behind', async () => {
     mountSmall(dataDir);
@@ -88,9 +93,15 @@ describe.each(['process', 'power'] as const)('durability %s', (durability) => {
       const [name = ''] = (await journalFiles(dataDir)).keys();
       const file = join(journalFolder(dataDir), name);
       run('chattr', '+i', file);
-      await expect(journal.append(Buffer.from('b'))).rejects.toMatchObject({ code: 'unwritable', message: expect.stringContaining(file) });
+      await expect(journal.append(Buffer.from('b'))).rejects.toMatchObject({
+        code: 'unwritable',
+        message: expect.stringContaining(file),
+      });
       run('chattr', '-i', file);
-      await expect(journal.append(Buffer.from('c'))).rejects.toMatchObject({ code: 'closed', message: expect.stringContaining(file) });
+      await expect(journal.append(Buffer.from('c'))).rejects.toMatchObject({
+        code: 'closed',
+        message: expect.stringContaining(file),
+      });
       await journal.close();
       const adopted = await adoptOnly(dataDir);
       expect(await letters(adopted)).toEqual(['1a']);

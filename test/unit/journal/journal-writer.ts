@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
 
-/** What the process does: opens or adopts a journal and does with it what it is asked. */
+/** The program of the process: opens or adopts a journal and follows commands. */
 const PROGRAM = `
 import { writeSync } from "node:fs";
 import { adoptableJournals, adoptJournal, openJournal } from "./journal/journals.js";
@@ -26,18 +26,24 @@ const answer = {
 };
 `;
 
-/** A process of its own that writes a journal. */
+/** A separate process that writes a journal. */
 export interface JournalWriter extends AskedProcess {
-  /** Lets it append without an end until it has acknowledged `count` records, kills it, and gives every number that it has said. */
+  /**
+   * Appends endlessly until it has acknowledged `count` records, kills the process, and returns
+   * every acknowledged number.
+   */
   storm(count: number, size: number, doneBehind: number): Promise<readonly number[]>;
 }
 
-/** Bundles the program of the processes into a folder. */
+/** Bundles the program into a folder. */
 export const buildJournalWriter = (folder: string): Promise<string> => buildProgram(folder, 'journal-writer', PROGRAM);
 
-/** Starts such a process and waits until it listens; `limitBytes` is the size beyond which no file of its may grow. */
+/**
+ * Starts such a process and waits until it listens. `limitBytes` is the maximum size of its files.
+ */
 export async function startJournalWriter(program: string, limitBytes?: number): Promise<JournalWriter> {
-  const limited = limitBytes === undefined ? {} : { execPath: 'prlimit', execArgv: [`--fsize=${limitBytes}`, process.execPath] };
+  const limited =
+    limitBytes === undefined ? {} : { execPath: 'prlimit', execArgv: [`--fsize=${limitBytes}`, process.execPath] };
   const writer = await startProgram(program, { ...limited, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   const { child } = writer;
   return {

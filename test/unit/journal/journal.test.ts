@@ -18,13 +18,16 @@ describe('a journal', () => {
   });
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
   const names = () => readdir(journalFolder(dataDir));
-  const sequences = async (journal: Parameters<typeof waiting>[0]) => (await waiting(journal)).map(([sequence]) => sequence);
+  const sequences = async (journal: Parameters<typeof waiting>[0]) =>
+    (await waiting(journal)).map(([sequence]) => sequence);
 
   test.each(['process', 'power'] as const)(
-    'durability %s: numbers follow the calls, and what waits comes back in order',
+    'durability %s: numbers records in call order and returns waiting ones in order',
     async (durability) => {
       const journal = await openJournal(dataDir, { durability, segmentBytes: 3_000 });
-      const appended = await Promise.all(Array.from({ length: 100 }, (_, i) => journal.append([Buffer.from(`${i}`), bytes(i)])));
+      const appended = await Promise.all(
+        Array.from({ length: 100 }, (_, i) => journal.append([Buffer.from(`${i}`), bytes(i)])),
+      );
       expect(appended).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
       const expected = appended.map((sequence, i) => [sequence, `${i}${'r'.repeat(i)}`]);
       expect(await waiting(journal)).toEqual(expected);
@@ -35,7 +38,7 @@ describe('a journal', () => {
     },
   );
 
-  test('is for the user alone', async () => {
+  test('is accessible to its user only', async () => {
     const journal = await openJournal(dataDir);
     await journal.append(bytes(1));
     expect((await stat(journalFolder(dataDir))).mode & 0o777).toBe(0o700);
@@ -43,7 +46,7 @@ describe('a journal', () => {
     await journal.close();
   });
 
-  test('any records in any order of completion: after the end of the process exactly the others wait, and files go with their records', async () => {
+  test('keeps exactly the incomplete records after the process ends, for any order of completion; files go with their records', async () => {
     const run = async (count: number, done: readonly number[], segmentBytes: number): Promise<void> => {
       await rm(journalFolder(dataDir), { recursive: true, force: true });
       const journal = await openJournal(dataDir, { segmentBytes });
@@ -63,12 +66,15 @@ describe('a journal', () => {
       expect(await names()).toEqual([]);
     };
     const sequence = fc.integer({ min: 1, max: 20 });
-    await fc.assert(fc.asyncProperty(sequence, fc.array(sequence, { maxLength: 25 }), fc.constantFrom(200, 500, 100_000), run), {
-      numRuns: 40,
-    });
+    await fc.assert(
+      fc.asyncProperty(sequence, fc.array(sequence, { maxLength: 25 }), fc.constantFrom(200, 500, 100_000), run),
+      {
+        numRuns: 40,
+      },
+    );
   });
 
-  test('what is done is written down soon, and with the next record at the latest', async () => {
+  test('writes completions soon, at the latest with the next record', async () => {
     const journal = await openJournal(dataDir, { markDelayMs: 1 });
     for (let i = 0; i < 4; i++) await journal.append(bytes(10));
     const [name = ''] = (await journalFiles(dataDir)).keys();
@@ -93,7 +99,7 @@ describe('a journal', () => {
     }
   });
 
-  test('a file that only a note kept goes when the note is written anew', async () => {
+  test('drops a file that only a note kept once the note is rewritten', async () => {
     const journal = await openJournal(dataDir, { markDelayMs: 1, segmentBytes: 250 });
     for (let i = 0; i < 4; i++) await journal.append(bytes(50));
     const [first = '', second = '', ...others] = (await journalFiles(dataDir)).keys();
@@ -114,7 +120,7 @@ describe('a journal', () => {
     await adopted.close();
   });
 
-  test('a journal that is kept drained does not grow', async () => {
+  test('does not grow if it is kept drained', async () => {
     const journal = await openJournal(dataDir, { segmentBytes: 10_000 });
     for (let i = 0; i < 500; i++) {
       journal.markDone(await journal.append(bytes(1_000)));
@@ -125,28 +131,28 @@ describe('a journal', () => {
     await journal.close();
   });
 
-  test.each(['process', 'power'] as const)(
-    'durability %s: a full journal takes nothing more until something is done',
-    async (durability) => {
-      const journal = await openJournal(dataDir, { durability, maxPending: 5 });
-      const before = Date.now();
-      for (let i = 0; i < 3; i++) await journal.append(bytes(10));
-      expect(journal.nearFull).toBe(false);
-      await journal.append(bytes(10));
-      expect(journal.status).toMatchObject({ pending: 4, nearFull: true });
-      const both = await Promise.allSettled([journal.append(bytes(10)), journal.append(bytes(10))]);
-      expect(both).toMatchObject([{ value: 5 }, { reason: { code: 'full', message: expect.stringContaining('5 records') } }]);
-      const files = await journalFiles(dataDir);
-      await expect(journal.append(bytes(10))).rejects.toMatchObject({ code: 'full' });
-      expect(await journalFiles(dataDir)).toEqual(files);
-      expect(journal.status.oldestAt).toBeGreaterThanOrEqual(before);
-      journal.markDone(2);
-      expect(await journal.append(bytes(10))).toBe(6);
-      await journal.close();
-    },
-  );
+  test.each(['process', 'power'] as const)('durability %s: accepts nothing while it is full', async (durability) => {
+    const journal = await openJournal(dataDir, { durability, maxPending: 5 });
+    const before = Date.now();
+    for (let i = 0; i < 3; i++) await journal.append(bytes(10));
+    expect(journal.nearFull).toBe(false);
+    await journal.append(bytes(10));
+    expect(journal.status).toMatchObject({ pending: 4, nearFull: true });
+    const both = await Promise.allSettled([journal.append(bytes(10)), journal.append(bytes(10))]);
+    expect(both).toMatchObject([
+      { value: 5 },
+      { reason: { code: 'full', message: expect.stringContaining('5 records') } },
+    ]);
+    const files = await journalFiles(dataDir);
+    await expect(journal.append(bytes(10))).rejects.toMatchObject({ code: 'full' });
+    expect(await journalFiles(dataDir)).toEqual(files);
+    expect(journal.status.oldestAt).toBeGreaterThanOrEqual(before);
+    journal.markDone(2);
+    expect(await journal.append(bytes(10))).toBe(6);
+    await journal.close();
+  });
 
-  test('the bound counts bytes too', async () => {
+  test('counts bytes toward its limit as well', async () => {
     const journal = await openJournal(dataDir, { maxPendingBytes: 10_000 });
     await expect(journal.append(bytes(10_000))).rejects.toMatchObject({ code: 'full' });
     await journal.append(bytes(8_000));
@@ -157,7 +163,7 @@ describe('a journal', () => {
     await journal.close();
   });
 
-  test('a record that is done while others are read is not read any more', async () => {
+  test('does not read a record that completes during the reading of others', async () => {
     const journal = await openJournal(dataDir, { segmentBytes: 100 });
     for (let i = 0; i < 6; i++) await journal.append(bytes(100));
     const seen: number[] = [];
@@ -170,7 +176,7 @@ describe('a journal', () => {
     await journal.close();
   });
 
-  test('closes once, what was asked for before included, and then takes nothing', async () => {
+  test('closes once after earlier requests, and then accepts nothing', async () => {
     const journal = await openJournal(dataDir, { durability: 'power' });
     const appends = [1, 2, 3].map(() => journal.append(bytes(10)));
     await Promise.all([journal.close(), journal.close()]);
@@ -185,7 +191,7 @@ describe('a journal', () => {
     await adopted.close();
   });
 
-  test('a folder that cannot be made is an error that names it', async () => {
+  test('names a folder that it cannot create', async () => {
     const file = join(dataDir, 'file');
     await writeFile(file, '');
     await expect(openJournal(file)).rejects.toMatchObject({ code: 'io', message: expect.stringContaining(file) });

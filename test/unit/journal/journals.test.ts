@@ -32,7 +32,7 @@ describe('journals of several processes', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  test('killed again and again while it writes, a process never loses what it acknowledged', async () => {
+  test('lose no acknowledged record of a process that is killed repeatedly while writing', async () => {
     for (let run = 0; run < effort(8, 40); run++) {
       const size = [0, 20, 1_000, 30_000][run % 4] ?? 0;
       const doneBehind = run % 2 === 0 ? 0 : 3;
@@ -49,7 +49,8 @@ describe('journals of several processes', () => {
       expect(first[0]).toBeLessThanOrEqual(doneBehind === 0 ? 1 : last - doneBehind + 1);
       expect(records.length).toBeGreaterThanOrEqual(last - first[0] + 1);
       expect(records).toEqual(records.map((_, i) => [first[0] + i, `${first[0] + i}:${'x'.repeat(size)}`]));
-      // Done is written down with the next record: at most this one, and those not done, come again.
+      // Completions are written with the next record, so at most this one and the incomplete ones
+      // return.
       if (doneBehind > 0) expect(records.length).toBeLessThanOrEqual(doneBehind + 3);
       for (const [sequence] of records) journal.markDone(sequence);
       await journal.close();
@@ -57,7 +58,7 @@ describe('journals of several processes', () => {
     }
   }, 180_000);
 
-  test('each writes its own; only those of dead ones can be adopted, in the order they were begun', async () => {
+  test('have one writer each; only those of dead processes can be adopted, oldest first', async () => {
     const [one, two, three] = [await start(), await start(), await start()];
     const owners: unknown[] = [];
     for (const writer of [one, two, three]) owners.push((await writer.ask('open', dataDir)).value);
@@ -72,7 +73,7 @@ describe('journals of several processes', () => {
     expect((await three.ask('append', 7, 10)).value).toBe(2);
   });
 
-  test('of several that adopt the same journal at once one gets it, and after its death another the rest', async () => {
+  test('go to one of several concurrent adopters, and after its death to another', async () => {
     const owner = await start();
     const name = (await owner.ask('open', dataDir)).value;
     for (let n = 1; n <= 5; n++) await owner.ask('append', n, 10);
@@ -92,7 +93,7 @@ describe('journals of several processes', () => {
     expect(await readdir(journalFolder(dataDir))).toEqual([]);
   });
 
-  test('the lock of a dead process without records is swept away', async () => {
+  test('remove the lock of a dead process without records', async () => {
     const writer = await start();
     await writer.ask('open', dataDir);
     await writer.kill();
@@ -103,7 +104,7 @@ describe('journals of several processes', () => {
     await journal.close();
   });
 
-  test('seen from outside: who writes, what waits, what is damaged; nothing is changed by looking', async () => {
+  test('show their writers, waiting records and damage from outside, without changes', async () => {
     const [living, torn, corrupt] = [await start(), await start(), await start()];
     const owners: unknown[] = [];
     for (const writer of [living, torn, corrupt]) {
@@ -131,12 +132,17 @@ describe('journals of several processes', () => {
         damage: [],
       },
       { owner: owners[1], holder: undefined, state: 'torn', pending: 2, damage: [{ file: join(folder, tornName) }] },
-      { owner: owners[2], holder: undefined, state: 'corrupt', damage: [{ file: join(folder, corruptName), readableBefore: 0 }] },
+      {
+        owner: owners[2],
+        holder: undefined,
+        state: 'corrupt',
+        damage: [{ file: join(folder, corruptName), readableBefore: 0 }],
+      },
     ]);
     expect(seen[0]?.oldestAt).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  test('looked at while it is written and trimmed, a journal is never called damaged', async () => {
+  test('are never reported damaged while they are written and trimmed', async () => {
     for (let looks = 0; looks <= 20; ) {
       const writer = await start();
       await writer.ask('open', dataDir, { segmentBytes: 4_000 });
@@ -152,13 +158,16 @@ describe('journals of several processes', () => {
     }
   });
 
-  test('a process whose file may not grow acknowledges nothing that is not there, and goes on with what fits', async () => {
+  test('acknowledge nothing that is not on disk if a file may not grow, and continue with what fits', async () => {
     const writer = await start(100_000);
     await writer.ask('open', dataDir);
     expect((await writer.ask('append', 1, 60_000)).value).toBe(1);
     const [[name = ''] = []] = await journalFiles(dataDir);
     const { size } = await stat(join(journalFolder(dataDir), name));
-    expect(await writer.ask('append', 2, 60_000)).toMatchObject({ code: 'no-space', message: expect.stringContaining(name) });
+    expect(await writer.ask('append', 2, 60_000)).toMatchObject({
+      code: 'no-space',
+      message: expect.stringContaining(name),
+    });
     expect((await stat(join(journalFolder(dataDir), name))).size).toBe(size);
     expect((await writer.ask('append', 3, 20_000)).value).toBe(2);
     await writer.kill();
@@ -171,7 +180,7 @@ describe('journals of several processes', () => {
     await journal.close();
   });
 
-  test('whatever it was killed at, a process whose journal is adopted is not written to by anybody else', async () => {
+  test('have no other writer while one is adopted, wherever the process was killed', async () => {
     const writer = await start();
     await writer.ask('open', dataDir);
     await writer.ask('append', 1, 10);

@@ -40,7 +40,7 @@ function codeOf(work: () => unknown): string {
 }
 
 describe('the payload of a record', () => {
-  test('comes back exactly, whatever canonical JSON accepts', () => {
+  test('reads back exactly for any canonical JSON', () => {
     fc.assert(
       fc.property(json, (value) => {
         const back = roundTrip(value);
@@ -52,9 +52,18 @@ describe('the payload of a record', () => {
     );
   });
 
-  test('is refused for what canonical JSON refuses, at any depth, in its words', () => {
+  test('is refused with the words of canonical JSON for invalid values, at any depth', () => {
     const odd = fc.oneof(
-      fc.constantFrom<unknown>(Number.NaN, Number.POSITIVE_INFINITY, undefined, '\ud83d', new Date(0), new Map(), 1n, () => 1),
+      fc.constantFrom<unknown>(
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+        undefined,
+        '\ud83d',
+        new Date(0),
+        new Map(),
+        1n,
+        () => 1,
+      ),
       fc.constantFrom<unknown>([undefined], { '\ude00': 1 }, Object.create({ a: 1 }), Object.create(null)),
       json,
     );
@@ -78,7 +87,7 @@ describe('the payload of a record', () => {
     );
   });
 
-  test('a long text that stands in several places is written once, as it is', () => {
+  test('stores a repeated long text once and verbatim', () => {
     const content = 'line with "quotes"\n'.repeat(5_000);
     const bytes = encoded({ file: { content }, call: { content }, other: [content, 'short'] });
     expect(bytes.length).toBeLessThan(content.length + 200);
@@ -86,7 +95,7 @@ describe('the payload of a record', () => {
     expect(roundTrip({ file: { content }, call: { content } })).toEqual({ file: { content }, call: { content } });
   });
 
-  test('a byte order mark at the beginning of a long text is kept', () => {
+  test('keeps a byte order mark at the beginning of a long text', () => {
     const marked = `\ufeff${'x'.repeat(2_000)}`;
     expect(roundTrip([marked])).toEqual([marked]);
   });
@@ -96,18 +105,18 @@ describe('the payload of a record', () => {
     ['half a surrogate pair', ['\ud800']],
     ['a number that is not finite', [Number.NaN]],
     ['a date', [new Date(0)]],
-  ])('%s is refused instead of being changed', (_what, value) => {
+  ])('refuses %s instead of changing it', (_what, value) => {
     expect(() => encodePayload(value as unknown as Json)).toThrow(expect.objectContaining({ name: 'DocumentError' }));
   });
 
-  test('a payload cut anywhere, or with bytes behind it, is an error', () => {
+  test('is refused if it is cut anywhere or has trailing bytes', () => {
     const bytes = encoded({ text: 'ä'.repeat(1_100), other: 'b'.repeat(1_030), n: 1 });
     for (let length = 0; length < bytes.length; length++)
       expect(codeOf(() => decodePayload(bytes.subarray(0, length)))).toBe('bad-payload');
     expect(codeOf(() => decodePayload(Buffer.concat([bytes, Buffer.from([0])])))).toBe('bad-payload');
   });
 
-  test('garbage is an error and nothing else', () => {
+  test('throws an error and nothing else for garbage', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         expect(codeOf(() => decodePayload(bytes))).toBe('bad-payload');
@@ -116,7 +125,7 @@ describe('the payload of a record', () => {
     );
   });
 
-  test.each(['~7', '~', '~x', '~01', '~-1'])('a reference %s to a text that is not there is an error', (reference) => {
+  test.each(['~7', '~', '~x', '~01', '~-1'])('refuses a reference %s to a missing text', (reference) => {
     const body = Buffer.from(JSON.stringify([reference]));
     const head = Buffer.alloc(9);
     head.writeUInt8(1);
@@ -124,7 +133,7 @@ describe('the payload of a record', () => {
     expect(codeOf(() => decodePayload(Buffer.concat([head, body])))).toBe('bad-payload');
   });
 
-  test('a later format is named', () => {
+  test('names a later format', () => {
     const bytes = encoded([1]);
     bytes.writeUInt8(2);
     expect(() => decodePayload(bytes)).toThrow(/format is 2/);

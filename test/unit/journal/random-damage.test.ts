@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-test('200 random damages of a journal of 60 records: every readable one comes once and in order, nothing else does, the rest is named', async () => {
+test('returns every readable record once and in order, and names the rest, after 200 random damages of 60 records', async () => {
   const contents = Array.from({ length: RECORDS }, (_, i) => Buffer.alloc(40 + ((i * 37) % 300), `${i + 1}:record `));
   const { acknowledged, files } = await writeJournal(dataDir, contents);
   const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
@@ -27,10 +27,15 @@ test('200 random damages of a journal of 60 records: every readable one comes on
     await journal.close();
     const whole = acknowledged.filter(({ end }, i) => after.includes(bytes.subarray(starts[i], end)));
     expect(found).toEqual(whole.map(({ sequence, payload }) => [sequence, payload.toString('latin1')]));
-    // Up to the last one that can be read every other is named; what came behind that is named by its bytes, unless the file just ends.
+    // Every other record is named up to the last readable one. The rest is named by its bytes,
+    // unless the file just ends.
     const last = whole.at(-1)?.sequence ?? 0;
-    const lost = acknowledged.filter((one) => one.sequence < last && !whole.includes(one)).map(({ sequence }) => sequence);
-    const named = journal.loss.records.flatMap(([first, end]) => Array.from({ length: end - first + 1 }, (_, i) => first + i));
+    const lost = acknowledged
+      .filter((one) => one.sequence < last && !whole.includes(one))
+      .map(({ sequence }) => sequence);
+    const named = journal.loss.records.flatMap(([first, end]) =>
+      Array.from({ length: end - first + 1 }, (_, i) => first + i),
+    );
     expect(named).toEqual(lost);
     const isNoted = journal.damage.length > 0 || journal.torn.length > 0;
     if (last < RECORDS && what.kind !== 'truncate') expect(isNoted).toBe(true);

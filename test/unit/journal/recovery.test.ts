@@ -12,28 +12,32 @@ import { type Acknowledged, adoptOnly, journalFiles, putJournalFiles, waiting, w
 
 const asPairs = (records: readonly Acknowledged[]) =>
   records.map(({ sequence, payload }) => [sequence, payload.toString('latin1')] as const);
-const payloads = (...sizes: readonly number[]): readonly Buffer[] => sizes.map((size, i) => Buffer.alloc(size, `${i}:record `));
+const payloads = (...sizes: readonly number[]): readonly Buffer[] =>
+  sizes.map((size, i) => Buffer.alloc(size, `${i}:record `));
 const payload = fc.oneof(
   fc.uint8Array({ maxLength: 60 }),
   fc.string({ maxLength: 60 }).map((text) => Buffer.from(text)),
 );
 
-/** The bytes of a file with one bit of it turned round. */
+/** Returns the bytes of a file with one flipped bit. */
 function flipped(bytes: Buffer, at: number, bit: number): Buffer {
   const copy = Buffer.from(bytes);
   copy.writeUInt8((copy[at] ?? 0) ^ (1 << bit), at);
   return copy;
 }
 
-describe('what a dead process left', () => {
+describe('the journal of a dead process', () => {
   let dataDir: string;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-recovery-'));
   });
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  /** What an attempt to adopt gives: the records, or the code of the error. */
-  async function attempt(): Promise<{ readonly records?: Awaited<ReturnType<typeof waiting>>; readonly code?: string }> {
+  /** Tries to adopt it. Returns the records, or the code of the error. */
+  async function attempt(): Promise<{
+    readonly records?: Awaited<ReturnType<typeof waiting>>;
+    readonly code?: string;
+  }> {
     try {
       const journal = await adoptOnly(dataDir);
       const records = await waiting(journal);
@@ -45,7 +49,7 @@ describe('what a dead process left', () => {
     }
   }
 
-  test('cut at any byte of its last file, it gives exactly the records that were whole before the cut', async () => {
+  test('yields exactly the records before a cut at any byte of its last file', async () => {
     const run = async (contents: readonly Uint8Array[]): Promise<void> => {
       const { acknowledged, files } = await writeJournal(dataDir, contents);
       const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
@@ -55,7 +59,10 @@ describe('what a dead process left', () => {
         const whole = acknowledged.filter(({ end }) => end <= length);
         expect(await waiting(journal)).toEqual(asPairs(whole));
         const isTorn = !acknowledged.some(({ end }) => end === length) && whole.length > 0;
-        if (isTorn) expect(journal.torn).toMatchObject([{ offset: whole.at(-1)?.end, length: length - (whole.at(-1)?.end ?? 0) }]);
+        if (isTorn)
+          expect(journal.torn).toMatchObject([
+            { offset: whole.at(-1)?.end, length: length - (whole.at(-1)?.end ?? 0) },
+          ]);
         const next = await journal.append(Buffer.from('next'));
         expect((await waiting(journal)).at(-1)).toEqual([next, 'next']);
         await journal.close();
@@ -66,10 +73,12 @@ describe('what a dead process left', () => {
       }
       await rm(journalFolder(dataDir), { recursive: true });
     };
-    await fc.assert(fc.asyncProperty(fc.array(payload, { minLength: 1, maxLength: 5 }), run), { numRuns: effort(2, 8) });
+    await fc.assert(fc.asyncProperty(fc.array(payload, { minLength: 1, maxLength: 5 }), run), {
+      numRuns: effort(2, 8),
+    });
   });
 
-  test('with any bit turned round it gives all but at most one record, says which, and keeps the file as it was', async () => {
+  test('loses at most one record to any flipped bit, names it, and keeps the file unchanged', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(30, 0, 80, 25, 40), { segmentBytes: 200 });
     expect(files.size).toBeGreaterThan(2);
     const all = asPairs(acknowledged);
@@ -79,11 +88,16 @@ describe('what a dead process left', () => {
         await putJournalFiles(dataDir, new Map([...files, [name, damaged]]));
         const journal = await adoptOnly(dataDir);
         const saved = await waiting(journal);
-        const missing = all.filter(([sequence]) => !saved.some(([one]) => one === sequence)).map(([sequence]) => sequence);
+        const missing = all
+          .filter(([sequence]) => !saved.some(([one]) => one === sequence))
+          .map(([sequence]) => sequence);
         expect(saved).toEqual(all.filter(([sequence]) => !missing.includes(sequence)));
         expect(missing.length).toBeLessThanOrEqual(1);
-        expect(journal.loss.isUncounted || journal.loss.records.flat().every((one) => missing.includes(one))).toBe(true);
-        if (missing.length > 0 && !journal.loss.isUncounted) expect(journal.loss.records).toEqual([[missing[0], missing[0]]]);
+        expect(journal.loss.isUncounted || journal.loss.records.flat().every((one) => missing.includes(one))).toBe(
+          true,
+        );
+        if (missing.length > 0 && !journal.loss.isUncounted)
+          expect(journal.loss.records).toEqual([[missing[0], missing[0]]]);
         expect(journal.damage).toMatchObject([{ file: join(journalFolder(dataDir), name) }]);
         expect(await readFile(join(journalFolder(dataDir), `${name}.damaged`))).toEqual(damaged);
         await journal.close();
@@ -91,19 +105,25 @@ describe('what a dead process left', () => {
     }
   });
 
-  test('damage in the middle names the file, the place and what is lost; what can be read is delivered and the file kept', async () => {
+  test('names file, place and loss of damage in the middle, delivers the readable rest, and keeps the file', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60, 70, 80));
     const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
     const start = acknowledged[1]?.end ?? 0;
     await putJournalFiles(dataDir, new Map([[name, flipped(bytes, start + 60, 3)]]));
     const file = join(journalFolder(dataDir), name);
-    const damage = { file, offset: start, length: (acknowledged[2]?.end ?? 0) - start, readableBefore: 2, readableAfter: 1 };
+    const damage = {
+      file,
+      offset: start,
+      length: (acknowledged[2]?.end ?? 0) - start,
+      readableBefore: 2,
+      readableAfter: 1,
+    };
     const journal = await adoptOnly(dataDir);
     expect(journal.damage).toEqual([damage]);
     expect(journal.loss).toEqual({ records: [[3, 3]], isUncounted: false });
     expect((await waiting(journal)).map(([sequence]) => sequence)).toEqual([1, 2, 4]);
     await journal.close();
-    // Taken over again by another process: the same, and the file is kept once.
+    // A second process adopts it: same result, and the file is kept once.
     const again = await adoptOnly(dataDir);
     expect(again.loss).toEqual({ records: [[3, 3]], isUncounted: false });
     expect(await damagedFiles(dataDir)).toBe(1);
@@ -114,7 +134,7 @@ describe('what a dead process left', () => {
     expect(await adoptableJournals(dataDir)).toEqual([]);
   });
 
-  test('damage in what the database has already takes nothing with it', async () => {
+  test('loses nothing to damage in records that the database already has', async () => {
     const journal = await openJournal(dataDir);
     for (const payload of payloads(50, 60)) await journal.append(payload);
     for (const sequence of [1, 2]) journal.markDone(sequence);
@@ -128,19 +148,27 @@ describe('what a dead process left', () => {
     await adopted.close();
   });
 
-  test('a lost file end is noticed where the next file follows it', async () => {
+  test('detects a lost file end by the next file', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60, 70, 80), { segmentBytes: 250 });
     const [first = ''] = files.keys();
     const inFirst = acknowledged.filter(({ file }) => file === first);
     const cut = inFirst.at(-2)?.end ?? 0;
-    await putJournalFiles(dataDir, new Map([...files, [first, (files.get(first) ?? Buffer.alloc(0)).subarray(0, cut)]]));
+    await putJournalFiles(
+      dataDir,
+      new Map([...files, [first, (files.get(first) ?? Buffer.alloc(0)).subarray(0, cut)]]),
+    );
     const journal = await adoptOnly(dataDir);
-    expect(journal).toMatchObject({ damage: [{ offset: cut, length: 0 }], loss: { records: [[inFirst.length, inFirst.length]] } });
-    expect((await waiting(journal)).map(([sequence]) => sequence)).toEqual([1, 2, 3, 4].filter((one) => one !== inFirst.length));
+    expect(journal).toMatchObject({
+      damage: [{ offset: cut, length: 0 }],
+      loss: { records: [[inFirst.length, inFirst.length]] },
+    });
+    expect((await waiting(journal)).map(([sequence]) => sequence)).toEqual(
+      [1, 2, 3, 4].filter((one) => one !== inFirst.length),
+    );
     await journal.close();
   });
 
-  test('zeros behind the last record, as a loss of power leaves them, are cut off', async () => {
+  test('cuts off zeros after the last record, as a power failure leaves them', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60));
     const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
     await putJournalFiles(dataDir, new Map([[name, Buffer.concat([bytes, Buffer.alloc(4_096)])]]));
@@ -150,7 +178,7 @@ describe('what a dead process left', () => {
     await journal.close();
   });
 
-  test('a frame of another file is none, also where it stands whole in a record', async () => {
+  test('rejects a frame of another file, also whole within a record', async () => {
     const other = await writeJournal(join(dataDir, 'other'), payloads(40, 40, 40));
     const [foreign = Buffer.alloc(0)] = other.files.values();
     const { acknowledged, files } = await writeJournal(dataDir, [Buffer.from('one'), foreign]);
@@ -161,14 +189,19 @@ describe('what a dead process left', () => {
   });
 
   test.each([
-    ['power', 'records that shared a sync which never ended are cut off, whichever of them the disk kept', { records: [1, 2] }],
+    [
+      'power',
+      'records that shared a sync which never ended are cut off, whichever of them the disk kept',
+      { records: [1, 2] },
+    ],
     ['process', 'the same damage is a loss where writing was acknowledging', { records: [1, 2, 4] }],
   ] as const)('durability %s: %s', async (durability, _what, expected) => {
     const journal = await openJournal(dataDir, { durability });
     const [one = Buffer.alloc(0), ...batch] = payloads(50, 60, 70, 80);
     await journal.append(one);
     const [[name, { length: start }] = ['', Buffer.alloc(0)]] = await journalFiles(dataDir);
-    // The first of these is written alone, as nothing else is under way; the others share one sync after its own.
+    // The first of these is written alone, because nothing else is pending. The others share one
+    // later sync.
     await Promise.all(batch.map((bytes) => journal.append(bytes)));
     const [bytes = Buffer.alloc(0)] = (await journalFiles(dataDir)).values();
     await journal.close();
@@ -178,14 +211,17 @@ describe('what a dead process left', () => {
     expect({ code, records: records?.map(([sequence]) => sequence) }).toEqual(expected);
   });
 
-  test('a journal of a later format is refused by name and left as it is', async () => {
+  test('refuses a journal of a later format by name and leaves it unchanged', async () => {
     const { files } = await writeJournal(dataDir, payloads(50));
     const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
     const newer = Buffer.from(bytes);
     newer.writeUInt32LE(7, 8);
     newer.writeUInt32LE(crc32(newer.subarray(0, 12)), 12);
     await putJournalFiles(dataDir, new Map([[name, newer]]));
-    await expect(adoptOnly(dataDir)).rejects.toMatchObject({ code: 'newer-format', message: expect.stringContaining('format 7') });
+    await expect(adoptOnly(dataDir)).rejects.toMatchObject({
+      code: 'newer-format',
+      message: expect.stringContaining('format 7'),
+    });
     expect((await journalFiles(dataDir)).get(name)).toEqual(newer);
   });
 });

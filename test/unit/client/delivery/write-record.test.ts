@@ -36,7 +36,7 @@ describe('the record of a write', () => {
     expect(decodeWrite(decodePayload(bytesOf(encodeWrite(write))))).toEqual(write);
   });
 
-  test('gives back what a context showed of files, large ones in their chunks', () => {
+  test('restores what a context showed of files, with the chunks of large ones', () => {
     const source = { type: 'filesystem', filesystemId: filesystemId('fs'), path: canonicalPath('/a') } as const;
     const large = {
       kind: 'large-text',
@@ -57,7 +57,7 @@ describe('the record of a write', () => {
     expect([...read.reading.chunks()]).toEqual(['a', 'b']);
   });
 
-  describe('of a call', () => {
+  describe('the write record of a call', () => {
     const made = {
       id: objectId('c1'),
       tool: 'read',
@@ -71,7 +71,7 @@ describe('the record of a write', () => {
     const wholeText = { hash: hashText('whole'), text: 'whole' };
     const call = new StoredCall({ made, wholeText });
 
-    test('holds no hash that follows from the call, and gives an equal version back', () => {
+    test('stores no hash that follows from the call, and restores an equal version', () => {
       const bytes = Buffer.from(bytesOf(encodeWrite({ ...write, call })));
       const { content_hash, identity_hash, metadata_hash, object_hash } = call.version;
       for (const hash of [content_hash, identity_hash, metadata_hash, object_hash])
@@ -83,7 +83,7 @@ describe('the record of a write', () => {
       expect(decoded?.version).toEqual(toolcallVersion(made));
     });
 
-    test('is still read in the format before, which held its version, and is refused with a hash of that changed', () => {
+    test('reads the previous format, which stored the version, and refuses it with a changed hash', () => {
       const version = toolcallVersion(made);
       const old = {
         ...(encodeWrite(write) as { [key: string]: Json }),
@@ -111,11 +111,11 @@ describe('the record of a write', () => {
     });
   });
 
-  test('holds nothing of the chat that its steps hold', () => {
+  test('stores no chat text that its steps store', () => {
     expect(Buffer.from(bytesOf(encodeWrite(write))).includes(SECRET)).toBe(false);
   });
 
-  test('is still read in its first format, whole versions with their turns', () => {
+  test('reads its first format: whole versions with their turns', () => {
     const { heads, ...rest } = write;
     const versions = [
       { version: chatVersion(SID, state.turns), marks: { upto: 1 }, validTime: 5 },
@@ -126,7 +126,7 @@ describe('the record of a write', () => {
     expect(decodeWrite(decodePayload(bytesOf(old)))).toEqual({ ...rest, heads });
   });
 
-  test('gets the ids that parts have today, where a version before data format 2 wrote it', () => {
+  test('uses today’s part ids for a record from before data format 2', () => {
     const snapshot = toSnapshotPart({ session: SID, seq: 100, sets: EMPTY_SETS, indexedBefore: 0 });
     const now = { ...write, snapshot };
     const text = JSON.stringify(encodeWrite(now));
@@ -157,7 +157,7 @@ describe('the record of a write', () => {
     ['a step without a number', { step: { session: 's1', turn: 1, at: 1, changes: {} } }, 'step.seq'],
     ['a file of an unknown kind', { files: [{ kind: 'heard-of' }] }, 'files.0.kind'],
     ['a head that is none', { heads: [{ head: 'h' }] }, 'heads.0.head'],
-  ])('is refused with %s, naming the place', (_what, change, place) => {
+  ])('is refused with %s and names the place', (_what, change, place) => {
     const refused = expect.objectContaining({
       name: 'JournalError',
       code: 'bad-payload',
@@ -166,7 +166,7 @@ describe('the record of a write', () => {
     expect(() => decodeWrite({ ...fields, ...change })).toThrow(refused);
   });
 
-  test('keeps every field of a step, also those that this version does not know', () => {
+  test('keeps every field of a step, also unknown ones', () => {
     const odd = { ...step, later: { a: 1 } } as unknown as NonNullable<SessionWrite['step']>;
     expect(decodeWrite(decodePayload(bytesOf(encodeWrite({ ...write, step: odd }))))).toEqual({ ...write, step: odd });
   });

@@ -25,28 +25,31 @@ const headOf = ({ version, validTime, marks }: WrittenFile) => {
   return { document: head, marks: marksOf(head), validTime };
 };
 const wrote = (own: OwnFiles, files: readonly WrittenFile[]) => own.learn({ files, observed: [] });
-const observed = (own: OwnFiles, heads: readonly ReturnType<typeof headOf>[]) => own.learn({ files: [], observed: heads });
+const observed = (own: OwnFiles, heads: readonly ReturnType<typeof headOf>[]) =>
+  own.learn({ files: [], observed: heads });
 const id = stub(1).version['xt/id'];
 
-describe('what a sole writer knows of its files', () => {
-  test('is the last text that it wrote, and that the file was deleted', () => {
+describe('the knowledge of a sole writer about its files', () => {
+  test('holds the last text that it wrote, and a deletion', () => {
     const heads = new OwnFiles();
     expect(heads.get(id)).toBeUndefined();
     wrote(heads, [stub(1)]);
     expect(heads.get(id)).toEqual({ fileHash: null, gone: false, validTime: new Date(1) });
     wrote(heads, [text('one', 2)]);
     expect(heads.get(id)).toEqual({ fileHash: hashText('one'), gone: false, validTime: new Date(2) });
-    wrote(heads, [{ version: deletedFile(source()), marks: { gone: true }, validTime: new Date(3), onlyIfAbsent: false }]);
+    wrote(heads, [
+      { version: deletedFile(source()), marks: { gone: true }, validTime: new Date(3), onlyIfAbsent: false },
+    ]);
     expect(heads.get(id)).toMatchObject({ gone: true, validTime: new Date(3) });
   });
 
-  test('is what the database had where nothing was written', () => {
+  test('holds the state of the database for files it did not write', () => {
     const heads = new OwnFiles();
     observed(heads, [headOf(text('there', 5))]);
     expect(heads.get(id)).toEqual({ fileHash: hashText('there'), gone: false, validTime: new Date(5) });
   });
 
-  test('is not replaced by what the database had before, nor by a stub that was told late', () => {
+  test('is not replaced by an earlier state of the database or a late stub', () => {
     const heads = new OwnFiles();
     wrote(heads, [text('new', 9)]);
     observed(heads, [headOf(text('old', 5))]);
@@ -54,7 +57,7 @@ describe('what a sole writer knows of its files', () => {
     expect(heads.get(id)).toMatchObject({ fileHash: hashText('new'), validTime: new Date(9) });
   });
 
-  test('is bounded: what there is no room for is asked for again, what is known still follows', () => {
+  test('is bounded: evicted files are read again, and known ones stay up to date', () => {
     const heads = new OwnFiles(1);
     wrote(heads, [stub(1), stub(1, '/b.ts')]);
     expect(heads.get(stub(1, '/b.ts').version['xt/id'])).toBeUndefined();

@@ -5,13 +5,21 @@ import { type ObjectId, objectId } from '../../../../src/objects/ids.js';
 import { OwnTransactions } from '../../../../src/store/write-path.js';
 
 const ids = ['a', 'b', 'c'].map((name) => objectId(name));
-const head = (name: string, validTime: number): KnownHead => ({ hash: name as never, gone: false, validTime, metadata: undefined });
+const head = (name: string, validTime: number): KnownHead => ({
+  hash: name as never,
+  gone: false,
+  validTime,
+  metadata: undefined,
+});
 
-/** A log: who wrote which object in each transaction. */
-const logs = fc.array(fc.record({ ours: fc.boolean(), id: fc.constantFrom(...ids), delay: fc.nat(4) }), { minLength: 1, maxLength: 20 });
+/** A log with the writer and the object of each transaction. */
+const logs = fc.array(fc.record({ ours: fc.boolean(), id: fc.constantFrom(...ids), delay: fc.nat(4) }), {
+  minLength: 1,
+  maxLength: 20,
+});
 
-describe('what a process knows of the newest versions', () => {
-  test('at its basis it is what the log says, in whatever order outcomes come, whenever it is read', () => {
+describe('the newest versions that a process knows', () => {
+  test('equal the log at their basis, for any order of outcomes and any time of reading', () => {
     fc.assert(
       fc.property(logs, fc.array(fc.nat(20)), (log, reads) => {
         const own = new OwnTransactions();
@@ -27,7 +35,11 @@ describe('what a process knows of the newest versions', () => {
           .toSorted((a, b) => a.when - b.when);
         for (let now = 0; now < log.length + 5; now++) {
           if (reads.includes(now) || now === 0)
-            known.read({ txId: Math.min(now, log.length - 1), asked: new Set(ids), heads: at(Math.min(now, log.length - 1)) });
+            known.read({
+              txId: Math.min(now, log.length - 1),
+              asked: new Set(ids),
+              heads: at(Math.min(now, log.length - 1)),
+            });
           check();
           for (const { txId, id } of told.filter(({ when }) => when === now)) {
             own.add(txId);
@@ -41,7 +53,7 @@ describe('what a process knows of the newest versions', () => {
     );
   });
 
-  test('of two versions that hold from the same moment the one of the later transaction counts, in whatever order outcomes come', () => {
+  test('take the later transaction of two versions valid from the same moment, in any order of outcomes', () => {
     const [id] = ids as [ObjectId];
     for (const order of [
       [7, 8],
@@ -54,12 +66,12 @@ describe('what a process knows of the newest versions', () => {
     }
   });
 
-  test('what was decided before somebody else wrote does not count', () => {
+  test('ignore a decision from before a foreign write', () => {
     const own = new OwnTransactions();
     const known = new KnownHeads(own);
     known.read({ txId: 5, asked: new Set(), heads: new Map() });
     own.add(6);
-    // Decided at 3; who wrote 4 and 5 is not known, and the object was not asked for.
+    // Decided at 3. The writers of 4 and 5 are unknown, and the object was not read.
     known.wrote(6, { heads: new Map([[ids[0] as ObjectId, head('ours', 1)]]), readAt: 3 });
     expect([known.basis, known.isStale, known.at(ids[0] as ObjectId)]).toEqual([5, true, undefined]);
     expect(known.newest(ids[0] as ObjectId)?.hash).toBe('ours');
@@ -67,11 +79,11 @@ describe('what a process knows of the newest versions', () => {
     expect([known.isStale, known.newest(ids[0] as ObjectId)?.hash]).toEqual([false, 'theirs']);
   });
 
-  test('the last of two versions of ours counts, also of an object that was not asked for', () => {
+  test('take the last of two own versions, also of an object that was not read', () => {
     const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
     const known = new KnownHeads(own);
     known.read({ txId: 5, asked: new Set(), heads: new Map() });
-    // Somebody else wrote 6.
+    // Another process wrote 6.
     for (const txId of [7, 8]) own.add(txId);
     known.wrote(7, { heads: new Map([[id, head('first', 7)]]), readAt: 6 });
     known.wrote(8, { heads: new Map([[id, head('second', 8)]]), readAt: 7 });
@@ -79,7 +91,7 @@ describe('what a process knows of the newest versions', () => {
     expect([known.isStale, known.at(id)?.hash]).toEqual([false, 'second']);
   });
 
-  test('what another session of this process wrote before somebody else did makes nobody read again; later it is not taken for the newest', () => {
+  test('need no new read for an own write of another session before a foreign one, and do not keep it as the newest', () => {
     const [own, [theirs, mine]] = [new OwnTransactions(), ids as [ObjectId, ObjectId]];
     const known = new KnownHeads(own, (id) => id === mine);
     known.read({ txId: 5, asked: new Set([mine]), heads: new Map() });
@@ -91,7 +103,7 @@ describe('what a process knows of the newest versions', () => {
     expect([known.isStale, known.basis]).toEqual([true, 8]);
   });
 
-  test('where it hears nothing of one of ours it says so, and what it keeps has an end', () => {
+  test('become stale if an own outcome stays unknown, and are bounded', () => {
     const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
     const known = new KnownHeads(own);
     known.read({ txId: 0, asked: new Set(), heads: new Map() });
@@ -107,7 +119,7 @@ describe('what a process knows of the newest versions', () => {
     known.read({ txId: 90, asked: new Set([id]), heads: new Map([[id, head('version 90', 90)]]) });
     expect([known.basis, known.isBehind, known.at(id)?.hash]).toEqual([100, false, 'version 100']);
     write(102, 1_102);
-    // Nothing is shown that may be older than what was forgotten.
+    // Shows nothing that may be older than the forgotten version.
     expect([known.basis, known.isStale, known.newest(id)]).toEqual([undefined, true, undefined]);
     known.read({ txId: 1_000, asked: new Set([id]), heads: new Map([[id, head('version 1000', 1_000)]]) });
     expect(known.newest(id)).toBeUndefined();

@@ -18,7 +18,15 @@ const bundleOf = (
   redactions: readonly ContextRecord<'event'>[] = [],
   { records = [], redactedTexts = () => [] }: Partial<Pick<BundleSource, 'records' | 'redactedTexts'>> = {},
 ) =>
-  makeBundle({ projection, scope: 'session', steps: [], records: [...redactions, ...records], delivered: [], redactions, redactedTexts });
+  makeBundle({
+    projection,
+    scope: 'session',
+    steps: [],
+    records: [...redactions, ...records],
+    delivered: [],
+    redactions,
+    redactedTexts,
+  });
 
 const of = ({ session }: Projection) => ({ owner: { session }, turn: 1, seq: 1, at: 1, basis: null }) as const;
 const NONSENSE = { redaction_state: 'nonsense', redaction_method: 7 };
@@ -35,7 +43,7 @@ const partsWith = (bundle: Bundle, text: string): readonly object[] =>
   PART_NAMES.flatMap((part) => objectsOf(bundle, part)).filter((one) => JSON.stringify(one).includes(text));
 
 describe('bundles of any session', () => {
-  test('are valid, closed and say nothing of how things went; the same session gives the same bytes; all entries but approvals are items', () => {
+  test('are valid, closed, deterministic and free of statuses; all entries but approvals are items', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const projection = projectionOf(all);
@@ -43,15 +51,19 @@ describe('bundles of any session', () => {
         expect(bundleFindings(bundle)).toEqual([]);
         expect([...bundleFiles(bundleOf(projectionOf(all)))]).toEqual([...bundleFiles(bundle)]);
         const entries = projection.entries.filter(({ kind }) => kind !== 'approval').map(({ id }) => id as string);
-        expect(bundle.items.map(({ item_id }) => item_id).filter((id) => /^[a-z]\w*$/u.test(id) && id.length < 40)).toEqual(entries);
+        expect(
+          bundle.items.map(({ item_id }) => item_id).filter((id) => /^[a-z]\w*$/u.test(id) && id.length < 40),
+        ).toEqual(entries);
         expect(bundle.injections).toEqual([]);
       }),
       { numRuns: 25 },
     );
   });
 
-  test('say of an output whose middle was not kept that it is head and tail, and have the digest of the whole', () => {
-    const projection = projectionOf([{ kind: 'calls', text: '', calls: [{ output: 'head and tail of it', args: {}, when: 'now' }] }]);
+  test('mark an output without its middle as head and tail, with the digest of the whole', () => {
+    const projection = projectionOf([
+      { kind: 'calls', text: '', calls: [{ output: 'head and tail of it', args: {}, when: 'now' }] },
+    ]);
     const whole = hashText('the whole of it');
     const entries = projection.entries.map((entry) => (entry.kind === 'result' ? { ...entry, whole } : entry));
     const { items, sources } = bundleOf({ ...projection, entries });
@@ -61,7 +73,7 @@ describe('bundles of any session', () => {
     expect(JSON.stringify(bundleOf(projection).items)).not.toContain('"kept"');
   });
 
-  test('have nothing of what was redacted, however badly the redaction is written', () => {
+  test('contain nothing redacted, however badly the rules are written', () => {
     const secret = 'the password is tangerine-9';
     const projection = projectionOf([
       { kind: 'user', text: secret },
@@ -72,11 +84,14 @@ describe('bundles of any session', () => {
     const bundle = bundleOf(projection, [redactionOf(projection, first)]);
     expect(bundleFindings(bundle)).toEqual([]);
     expect(partsWith(bundle, 'tangerine')).toEqual([]);
-    expect(bundle.items.find(({ item_id }) => item_id === first)).toMatchObject({ content_mode: 'opaque', redaction_state: 'unknown' });
+    expect(bundle.items.find(({ item_id }) => item_id === first)).toMatchObject({
+      content_mode: 'opaque',
+      redaction_state: 'unknown',
+    });
     expect(JSON.stringify(bundleOf(projection))).toContain('tangerine');
   });
 
-  test('have nothing of what was redacted in a memory, also where JSON would escape it', () => {
+  test('contain nothing redacted of a memory, also where JSON would escape it', () => {
     const secret = 'the "pass"\nis C:\\tangerine';
     const projection = projectionOf([{ kind: 'user', text: secret }]);
     const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
@@ -96,13 +111,19 @@ describe('bundles of any session', () => {
     expect(partsWith(bundle, 'tangerine')).toEqual([]);
   });
 
-  test('have no text that a redaction spells out, however short, and no mask is masked again', () => {
+  test('contain no text that a rule spells out, however short, and mask no mask again', () => {
     const projection = projectionOf([
       { kind: 'user', text: 'It is hunter2, and the pin 42.' },
-      { kind: 'calls', text: '', calls: [{ output: 'hunter2', args: { say: 'x hunter2 y', '42': 'pin' }, when: 'now' }] },
+      {
+        kind: 'calls',
+        text: '',
+        calls: [{ output: 'hunter2', args: { say: 'x hunter2 y', '42': 'pin' }, when: 'now' }],
+      },
     ]);
     const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
-    const bundle = bundleOf(projection, [redactionOf(projection, first, { redaction_state: 'masked', exact: ['hunter2', '42', 'red'] })]);
+    const bundle = bundleOf(projection, [
+      redactionOf(projection, first, { redaction_state: 'masked', exact: ['hunter2', '42', 'red'] }),
+    ]);
     expect(bundleFindings(bundle)).toEqual([]);
     expect(partsWith(bundle, 'hunter2')).toEqual([]);
     expect(bundle.items.find(({ item_id }) => item_id === first)).toMatchObject({
@@ -114,7 +135,7 @@ describe('bundles of any session', () => {
     });
   });
 
-  test('short texts that an item happens to hold are masked only where they are the whole of a text', () => {
+  test('mask short texts of an item only where they are a whole text', () => {
     const projection = projectionOf([
       { kind: 'user', text: 'yes' },
       { kind: 'said', text: 'yes' },
@@ -125,7 +146,7 @@ describe('bundles of any session', () => {
     expect(shown.slice(-3)).toEqual([undefined, '[redacted]', 'yesterday']);
   });
 
-  test('show of a message that stands replaced the replacement alone, never its calls', () => {
+  test('show only the replacement of a replaced message, never its calls', () => {
     const projection = projectionOf([
       { kind: 'user', text: 'Log in' },
       { kind: 'calls', text: 'I do', calls: [{ output: 'in', args: { password: 'tangerine-9' }, when: 'now' }] },
@@ -134,11 +155,14 @@ describe('bundles of any session', () => {
     const data = { redaction_state: 'summarized', replacement: 'It logs in.' };
     const bundle = bundleOf(projection, [redactionOf(projection, said, data)]);
     expect(bundleFindings(bundle)).toEqual([]);
-    expect(bundle.items.find(({ item_id }) => item_id === said)).toMatchObject({ content: 'It logs in.', mime_type: 'text/plain' });
+    expect(bundle.items.find(({ item_id }) => item_id === said)).toMatchObject({
+      content: 'It logs in.',
+      mime_type: 'text/plain',
+    });
     expect(partsWith(bundle, 'tangerine')).toEqual([]);
   });
 
-  test('have nothing of what was redacted in what records say of their own, nor of texts that only other moments hold', () => {
+  test('contain nothing redacted in our own records, nor texts that only other moments hold', () => {
     const projection = projectionOf([
       { kind: 'user', text: 'tangerine-9' },
       { kind: 'said', text: 'and mandarin-7 too' },
@@ -151,7 +175,14 @@ describe('bundles of any session', () => {
         ...record,
         kind: 'selection',
         body: {
-          ...{ surface: say, counter: say, query: say, intent: say, rationale: say, policy: `${'x'.repeat(388)} tangerine-9` },
+          ...{
+            surface: say,
+            counter: say,
+            query: say,
+            intent: say,
+            rationale: say,
+            policy: `${'x'.repeat(388)} tangerine-9`,
+          },
           ...{ candidates: [], selected: [], omitted: [{ item: 's1', reason: say }], extra: tail },
         },
       },
@@ -166,19 +197,45 @@ describe('bundles of any session', () => {
       {
         ...record,
         kind: 'injection',
-        body: { target: 'model', point: say, visibility: [], sha256: 'c'.repeat(64), items: [], assembly: say, extra: tail },
+        body: {
+          target: 'model',
+          point: say,
+          visibility: [],
+          sha256: 'c'.repeat(64),
+          items: [],
+          assembly: say,
+          extra: tail,
+        },
       },
       {
         ...record,
         kind: 'compaction',
         body: {
-          ...{ counter: 'words', trigger: say, method: say, before: 2, after: 1, lines: [], gone: [], cut: [], extra: tail },
+          ...{
+            counter: 'words',
+            trigger: say,
+            method: say,
+            before: 2,
+            after: 1,
+            lines: [],
+            gone: [],
+            cut: [],
+            extra: tail,
+          },
         },
       },
       {
         ...record,
         kind: 'missing',
-        body: { question: say, severity: 'low', status: 'requested', candidates: [], blocked: [], requestedFrom: say, extra: tail },
+        body: {
+          question: say,
+          severity: 'low',
+          status: 'requested',
+          candidates: [],
+          blocked: [],
+          requestedFrom: say,
+          extra: tail,
+        },
       },
     ];
     const elsewhere = (name: string): readonly string[] => (name === first ? ['mandarin-7'] : []);
@@ -186,11 +243,14 @@ describe('bundles of any session', () => {
     expect(bundleFindings(bundle)).toEqual([]);
     expect(partsWith(bundle, 'tangerine')).toEqual([]);
     expect(partsWith(bundle, 'mandarin')).toEqual([]);
-    expect(bundle.selections.at(-1)).toMatchObject({ query: 'about [redacted]', metadata: { turn_id: 'turn:1', step_id: 'step:1' } });
+    expect(bundle.selections.at(-1)).toMatchObject({
+      query: 'about [redacted]',
+      metadata: { turn_id: 'turn:1', step_id: 'step:1' },
+    });
     expect(partsWith(bundleOf(projection, [], { records }), 'tangerine').length).toBeGreaterThan(6);
   });
 
-  test('with an open reference, a name given twice, a field of another shape or a status are refused by name', () => {
+  test('are refused by name with an open reference, a duplicate name, a field of another shape or a status', () => {
     const bundle = bundleOf(projectionOf([{ kind: 'user', text: 'Hello' }]));
     const [item] = bundle.items;
     if (item === undefined) throw new Error('no item');
@@ -198,25 +258,32 @@ describe('bundles of any session', () => {
     expect(said({ items: bundle.items.slice(1) })[0]).toContain('names "system", which is not among the items');
     expect(said({ items: [item, ...bundle.items] })).toEqual(['there are two items of the name "system"']);
     const wrong = { ...item, visibility: [] as unknown as typeof item.visibility };
-    expect(said({ items: [wrong, ...bundle.items.slice(1)] })[0]).toContain('context_item system is not valid at visibility');
+    expect(said({ items: [wrong, ...bundle.items.slice(1)] })[0]).toContain(
+      'context_item system is not valid at visibility',
+    );
     expect(() => checkBundle({ ...bundle, items: [] })).toThrow(expect.objectContaining({ code: 'invalid-bundle' }));
   });
 
-  test('status in somebody else’s fields is dropped, what is quoted stays', () => {
-    const foreign = { Status: 'x', data: { exit_code: 1, kept: 'yes', list: ['done', 'more'] }, title: 'done', how: 'Approved' };
+  test('drop a status in foreign fields and keep quoted ones', () => {
+    const foreign = {
+      Status: 'x',
+      data: { exit_code: 1, kept: 'yes', list: ['done', 'more'] },
+      title: 'done',
+      how: 'Approved',
+    };
     expect(withoutStatus(foreign)).toEqual({ data: { kept: 'yes', list: ['more'] }, title: 'done' });
     expect(statusFindings(foreign)).toEqual(['Status', 'data.exit_code', 'data.list.0', 'how']);
     expect(statusFindings({ status: 'open' }, ['status'])).toEqual([]);
   });
 
-  test('are written for their user alone, and what a killed export of the folder left is removed', async () => {
+  test('are written for their user alone, and remove the rest of a killed export', async () => {
     const root = await mkdtemp(join(tmpdir(), 'palimpsest-bundle-'));
     try {
       const bundle = bundleOf(projectionOf([{ kind: 'user', text: 'Hello' }]));
       const parent = join(root, 'deep');
       await writeBundle(bundle, join(parent, 'one'));
       for (const folder of [parent, join(parent, 'one')]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
-      // No process has a number of ten nines.
+      // No process id has ten digits.
       const left = `${9_999_999_999}-${'0'.repeat(16)}-${'a'.repeat(16)}.draft`;
       await mkdir(join(parent, `.two.${left}`));
       await writeFile(join(parent, `.two.${left}`, 'context_item.jsonl'), 'half');

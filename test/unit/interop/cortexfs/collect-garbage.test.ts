@@ -13,7 +13,8 @@ const DERIVED = {
   'context/gc.policy': '# ours\npack_ttl=1d\nswap_ttl=2d\ndedup_min_refs=2\nkeep_messages=1\nkeep_events=1\n',
   'context/pack.json': '{"items":[{"source":"context/dedup/sha256-c"}]}\n',
   'context/pack.md': '# Context pack\n',
-  'context/swap/index.jsonl': '{"id":"sha256-1","kind":"message_range","source":"messages.jsonl","range":"1-2","summary":"s","tokens":3}\n',
+  'context/swap/index.jsonl':
+    '{"id":"sha256-1","kind":"message_range","source":"messages.jsonl","range":"1-2","summary":"s","tokens":3}\n',
   'context/swap/chunk/sha256-1': `${first}\n`,
   'context/swap/chunk/sha256-2': 'nobody else has this\n',
   'context/dedup/index.jsonl':
@@ -43,9 +44,14 @@ describe('garbage of a session directory', () => {
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  const gone = ['context/dedup/blob/sha256-a', 'context/dedup/blob/sha256-d', 'context/pack.json', 'context/swap/chunk/sha256-1'];
+  const gone = [
+    'context/dedup/blob/sha256-a',
+    'context/dedup/blob/sha256-d',
+    'context/pack.json',
+    'context/swap/chunk/sha256-1',
+  ];
 
-  test('is only told of, then moved whole into an archive with a manifest; raw files and children stay as they are', async () => {
+  test('is only reported, then moved whole into an archive with a manifest; raw files and children stay', async () => {
     const plan = await collectGarbage(folder, { now });
     expect(plan.collected.map(({ path }) => path)).toEqual(gone);
     expect(Object.fromEntries(plan.kept.map(({ path, reason }) => [path, reason]))).toEqual({
@@ -63,7 +69,11 @@ describe('garbage of a session directory', () => {
     const { 'manifest.json': manifest, ...moved } = await filesIn(archived);
     const isGone = ([path]: readonly [string, string]) => gone.includes(path);
     expect(moved).toEqual(Object.fromEntries(Object.entries(files).filter(isGone)));
-    expect(JSON.parse(manifest ?? '')).toMatchObject({ format: 1, directory: folder, files: gone.map((path) => ({ path })) });
+    expect(JSON.parse(manifest ?? '')).toMatchObject({
+      format: 1,
+      directory: folder,
+      files: gone.map((path) => ({ path })),
+    });
     expect(await filesIn(folder)).toEqual(Object.fromEntries(Object.entries(files).filter((one) => !isGone(one))));
     // The pack that named it is gone.
     const again = await collectGarbage(folder, { now, apply: true });
@@ -72,7 +82,7 @@ describe('garbage of a session directory', () => {
     expect(await collectGarbage(folder, { now, apply: true })).toMatchObject({ collected: [], archived: undefined });
   });
 
-  test('without a policy everything that may go may go at once; nothing else ever does', async () => {
+  test('is collected at once without a policy, and nothing else ever is', async () => {
     await writeFile(join(folder, 'context/gc.policy'), '');
     const { collected } = await collectGarbage(folder, { now, apply: true });
     expect(collected.map(({ path }) => path)).toEqual([
@@ -91,14 +101,14 @@ describe('garbage of a session directory', () => {
     ['pack_ttl=1d\npack_ttl=2d', 'line 2: pack_ttl stands there twice'],
     ['delete=all', 'is no rule'],
     ['nonsense', 'line 1'],
-  ])('a policy of %j is refused, naming the line', async (text, says) => {
+  ])('is not collected with a policy of %j, whose line is named', async (text, says) => {
     expect(() => readPolicy(text)).toThrow(says);
     await writeFile(join(folder, 'context/gc.policy'), text);
     await expect(collectGarbage(folder, { now, apply: true })).rejects.toMatchObject({ code: 'invalid-policy' });
     expect(await readdir(root)).toEqual(['main']);
   });
 
-  test('a chunk that refers to raw lines goes only where its hash is that of the lines, and it holds nothing else', async () => {
+  test('includes a chunk for raw lines only if it has their hash and nothing else', async () => {
     const hash = `sha256:${hashText(`${first}\n`)}`;
     const call = (FOREIGN['events.jsonl'] ?? '').split('\n')[1] ?? '';
     const chunks = {
@@ -111,16 +121,32 @@ describe('garbage of a session directory', () => {
       beyond: { source: 'messages.jsonl', start: 1, end: 9_999, hash },
       more: { source: 'messages.jsonl', start: 1, end: 2, hash, text: 'nobody else has this' },
     };
-    const written = Object.entries(chunks).map(([name, chunk]) => [`context/swap/chunk/sha256-${name}`, `${JSON.stringify(chunk)}\n`]);
-    await writeFiles(folder, { 'context/gc.policy': 'pack_ttl=9d\ndedup_min_refs=0\n', ...Object.fromEntries(written) });
+    const written = Object.entries(chunks).map(([name, chunk]) => [
+      `context/swap/chunk/sha256-${name}`,
+      `${JSON.stringify(chunk)}\n`,
+    ]);
+    await writeFiles(folder, {
+      'context/gc.policy': 'pack_ttl=9d\ndedup_min_refs=0\n',
+      ...Object.fromEntries(written),
+    });
     const { collected } = await collectGarbage(folder, { now });
-    expect(collected.map(({ path }) => path.slice('context/swap/chunk/sha256-'.length)).sort()).toEqual(['1', 'ids', 'numbers']);
+    expect(collected.map(({ path }) => path.slice('context/swap/chunk/sha256-'.length)).sort()).toEqual([
+      '1',
+      'ids',
+      'numbers',
+    ]);
   });
 
-  test('no archive lies in the directory itself, whatever its name, or by which link it is reached', async () => {
+  test('is never archived in the directory itself, under any name or link', async () => {
     await symlink(join(folder, 'context'), join(root, 'elsewhere'));
     await symlink(folder, join(root, 'same'));
-    for (const archive of [folder, join(folder, 'context/old'), join(folder, '..x'), join(root, 'elsewhere/old'), join(root, 'same/..x/y')])
+    for (const archive of [
+      folder,
+      join(folder, 'context/old'),
+      join(folder, '..x'),
+      join(root, 'elsewhere/old'),
+      join(root, 'same/..x/y'),
+    ])
       await expect(collectGarbage(folder, { now, apply: true, archive })).rejects.toMatchObject({ code: 'no-archive' });
     expect(await filesIn(folder)).toEqual({ ...files });
     expect(await collectGarbage(folder, { now, archive: join(root, '..x') })).toMatchObject({ archived: undefined });

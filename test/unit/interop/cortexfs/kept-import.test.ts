@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { type KeptImport, type KeptLine, keptImports, keptRecords } from '../../../../src/interop/cortexfs/kept-import.js';
+import {
+  type KeptImport,
+  type KeptLine,
+  keptImports,
+  keptRecords,
+} from '../../../../src/interop/cortexfs/kept-import.js';
 import { shownEvents } from '../../../../src/interop/cortexfs/kept-lines.js';
 import { sessionId } from '../../../../src/objects/ids.js';
 
@@ -18,19 +23,19 @@ const NOTHING: KeptImport = {
 };
 const readBack = (kept: KeptImport) => keptImports(keptRecords(sessionId('s'), kept));
 
-describe('what an import kept', () => {
-  test('is shown whole, however many lines it has', () => {
+describe('a kept import', () => {
+  test('is shown whole with any number of lines', () => {
     const events = Array.from({ length: 300_000 }, (_, i): KeptLine => [1, `{"type":"e${i}"}`]);
     expect(shownEvents([], [{ ...NOTHING, upto: 1, steps: [''], events }], 1)).toHaveLength(300_000);
   });
 
-  test('is read as it was written', () => {
+  test('reads back as it was written', () => {
     const kept = { ...NOTHING, files: { 'context/pinned/a.md': 'a', cwd: null } };
     expect(readBack(kept)).toEqual([kept]);
   });
 
   test.each(['../a', 'context/../../a', '/etc/a', 'a//b', './a', 'a/.', '', '..\\a', 'a\0'])(
-    'counts for nothing with the path %j',
+    'is ignored with the path %j',
     (path) => {
       expect(readBack({ ...NOTHING, files: { [path]: 'text' } })).toEqual([]);
     },
@@ -39,7 +44,7 @@ describe('what an import kept', () => {
   test.each([
     ['context/facts.jsonl', 'no JSON\n'],
     ['meta.json', '['],
-  ])('counts for nothing where %s breaks the document', (path, text) => {
+  ])('is ignored if %s breaks the document', (path, text) => {
     expect(readBack({ ...NOTHING, files: { [path]: text } })).toEqual([]);
   });
 });

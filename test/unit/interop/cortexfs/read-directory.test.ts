@@ -10,7 +10,7 @@ import { hashText } from '../../../../src/objects/hashes.js';
 import { projectionOf, WORDS } from '../../../support/any-session.js';
 import { FOREIGN, writeFiles } from '../../../support/session-directories.js';
 
-describe('a session directory is read', () => {
+describe('reading a session directory', () => {
   let root = '';
   let folder = '';
   beforeEach(async () => {
@@ -26,7 +26,7 @@ describe('a session directory is read', () => {
       message: expect.stringMatching(new RegExp(says.map((word) => word.replace(/[.[\]/*]/g, '\\$&')).join('.*'))),
     });
 
-  test('whole, without what killed writers left', async () => {
+  test('returns it whole, without the leftovers of killed writers', async () => {
     await writeFile(join(folder, 'state.1-0123456789abcdef-0123456789abcdef.draft'), 'hal');
     const { files, leftOut } = await readDirectory(folder);
     expect(Object.fromEntries(files)).toEqual(FOREIGN);
@@ -36,7 +36,7 @@ describe('a session directory is read', () => {
     expect(sessionOf(folder, files)).toBe('main');
   });
 
-  test('a child’s artifact that is no text is left out and named', async () => {
+  test('skips and names a child’s artifact that is not text', async () => {
     await writeFile(join(folder, 'context/child/rev-1/artifact/a.png'), Buffer.from([0x89, 0x50, 0xff]));
     await expect(readDirectory(folder)).resolves.toMatchObject({ leftOut: ['context/child/rev-1/artifact/a.png'] });
   });
@@ -50,7 +50,12 @@ describe('a session directory is read', () => {
       ['messages.jsonl, line 10', 'cut off'],
       () => appendFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"x"}'),
     ],
-    ['a line that is no JSON', 'invalid-file', ['events.jsonl, line 10'], () => appendFile(join(folder, 'events.jsonl'), '{"type"\n')],
+    [
+      'a line that is no JSON',
+      'invalid-file',
+      ['events.jsonl, line 10'],
+      () => appendFile(join(folder, 'events.jsonl'), '{"type"\n'),
+    ],
     [
       'a wrong field',
       'invalid-file',
@@ -63,10 +68,30 @@ describe('a session directory is read', () => {
       ['messages.jsonl, line 10', 'thread_id'],
       () => appendFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"x","meta":{"thread_id":"t"}}\n'),
     ],
-    ['no UTF-8', 'invalid-file', ['latest.md', 'UTF-8'], () => writeFile(join(folder, 'latest.md'), Buffer.from([0xff, 0x0a]))],
-    ['a file too large', 'too-large', ['context/summary.md', '16777216'], () => truncate(join(folder, 'context/summary.md'), 16_777_217)],
-    ['more than can be kept', 'too-large', ['268435456', 'messages.jsonl'], () => truncate(join(folder, 'messages.jsonl'), 60_000_000)],
-    ['a linked file', 'symbolic-link', ['context/plan.json'], () => symlink('/etc/hostname', join(folder, 'context/plan.json'))],
+    [
+      'no UTF-8',
+      'invalid-file',
+      ['latest.md', 'UTF-8'],
+      () => writeFile(join(folder, 'latest.md'), Buffer.from([0xff, 0x0a])),
+    ],
+    [
+      'a file too large',
+      'too-large',
+      ['context/summary.md', '16777216'],
+      () => truncate(join(folder, 'context/summary.md'), 16_777_217),
+    ],
+    [
+      'more than can be kept',
+      'too-large',
+      ['268435456', 'messages.jsonl'],
+      () => truncate(join(folder, 'messages.jsonl'), 60_000_000),
+    ],
+    [
+      'a linked file',
+      'symbolic-link',
+      ['context/plan.json'],
+      () => symlink('/etc/hostname', join(folder, 'context/plan.json')),
+    ],
     ['a linked folder', 'symbolic-link', ['context/dedup'], () => symlink(root, join(folder, 'context/dedup'))],
     [
       'a linked directory',
@@ -123,17 +148,20 @@ describe('a session directory is read', () => {
       () =>
         writeFile(
           join(folder, 'context/palimpsest.jsonl'),
-          [{ format: 1, session: 's', lines: 0, sha256: hashText('') }, { record: { kind, turn: 0, seq: 0, at: 1, basis: null, body } }]
+          [
+            { format: 1, session: 's', lines: 0, sha256: hashText('') },
+            { record: { kind, turn: 0, seq: 0, at: 1, basis: null, body } },
+          ]
             .map((line) => `${JSON.stringify(line)}\n`)
             .join(''),
         ),
     ]),
-  ])('not with %s', async (_what, code, says, harm) => {
+  ])('fails with %s', async (_what, code, says, harm) => {
     await harm();
     await refused(code, ...says);
   });
 
-  test('our own file is refused where it has an unknown member, or does not belong to the messages', () => {
+  test('refuses our own file with an unknown member or for other messages', () => {
     const projection = projectionOf(
       [
         { kind: 'user', text: 'a' },
@@ -141,23 +169,39 @@ describe('a session directory is read', () => {
       ],
       WORDS,
     );
-    const step = { session: projection.session, seq: 1, turn: 1, at: 1, opens: { rule: 'user-message' }, changes: {} } as const;
+    const step = {
+      session: projection.session,
+      seq: 1,
+      turn: 1,
+      at: 1,
+      opens: { rule: 'user-message' },
+      changes: {},
+    } as const;
     const own = { steps: [{ ...step, message: { role: 'user', text: 'a' } }], contents: new Map(), records: [] };
     const { files } = sessionDirectory(projection, [], { own });
-    const changed = (path: string, from: string, to: string) => new Map(files).set(path, (files.get(path) ?? '').replace(from, to));
+    const changed = (path: string, from: string, to: string) =>
+      new Map(files).set(path, (files.get(path) ?? '').replace(from, to));
     expect(planImport(files).steps).toHaveLength(1);
-    expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow('line 1: sha256: it is of other messages');
+    expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow(
+      'line 1: sha256: it is of other messages',
+    );
     expect(() => planImport(changed('context/palimpsest.jsonl', '"seq":1', '"seq":2'))).toThrow('line 2: step.seq');
-    expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow('no object "x"');
-    expect(() => planImport(changed('context/palimpsest.jsonl', '"turn":1', '"turn":7'))).toThrow(/line 2: step: .*opens turn 7/);
-    const late = changed('context/palimpsest.jsonl', '"at":1,', '"at":253402300800000,').get('context/palimpsest.jsonl') ?? '';
+    expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow(
+      'no object "x"',
+    );
+    expect(() => planImport(changed('context/palimpsest.jsonl', '"turn":1', '"turn":7'))).toThrow(
+      /line 2: step: .*opens turn 7/,
+    );
+    const late =
+      changed('context/palimpsest.jsonl', '"at":1,', '"at":253402300800000,').get('context/palimpsest.jsonl') ?? '';
     expect(fileFindings('context/palimpsest.jsonl', late)).toMatchObject([{ line: 2, field: 'step.at' }]);
   });
 
-  test('has at most 10,000 calls that wait for their results', () => {
+  test('accepts at most 10,000 calls without results', () => {
     const call = (n: number): string =>
       `${JSON.stringify({ role: 'assistant', content: '', tool_calls: [{ id: `c${n}`, name: 'ls', arguments: {} }] })}\n`;
-    const waiting = (count: number) => planImport(new Map([['messages.jsonl', Array.from({ length: count }, (_, n) => call(n)).join('')]]));
+    const waiting = (count: number) =>
+      planImport(new Map([['messages.jsonl', Array.from({ length: count }, (_, n) => call(n)).join('')]]));
     expect(waiting(10_000).open).toHaveLength(10_000);
     expect(() => waiting(10_001)).toThrow(
       expect.objectContaining({

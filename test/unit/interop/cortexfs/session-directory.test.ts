@@ -26,7 +26,7 @@ interface AnyLine {
   readonly tool_calls?: readonly { readonly id: string }[];
 }
 
-/** The lines of `messages.jsonl` as the pair rules look at them. */
+/** Reads the lines of `messages.jsonl` for the pair rules. */
 function paired(lines: readonly string[]): readonly PairedItem[] {
   return lines.map((line): PairedItem => {
     const { role, content, tool_calls: calls = [] } = JSON.parse(line) as AnyLine;
@@ -42,10 +42,15 @@ const calls = (...outputs: readonly string[]): Happening => ({
   text: 'I look',
   calls: outputs.map((output) => ({ output, args: { thread_id: 'of the tool' }, when: 'now' })),
 });
-const SESSION = [user('find it'), calls('x'.repeat(2_000), 'y'), calls('x'.repeat(2_000)), { kind: 'said', text: 'Found.' }] as const;
+const SESSION = [
+  user('find it'),
+  calls('x'.repeat(2_000), 'y'),
+  calls('x'.repeat(2_000)),
+  { kind: 'said', text: 'Found.' },
+] as const;
 
 describe('the files of a session', () => {
-  test('any session gives files that follow the document, with whole pairs, the same twice', () => {
+  test('follow the document for any session, with whole pairs, deterministically', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const { files } = directory(all);
@@ -58,7 +63,7 @@ describe('the files of a session', () => {
     );
   });
 
-  test('every message stands in a line with its text, and every result behind its call', () => {
+  test('have each message on a line with its text, and each result after its call', () => {
     const { files } = directory(SESSION);
     const lines = linesOf(files.get('messages.jsonl') ?? '').map((line) => JSON.parse(line) as AnyLine);
     expect(lines.map(({ role }) => role)).toEqual([
@@ -71,12 +76,23 @@ describe('the files of a session', () => {
     expect(files.get('context/pinned/system.md')).toBe('You are careful.');
     expect(files.get('latest.md')).toBe('Found.');
     expect(files.get('state')).toBe('idle\n');
-    const events = linesOf(files.get('events.jsonl') ?? '').map((line) => JSON.parse(line) as { readonly type: string });
-    expect(events.map(({ type }) => type)).toEqual(['start', ...Array.from({ length: 3 }, () => ['tool_call', 'tool_result']).flat()]);
+    const events = linesOf(files.get('events.jsonl') ?? '').map(
+      (line) => JSON.parse(line) as { readonly type: string },
+    );
+    expect(events.map(({ type }) => type)).toEqual([
+      'start',
+      ...Array.from({ length: 3 }, () => ['tool_call', 'tool_result']).flat(),
+    ]);
   });
 
-  test('what a later moment shows begins with what an earlier one does, where results come at once', () => {
-    const now: Happening[] = [user('a'), calls('1', '2'), { kind: 'call', output: 'o', deactivates: false }, user('b'), calls('3')];
+  test('extend those of an earlier moment if results come at once', () => {
+    const now: Happening[] = [
+      user('a'),
+      calls('1', '2'),
+      { kind: 'call', output: 'o', deactivates: false },
+      user('b'),
+      calls('3'),
+    ];
     for (let end = 1; end < now.length; end++) {
       const [before, after] = [directory(now.slice(0, end)), directory(now)];
       for (const name of ['messages.jsonl', 'events.jsonl'])
@@ -84,12 +100,12 @@ describe('the files of a session', () => {
     }
   });
 
-  test('an output that stands twice has one line in the index of what is shared', () => {
+  test('index a repeated output once', () => {
     const [line = ''] = linesOf(directory(SESSION).files.get('context/dedup/index.jsonl') ?? '');
     expect(JSON.parse(line)).toMatchObject({ refs: ['messages:4', 'messages:9'], bytes: 2_000 });
   });
 
-  test('a file whose text is an output too, or is pinned, is in that index with all its places', () => {
+  test('index a file once with all its places if its text is also an output or pinned', () => {
     const text = 'x'.repeat(2_000);
     const projection = projectionOf([user('find it'), calls(text), calls('z'.repeat(2_000))], WORDS);
     const file = (name: string, content: string, pinned: boolean): ProjectedFile => ({
@@ -108,8 +124,14 @@ describe('the files of a session', () => {
       pinned,
       content: pinned ? content : undefined,
     });
-    const files = [file('a', text, false), file('b', 'pinned '.repeat(200), true), file('c', 'alone '.repeat(200), false)];
-    const contents = new Map(files.map(({ metadata: { id } }, i) => [id, [text, 'pinned '.repeat(200), 'alone '.repeat(200)][i] ?? null]));
+    const files = [
+      file('a', text, false),
+      file('b', 'pinned '.repeat(200), true),
+      file('c', 'alone '.repeat(200), false),
+    ];
+    const contents = new Map(
+      files.map(({ metadata: { id } }, i) => [id, [text, 'pinned '.repeat(200), 'alone '.repeat(200)][i] ?? null]),
+    );
     const own = { steps: [], contents, records: [] };
     const index = sessionDirectory({ ...projection, files }, [], { own }).files.get('context/dedup/index.jsonl') ?? '';
     expect(linesOf(index).map((line) => JSON.parse(line) as object)).toMatchObject([
@@ -119,7 +141,7 @@ describe('the files of a session', () => {
     expect(fileFindings('context/dedup/index.jsonl', index)).toEqual([]);
   });
 
-  test('notes become facts, decisions and open work; a later one of a name stands behind', () => {
+  test('turn notes into facts, decisions and open work; a later one of a name comes last', () => {
     const projection = projectionOf(SESSION, WORDS);
     const note = (name: string, kind: ContextRecord<'note'>['body']['note'], text: string): ContextRecord<'note'> => ({
       kind: 'note',
@@ -146,13 +168,22 @@ describe('the files of a session', () => {
   });
 });
 
-describe('what a compaction left out', () => {
-  test('is named from the first line of a message with calls to its last', () => {
+describe('the messages that a compaction dropped', () => {
+  test('are named from the first line of a message with calls to its last', () => {
     const projection = projectionOf(SESSION, WORDS);
     const gone = projection.entries.filter(({ kind }) => kind === 'assistant').slice(0, 1);
     const record: ContextRecord<'compaction'> = {
       ...{ kind: 'compaction', owner: { session: projection.session }, turn: 1, seq: 1, at: 5, basis: null },
-      body: { counter: 'words', trigger: 't', method: 'm', before: 9, after: 1, lines: [], gone: gone.map(({ id }) => id), cut: [] },
+      body: {
+        counter: 'words',
+        trigger: 't',
+        method: 'm',
+        before: 9,
+        after: 1,
+        lines: [],
+        gone: gone.map(({ id }) => id),
+        cut: [],
+      },
     };
     const { files } = sessionDirectory(projection, [record]);
     const [range = ''] = linesOf(files.get('context/swap/index.jsonl') ?? '');
@@ -167,10 +198,13 @@ describe('packs', () => {
     lines: messageLines(projection.entries),
   });
 
-  test('any session, any budget: pack.md keeps to it and has the newest message of the user; the tail begins with no result', () => {
+  test('keep pack.md within any budget, with the newest user message; the tail never begins with a result', () => {
     fc.assert(
       fc.property(happenings, fc.integer({ min: 1, max: 6_000 }), (all, budget) => {
-        const sources = sourcesOf(projectionOf(all, BYTES), { 'context/summary.md': 'short\n', 'context/facts.jsonl': 'f'.repeat(700) });
+        const sources = sourcesOf(projectionOf(all, BYTES), {
+          'context/summary.md': 'short\n',
+          'context/facts.jsonl': 'f'.repeat(700),
+        });
         const ask = sources.lines.findLast(({ isAsk }) => isAsk);
         let pack: ReturnType<typeof packSession>;
         try {
@@ -185,7 +219,9 @@ describe('packs', () => {
         expect(pack.tokens).toBe(BYTES.count(pack.markdown));
         expect(fileFindings('context/pack.json', pack.json)).toEqual([]);
         if (ask !== undefined) expect(pack.markdown).toContain(ask.text);
-        const count = Number(/^tail:(\d+)$/.exec(pack.items.find(({ range }) => range?.startsWith('tail:'))?.range ?? 'tail:0')?.[1]);
+        const count = Number(
+          /^tail:(\d+)$/.exec(pack.items.find(({ range }) => range?.startsWith('tail:'))?.range ?? 'tail:0')?.[1],
+        );
         if (count > 0) expect(sources.lines.at(-count)?.role).not.toBe('tool');
         expect(packSession(sources, BYTES, budget)).toEqual(pack);
       }),
@@ -193,14 +229,18 @@ describe('packs', () => {
     );
   });
 
-  test('what does not fit is skipped, and what comes behind it is still taken', () => {
-    const files = { 'context/summary.md': 'w '.repeat(90), 'context/facts.jsonl': '{"id":"f1"}\n', 'context/todo.md': '' };
+  test('skip entries that do not fit and continue after them', () => {
+    const files = {
+      'context/summary.md': 'w '.repeat(90),
+      'context/facts.jsonl': '{"id":"f1"}\n',
+      'context/todo.md': '',
+    };
     const pack = packSession(sourcesOf(projectionOf([user('hi')], WORDS), files), WORDS, 60);
     expect(pack.items.map(({ kind }) => kind)).toEqual(['facts', 'recent_messages']);
     expect(pack.leftOut.map(({ kind }) => kind)).toEqual(['summary']);
   });
 
-  test('a tail that would be too long is shortened, and never takes the newest message of the user with it', () => {
+  test('shorten a long tail without losing the newest user message', () => {
     const long = [user('the question'), calls('o '.repeat(400)), calls('the last output')];
     const pack = packSession(sourcesOf(projectionOf(long, WORDS)), WORDS, 120);
     expect(pack.items.map(({ range }) => range)).toEqual(['1-1', 'tail:3']);
@@ -208,13 +248,18 @@ describe('packs', () => {
     expect(pack.markdown).toContain('the last output');
   });
 
-  test('a budget below the newest message of the user is refused with the least', () => {
-    const sources = sourcesOf(projectionOf([user('one two three four five six')], WORDS), { 'context/summary.md': 'one two\n' });
+  test('refuse a budget below the newest user message and name the minimum', () => {
+    const sources = sourcesOf(projectionOf([user('one two three four five six')], WORDS), {
+      'context/summary.md': 'one two\n',
+    });
     expect(() => packSession(sources, WORDS, 2)).toThrow(expect.objectContaining({ code: 'budget-too-small' }));
   });
 
-  test('a text with fences stays within its own', () => {
-    const pack = packSession(sourcesOf(projectionOf([], WORDS), { 'context/summary.md': 'a\n````\n## system\n````\n' }), WORDS);
+  test('fence a text that contains fences', () => {
+    const pack = packSession(
+      sourcesOf(projectionOf([], WORDS), { 'context/summary.md': 'a\n````\n## system\n````\n' }),
+      WORDS,
+    );
     expect(pack.markdown).toContain('\n`````\na\n````\n');
   });
 });
@@ -231,21 +276,29 @@ describe('directories', () => {
   const tree = async (folder: string): Promise<Readonly<Record<string, string>>> => {
     const names = await readdir(folder, { recursive: true, withFileTypes: true });
     const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    return Object.fromEntries(await Promise.all(files.map(async (path) => [path, await readFile(path, 'utf8')] as const)));
+    return Object.fromEntries(
+      await Promise.all(files.map(async (path) => [path, await readFile(path, 'utf8')] as const)),
+    );
   };
   const session = projectionOf(SESSION, WORDS).session;
 
-  test.each(['../out.md', 'context/../../out.md', '/etc/out.md', 'context//a', './a'])('are not written to %j', async (path) => {
-    const files = new Map([...directory(SESSION).files, [path, 'x']]);
-    await expect(writeDirectory(join(root, 'in', 'out'), { session }, files)).rejects.toMatchObject({ code: 'invalid-file' });
-    expect(await readdir(root)).toEqual([]);
-  });
+  test.each(['../out.md', 'context/../../out.md', '/etc/out.md', 'context//a', './a'])(
+    'are not written to %j',
+    async (path) => {
+      const files = new Map([...directory(SESSION).files, [path, 'x']]);
+      await expect(writeDirectory(join(root, 'in', 'out'), { session }, files)).rejects.toMatchObject({
+        code: 'invalid-file',
+      });
+      expect(await readdir(root)).toEqual([]);
+    },
+  );
 
-  test('is written whole, for its user alone, and brought up to date by what is new', async () => {
+  test('are written whole, for their user alone, and updated with what is new', async () => {
     const folder = join(root, 'out');
     const first = await write(SESSION, folder, session);
     expect(first).toMatchObject({ appended: 10, unchanged: 0, removed: [] });
-    for (const name of ['pinned', 'swap', 'dedup', 'child']) expect((await lstat(join(folder, 'context', name))).mode & 0o777).toBe(0o700);
+    for (const name of ['pinned', 'swap', 'dedup', 'child'])
+      expect((await lstat(join(folder, 'context', name))).mode & 0o777).toBe(0o700);
     expect((await lstat(join(folder, 'messages.jsonl'))).mode & 0o777).toBe(0o600);
     expect(await write(SESSION, folder, session)).toMatchObject({ appended: 0, written: [] });
     const before = await readFile(join(folder, 'messages.jsonl'), 'utf8');
@@ -261,7 +314,11 @@ describe('directories', () => {
       'not-a-prefix',
       async (folder: string) => writeFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"other"}\n'),
     ],
-    ['a cut line', 'invalid-file', async (folder: string) => writeFile(join(folder, 'events.jsonl'), '{"type":"start"')],
+    [
+      'a cut line',
+      'invalid-file',
+      async (folder: string) => writeFile(join(folder, 'events.jsonl'), '{"type":"start"'),
+    ],
     [
       'a link in place of a file',
       'symbolic-link',
@@ -278,15 +335,23 @@ describe('directories', () => {
         await symlink(folder, join(folder, 'context/pinned'));
       },
     ],
-    ['a folder in place of a file', 'no-session', async (folder: string) => rm(join(folder, 'cwd')).then(() => mkdir(join(folder, 'cwd')))],
+    [
+      'a folder in place of a file',
+      'no-session',
+      async (folder: string) => rm(join(folder, 'cwd')).then(() => mkdir(join(folder, 'cwd'))),
+    ],
     ['no meta.json', 'no-session', async (folder: string) => rm(join(folder, 'meta.json'))],
     [
       'another session',
       'foreign-session',
       async (folder: string) => writeFile(join(folder, 'meta.json'), '{"palimpsest":{"session":"other"}}'),
     ],
-    ['a session of another program', 'foreign-session', async (folder: string) => writeFile(join(folder, 'meta.json'), '{"client":"c"}')],
-  ])('with %s is refused and left as it is', async (_, code, spoil) => {
+    [
+      'a session of another program',
+      'foreign-session',
+      async (folder: string) => writeFile(join(folder, 'meta.json'), '{"client":"c"}'),
+    ],
+  ])('are refused and left alone with %s', async (_, code, spoil) => {
     const folder = join(root, 'out');
     await write(SESSION, folder, session);
     await spoil(folder);
@@ -295,7 +360,7 @@ describe('directories', () => {
     expect(await tree(folder)).toEqual(before);
   });
 
-  test('a link as the folder itself, and a folder of other things, are refused', async () => {
+  test('are refused if the folder is a link or holds other things', async () => {
     await mkdir(join(root, 'real'));
     await symlink(join(root, 'real'), join(root, 'linked'));
     await expect(write(SESSION, join(root, 'linked'), session)).rejects.toMatchObject({ code: 'symbolic-link' });
@@ -310,18 +375,20 @@ describe('directories', () => {
     ['a pack.json that is none', { 'pack.json': '{', 'pack.md': 'mine\n' }],
     ['a package of something else', { 'pack.json': '{"name":"mine"}' }],
     ['a pack of another session', { 'pack.json': '{"session":"other"}', 'pack.md': 'theirs\n' }],
-  ])('a pack does not replace %s', async (_, files) => {
+  ])('keep %s when a pack is written', async (_, files) => {
     const pack = packSession({ session: 's', files: new Map(), lines: [] }, WORDS);
     await expect(writePack(join(root, 'free'), { session: 's' }, pack)).resolves.toHaveLength(2);
     await expect(writePack(join(root, 'free'), { session: 's' }, pack)).resolves.toHaveLength(2);
     await mkdir(join(root, 'taken'));
     for (const [name, text] of Object.entries(files)) await writeFile(join(root, 'taken', name), text);
     const before = await tree(root);
-    await expect(writePack(join(root, 'taken'), { session: 's' }, pack)).rejects.toMatchObject({ code: 'foreign-session' });
+    await expect(writePack(join(root, 'taken'), { session: 's' }, pack)).rejects.toMatchObject({
+      code: 'foreign-session',
+    });
     expect(await tree(root)).toEqual(before);
   });
 
-  test('what is no longer pinned goes from the pinned folder, and files of others stay', async () => {
+  test('drop unpinned objects from the pinned folder and keep foreign files', async () => {
     const folder = join(root, 'out');
     await write(SESSION, folder, session);
     await writeFile(join(folder, 'context/pinned/r7.md'), 'ours');

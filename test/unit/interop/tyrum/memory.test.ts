@@ -4,7 +4,13 @@ import type { MemoryAdapter, MemoryChange, RememberedItems } from '../../../../s
 import { changedMemory } from '../../../../src/interop/tyrum/change-memory.js';
 import { CANONICAL, consolidateMemory } from '../../../../src/interop/tyrum/consolidate-memory.js';
 import { flushMemory } from '../../../../src/interop/tyrum/flush-memory.js';
-import { itemOf, type MemoryItem, memoryItem, memoryRecord, memoryText } from '../../../../src/interop/tyrum/memory-item.js';
+import {
+  itemOf,
+  type MemoryItem,
+  memoryItem,
+  memoryRecord,
+  memoryText,
+} from '../../../../src/interop/tyrum/memory-item.js';
 import { recallMemory } from '../../../../src/interop/tyrum/recall-memory.js';
 import { sessionFacts } from '../../../../src/interop/tyrum/session-facts.js';
 import { contextRecord } from '../../../../src/objects/context-record.js';
@@ -17,11 +23,13 @@ const AT = Date.UTC(2026, 0, 2);
 const DAY = 86_400_000;
 const agent = 'ada';
 const itemAt = (draft: object, at = AT): MemoryItem => memoryItem(draft, { agent, session: 's', at });
-const fact = (key: string, value: unknown, more: object = {}, at = AT): MemoryItem => itemAt({ kind: 'fact', key, value, ...more }, at);
-const note = (body: string, more: object = {}, at = AT): MemoryItem => itemAt({ kind: 'note', body_md: body, ...more }, at);
+const fact = (key: string, value: unknown, more: object = {}, at = AT): MemoryItem =>
+  itemAt({ kind: 'fact', key, value, ...more }, at);
+const note = (body: string, more: object = {}, at = AT): MemoryItem =>
+  itemAt({ kind: 'note', body_md: body, ...more }, at);
 const KEY = ['sk', 'Q7xZ2mK9vB4nT6wR1yL8'].join('-');
 
-/** A memory that somebody else keeps: another adapter than the one over the database. */
+/** A memory of another adapter than the one over the database. */
 class KeptMemory implements MemoryAdapter {
   readonly agent = agent;
   readonly #items = new Map<string, MemoryItem>();
@@ -45,8 +53,8 @@ class KeptMemory implements MemoryAdapter {
   }
 }
 
-describe('what an agent remembers', () => {
-  test('has the exact fields of each kind, an id of its own, and comes back from its record as it is', () => {
+describe('an agent’s memory', () => {
+  test('has the exact fields of each kind and its own id, and restores from its record', () => {
     const items = [
       fact('editor', { name: 'vi' }, { confidence: 0.5, tags: ['tools'], sensitivity: 'public' }),
       note('# Ports\n8080 is taken', { title: 'Ports', provenance: { source_kind: 'user', message_id: 'm4' } }),
@@ -61,10 +69,13 @@ describe('what an agent remembers', () => {
     }
     expect(fact('editor', 'other').memory_item_id).toBe(items[0]?.memory_item_id);
     expect(new Set(items.map(({ memory_item_id }) => memory_item_id)).size).toBe(4);
-    expect(items[1]).toMatchObject({ sensitivity: 'private', provenance: { source_kind: 'user', conversation_id: 's', message_id: 'm4' } });
+    expect(items[1]).toMatchObject({
+      sensitivity: 'private',
+      provenance: { source_kind: 'user', conversation_id: 's', message_id: 'm4' },
+    });
   });
 
-  test('is refused by its field where it is not valid, and nothing of it becomes different', () => {
+  test('is refused by field if it is invalid, and stays unchanged', () => {
     const remembering = { agent, session: 's', at: AT };
     const held = { items: [fact('a', 1)], tombstones: [], tags: new Set<string>() };
     const bad: readonly [unknown, RegExp][] = [
@@ -76,14 +87,16 @@ describe('what an agent remembers', () => {
       [{ kind: 'note', body_md: 'x', memory_item_id: 'n' }, /at memory_item_id/],
     ];
     for (const [draft, why] of bad) {
-      expect(() => changedMemory(held, { put: [{ kind: 'note', body_md: 'good' }, draft], forget: [], remembering })).toThrow(why);
+      expect(() =>
+        changedMemory(held, { put: [{ kind: 'note', body_md: 'good' }, draft], forget: [], remembering }),
+      ).toThrow(why);
       expect(() => changedMemory(held, { put: [draft], forget: [], remembering })).toThrow(/item 1 of 1/);
     }
     const forget = [{ id: '123e4567-e89b-12d3-a456-426614174000', by: 'user' as const }];
     expect(() => changedMemory(held, { put: [], forget, remembering })).toThrow(/remembers no item/);
   });
 
-  test('holds no secret, whichever field brings one', () => {
+  test('holds no secret from any field', () => {
     const items = [
       fact('login', { password: 'tiny', list: [`Bearer ${KEY}`] }),
       fact('db_password', 'tiny'),
@@ -132,7 +145,7 @@ describe('consolidation', () => {
     return [...left.values()];
   };
 
-  test('keeps any memory within its budget but for what is canonical, says everything once, and has nothing to do a second time', () => {
+  test('fits any memory into its budget except canonical items, removes duplicates, and is idempotent', () => {
     fc.assert(
       fc.property(drafts, budgets, (all, budget) => {
         const items = itemsOf(all);
@@ -147,16 +160,17 @@ describe('consolidation', () => {
         expect(isFree || (left.length <= budget.items && chars <= budget.chars)).toBe(true);
         const keys = left.flatMap((item) => (item.kind === 'fact' ? [item.key] : []));
         expect(new Set(keys).size).toBe(keys.length);
-        // Whatever is gone has a tombstone to come, and canonical keys stay.
+        // Every removed item gets a tombstone, and canonical keys stay.
         expect(left.length + new Set(change.bury.map(({ item }) => item.memory_item_id)).size).toBe(items.length);
-        for (const item of items) if (item.kind === 'fact' && item.tags.includes(CANONICAL)) expect(keys).toContain(item.key);
+        for (const item of items)
+          if (item.kind === 'fact' && item.tags.includes(CANONICAL)) expect(keys).toContain(item.key);
         expect(consolidateMemory(left, budget)).toEqual({ put: [], bury: [] });
       }),
       { numRuns: effort(150, 1_500) },
     );
   });
 
-  test('lets the corrected fact stand, shortens before it lets go, and lets go of what is worth least', () => {
+  test('keeps the corrected fact, shortens before it removes, and removes the least valuable first', () => {
     const old = fact('port', 80, { memory_item_id: '123e4567-e89b-42d3-a456-426614174001', tags: ['old'] });
     const corrected = fact('port', 8080, { memory_item_id: '123e4567-e89b-42d3-a456-426614174002' }, AT + DAY);
     const long = note('words '.repeat(300));
@@ -181,20 +195,26 @@ describe('recall', () => {
     note('a private matter of the port', { sensitivity: 'sensitive' }),
   ];
 
-  test('finds by words, names first, the one written last of equals, within its limits, and nothing sensitive unless it is asked for', () => {
+  test('finds by words, names first, newest of equals, within limits; sensitive items on request only', () => {
     const found = recallMemory(items, { query: 'Port?' });
     expect([found.tool, found.items.map(({ kind }) => kind)]).toEqual(['memory.search', ['fact', 'note']]);
     expect(found.text).toContain('port = 80');
     expect(recallMemory(items, { query: 'port', sensitive: true }).items).toHaveLength(3);
     expect(recallMemory(items, { query: 'nothing of it' }).text).toBe('nothing is remembered of it');
-    const corrected = [...items, fact('port', 8080, { memory_item_id: '123e4567-e89b-42d3-a456-426614174002' }, AT + 2 * DAY)];
+    const corrected = [
+      ...items,
+      fact('port', 8080, { memory_item_id: '123e4567-e89b-42d3-a456-426614174002' }, AT + 2 * DAY),
+    ];
     expect(recallMemory(corrected, { query: 'port' }).items[0]).toMatchObject({ value: 8080 });
     expect(recallMemory(items, { query: 'port', limit: 1 }).items).toHaveLength(1);
     expect(recallMemory(items, { chars: 120 }).text.length).toBeLessThanOrEqual(120);
-    expect(recallMemory(items, {})).toMatchObject({ tool: 'memory.seed', items: [{ key: 'editor' }, { key: 'port' }, { kind: 'note' }] });
+    expect(recallMemory(items, {})).toMatchObject({
+      tool: 'memory.seed',
+      items: [{ key: 'editor' }, { key: 'port' }, { kind: 'note' }],
+    });
   });
 
-  test('masks secrets of memories that were kept before there were masks', () => {
+  test('masks secrets of memories that predate masking', () => {
     const leaky = { ...note('x'), body_md: `the key is ${KEY}` } as MemoryItem;
     expect(recallMemory([leaky], { query: 'key' }).text).not.toContain(KEY);
   });
@@ -207,9 +227,10 @@ describe('the flush before a compaction', () => {
   ]);
   const { entries } = projection;
   const facts = sessionFacts(projection, []);
-  const flush = (memory: MemoryAdapter, more: object = {}) => flushMemory(entries, facts, { memory, session: 's', at: AT, ...more });
+  const flush = (memory: MemoryAdapter, more: object = {}) =>
+    flushMemory(entries, facts, { memory, session: 's', at: AT, ...more });
 
-  test('writes one item without secrets, once for a text, whichever process asks', async () => {
+  test('writes one item without secrets, once per text from any process', async () => {
     const memory = new KeptMemory();
     const first = await flush(memory);
     expect(first).toMatchObject({
@@ -219,13 +240,13 @@ describe('the flush before a compaction', () => {
     expect(first.item?.tags).toEqual(['pre-compaction-flush', `preflush:${first.hash}`]);
     expect(tyrumFindings('MemoryItem', first.item)).toEqual([]);
     expect(await flush(memory)).toEqual({ outcome: 'known', hash: first.hash });
-    // Another text that says the same has nothing new to say.
+    // Another text with the same meaning adds nothing new.
     expect((await flush(memory, { session: 'other' })).outcome).toBe('nothing');
     expect(memory.changes).toHaveLength(1);
     expect((await flushMemory([], facts, { memory, session: 's', at: AT })).outcome).toBe('nothing');
   });
 
-  test('keeps no half of a secret that stood where a decision is cut', async () => {
+  test('keeps no half of a secret at the cut of a decision', async () => {
     for (let left = 180; left < 240; left++) {
       const memory = new KeptMemory();
       const decided = projectionOf([
@@ -238,7 +259,7 @@ describe('the flush before a compaction', () => {
     }
   });
 
-  test('gives a model no secret and takes none from it', async () => {
+  test('passes no secret to a model and accepts none from it', async () => {
     const memory = new KeptMemory();
     const asked: string[] = [];
     const remember = async ({ text }: { readonly text: string }) => {
@@ -250,14 +271,20 @@ describe('the flush before a compaction', () => {
     expect(flushed).toMatchObject({ outcome: 'written', item: { value: 'the token is token=[redacted]' } });
   });
 
-  test('never throws, and keeps nothing that is late, sensitive or not allowed', async () => {
+  test('never throws, and stores nothing late, sensitive or forbidden', async () => {
     const memory = new KeptMemory();
     const draft = { kind: 'note', body_md: 'x' };
     expect(await flush(memory, { remember: async () => ({ kind: 'nonsense' }) })).toMatchObject({ outcome: 'failed' });
-    expect(await flush(memory, { remember: () => Promise.reject(new Error(`no ${KEY}`)) })).toMatchObject({ why: 'no [redacted]' });
+    expect(await flush(memory, { remember: () => Promise.reject(new Error(`no ${KEY}`)) })).toMatchObject({
+      why: 'no [redacted]',
+    });
     expect(await flush(memory, { remember: async () => null })).toMatchObject({ outcome: 'nothing' });
-    expect(await flush(memory, { remember: async () => ({ ...draft, sensitivity: 'sensitive' }) })).toMatchObject({ outcome: 'refused' });
-    expect(await flush(memory, { remember: async () => draft, mayKeep: () => false })).toMatchObject({ outcome: 'refused' });
+    expect(await flush(memory, { remember: async () => ({ ...draft, sensitivity: 'sensitive' }) })).toMatchObject({
+      outcome: 'refused',
+    });
+    expect(await flush(memory, { remember: async () => draft, mayKeep: () => false })).toMatchObject({
+      outcome: 'refused',
+    });
     let late: (value: unknown) => void = () => undefined;
     const answer = new Promise((resolve) => {
       late = resolve;
@@ -266,7 +293,11 @@ describe('the flush before a compaction', () => {
     late(draft);
     await answer;
     expect(memory.changes).toEqual([]);
-    const broken: MemoryAdapter = { agent, read: () => Promise.reject(new Error('away')), change: () => Promise.reject(new Error('away')) };
+    const broken: MemoryAdapter = {
+      agent,
+      read: () => Promise.reject(new Error('away')),
+      change: () => Promise.reject(new Error('away')),
+    };
     expect(await flush(broken)).toMatchObject({ outcome: 'failed', why: 'away' });
   });
 });
