@@ -43,6 +43,8 @@ export async function buildPage(outDir) {
     base: '/review/',
     logLevel: 'warn',
     publicDir: false,
+    // Vite chose the development form, which names the files of the building machine.
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
     build: {
       outDir,
       emptyOutDir: true,

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bundle, projectRoot as root } from './bundle.mjs';
 
@@ -37,11 +37,12 @@ export const packedVocabulary = (folder) => ({
   name: 'packed-vocabulary',
   setup(build) {
     build.onResolve({ filter: /\/bpeRanks\/o200k_base\.js$/ }, ({ path, resolveDir }) => ({
-      path: join(resolveDir, path),
+      // A comment of the bundle names it.
+      path: relative(root, join(resolveDir, path)),
       namespace: 'packed',
     }));
     build.onLoad({ filter: /.*/, namespace: 'packed' }, ({ path }) => ({
-      resolveDir: dirname(path),
+      resolveDir: join(root, dirname(path)),
       contents: `
         import { readFileSync } from 'node:fs';
         import { openRanks } from ${JSON.stringify(join(root, TABLE))};
