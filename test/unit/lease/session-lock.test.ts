@@ -2,7 +2,13 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { acquireSessionLock, LeaseError, lockName, locksFolder, sessionLockOwners } from '../../../src/lease/session-lock.js';
+import {
+  acquireSessionLock,
+  LeaseError,
+  lockName,
+  locksFolder,
+  sessionLockOwners,
+} from '../../../src/lease/session-lock.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { identifyProcess } from '../../../src/process/process-identity.js';
 import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
@@ -10,7 +16,7 @@ import { type AskedProcess, buildProgram, startProgram } from '../../support/ask
 const session = sessionId('20260101-abcdefgh');
 const mcp = { what: 'palimpsest mcp' };
 
-/** What the processes do: each takes one lock, then answers questions about it. */
+/** The program of the processes: each takes one lock, then answers requests about it. */
 const PROGRAM = `
 import { acquireSessionLock } from "./lease/session-lock.js";
 let lock;
@@ -30,7 +36,8 @@ describe('the lock of a session [decision F5]', () => {
     owners.push(owner);
     return owner;
   };
-  const lockPath = (generation: number): string => join(locksFolder(dataDir), `${lockName(session)}.${generation}.lock`);
+  const lockPath = (generation: number): string =>
+    join(locksFolder(dataDir), `${lockName(session)}.${generation}.lock`);
   const leftovers = () => readdir(locksFolder(dataDir));
 
   beforeAll(async () => {
@@ -46,10 +53,12 @@ describe('the lock of a session [decision F5]', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  test('a free session is locked, is ours, and leaves nothing behind when it is released', async () => {
+  test('locks a free session and leaves nothing behind on release', async () => {
     const lock = await acquireSessionLock(dataDir, session, mcp);
     expect(lock.isStillOurs()).toBe(true);
-    expect(await sessionLockOwners(dataDir, session)).toMatchObject([{ pid: process.pid, what: 'palimpsest mcp', session }]);
+    expect(await sessionLockOwners(dataDir, session)).toMatchObject([
+      { pid: process.pid, what: 'palimpsest mcp', session },
+    ]);
     lock.release();
     lock.release();
     expect(lock.isStillOurs()).toBe(false);
@@ -59,7 +68,7 @@ describe('the lock of a session [decision F5]', () => {
     again.release();
   });
 
-  test('a living owner in another process is named with its start and what to do', async () => {
+  test('names a living owner in another process with its start and the remedy', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, { what: 'palimpsest serve' });
     const refused = await acquireSessionLock(dataDir, session, mcp).catch((error: unknown) => error);
@@ -72,7 +81,7 @@ describe('the lock of a session [decision F5]', () => {
     expect(await leftovers()).toHaveLength(1);
   });
 
-  test('the lock of a killed process is taken silently', async () => {
+  test('takes the lock of a killed process silently', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, mcp);
     await owner.kill('SIGKILL');
@@ -83,7 +92,7 @@ describe('the lock of a session [decision F5]', () => {
     lock.release();
   });
 
-  test('a pid that another process has by now is no owner', async () => {
+  test('does not accept a reused pid as owner', async () => {
     const lock = await acquireSessionLock(dataDir, session, mcp);
     const path = lockPath(1);
     const owner = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
@@ -95,7 +104,7 @@ describe('the lock of a session [decision F5]', () => {
     next.release();
   });
 
-  test('a stopped process still owns its session', async () => {
+  test('belongs to a stopped process', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, mcp);
     process.kill(owner.pid, 'SIGSTOP');
@@ -104,7 +113,7 @@ describe('the lock of a session [decision F5]', () => {
     expect((await owner.ask('ours')).value).toBe(true);
   });
 
-  test('taking over makes the first owner learn of it, and its release harms nobody', async () => {
+  test('notifies the first owner of a take-over, whose release then has no effect', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, mcp);
     const lock = await acquireSessionLock(dataDir, session, { ...mcp, takeOver: true });
@@ -122,7 +131,7 @@ describe('the lock of a session [decision F5]', () => {
   test.each([
     ['a free session', false],
     ['a session whose owner was killed', true],
-  ])('of many processes that want %s at once exactly one gets it', async (_what, killed) => {
+  ])('goes to exactly one of many processes that want %s at once', async (_what, killed) => {
     const contenders = await Promise.all(Array.from({ length: 4 }, start));
     for (let round = 0; round < 15; round++) {
       const wanted = sessionId(`s-${killed}-${round}`);
@@ -140,17 +149,19 @@ describe('the lock of a session [decision F5]', () => {
     expect(await leftovers()).toHaveLength(15);
   });
 
-  test('of several that take over at once one has it in the end and the others know', async () => {
+  test('goes to one of several concurrent take-overs, and the others notice', async () => {
     const contenders = await Promise.all(Array.from({ length: 4 }, start));
     for (let round = 0; round < 10; round++) {
-      await Promise.all(contenders.map((contender) => contender.ask('acquire', dataDir, session, { ...mcp, takeOver: true })));
+      await Promise.all(
+        contenders.map((contender) => contender.ask('acquire', dataDir, session, { ...mcp, takeOver: true })),
+      );
       const ours = await Promise.all(contenders.map((contender) => contender.ask('ours')));
       expect(ours.filter(({ value }) => value === true)).toHaveLength(1);
       expect(await leftovers()).toHaveLength(1);
     }
   });
 
-  test('a damaged lock belongs to nobody', async () => {
+  test('has no owner if it is damaged', async () => {
     await mkdir(locksFolder(dataDir), { recursive: true });
     await writeFile(lockPath(7), '{"pid":');
     const lock = await acquireSessionLock(dataDir, session, mcp);
@@ -159,7 +170,7 @@ describe('the lock of a session [decision F5]', () => {
     lock.release();
   });
 
-  test('sessions whose names differ only in case or in special characters have locks of their own', async () => {
+  test('differs for sessions whose names differ only in case or special characters', async () => {
     const names = ['A:b@c', 'a:b@c', 'a.b.c', 'a_b_c', 'x'.repeat(200), `${'x'.repeat(199)}y`];
     const locks = await Promise.all(names.map((name) => acquireSessionLock(dataDir, sessionId(name), mcp)));
     expect(locks.every((lock) => lock.isStillOurs())).toBe(true);
@@ -170,14 +181,14 @@ describe('the lock of a session [decision F5]', () => {
     for (const lock of locks) lock.release();
   });
 
-  test('a data folder that cannot be written is an error that names it', async () => {
+  test('names a data folder that is not writable', async () => {
     await writeFile(join(dataDir, 'sessions'), 'a file in the way');
     const refused = await acquireSessionLock(dataDir, session, mcp).catch((error: unknown) => error);
     expect(refused).toMatchObject({ name: 'LeaseError', code: 'unwritable' });
     expect((refused as Error).message).toContain(join(dataDir, 'sessions'));
   });
 
-  test('asking whether the session is still ours costs little', async () => {
+  test('is cheap to check for ownership', async () => {
     const lock = await acquireSessionLock(dataDir, session, mcp);
     const times = Array.from({ length: 200 }, () => {
       const begin = process.hrtime.bigint();

@@ -6,7 +6,10 @@ import * as z from 'zod';
 import { createLog } from '../../../src/host/log.js';
 import { createProtocolServer, type Exchange, type ServedTool } from '../../../src/mcp/adapter.js';
 
-const tool = (name: string, call: (args: unknown, exchange: Exchange) => CallToolResult | Promise<CallToolResult>): ServedTool => ({
+const tool = (
+  name: string,
+  call: (args: unknown, exchange: Exchange) => CallToolResult | Promise<CallToolResult>,
+): ServedTool => ({
   definition: { name, description: name, inputSchema: { type: 'object', properties: {} } },
   call: async (args, exchange) => call(args, exchange),
 });
@@ -14,8 +17,15 @@ const said = (text: string): CallToolResult => ({ content: [{ type: 'text', text
 
 type WithClient = (tools: readonly ServedTool[], work: (client: Client) => Promise<void>) => Promise<number>;
 
-/** Works with a client of these tools. `isDirect` has calls taken past the SDK, as our stdio transport does; how many were is the result. */
-async function serve(isDirect: boolean, tools: readonly ServedTool[], work: (client: Client) => Promise<void>): Promise<number> {
+/**
+ * Runs `work` with a client of these tools. `isDirect` handles calls outside the SDK, as our stdio
+ * transport does. Returns the number of such calls.
+ */
+async function serve(
+  isDirect: boolean,
+  tools: readonly ServedTool[],
+  work: (client: Client) => Promise<void>,
+): Promise<number> {
   const { server, direct } = createProtocolServer({
     info: { name: 's', version: '1' },
     instructions: 'how to',
@@ -48,7 +58,7 @@ describe.each([
 ])('the protocol adapter, calls %s', (_way, isDirect) => {
   const withClient: WithClient = (tools, work) => serve(isDirect, tools, work);
 
-  test('lists the tools on one page, in their order, as they are', async () => {
+  test('lists the tools on one page, in order and unchanged', async () => {
     const tools = ['b', 'a', 'c'].map((name) => tool(name, () => said(name)));
     await withClient(tools, async (client) => {
       expect(await client.listTools()).toEqual({ tools: tools.map(({ definition }) => definition) });
@@ -57,7 +67,7 @@ describe.each([
     });
   });
 
-  test('an unknown tool is a protocol error, a tool that breaks is an answer', async () => {
+  test('returns a protocol error for an unknown tool and an answer for a failing one', async () => {
     const broken = tool('broken', () => {
       throw new Error('out of luck');
     });
@@ -66,11 +76,14 @@ describe.each([
         code: -32_602,
         message: expect.stringContaining('Unknown tool: nope. Known tools: broken'),
       });
-      expect(await client.callTool({ name: 'broken' })).toEqual({ ...said('Error: broken failed inside: out of luck'), isError: true });
+      expect(await client.callTool({ name: 'broken' })).toEqual({
+        ...said('Error: broken failed inside: out of luck'),
+        isError: true,
+      });
     });
   });
 
-  test('a method that is not offered and a call without its parts are protocol errors, by the codes of the SDK', async () => {
+  test('returns the SDK’s protocol errors for an unsupported method and an incomplete call', async () => {
     await withClient([tool('any', () => said('x'))], async (client) => {
       const ask = (method: string, params: Record<string, unknown>) => client.request({ method, params }, z.any());
       await expect(ask('resources/list', {})).rejects.toMatchObject({
@@ -79,7 +92,9 @@ describe.each([
       });
       await expect(ask('tools/call', { arguments: {} })).rejects.toMatchObject({
         code: -32_602,
-        message: expect.stringContaining('The request tools/call is invalid at params.name: expected string, received undefined;'),
+        message: expect.stringContaining(
+          'The request tools/call is invalid at params.name: expected string, received undefined;',
+        ),
       });
       await expect(ask('tools/call', { name: 'any', arguments: ['x'] })).rejects.toMatchObject({
         code: -32_602,
@@ -88,7 +103,7 @@ describe.each([
     });
   });
 
-  test('an answer that would take a line near 10 MiB is replaced by an error', async () => {
+  test('replaces an answer whose line would be near 10 MiB by an error', async () => {
     const controls = tool('controls', () => said('\u0001'.repeat(1_500_000)));
     const letters = tool('letters', () => said('x'.repeat(1_500_000)));
     await withClient([controls, letters], async (client) => {
@@ -101,7 +116,7 @@ describe.each([
     });
   });
 
-  test('progress is reported to those who asked for it, and to nobody else', async () => {
+  test('reports progress to exactly the clients that requested it', async () => {
     const seen: Progress[] = [];
     const slow = tool('slow', async (_args, { progress }) => {
       await progress?.('first');
@@ -110,9 +125,9 @@ describe.each([
     });
     const taken = await withClient([slow], async (client) => {
       expect(await client.callTool({ name: 'slow' })).toEqual(said('quiet'));
-      expect(await client.callTool({ name: 'slow' }, undefined, { onprogress: (progress) => void seen.push(progress) })).toEqual(
-        said('told'),
-      );
+      expect(
+        await client.callTool({ name: 'slow' }, undefined, { onprogress: (progress) => void seen.push(progress) }),
+      ).toEqual(said('told'));
     });
     expect(taken).toBe(isDirect ? 2 : 0);
     expect(seen).toEqual([
@@ -121,7 +136,7 @@ describe.each([
     ]);
   });
 
-  test('a cancelled call is told so', async () => {
+  test('notifies a cancelled call', async () => {
     const controller = new AbortController();
     let told: unknown;
     const waiting = tool('waiting', (_args, { signal }) => {
@@ -135,10 +150,12 @@ describe.each([
       return over;
     });
     const taken = await withClient([waiting], async (client) => {
-      await expect(client.callTool({ name: 'waiting' }, undefined, { signal: controller.signal })).rejects.toThrow(/enough/);
+      await expect(client.callTool({ name: 'waiting' }, undefined, { signal: controller.signal })).rejects.toThrow(
+        /enough/,
+      );
       await client.ping();
     });
-    // The call, and that it was taken back.
+    // The call, and its cancellation.
     expect(taken).toBe(isDirect ? 2 : 0);
     expect(String(told)).toContain('enough');
   });

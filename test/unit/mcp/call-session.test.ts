@@ -1,13 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { callHints } from '../../../src/mcp/call-session.js';
 
-describe('what a client says of a call in its _meta (decisions B2, B7)', () => {
-  test('Codex names thread, call and turn', () => {
-    const meta = { threadId: 't-1', callId: 'call_7', 'x-codex-turn-metadata': { turn_id: 'u-2', model: 'm' }, progressToken: 3 };
+describe('a client’s data on a call in its _meta (decisions B2, B7)', () => {
+  test('names thread, call and turn for Codex', () => {
+    const meta = {
+      threadId: 't-1',
+      callId: 'call_7',
+      'x-codex-turn-metadata': { turn_id: 'u-2', model: 'm' },
+      progressToken: 3,
+    };
     expect(callHints(meta)).toEqual({ thread: 't-1', callId: 'call_7', turnRef: 'u-2' });
   });
 
-  test('Codex names its sandbox and workspaces', () => {
+  test('names sandbox and workspaces for Codex', () => {
     const sandbox = (turn: object): unknown => callHints({ 'x-codex-turn-metadata': turn }).sandbox;
     expect(sandbox({ sandbox_mode: 'read-only', workspaces: { '/p': {}, relative: {} } })).toEqual({
       program: 'Codex',
@@ -21,8 +26,11 @@ describe('what a client says of a call in its _meta (decisions B2, B7)', () => {
     expect(sandbox({ sandbox_mode: 5 })).toBeUndefined();
   });
 
-  test('turn metadata may come as JSON text', () => {
-    expect(callHints({ 'x-codex-turn-metadata': '{"turn_id":"u-2","thread_id":"t-1"}' })).toEqual({ thread: 't-1', turnRef: 'u-2' });
+  test('may hold turn metadata as JSON text', () => {
+    expect(callHints({ 'x-codex-turn-metadata': '{"turn_id":"u-2","thread_id":"t-1"}' })).toEqual({
+      thread: 't-1',
+      turnRef: 'u-2',
+    });
   });
 
   test.each([
@@ -32,7 +40,7 @@ describe('what a client says of a call in its _meta (decisions B2, B7)', () => {
     [{ 'x-codex-turn-metadata': '[1]' }],
     [{ threadId: 'x'.repeat(181) }],
     [{ callId: '\ud800' }],
-  ])('anything else says nothing: %j', (meta) => {
+  ])('is ignored in any other form: %j', (meta) => {
     expect(callHints(meta)).toEqual({});
   });
 });

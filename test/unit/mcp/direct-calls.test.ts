@@ -10,15 +10,22 @@ import {
 import fc from 'fast-check';
 import { DirectCalls, directCall } from '../../../src/mcp/direct-calls.js';
 
-const call = (params: unknown, more: object = {}): unknown => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params, ...more });
+const call = (params: unknown, more: object = {}): unknown => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params,
+  ...more,
+});
 const said = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
 
-/** A value as it comes out of a line. */
+/** Returns a value as it is read from a line. */
 const json = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
 
 const anything = fc.oneof(fc.jsonValue(), fc.constant(undefined));
-/** A member that mostly is as it should be. */
-const mostly = <T>(usual: fc.Arbitrary<T>): fc.Arbitrary<unknown> => fc.oneof({ weight: 12, arbitrary: usual }, anything);
+/** Generates a mostly valid member. */
+const mostly = <T>(usual: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
+  fc.oneof({ weight: 12, arbitrary: usual }, anything);
 const absent = fc.constant(undefined);
 const id = mostly(fc.oneof(fc.nat(), fc.string()));
 const related = fc.constant('io.modelcontextprotocol/related-task');
@@ -40,7 +47,7 @@ const message = fc.record({
   more: mostly(absent),
 });
 
-describe('a call that is taken past the SDK', () => {
+describe('a call handled outside the SDK', () => {
   test('is one that the SDK would pass on with the same parameters', () => {
     let taken = 0;
     fc.assert(
@@ -52,17 +59,18 @@ describe('a call that is taken past the SDK', () => {
         expect(JSONRPCMessageSchema.parse(received)).toEqual(received);
         expect(JSONRPCRequestSchema.parse(received).id).toBe(direct.id);
         expect(CallToolRequestSchema.parse(received).params).toEqual(direct.params);
-        expect(isTaskAugmentedRequestParams(received) && (received as { params: { task?: unknown } }).params.task !== undefined).toBe(
-          false,
-        );
+        expect(
+          isTaskAugmentedRequestParams(received) &&
+            (received as { params: { task?: unknown } }).params.task !== undefined,
+        ).toBe(false);
       }),
       { numRuns: 3_000 },
     );
-    // About a third: a test that takes none shows nothing.
+    // About a third. A test without such calls would prove nothing.
     expect(taken).toBeGreaterThan(200);
   });
 
-  test('is the form that clients use, with a token for its progress or without', () => {
+  test('has the form that clients use, with or without a progress token', () => {
     const forms = [
       { name: 'read' },
       { name: 'read', arguments: { path: 'x' } },
@@ -73,7 +81,10 @@ describe('a call that is taken past the SDK', () => {
 
   test.each([
     ['a task', call({ name: 'read', task: { ttl: 1 } })],
-    ['what belongs to a task', call({ name: 'read', _meta: { 'io.modelcontextprotocol/related-task': { taskId: 't' } } })],
+    [
+      'what belongs to a task',
+      call({ name: 'read', _meta: { 'io.modelcontextprotocol/related-task': { taskId: 't' } } }),
+    ],
     ['arguments in a list', call({ name: 'read', arguments: [] })],
     ['no name', call({ arguments: {} })],
     ['no parameters', call(undefined)],
@@ -86,21 +97,25 @@ describe('a call that is taken past the SDK', () => {
     ],
     ['a notification', { jsonrpc: '2.0', method: 'tools/call', params: { name: 'read' } }],
     ['nothing at all', null],
-  ])('is not one with %s', (_what, given) => {
+  ])('is never one with %s', (_what, given) => {
     expect(directCall(given)).toBeUndefined();
   });
 });
 
-describe('calls under way', () => {
-  /** Calls that end when they are told to, and what was answered. */
+describe('running calls', () => {
+  /** Calls that end on command, and their answers. */
   function waiting() {
     const sent: JSONRPCMessage[] = [];
-    const ends = new Map<string, { end: (result: CallToolResult) => void; fail: (error: unknown) => void; signal: AbortSignal }>();
+    const ends = new Map<
+      string,
+      { end: (result: CallToolResult) => void; fail: (error: unknown) => void; signal: AbortSignal }
+    >();
     const calls = new DirectCalls(
       ({ name }, signal) => new Promise((end, fail) => ends.set(name, { end, fail, signal })),
       async (answer) => void sent.push(answer),
     );
-    const begin = (name: string, id: string | number): void => void expect(calls.take(call({ name }, { id }))).toBe(true);
+    const begin = (name: string, id: string | number): void =>
+      void expect(calls.take(call({ name }, { id }))).toBe(true);
     return { sent, ends, calls, begin };
   }
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -110,7 +125,7 @@ describe('calls under way', () => {
     params: { requestId, reason },
   });
 
-  test('are answered as they end, in whatever order', async () => {
+  test('are answered as they end, in any order', async () => {
     const { sent, ends, begin } = waiting();
     begin('first', 1);
     begin('second', 'two');
@@ -124,7 +139,7 @@ describe('calls under way', () => {
     ]);
   });
 
-  test('are told that they were taken back, with the reason, and not answered; one that ended is nobody’s any more', async () => {
+  test('are cancelled with the reason and not answered; an ended one is forgotten', async () => {
     const { sent, ends, calls, begin } = waiting();
     begin('first', 0);
     expect(calls.take(cancel(0, 'enough'))).toBe(true);
@@ -137,7 +152,7 @@ describe('calls under way', () => {
     expect(calls.take(cancel('never'))).toBe(false);
   });
 
-  test('fail with the code of the error where it is a number, else as inside', async () => {
+  test('fail with the code of the error if it is a number, else with the internal code', async () => {
     const { sent, ends, begin } = waiting();
     begin('coded', 1);
     begin('plain', 2);
@@ -153,7 +168,7 @@ describe('calls under way', () => {
     ]);
   });
 
-  test('an id that comes again while its call runs belongs to the later one, as in the SDK', async () => {
+  test('hand an id that repeats during a call to the later call, as in the SDK', async () => {
     const { sent, ends, calls, begin } = waiting();
     begin('first', 7);
     begin('second', 7);
@@ -164,7 +179,7 @@ describe('calls under way', () => {
     expect(sent).toEqual([{ jsonrpc: '2.0', id: 7, result: said('a') }]);
   });
 
-  test('are all told when the connection closes', async () => {
+  test('are all cancelled when the connection closes', async () => {
     const { sent, ends, calls, begin } = waiting();
     begin('first', 1);
     begin('second', 2);

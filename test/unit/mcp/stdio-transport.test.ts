@@ -20,7 +20,7 @@ afterEach(() => {
   input.destroy();
 });
 
-/** What was answered once everything has been read. */
+/** Returns the answers once everything has been read. */
 async function answers(): Promise<readonly unknown[]> {
   const sentinel = { jsonrpc: '2.0', id: 'last', method: 'ping' } as const;
   await new Promise<void>((resolve) => input.write(`${JSON.stringify(sentinel)}\n`, () => resolve()));
@@ -40,7 +40,7 @@ const refused = (id: unknown, message: RegExp, code = -32_600) => ({
 });
 
 describe('lines', () => {
-  test('messages are read in any pieces, blank lines are nothing', async () => {
+  test('are read from any chunks, and ignored if blank', async () => {
     const messages = [call(1, { name: 'ls', arguments: { path: 'ä€😀' } }), call('two', { name: 'ls' })];
     const bytes = Buffer.from(`\n${messages.map((message) => JSON.stringify(message)).join('\r\n\n')}\n`);
     for (let at = 0; at < bytes.length; at += 3) input.write(bytes.subarray(at, at + 3));
@@ -49,21 +49,27 @@ describe('lines', () => {
   });
 
   test.each([
-    ['at its end', (text: string) => `{"method":"tools/call","params":{"arguments":{"content":"${text}"}},"jsonrpc":"2.0","id":7}`],
-    ['at its start', (text: string) => `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"content":"${text}"}}}`],
-  ])('one that is too long is answered by its id %s, and the next is read', async (_where, line) => {
+    [
+      'at its end',
+      (text: string) => `{"method":"tools/call","params":{"arguments":{"content":"${text}"}},"jsonrpc":"2.0","id":7}`,
+    ],
+    [
+      'at its start',
+      (text: string) => `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"content":"${text}"}}}`,
+    ],
+  ])('are answered by id %s if they are too long, and the next is read', async (_where, line) => {
     input.write(`${line(String.raw`,\"id\":5}`.repeat(2_000))}\n`);
     expect(await answers()).toEqual([refused(7, /over the limit of 4000/)]);
   });
 
-  test('one without an id that can be found is answered to nobody by name', async () => {
+  test('are answered without an id if none can be found', async () => {
     input.write(`${'x'.repeat(3 * LONGEST)}\n`);
     expect(await answers()).toEqual([refused(null, /12000 bytes/)]);
   });
 });
 
 describe('messages', () => {
-  test.each([[{}], [true], [[1]]])('a progress token %j is refused to its request', async (progressToken) => {
+  test.each([[{}], [true], [[1]]])('are refused as requests for a progress token %j', async (progressToken) => {
     input.write(`${JSON.stringify(call(3, { name: 'ls', _meta: { progressToken } }))}\n`);
     expect(await answers()).toEqual([refused(3, /params\._meta\.progressToken/, -32_602)]);
     expect(received).toEqual([]);
@@ -73,10 +79,12 @@ describe('messages', () => {
     [{ arguments: null, cursor: null, _meta: { progressToken: null, other: 1 } }, { _meta: { other: 1 } }],
     [{ _meta: null }, {}],
     [null, undefined],
-  ])('takes parameters that are null as left out: %j', async (params, taken) => {
+  ])('treat null parameters as omitted: %j', async (params, taken) => {
     input.write(`${JSON.stringify({ jsonrpc: '2.0', id: 3, method: 'tools/list', params })}\n`);
     expect(await answers()).toEqual([]);
-    expect(received).toEqual([{ jsonrpc: '2.0', id: 3, method: 'tools/list', ...(taken === undefined ? {} : { params: taken }) }]);
+    expect(received).toEqual([
+      { jsonrpc: '2.0', id: 3, method: 'tools/list', ...(taken === undefined ? {} : { params: taken }) },
+    ]);
   });
 
   test.each([
@@ -88,18 +96,18 @@ describe('messages', () => {
     ['tools/call', { arguments: {} }, /params\.name: expected string, received undefined/],
     ['tools/call', { name: 'ls', arguments: '{"path":"a"}' }, /params\.arguments: expected record, received string/],
     ['tools/list', 'all', /at params: expected object, received string/],
-  ])('a request %s with wrong parameters is refused in a sentence', async (method, params, message) => {
+  ])('are refused in a sentence for a request %s with wrong parameters', async (method, params, message) => {
     input.write(`${JSON.stringify({ jsonrpc: '2.0', id: 3, method, params })}\n`);
     expect(await answers()).toEqual([refused(3, message, -32_602)]);
   });
 
-  test('a request that nests too deep is refused', async () => {
+  test('are refused if they nest too deeply', async () => {
     const deep = `${'['.repeat(600)}${']'.repeat(600)}`;
     input.write(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ls","arguments":{"deep":${deep}}}}\n`);
     expect(await answers()).toEqual([refused(4, /deeper than 512 levels/)]);
   });
 
-  test('what is taken directly goes no further; what nests too deep is not even offered', async () => {
+  test('go no further if they are handled directly, and are not offered if they nest too deeply', async () => {
     const offered: unknown[] = [];
     transport.direct = {
       take: (message) => {
@@ -109,14 +117,16 @@ describe('messages', () => {
     };
     const [taken, left] = [call(1, { name: 'ls' }), call(2, { name: 'ls' })];
     const deep = `${'['.repeat(600)}${']'.repeat(600)}`;
-    input.write(`${JSON.stringify(taken)}\n${JSON.stringify(left)}\n{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${deep}}\n`);
+    input.write(
+      `${JSON.stringify(taken)}\n${JSON.stringify(left)}\n{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${deep}}\n`,
+    );
     expect(await answers()).toEqual([refused(1, /deeper than 512 levels/)]);
     expect(offered.slice(0, 2)).toEqual([taken, left]);
     expect(offered).toHaveLength(3);
     expect(received).toEqual([left]);
   });
 
-  test('a line that is no JSON, and a message that is none of JSON-RPC, are answered with an error', async () => {
+  test('are answered with an error if they are not JSON or not JSON-RPC', async () => {
     input.write('garbage\n{"jsonrpc":"2.0","id":"x","method":"ping"\n17\n{"id":3}\n{"jsonrpc":"2.0","method":5}\n');
     input.write('{"jsonrpc":"2.0","id":null,"method":"ping"}\n{"id":"y","method":"ping"}\n');
     expect(await answers()).toEqual([
@@ -130,21 +140,23 @@ describe('messages', () => {
     ]);
   });
 
-  test('a broken notification or response is not answered', async () => {
-    input.write('{"method":"notifications/initialized"}\n{"jsonrpc":"2.0","result":5}\n{"jsonrpc":"2.0","id":null,"error":{}}\n');
+  test('are not answered if they are broken notifications or responses', async () => {
+    input.write(
+      '{"method":"notifications/initialized"}\n{"jsonrpc":"2.0","result":5}\n{"jsonrpc":"2.0","id":null,"error":{}}\n',
+    );
     expect(await answers()).toEqual([]);
     expect(received).toEqual([]);
   });
 
-  test('a byte order mark before a message is passed over', async () => {
+  test('have a byte order mark skipped', async () => {
     input.write('\ufeff{"jsonrpc":"2.0","id":"bom","method":"ping"}\n\ufeff\n');
     expect(await answers()).toEqual([]);
     expect(received).toEqual([{ jsonrpc: '2.0', id: 'bom', method: 'ping' }]);
   });
 });
 
-describe('batches, which protocol 2025-03-26 has', () => {
-  test('each message is received, and each wrong one answered', async () => {
+describe('batches of protocol 2025-03-26', () => {
+  test('deliver each message and answer each wrong one', async () => {
     const [ping, notification] = [
       { jsonrpc: '2.0', id: 'b1', method: 'ping' },
       { jsonrpc: '2.0', method: 'notifications/initialized' },
@@ -154,15 +166,15 @@ describe('batches, which protocol 2025-03-26 has', () => {
     expect(received).toEqual([ping, notification]);
   });
 
-  test.each([[0], [101]])('one of %d messages is refused as a whole', async (count) => {
+  test.each([[0], [101]])('are refused as a whole with %d messages', async (count) => {
     input.write(`${JSON.stringify(Array.from({ length: count }, (_, id) => ({ id })))}\n`);
     expect(await answers()).toEqual([refused(null, new RegExp(`1 to 100 messages, this one ${count};`))]);
     expect(received).toEqual([]);
   });
 });
 
-describe('ids that a double cannot hold', () => {
-  /** Answers each message by its id, and returns the lines that are written. */
+describe('ids beyond the range of a double', () => {
+  /** Answers each message by its id, and returns the written lines. */
   async function echoed(...lines: readonly string[]): Promise<readonly string[]> {
     transport.onmessage = (message) => {
       received.push(message);
@@ -176,14 +188,17 @@ describe('ids that a double cannot hold', () => {
       .filter(Boolean);
   }
 
-  test.each([['1760000000000000001'], ['1.5'], ['-9007199254740993'], ['1e400']])('%s is answered in its own digits', async (id) => {
-    const ping = `{"jsonrpc" : "2.0", "id" : ${id}, "method":"ping","params":{"_meta":{"progressToken":${id}},"id":2.5,"text":"\\"id\\":${id}"}}`;
-    const answer = `{"jsonrpc":"2.0","id":${id},"result":{}}`;
-    expect(await echoed(ping, `[${ping}]`)).toEqual([answer, answer]);
-    expect(received[0]).toMatchObject({ params: { id: 2.5, text: `"id":${id}` } });
-  });
+  test.each([['1760000000000000001'], ['1.5'], ['-9007199254740993'], ['1e400']])(
+    'keep the digits of %s in the answer',
+    async (id) => {
+      const ping = `{"jsonrpc" : "2.0", "id" : ${id}, "method":"ping","params":{"_meta":{"progressToken":${id}},"id":2.5,"text":"\\"id\\":${id}"}}`;
+      const answer = `{"jsonrpc":"2.0","id":${id},"result":{}}`;
+      expect(await echoed(ping, `[${ping}]`)).toEqual([answer, answer]);
+      expect(received[0]).toMatchObject({ params: { id: 2.5, text: `"id":${id}` } });
+    },
+  );
 
-  test('a call is taken back by the same id', async () => {
+  test('match the id of a cancellation', async () => {
     const id = '1760000000000000001';
     const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`;
     expect(await echoed(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`, cancel)).toHaveLength(2);
@@ -194,7 +209,7 @@ describe('ids that a double cannot hold', () => {
     expect(cancelled.params.requestId).toBe(ping.id);
   });
 
-  test('a refusal has the same digits', async () => {
+  test('keep their digits in a refusal', async () => {
     expect(await echoed('{"jsonrpc":"2.0","id":1.5,"method":5}')).toEqual([expect.stringContaining('"id":1.5,')]);
     const long = `{"jsonrpc":"2.0","id":1.5,"method":"ping","params":{"text":"${'x'.repeat(LONGEST)}"}}`;
     expect(await echoed(long)).toEqual([expect.stringContaining('"id":1.5,')]);

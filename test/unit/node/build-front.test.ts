@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { classifyMavenFailure, essence } from '../../../src/node/build-front.js';
 
-describe('why Maven failed', () => {
+describe('a failure of Maven', () => {
   test.each([
     [
       '[ERROR] Could not transfer artifact com.xtdb:xtdb-core:pom:1.24.3 from/to central: repo.maven.apache.org: Name or service not known',
@@ -22,7 +22,7 @@ describe('why Maven failed', () => {
     expect(classifyMavenFailure(output)).toBe(code);
   });
 
-  test('is told by the line that says why, not by pointers to articles', () => {
+  test('is reported by the line with the cause, not by pointers to articles', () => {
     const output = [
       "[ERROR] No plugin found for prefix 'dependency' in the current project -> [Help 1]",
       '[ERROR] ',

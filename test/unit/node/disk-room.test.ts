@@ -6,7 +6,7 @@ import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const MIB = 2 ** 20;
 
-test('a start needs room for what the logs of both stores hold, and for itself', () =>
+test('requires room for the logs of both stores and for the start itself', () =>
   withTemporaryFolder(async (dir) => {
     for (const [folder, name, size] of [
       ['golden', '000004.log', 48 * MIB],
@@ -21,12 +21,12 @@ test('a start needs room for what the logs of both stores hold, and for itself',
     const room = await diskRoom(dir);
     expect(room).toMatchObject({ least: 67 * MIB, suffices: bavail * bsize >= 67 * MIB });
     expect(room.free).toBeGreaterThan(0);
-    // A log that no disk here could write out again.
+    // A log that no disk here could rewrite.
     await truncate(join(dir, 'golden', '000004.log'), 2 ** 43);
     expect(await diskRoom(dir)).toMatchObject({ least: 2 ** 43 + 19 * MIB, suffices: false });
   }));
 
-test('a folder that does not exist needs the least, and nothing is known of its disk', () =>
+test('requires the minimum for a missing folder, whose disk is unknown', () =>
   withTemporaryFolder(async (dir) => {
     expect(await diskRoom(join(dir, 'none'))).toEqual({ free: undefined, least: 16 * MIB, suffices: true });
   }));

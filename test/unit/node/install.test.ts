@@ -16,18 +16,22 @@ const other = 'bbbbbbbbbbbbbbbb';
 const draft = '.draft-0f8fad5b-d9cb-469f-a165-70867728950e';
 
 describe('old installations in the cache', () => {
-  test('an installation unused for more than a month goes, the current one never', () => {
-    expect(expiredEntries([entry(`node-${current}`, 400), entry(`node-${other}`, 31)], current, now)).toEqual([`node-${other}`]);
+  test('are removed after more than a month without use, but never the current one', () => {
+    expect(expiredEntries([entry(`node-${current}`, 400), entry(`node-${other}`, 31)], current, now)).toEqual([
+      `node-${other}`,
+    ]);
   });
-  test('a recently used installation stays, since its node may still run', () => {
+  test('stay if they were used recently, because their node may still run', () => {
     expect(expiredEntries([entry(`node-${other}`, 29)], current, now)).toEqual([]);
   });
-  test('the draft of a build that died a day ago goes, a fresh one stays', () => {
+  test('include drafts of builds that died a day ago, but no fresh ones', () => {
     expect(expiredEntries([entry(draft, 2)], current, now)).toEqual([draft]);
     expect(expiredEntries([entry(draft, 0.5)], current, now)).toEqual([]);
   });
-  test('what is not known stays', () => {
-    expect(expiredEntries([entry('node-x', 900), entry('notes.txt', 900), entry(`node-${other}.lock`, 900)], current, now)).toEqual([]);
+  test('do not include unknown files', () => {
+    expect(
+      expiredEntries([entry('node-x', 900), entry('notes.txt', 900), entry(`node-${other}.lock`, 900)], current, now),
+    ).toEqual([]);
   });
 });
 
@@ -36,8 +40,10 @@ const files = (entries: Readonly<Record<string, string>>): ReadonlyMap<string, B
 const base = { java: '17', files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b' }) };
 
 describe('the key of an installation', () => {
-  test('it depends on nothing but the parts, in no order', () => {
-    expect(installationKey(base)).toBe(installationKey({ java: '17', files: files({ 'src/front/main.clj': 'b', 'pom.xml': 'a' }) }));
+  test('depends only on the parts, in any order', () => {
+    expect(installationKey(base)).toBe(
+      installationKey({ java: '17', files: files({ 'src/front/main.clj': 'b', 'pom.xml': 'a' }) }),
+    );
     expect(installationKey(base)).toMatch(/^[0-9a-f]{16}$/);
   });
 
@@ -46,20 +52,24 @@ describe('the key of an installation', () => {
     ['another library', { ...base, files: files({ 'pom.xml': 'a2', 'src/front/main.clj': 'b' }) }],
     ['another source', { ...base, files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b2' }) }],
     ['a renamed source', { ...base, files: files({ 'pom.xml': 'a', 'src/front/main2.clj': 'b' }) }],
-    ['one more source', { ...base, files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b', 'src/front/more.clj': '' }) }],
+    [
+      'one more source',
+      { ...base, files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b', 'src/front/more.clj': '' }) },
+    ],
     ['text moved from one part to the next', { ...base, files: files({ 'pom.xml': 'as', 'rc/front/main.clj': 'b' }) }],
-  ])('%s gives another key', (_name, parts) => {
+  ])('differs with %s', (_name, parts) => {
     expect(installationKey(parts)).not.toBe(installationKey(base));
   });
 
-  test('a changed source on disk gives another key, an untouched copy the same', () =>
+  test('differs for a changed source on disk, and not for an untouched copy', () =>
     withTemporaryFolder(async (dir) => {
       const front = join(dir, 'xtdb');
       await mkdir(join(front, 'src', 'front'), { recursive: true });
       await writeFile(join(front, 'pom.xml'), '<project/>');
       await writeFile(join(front, 'jars.sha256'), '');
       await writeFile(join(front, 'src', 'front', 'main.clj'), '(ns front.main)');
-      const key = async (folder: string): Promise<string> => installationKey({ java: '17', files: await readFrontFiles(folder) });
+      const key = async (folder: string): Promise<string> =>
+        installationKey({ java: '17', files: await readFrontFiles(folder) });
       const before = await key(front);
       await cp(front, join(dir, 'copy'), { recursive: true });
       expect(await key(join(dir, 'copy'))).toBe(before);
@@ -68,10 +78,10 @@ describe('the key of an installation', () => {
     }));
 });
 
-describe('files that must hold what they were made with', () => {
+describe('checked files', () => {
   const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-  test('a flipped bit, a missing file and a shorter one are named, others are not', () =>
+  test('are named if a bit flips, one is missing or one is shorter', () =>
     withTemporaryFolder(async (dir) => {
       const bytes = Buffer.alloc(3_000_000, 'jar');
       const names = ['good.jar', 'flipped.jar', 'short.jar'];
@@ -85,7 +95,7 @@ describe('files that must hold what they were made with', () => {
       expect(await changedFiles(dir, hashes)).toEqual(['flipped.jar', 'short.jar', 'missing.jar']);
     }));
 
-  test('every library of the node is pinned', async () => {
+  test('include every library of the node', async () => {
     const lines = (await readFile('xtdb/jars.sha256', 'utf8')).trimEnd().split('\n');
     for (const line of lines) expect(line).toMatch(/^[0-9a-f]{64} {2}\S+\.jar$/);
     expect(lines.some((line) => line.endsWith('  xtdb-core-1.24.3.jar'))).toBe(true);

@@ -21,28 +21,30 @@ describe('finding Java', () => {
     ['25-ea', 25],
     ['21', 21],
     ['11.0.2', 11],
-  ])('version %s is Java %i', (version, major) => {
+  ])('reads version %s as Java %i', (version, major) => {
     expect(majorVersion(version)).toBe(major);
   });
 
-  test('a text without a number has no version', () => {
+  test('finds no version in a text without a number', () => {
     expect(majorVersion('unknown')).toBeUndefined();
     expect(parseJavaDescription('Error: could not create the Java Virtual Machine.')).toBeUndefined();
   });
 
-  test('the description holds version, home and a fingerprint of the very JVM', () => {
+  test('returns version, home and a fingerprint of the exact JVM', () => {
     const java = parseJavaDescription(OPENJDK_17);
     expect(java).toMatchObject({ major: 17, version: '17.0.15', home: '/usr/lib/jvm/java-17-openjdk-amd64' });
     expect(java?.fingerprint).toContain('17.0.15+6-Debian-1deb12u1');
     expect(java?.fingerprint).toContain('amd64');
   });
 
-  test('another build of the same version has another fingerprint', () => {
-    const other = parseJavaDescription(OPENJDK_17.replace('java.vm.version = 17.0.15+6', 'java.vm.version = 17.0.15+7'));
+  test('returns another fingerprint for another build of the same version', () => {
+    const other = parseJavaDescription(
+      OPENJDK_17.replace('java.vm.version = 17.0.15+6', 'java.vm.version = 17.0.15+7'),
+    );
     expect(other?.fingerprint).not.toBe(parseJavaDescription(OPENJDK_17)?.fingerprint);
   });
 
-  test('a description of the version alone is enough', () => {
+  test('accepts a description with only the version', () => {
     expect(parseJavaDescription('java version "1.8.0_292"\nJava(TM) SE Runtime Environment\n')).toMatchObject({
       major: 8,
       home: undefined,

@@ -26,7 +26,7 @@ const plan: LaunchPlan = {
 const following = (args: readonly string[], flag: string): string | undefined => args[args.indexOf(flag) + 1];
 
 describe('the command line of the JVM', () => {
-  test('the durable profile names its data folder, its socket, its lock and its own temporary folder', () => {
+  test('names data folder, socket, lock and its own temporary folder for the durable profile', () => {
     const args = frontArguments(plan);
     expect(following(args, '--data')).toBe('/data');
     expect(following(args, '--socket')).toBe('/data/run/xtdb.sock');
@@ -39,39 +39,39 @@ describe('the command line of the JVM', () => {
     expect(args).toContain('-Xshare:auto');
   });
 
-  test('the memory profile has no data folder and only the first compiler', () => {
+  test('has no data folder and only the first compiler for the memory profile', () => {
     const args = frontArguments({ ...plan, profile: 'memory' });
     expect(args).not.toContain('--data');
     expect(args).toContain('-XX:TieredStopAtLevel=1');
     expect(args).toContain('-XX:+UseSerialGC');
   });
 
-  test('a profile that shares a log reads where it is from a file', () => {
+  test('reads the location of a shared log from a file', () => {
     const args = frontArguments({ ...plan, profile: 'postgres', settingsFile: '/data/shared-log.json' });
     expect(following(args, '--settings')).toBe('/data/shared-log.json');
     expect(following(args, '--data')).toBe('/data');
     expect(frontArguments(plan)).not.toContain('--settings');
   });
 
-  test('without an archive no flag names one', () => {
+  test('has no archive flag without an archive', () => {
     expect(frontArguments({ ...plan, archive: null }).join(' ')).not.toMatch(/Share/);
   });
 
-  test('TCP comes with a token file and any free port', () => {
+  test('has a token file and any free port for TCP', () => {
     const args = frontArguments({ ...plan, socketPath: null, tokenFile: '/data/run/token' });
     expect(following(args, '--port')).toBe('0');
     expect(following(args, '--token-file')).toBe('/data/run/token');
     expect(args).not.toContain('--socket');
   });
 
-  test('a plan survives its way through a command line, anything else is refused', () => {
+  test('carries a plan unchanged, and refuses anything else', () => {
     expect(parseLaunchPlan(JSON.stringify(plan))).toEqual(plan);
     expect(() => parseLaunchPlan('{"dataDir":"/x"}')).toThrow(expect.objectContaining({ code: 'start-failed' }));
   });
 });
 
-describe('what the node says', () => {
-  test('the ready line is told from other output', () => {
+describe('output of the node', () => {
+  test('distinguishes the ready line from other output', () => {
     const line = '{"ready":true,"pid":7,"socket":"/s","port":null,"version":"1.24.3"}';
     expect(parseReadyLine(line)).toEqual({ ready: true, pid: 7, socket: '/s', port: null, version: '1.24.3' });
     expect(parseReadyLine('12:00 INFO ready')).toBeUndefined();
@@ -84,7 +84,7 @@ describe('what the node says', () => {
     expect(parseFailedLine(line)).toBeUndefined();
   });
 
-  test('a dead indexer is seen in the status, and HTML is no status', () => {
+  test('shows a dead indexer in the status, and does not accept HTML as a status', () => {
     expect(parseStatus('{"version":"1.24.3","ingesterFailed?":true}')).toEqual({
       version: '1.24.3',
       ingesterFailed: true,

@@ -5,11 +5,12 @@ import { openLogFile, readLogTail } from '../../../src/node/log-file.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 describe('the log of a node', () => {
-  test('it starts anew beyond its size and keeps a few older files', () =>
+  test('rotates at its size and keeps a few older files', () =>
     withTemporaryFolder(async (dir) => {
       const path = join(dir, 'node.log');
       const log = openLogFile(path, { maxBytes: 10, kept: 2 });
-      for (const line of ['first line', 'second line', 'third line', 'fourth line', 'fifth line']) log.write(`${line}\n`);
+      for (const line of ['first line', 'second line', 'third line', 'fourth line', 'fifth line'])
+        log.write(`${line}\n`);
       log.close();
       log.close();
       expect((await readdir(dir)).sort()).toEqual(['node.log', 'node.log.1', 'node.log.2']);
@@ -18,7 +19,7 @@ describe('the log of a node', () => {
       expect(await readFile(`${path}.2`, 'utf8')).toBe('third line\n');
     }));
 
-  test('a log that is opened again goes on', () =>
+  test('continues when it is reopened', () =>
     withTemporaryFolder(async (dir) => {
       const path = join(dir, 'node.log');
       for (const line of ['a\n', 'b\n']) {
@@ -29,7 +30,7 @@ describe('the log of a node', () => {
       expect(await readFile(path, 'utf8')).toBe('a\nb\n');
     }));
 
-  test('the tail has the last lines, of a long file too', () =>
+  test('has the last lines in its tail, also of a long file', () =>
     withTemporaryFolder(async (dir) => {
       const path = join(dir, 'node.log');
       expect(await readLogTail(path, 3)).toBeUndefined();

@@ -28,7 +28,7 @@ const state: NodeState = {
 };
 
 describe('the state file', () => {
-  test('what is written is read, by its owner alone', () =>
+  test('reads back as written, by its owner alone', () =>
     withTemporaryFolder(async (dir) => {
       const path = join(dir, 'node.json');
       await writeState(path, state);
@@ -36,19 +36,21 @@ describe('the state file', () => {
       expect((await stat(path)).mode & 0o777).toBe(0o600);
     }));
 
-  test.each(['', '{"format":1', '{"format":2}', 'null', JSON.stringify({ ...state, phase: 'unheard-of' })])('%j is no state', (text) =>
-    withTemporaryFolder(async (dir) => {
-      const path = join(dir, 'node.json');
-      await writeFile(path, text);
-      expect(await readState(path)).toBeUndefined();
-    }),
+  test.each(['', '{"format":1', '{"format":2}', 'null', JSON.stringify({ ...state, phase: 'unheard-of' })])(
+    'is invalid as %j',
+    (text) =>
+      withTemporaryFolder(async (dir) => {
+        const path = join(dir, 'node.json');
+        await writeFile(path, text);
+        expect(await readState(path)).toBeUndefined();
+      }),
   );
 
-  test('a missing file is no state', async () => {
+  test('is absent if the file is missing', async () => {
     expect(await readState('/nonexistent/node.json')).toBeUndefined();
   });
 
-  test('the state of a successor is not removed, the own one and a broken one are', () =>
+  test('is removed if it is our own or broken, but not if it is a successor’s', () =>
     withTemporaryFolder(async (dir) => {
       const path = join(dir, 'node.json');
       await writeState(path, state);
@@ -62,7 +64,7 @@ describe('the state file', () => {
     }));
 });
 
-describe('what a state says about living processes', () => {
+describe('living processes according to a state', () => {
   test.each([
     [state, { supervisor: true, jvm: true }, 'supervised'],
     [{ ...state, phase: 'restarting', jvm: null } as const, { supervisor: true, jvm: false }, 'supervised'],
@@ -76,7 +78,7 @@ describe('what a state says about living processes', () => {
 });
 
 describe('the users of a node', () => {
-  test('each registration counts until it is removed, once', () =>
+  test('count each registration once, until it is removed', () =>
     withTemporaryFolder(async (dir) => {
       const folder = await openDataFolder(dir);
       const first = await registerUser(folder);
@@ -89,7 +91,7 @@ describe('the users of a node', () => {
       expect(await countUsers(folder)).toBe(0);
     }));
 
-  test('a dead process and a broken file are no users', () =>
+  test('exclude a dead process and a broken file', () =>
     withTemporaryFolder(async (dir) => {
       const folder = await openDataFolder(dir);
       await writeFile(join(folder.usersDir, 'dead.json'), JSON.stringify({ pid: process.pid, started: 'earlier' }));

@@ -2,12 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import { parseDatabaseUrl } from '../../../src/node/postgres-url.js';
 
 describe('the URL of a database', () => {
-  test('names hosts, database and user; the password stands apart', () => {
+  test('names hosts, database and user; the password is separate', () => {
     expect(parseDatabaseUrl('postgresql://ctx@db.example/palimpsest')).toEqual({
       database: { hosts: [{ host: 'db.example', port: 5432 }], name: 'palimpsest', user: 'ctx', parameters: {} },
       password: undefined,
     });
-    const all = parseDatabaseUrl('postgres://a%40b:p%40ss%3Aw@one:1,[::1]:2,three/a%20b?sslmode=verify-full&sslrootcert=/etc/ca.crt');
+    const all = parseDatabaseUrl(
+      'postgres://a%40b:p%40ss%3Aw@one:1,[::1]:2,three/a%20b?sslmode=verify-full&sslrootcert=/etc/ca.crt',
+    );
     expect(all).toEqual({
       database: {
         hosts: [
@@ -21,8 +23,11 @@ describe('the URL of a database', () => {
       },
       password: 'p@ss:w',
     });
-    // A password with an @ that was not escaped ends at the last one, as with libpq.
-    expect(parseDatabaseUrl('postgresql://u:a@b@h/d')).toMatchObject({ database: { hosts: [{ host: 'h' }] }, password: 'a@b' });
+    // A password with an unescaped @ ends at the last one, as in libpq.
+    expect(parseDatabaseUrl('postgresql://u:a@b@h/d')).toMatchObject({
+      database: { hosts: [{ host: 'h' }] },
+      password: 'a@b',
+    });
   });
 
   test.each([
@@ -41,7 +46,7 @@ describe('the URL of a database', () => {
     ['postgresql://u@h/d?password=s3cret', '--password-file'],
     ['postgresql://u@h/d?sslpassword=s3cret', '--password-file'],
     ['postgresql://u:s3cret@h/d?socketFactory=evil.Class', '"socketFactory"'],
-  ])('%s is refused, and never repeated', (url, why) => {
+  ])('is refused without being repeated: %s', (url, why) => {
     const refusal = expect.objectContaining({ code: 'log-unfit', message: expect.stringContaining(why) });
     expect(() => parseDatabaseUrl(url)).toThrow(refusal);
     expect(() => parseDatabaseUrl(url)).not.toThrow(/s3cret/);

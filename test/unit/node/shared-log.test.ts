@@ -27,29 +27,40 @@ const kafka: SharedLog = {
   kafka: { brokers: ['k1:9092', 'k2:9092'], topic: 'palimpsest-log', replication: 3, create: false },
 };
 
-describe('which log a data folder is used with', () => {
-  test('what is asked for, else what the folder says, else a database of its own', () =>
+describe('the log of a data folder', () => {
+  test('is the requested one, else the folder’s, else its own database', () =>
     withTemporaryFolder(async (dir) => {
       const folder = await openDataFolder(join(dir, 'data'));
       expect(await chooseLog(folder, {})).toEqual({ profile: 'rocksdb', log: undefined });
-      expect(await chooseLog(folder, { profile: 'postgres', log: postgres })).toEqual({ profile: 'postgres', log: postgres });
-      await expect(chooseLog(folder, { profile: 'kafka' })).rejects.toMatchObject({ code: 'log-missing', message: /--documents/ });
+      expect(await chooseLog(folder, { profile: 'postgres', log: postgres })).toEqual({
+        profile: 'postgres',
+        log: postgres,
+      });
+      await expect(chooseLog(folder, { profile: 'kafka' })).rejects.toMatchObject({
+        code: 'log-missing',
+        message: /--documents/,
+      });
       await writeSharedLog(folder.dir, kafka);
       expect((await stat(sharedLogFile(folder.dir))).mode & 0o777).toBe(0o600);
       expect(await chooseLog(folder, {})).toEqual({ profile: 'kafka', log: kafka });
       expect(await chooseLog(folder, { profile: 'memory' })).toEqual({ profile: 'memory', log: undefined });
-      await expect(chooseLog(folder, { profile: 'rocksdb' })).rejects.toMatchObject({ code: 'profile-mismatch', message: /k1:9092/ });
+      await expect(chooseLog(folder, { profile: 'rocksdb' })).rejects.toMatchObject({
+        code: 'profile-mismatch',
+        message: /k1:9092/,
+      });
     }));
 
-  test('a folder with a database of its own takes no shared log', () =>
+  test('cannot be shared for a folder with its own database', () =>
     withTemporaryFolder(async (dir) => {
       const folder = await openDataFolder(join(dir, 'data'));
       await mkdir(join(folder.dir, 'golden'));
-      await expect(chooseLog(folder, { profile: 'postgres', log: postgres })).rejects.toMatchObject({ code: 'profile-mismatch' });
+      await expect(chooseLog(folder, { profile: 'postgres', log: postgres })).rejects.toMatchObject({
+        code: 'profile-mismatch',
+      });
       expect(await chooseLog(folder, {})).toEqual({ profile: 'rocksdb', log: undefined });
     }));
 
-  test('a damaged file is named, unless the log is named anew', () =>
+  test('names a damaged file, unless the log is given again', () =>
     withTemporaryFolder(async (dir) => {
       const folder = await openDataFolder(join(dir, 'data'));
       await writeFile(sharedLogFile(folder.dir), '{');
@@ -58,10 +69,10 @@ describe('which log a data folder is used with', () => {
       expect(await readSharedLog(dir)).toBeUndefined();
     }));
 
-  test('a file that cannot be read is named; the folder is never taken for one with a database of its own', () =>
+  test('names an unreadable file, and never falls back to its own database', () =>
     withTemporaryFolder(async (dir) => {
       const folder = await openDataFolder(join(dir, 'data'));
-      // Not even who may read everything can read a folder as a file.
+      // Even root cannot read a folder as a file.
       await mkdir(sharedLogFile(folder.dir));
       const unread = {
         name: 'NodeError',
@@ -74,8 +85,10 @@ describe('which log a data folder is used with', () => {
       await expect(chooseLog(folder, { profile: 'postgres', log: postgres })).rejects.toMatchObject(unread);
     }));
 
-  test('it is shown without where its password is', () => {
+  test('is shown without the location of its password', () => {
     expect(describeSharedLog(postgres)).toBe('PostgreSQL u@db:5432/ctx');
-    expect(describeSharedLog(kafka)).toBe('Kafka k1:9092,k2:9092, topic palimpsest-log; documents in PostgreSQL u@db:5432/ctx');
+    expect(describeSharedLog(kafka)).toBe(
+      'Kafka k1:9092,k2:9092, topic palimpsest-log; documents in PostgreSQL u@db:5432/ctx',
+    );
   });
 });

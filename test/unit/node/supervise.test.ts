@@ -5,7 +5,7 @@ const starting = { wasReady: false, dataDir: '/data/x' };
 const ready = { wasReady: true, dataDir: '/data/x' };
 
 describe('the end of the JVM', () => {
-  test('exit code 0 is a clean end, ready or not', () => {
+  test('is clean with exit code 0, ready or not', () => {
     expect(judgeFrontExit({ code: 0, signal: null, tail: '' }, ready)).toEqual({ kind: 'clean' });
     expect(judgeFrontExit({ code: 0, signal: null, tail: '' }, starting)).toEqual({ kind: 'clean' });
   });
@@ -17,41 +17,59 @@ describe('the end of the JVM', () => {
     ['bind-failed', 'start-failed'],
     ['config-invalid', 'start-failed'],
     ['start-failed', 'start-failed'],
-  ])('exit code 70 with %s fails as %s', (said, code) => {
-    const verdict = judgeFrontExit({ code: 70, signal: null, tail: `a line\nfront: ${said}: CURRENT is cut off\nanother` }, ready);
+  ])('fails with exit code 70 and %s as %s', (said, code) => {
+    const verdict = judgeFrontExit(
+      { code: 70, signal: null, tail: `a line\nfront: ${said}: CURRENT is cut off\nanother` },
+      ready,
+    );
     expect(verdict).toMatchObject({ kind: 'failed', error: { name: 'NodeError', code } });
     expect(verdict.kind === 'failed' && verdict.error.message).toMatch(/\/data\/x.*CURRENT is cut off\. \S/);
   });
 
-  test('exit code 75 means that another process has the database', () => {
-    expect(judgeFrontExit({ code: 75, signal: null, tail: '' }, ready)).toMatchObject({ kind: 'failed', error: { code: 'locked' } });
+  test('means with exit code 75 that another process has the database', () => {
+    expect(judgeFrontExit({ code: 75, signal: null, tail: '' }, ready)).toMatchObject({
+      kind: 'failed',
+      error: { code: 'locked' },
+    });
   });
 
-  test('running out of memory is a crash of a ready node, and a failure of one that never was', () => {
-    expect(judgeFrontExit({ code: 3, signal: null, tail: '' }, ready)).toEqual({ kind: 'crashed', reason: 'out of memory' });
+  test('is a crash of a ready node out of memory, and a failure of one that never was', () => {
+    expect(judgeFrontExit({ code: 3, signal: null, tail: '' }, ready)).toEqual({
+      kind: 'crashed',
+      reason: 'out of memory',
+    });
     expect(judgeFrontExit({ code: 3, signal: null, tail: '' }, starting)).toMatchObject({
       kind: 'failed',
       error: { code: 'out-of-memory' },
     });
   });
 
-  test('a full disk while starting is told as such, without the front saying so', () => {
+  test('is reported as a full disk at start, even without a word of the front', () => {
     const tail = 'java.io.IOException: No space left on device';
-    expect(judgeFrontExit({ code: 1, signal: null, tail }, starting)).toMatchObject({ kind: 'failed', error: { code: 'no-space' } });
+    expect(judgeFrontExit({ code: 1, signal: null, tail }, starting)).toMatchObject({
+      kind: 'failed',
+      error: { code: 'no-space' },
+    });
   });
 
-  test('any other exit of a ready node is a crash', () => {
-    expect(judgeFrontExit({ code: 1, signal: null, tail: '' }, ready)).toEqual({ kind: 'crashed', reason: 'exit code 1' });
+  test('is a crash of a ready node with any other exit code', () => {
+    expect(judgeFrontExit({ code: 1, signal: null, tail: '' }, ready)).toEqual({
+      kind: 'crashed',
+      reason: 'exit code 1',
+    });
   });
 
-  test('any other exit before it was ready is a failure that shows the last lines', () => {
+  test('is a failure with the last lines for any other exit before it was ready', () => {
     const verdict = judgeFrontExit({ code: 1, signal: null, tail: 'Unrecognized VM option' }, starting);
     expect(verdict).toMatchObject({ kind: 'failed', error: { code: 'start-failed' } });
     expect(verdict.kind === 'failed' && verdict.error.message).toContain('Unrecognized VM option');
   });
 
-  test('a killed JVM is started again even if it was not ready', () => {
-    expect(judgeFrontExit({ code: null, signal: 'SIGKILL', tail: '' }, starting)).toEqual({ kind: 'crashed', reason: 'signal SIGKILL' });
+  test('restarts a killed JVM even if it was not ready', () => {
+    expect(judgeFrontExit({ code: null, signal: 'SIGKILL', tail: '' }, starting)).toEqual({
+      kind: 'crashed',
+      reason: 'signal SIGKILL',
+    });
   });
 
   test.each([
@@ -62,11 +80,11 @@ describe('the end of the JVM', () => {
     ['log-mismatch', 'postgres', false],
     ['log-denied', 'kafka', false],
     ['data-corrupt', 'kafka', false],
-  ] as const)('a node that was ready before and fails with %s (%s) is tried again: %s', (code, profile, isTried) => {
+  ] as const)('retries a node that was ready before and fails with %s (%s): %s', (code, profile, isTried) => {
     expect(outlastsFailure(code, profile)).toBe(isTried);
   });
 
-  test('the delay grows from nothing to half a minute', () => {
+  test('delays a restart from nothing to half a minute', () => {
     expect([1, 2, 3, 4, 7, 8, 9, 50].map(restartDelayMs)).toEqual([0, 500, 1000, 2000, 16_000, 30_000, 30_000, 30_000]);
   });
 });

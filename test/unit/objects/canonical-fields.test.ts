@@ -19,7 +19,7 @@ const json = fc.letrec((tie) => ({
 })).map;
 
 describe('canonical JSON of fields', () => {
-  test('has the bytes of json-stable-stringify, the first time and when remembered', () => {
+  test('has the bytes of json-stable-stringify, the first time and from the cache', () => {
     fc.assert(
       fc.property(json, (fields) => {
         const wanted = stringify(fields);
@@ -30,11 +30,11 @@ describe('canonical JSON of fields', () => {
     );
   });
 
-  test('leaves absent fields out and keeps nulls', () => {
+  test('omits absent fields and keeps nulls', () => {
     expect(canonicalFields({ b: undefined, a: null, '10': [], '9': ['x'] })).toBe('{"10":[],"9":["x"],"a":null}');
   });
 
-  test('freezes what it remembers to the bottom, so that nothing remembered can go stale', () => {
+  test('deep-freezes cached values, so that none goes stale', () => {
     const turn = { turn: 1, messages: [{ role: 'user', text: 'x' }] };
     canonicalFields({ turns: [turn] });
     expect(Object.isFrozen(turn.messages[0])).toBe(true);

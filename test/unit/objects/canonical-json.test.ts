@@ -42,26 +42,26 @@ describe('canonical JSON (decision A1)', () => {
     ['a bigint', 1n, 'invalid-value'],
     ['a symbol', Symbol('x'), 'invalid-value'],
     ['what is too deep', nested(201), 'invalid-value'],
-  ])('%s is refused', (_name, value, code) => {
+  ])('refuses %s', (_name, value, code) => {
     expect(codeOf(value)).toBe(code);
   });
 
-  test('a cycle is refused like what is too deep', () => {
+  test('refuses a cycle like excessive depth', () => {
     const cycle: unknown[] = [];
     cycle.push({ cycle });
     expect(codeOf(cycle)).toBe('invalid-value');
   });
 
-  test('what is just not too deep, and objects without a prototype, are taken', () => {
+  test('accepts the maximum depth and objects without a prototype', () => {
     expect(codeOf(nested(200))).toBeUndefined();
     expect(canonicalJson(Object.assign(Object.create(null), { b: 1, a: -0 }))).toBe('{"a":0,"b":1}');
   });
 
-  test('the message says where the value stands', () => {
+  test('names the place of the value in the message', () => {
     expect(() => assertPlainJson({ a: [{ b: Number.NaN }] }, 'args')).toThrow('args.a[0].b');
   });
 
-  test('the bytes are those of json-stable-stringify, and parse back to the value', () => {
+  test('has the bytes of json-stable-stringify, which parse back to the value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);
@@ -71,18 +71,20 @@ describe('canonical JSON (decision A1)', () => {
     );
   });
 
-  test('key order and white space of the source do not matter, the order of lists does', () => {
+  test('ignores key order and white space of the source, but not the order of lists', () => {
     expect(canonicalJson(JSON.parse(' {"b": {"d": 1, "c": 2}, "a": [2, 1]} '))).toBe('{"a":[2,1],"b":{"c":2,"d":1}}');
     expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]));
   });
 
-  test('keys sort by UTF-16 units, not by code points or locale', () => {
+  test('sorts keys by UTF-16 units, not by code points or locale', () => {
     expect(canonicalJson({ '\uff5e': 1, '\u{1f600}': 2, é: 3, z: 4, Z: 5, a: 6 })).toBe(
       '{"Z":5,"a":6,"z":4,"é":3,"\u{1f600}":2,"\uff5e":1}',
     );
   });
 
-  test('a key named like the prototype is a key', () => {
-    expect(canonicalJson(JSON.parse('{"__proto__":{"a":1},"constructor":2}'))).toBe('{"__proto__":{"a":1},"constructor":2}');
+  test('treats a key named like the prototype as a key', () => {
+    expect(canonicalJson(JSON.parse('{"__proto__":{"a":1},"constructor":2}'))).toBe(
+      '{"__proto__":{"a":1},"constructor":2}',
+    );
   });
 });

@@ -4,7 +4,14 @@ import { canonicalPath, chatObjectId, filesystemId, objectId, sessionId } from '
 import type { ObjectType } from '../../../src/objects/object-type.js';
 import { restoreVersion } from '../../../src/objects/seal.js';
 import { filesystemSource } from '../../../src/objects/source.js';
-import { chatVersion, fileStub, indexedFile, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../src/objects/versions.js';
+import {
+  chatVersion,
+  fileStub,
+  indexedFile,
+  sessionVersion,
+  systemPromptVersion,
+  toolcallVersion,
+} from '../../../src/objects/versions.js';
 
 const SID = sessionId('s1');
 const sourceOf = (path: string) => filesystemSource(filesystemId('fs1'), canonicalPath(path));
@@ -31,7 +38,11 @@ const turns = [
 ];
 const chat = chatVersion(SID, turns);
 const prompt = systemPromptVersion(SID, 'You are a coding agent.');
-const session = sessionVersion(SID, { index: [a['xt/id'], b['xt/id'], call['xt/id']], active: [a['xt/id'], call['xt/id']], pinned: [] });
+const session = sessionVersion(SID, {
+  index: [a['xt/id'], b['xt/id'], call['xt/id']],
+  active: [a['xt/id'], call['xt/id']],
+  pinned: [],
+});
 
 const A = 'df286d6f3405ac80750af3171e32ba4d250254c2001afb07d849a4db12c35c78';
 const B = '38b2344838a560b7665f9dbff4fd674f269e396312c0c768382d3e2a7a930f5a';
@@ -137,11 +148,11 @@ const MADE: readonly (readonly [ObjectType | 'stub', unknown, Readonly<Record<st
 ];
 
 describe('the golden session (decision A8)', () => {
-  test.each(MADE)('the %s made from its parts has exactly the golden keys and hashes', (_type, made, golden) => {
+  test.each(MADE)('has exactly the golden keys and hashes in its %s', (_type, made, golden) => {
     expect(made).toStrictEqual(golden);
   });
 
-  test.each(MADE)('the golden %s is restored as the version that was made', (_type, made, golden) => {
+  test.each(MADE)('restores the golden %s as the built version', (_type, made, golden) => {
     expect(restoreVersion(golden)).toStrictEqual(made);
   });
 });

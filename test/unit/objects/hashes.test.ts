@@ -18,7 +18,7 @@ const plain = (text: string): string => createHash('sha256').update(text, 'utf8'
 const long = (mark: string): string => `${mark.repeat(5_000)}ü😀`;
 
 describe('hashes of texts', () => {
-  test('of long texts are theirs the first time, again, and after many others', () => {
+  test('are right for long texts the first time, again, and after many others', () => {
     for (let round = 0; round < 3; round++) {
       for (const mark of ['a', 'b', 'c', 'd', 'e', 'f']) {
         expect(hashText(long(mark))).toBe(plain(long(mark)));
@@ -27,14 +27,14 @@ describe('hashes of texts', () => {
     }
   });
 
-  test('a file and its content have one hash, a byte order mark included [§2.4]', () => {
+  test('are equal for a file and its content, with a byte order mark [§2.4]', () => {
     for (const text of ['', 'short', `\ufeff${long('g')}`]) {
       expect(hashedText(Buffer.from(text))).toEqual({ text, hash: plain(text) });
       expect(hashText(text)).toBe(plain(text));
     }
   });
 
-  test('the bytes of the text that came last from bytes are those, once; of any other text they are made', () => {
+  test('reuse the bytes of the last decoded text once, and encode any other text', () => {
     const bytes = Buffer.from(`\ufeff${long('i')}`);
     const { text } = hashedText(bytes);
     expect(utf8Of(long('j'))).toEqual(Buffer.from(long('j')));
@@ -47,7 +47,7 @@ describe('hashes of texts', () => {
     expect(utf8Of(long('k'))).toEqual(Buffer.from(long('k')));
   });
 
-  test('a text that grows has at each moment the hash of what it has, with an end that does not stay', () => {
+  test('are right at each moment of a growing text with a temporary end', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }))), (pieces) => {
         const growing = new GrowingHash();
@@ -64,18 +64,21 @@ describe('hashes of texts', () => {
     expect(() => new GrowingHash().with('\ud83d')).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
   });
 
-  test('half a surrogate pair in a long text is refused each time', () => {
+  test('refuse a lone surrogate in a long text each time', () => {
     for (let round = 0; round < 2; round++)
       expect(() => hashText(`${long('h')}\ud83d`)).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
   });
 
-  test.each([0, 1, 2, 3])('of several, one after another, is that of all of them as one, wherever pairs stand (%i)', (shift) => {
-    const many = [`${'-'.repeat(shift)}${'😀ü'.repeat(40_000)}`, '', '\n\n', long('k'), 'end'];
-    expect(hashTexts(many)).toBe(plain(many.join('')));
-    expect(hashTexts([])).toBe(plain(''));
-  });
+  test.each([0, 1, 2, 3])(
+    'of consecutive texts equal the hash of their join, with pairs at any place (%i)',
+    (shift) => {
+      const many = [`${'-'.repeat(shift)}${'😀ü'.repeat(40_000)}`, '', '\n\n', long('k'), 'end'];
+      expect(hashTexts(many)).toBe(plain(many.join('')));
+      expect(hashTexts([])).toBe(plain(''));
+    },
+  );
 
-  test('half a surrogate pair in one of several is refused, also where the next one has the other half', () => {
+  test('refuse a lone surrogate in one of several texts, even if the next has the other half', () => {
     for (const texts of [
       ['a', `${'x'.repeat(32_767)}\ud83d`],
       ['\ud83d', '\ude00'],
@@ -83,16 +86,18 @@ describe('hashes of texts', () => {
       expect(() => hashTexts(texts)).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
   });
 
-  test('an identity belongs to the binding, not to the object that holds it', () => {
+  test('identify the binding, not the object that holds it', () => {
     const open = { type: 'filesystem' as const, filesystemId: filesystemId('f'), path: canonicalPath('/a') };
     const before = sourcedIdentityHash('file', open);
     expect(sourcedIdentityHash('file', filesystemSource(open.filesystemId, open.path))).toBe(before);
     Object.assign(open, { path: '/b' });
-    expect(sourcedIdentityHash('file', open)).toBe(sourcedIdentityHash('file', filesystemSource(open.filesystemId, canonicalPath('/b'))));
+    expect(sourcedIdentityHash('file', open)).toBe(
+      sourcedIdentityHash('file', filesystemSource(open.filesystemId, canonicalPath('/b'))),
+    );
     expect(sourcedIdentityHash('file', open)).not.toBe(before);
   });
 
-  test('an identity is over canonical JSON of what it is made of, and what that refuses has none', () => {
+  test('identify canonical JSON of their input, and do not exist for refused input', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
       fc.string({ unit: 'binary' }),

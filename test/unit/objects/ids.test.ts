@@ -31,8 +31,8 @@ function codeOf(act: () => unknown): string | undefined {
   return undefined;
 }
 
-describe('ids are kinds of their own', () => {
-  test('one kind does not pass for another, nor plain text for any', () => {
+describe('kinds of ids', () => {
+  test('are incompatible with each other and with plain text', () => {
     const takesObject = (id: ObjectId): string => id;
     const takesSession = (id: SessionId): string => id;
     const takesHash = (hash: Sha256): string => hash;
@@ -59,15 +59,14 @@ describe('ids are kinds of their own', () => {
 
   test('the three infrastructure ids of a session (decision B1)', () => {
     const id = sessionId('s1');
-    expect([sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)]).toEqual(['session:s1', 'chat:s1', 'system_prompt:s1']);
-    expect(['session:s1', 'chat:x', 'system_prompt:', 'sessions:1', 'call_1', 'xchat:1'].map(isInfrastructureId)).toEqual([
-      true,
-      true,
-      false,
-      false,
-      false,
-      false,
+    expect([sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)]).toEqual([
+      'session:s1',
+      'chat:s1',
+      'system_prompt:s1',
     ]);
+    expect(
+      ['session:s1', 'chat:x', 'system_prompt:', 'sessions:1', 'call_1', 'xchat:1'].map(isInfrastructureId),
+    ).toEqual([true, true, false, false, false, false]);
   });
 
   test.each<[string, () => unknown, string]>([
@@ -87,11 +86,11 @@ describe('ids are kinds of their own', () => {
     ['a relative canonical path', () => canonicalPath('a/b'), 'invalid-path'],
     ['a long path', () => canonicalPath(`/${'a'.repeat(4096)}`), 'invalid-path'],
     ['half a pair in a path', () => canonicalPath('/\udc00'), 'lone-surrogate'],
-  ])('%s is refused', (_name, act, code) => {
+  ])('refuse %s', (_name, act, code) => {
     expect(codeOf(act)).toBe(code);
   });
 
-  test('a message never carries the whole of what it refuses', () => {
+  test('never show the whole refused value in a message', () => {
     expect(() => sha256('y'.repeat(100_000))).toThrow(/^.{0,300}$/s);
   });
 
@@ -100,9 +99,12 @@ describe('ids are kinds of their own', () => {
     expect(cases).toEqual(['/b/c', '/a', '/', '/A/É', '/A/E\u0301', '/a b']);
   });
 
-  test('whatever the names are made of', () => {
+  test('for names of any characters', () => {
     const names = fc.array(
-      fc.oneof(fc.constantFrom('', '.', '..', '...', '.a', 'a.', '..a', '\n', ' ', '\\'), fc.string({ unit: 'grapheme' })),
+      fc.oneof(
+        fc.constantFrom('', '.', '..', '...', '.a', 'a.', '..a', '\n', ' ', '\\'),
+        fc.string({ unit: 'grapheme' }),
+      ),
     );
     fc.assert(
       fc.property(names, (parts) => {
@@ -125,19 +127,21 @@ describe('file types (decision A5)', () => {
     ['/.eslintrc.json', 'json'],
     ['/a.', 'none'],
     ['/dir.d/file', 'none'],
-  ])('%s is %s', (path, type) => {
+  ])('include %s as %s', (path, type) => {
     expect(fileType(path)).toBe(type);
   });
 });
 
 describe('sources (decision B3)', () => {
-  test('an unknown type, a missing and an extra field, and what is no map are refused by name', () => {
+  test('refuse an unknown type, a missing or extra field, and a non-map by name', () => {
     expect(codeOf(() => parseSource({ type: 's3', bucket: 'b', key: 'k' }))).toBe('unknown-source-type');
     expect(() => parseSource({ type: 's3' })).toThrow(/s3.*filesystem/);
     expect(codeOf(() => parseSource({ type: 'toString' }))).toBe('unknown-source-type');
     expect(codeOf(() => parseSource({}))).toBe('unknown-source-type');
     expect(codeOf(() => parseSource({ type: 'filesystem', path: '/a' }))).toBe('missing-field');
-    expect(codeOf(() => parseSource({ type: 'filesystem', filesystemId: 'f', path: '/a', inode: 3 }))).toBe('unknown-field');
+    expect(codeOf(() => parseSource({ type: 'filesystem', filesystemId: 'f', path: '/a', inode: 3 }))).toBe(
+      'unknown-field',
+    );
     expect(codeOf(() => parseSource('filesystem'))).toBe('invalid-value');
     expect(parseSource(null)).toBeNull();
   });

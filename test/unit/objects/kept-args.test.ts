@@ -5,11 +5,16 @@ import { hashText } from '../../../src/objects/hashes.js';
 import { ARGS_BOUNDS, keptArgs, keptArgsHash } from '../../../src/objects/kept-args.js';
 import { namesOfOneHash, nested } from '../../support/hostile-json.js';
 
-const names = (count: number): Record<string, Json> => Object.fromEntries(Array.from({ length: count }, (_, i) => [`name ${i}`, i]));
+const names = (count: number): Record<string, Json> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`name ${i}`, i]));
 
-describe('arguments of a call as they are kept', () => {
-  test('ordinary ones stay as they are, well-formed', () => {
-    const args = { path: 'a.ts', edits: [{ oldText: 'x'.repeat(1_000_000), newText: null }], deep: { '\ud800': ['\udc00', 1.5, true] } };
+describe('stored arguments of a call', () => {
+  test('stay as they are if they are ordinary and well-formed', () => {
+    const args = {
+      path: 'a.ts',
+      edits: [{ oldText: 'x'.repeat(1_000_000), newText: null }],
+      deep: { '\ud800': ['\udc00', 1.5, true] },
+    };
     expect(keptArgs(args)).toEqual({ args: { ...args, deep: { '\ufffd': ['\ufffd', 1.5, true] } } });
     expect(keptArgs(names(ARGS_BOUNDS.names)).text).toBeUndefined();
     expect(keptArgs({ deep: nested(ARGS_BOUNDS.depth) as Json }).text).toBeUndefined();
@@ -25,7 +30,7 @@ describe('arguments of a call as they are kept', () => {
     ['a long text', { content: 'é'.repeat(ARGS_BOUNDS.units + 1) }],
     ['many values', { list: Array.from({ length: ARGS_BOUNDS.units / 8 + 1 }, () => 0) }],
     ['a number beyond the doubles', { n: [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] }],
-  ])('%s are one text of which nothing is lost', (_what, args) => {
+  ])('become one lossless text if they are %s', (_what, args) => {
     const kept = keptArgs(args);
     const { hash, text } = kept.text ?? { hash: '', text: '' };
     expect(hash).toBe(hashText(text));
@@ -36,7 +41,7 @@ describe('arguments of a call as they are kept', () => {
     expect(keptArgs(Object.fromEntries(Object.entries(args).toReversed()))).toEqual(kept);
   });
 
-  test('they are a copy: what a caller changes later changes nothing that was acknowledged', () => {
+  test('are a copy: a later change by the caller changes nothing acknowledged', () => {
     const args = { list: ['a', { b: 1 }], text: 'c' };
     const kept = keptArgs(args);
     args.list.push('later');
@@ -45,12 +50,12 @@ describe('arguments of a call as they are kept', () => {
     expect(kept).toEqual({ args: { list: ['a', { b: 1 }], text: 'c' } });
   });
 
-  test('half a surrogate pair in one text is lost neither', () => {
+  test('keep a lone surrogate in a text', () => {
     const args = { ...names(ARGS_BOUNDS.names), '\ud800': '\udfff' };
     expect(JSON.parse(keptArgs(args).text?.text ?? '')).toEqual(args);
   });
 
-  test('the text is canonical JSON wherever that can be written', () => {
+  test('are canonical JSON if that is possible', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }), (value) => {
         const json = JSON.parse(JSON.stringify(value).replaceAll('-0', '0')) as Json;
@@ -60,13 +65,13 @@ describe('arguments of a call as they are kept', () => {
     );
   });
 
-  test('what holds itself is refused', () => {
+  test('refuse cycles', () => {
     const args: Record<string, unknown> = {};
     args.self = [args];
     expect(() => keptArgs(args as Record<string, Json>)).toThrow(expect.objectContaining({ code: 'invalid-value' }));
   });
 
-  test('names that look alike are told from kept ones', () => {
+  test('distinguish similar names from stored ones', () => {
     expect(keptArgsHash({ 'palimpsest:kept_as_text': null })).toBeUndefined();
     expect(keptArgsHash({ 'palimpsest:kept_as_text': { sha256: 'no hash' } })).toBeUndefined();
   });

@@ -12,11 +12,17 @@ import {
   TAIL_UNITS,
 } from '../../../src/objects/large-text.js';
 
-/** Texts of a few repeated parts: ascii, line ends, astral characters, so that cuts fall on all of them. */
+/**
+ * Texts of a few repeated parts: ASCII, line ends and astral characters, so that cuts hit all of
+ * them.
+ */
 const longText = (low: number, high: number) =>
   fc
     .tuple(
-      fc.array(fc.constantFrom('a', 'line\n', '\r\n', '\u{1f600}', '\u{1f600}\n', 'é', 'xyz'), { minLength: 1, maxLength: 9 }),
+      fc.array(fc.constantFrom('a', 'line\n', '\r\n', '\u{1f600}', '\u{1f600}\n', 'é', 'xyz'), {
+        minLength: 1,
+        maxLength: 9,
+      }),
       fc.nat(3),
     )
     .chain(([parts, shift]) => fc.integer({ min: low, max: high }).map((length) => ({ parts, shift, length })))
@@ -27,7 +33,7 @@ const longText = (low: number, high: number) =>
     });
 
 describe('chunks (decision G5)', () => {
-  test('their join is the text, none is too long, empty or ill-formed', () => {
+  test('join to the text, and none is too long, empty or ill-formed', () => {
     fc.assert(
       fc.property(longText(0, 3 * CHUNK_UNITS), (text) => {
         const chunks = [...chunkText(text)];
@@ -42,10 +48,12 @@ describe('chunks (decision G5)', () => {
     );
   });
 
-  test('the cuts do not depend on the pieces in which the text arrives', () => {
+  test('are independent of the pieces in which the text arrives', () => {
     fc.assert(
       fc.property(longText(CHUNK_UNITS, 2 * CHUNK_UNITS), fc.integer({ min: 1000, max: 700_001 }), (text, size) => {
-        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, index) => text.slice(index * size, (index + 1) * size));
+        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+          text.slice(index * size, (index + 1) * size),
+        );
         const lengths = [...chunkPieces(pieces)].map((chunk) => chunk.length);
         expect(lengths).toEqual([...chunkText(text)].map((chunk) => chunk.length));
       }),
@@ -53,19 +61,19 @@ describe('chunks (decision G5)', () => {
     );
   });
 
-  test('a pair across the cut moves whole into the next chunk', () => {
+  test('move a pair across the cut whole into the next chunk', () => {
     const text = `${'a'.repeat(CHUNK_UNITS - 1)}\u{1f600}b`;
     expect([...chunkText(text)].map((chunk) => chunk.length)).toEqual([CHUNK_UNITS - 1, 3]);
   });
 
-  test('a text of exactly one chunk is one chunk, an empty text is none', () => {
+  test('are one for a text of exactly one chunk and none for an empty text', () => {
     expect([...chunkText('x'.repeat(CHUNK_UNITS))]).toHaveLength(1);
     expect([...chunkText('')]).toEqual([]);
   });
 });
 
 describe('abridging (decision C6)', () => {
-  test('head, omitted and tail add up, and both ends are those of the text', () => {
+  test('keeps head and tail of the text; head, omitted and tail add up', () => {
     fc.assert(
       fc.property(longText(0, 300_000), (text) => {
         const { content, head, tail, omitted } = abridge(text);
@@ -81,7 +89,7 @@ describe('abridging (decision C6)', () => {
     );
   });
 
-  test('both cuts stand at line ends where there are any', () => {
+  test('cuts at line ends if there are any', () => {
     const text = Array.from({ length: 40_000 }, (_, index) => `line ${index}\n`).join('');
     const { head, tail, content } = abridge(text);
     expect(head.endsWith('\n')).toBe(true);
@@ -90,24 +98,28 @@ describe('abridging (decision C6)', () => {
     expect(content.startsWith(`${head}[... `)).toBe(true);
   });
 
-  test('a text without line ends is cut at the exact units, with the marker on a line of its own', () => {
+  test('cuts a text without line ends at the exact units, with the marker on a line of its own', () => {
     const { head, tail, content } = abridge('x'.repeat(100_000));
     expect([head.length, tail.length]).toEqual([HEAD_UNITS, TAIL_UNITS]);
     expect(content).toBe(`${head}\n[... ${100_000 - HEAD_UNITS - TAIL_UNITS} characters omitted ...]\n${tail}`);
   });
 
-  test('a short first line and a closing newline do not swallow the two ends', () => {
+  test('keeps both ends despite a short first line and a closing newline', () => {
     const { head, tail } = abridge(`// licence\n${'x'.repeat(200_000)}\n`);
     expect([head.length, tail.length]).toEqual([HEAD_UNITS, TAIL_UNITS]);
   });
 
-  test('surrogate pairs at both cuts stay whole', () => {
+  test('keeps surrogate pairs at both cuts whole', () => {
     const { head, tail, omitted } = abridge(`a${'\u{1f600}'.repeat(100_000)}b`);
     expect([head.isWellFormed(), tail.isWellFormed()]).toEqual([true, true]);
-    expect([head.length, tail.length, omitted]).toEqual([HEAD_UNITS - 1, TAIL_UNITS - 1, 200_002 - HEAD_UNITS - TAIL_UNITS + 2]);
+    expect([head.length, tail.length, omitted]).toEqual([
+      HEAD_UNITS - 1,
+      TAIL_UNITS - 1,
+      200_002 - HEAD_UNITS - TAIL_UNITS + 2,
+    ]);
   });
 
-  test('the ends alone give the same as the whole text', () => {
+  test('gives the same for the ends alone as for the whole text', () => {
     fc.assert(
       fc.property(longText(HEAD_UNITS + TAIL_UNITS + 10, 300_000), fc.integer({ min: 2, max: 5000 }), (text, more) => {
         const start = text.slice(0, HEAD_UNITS + more);
@@ -118,8 +130,8 @@ describe('abridging (decision C6)', () => {
   });
 });
 
-describe('what counts as large (decision C6)', () => {
-  test('the limit is in bytes of UTF-8, and belongs to the small side', () => {
+describe('the limit for large text (decision C6)', () => {
+  test('is in bytes of UTF-8, and a text of exactly the limit is small', () => {
     expect(isLargeText('x'.repeat(LARGE_TEXT_BYTES))).toBe(false);
     expect(isLargeText('x'.repeat(LARGE_TEXT_BYTES + 1))).toBe(true);
     expect(isLargeText('é'.repeat(LARGE_TEXT_BYTES / 2))).toBe(false);

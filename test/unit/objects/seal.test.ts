@@ -2,7 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DocumentError } from '../../../src/objects/errors.js';
 import { hashBytes, hashText, metadataHash, objectHash } from '../../../src/objects/hashes.js';
-import { canonicalPath, chatObjectId, filesystemId, type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js';
+import {
+  canonicalPath,
+  chatObjectId,
+  filesystemId,
+  type ObjectId,
+  objectId,
+  sessionId,
+} from '../../../src/objects/ids.js';
 import type { Message } from '../../../src/objects/object-type.js';
 import { type ObjectVersion, restoreVersion, sealVersion } from '../../../src/objects/seal.js';
 import { filesystemSource } from '../../../src/objects/source.js';
@@ -44,11 +51,11 @@ const baseCall: ToolcallInput = {
 };
 const call = (more: Partial<ToolcallInput> = {}) => toolcallVersion({ ...baseCall, ...more });
 
-/** Which hashes differ between two versions. */
+/** Returns the hashes that differ between two versions. */
 const differing = (one: ObjectVersion, two: ObjectVersion) => HASHES.filter((name) => one[name] !== two[name]);
 
-describe('what makes two versions different [§2.4]', () => {
-  test('no content, empty content and absent bytes are three things (decision A4)', () => {
+describe('differences between versions [§2.4]', () => {
+  test('distinguish missing content, empty content and absent bytes (decision A4)', () => {
     const empty = indexedFile(source, '', hashText(''));
     const stub = fileStub(source);
     expect([empty.content, empty.char_count, empty.content_hash]).toEqual([
@@ -63,21 +70,21 @@ describe('what makes two versions different [§2.4]', () => {
     expect(differing(call({ content: null }), call({ content: '' }))).toEqual(['content_hash', 'object_hash']);
   });
 
-  test('a deleted file is the same document as a stub (decision C3)', () => {
+  test('do not exist between a deleted file and a stub (decision C3)', () => {
     expect(deletedFile(source)).toStrictEqual(fileStub(source));
   });
 
-  test('the same path on two filesystems is two objects, with equal versions (decision A7)', () => {
+  test('are in the object, not the version, for one path on two filesystems (decision A7)', () => {
     const other = indexedFile(fsSource('fs2', '/a.ts'), 'const x = 1;', hashText('const x = 1;'));
     expect(differing(file, other)).toEqual(['identity_hash']);
     expect(file['xt/id']).not.toBe(other['xt/id']);
   });
 
-  test('a path with another filesystem id glued on is not another binding of the same text', () => {
+  test('prevent a path with another filesystem id appended from being another binding of the same text', () => {
     expect(fileStub(fsSource('a', '/b/c'))['xt/id']).not.toBe(fileStub(fsSource('a/b', '/c'))['xt/id']);
   });
 
-  test('the order of keys in args is nothing, their values, types and places are', () => {
+  test('ignore the key order of args, but not values, types and places', () => {
     const version = call({ args: { a: 1, b: { c: null } } });
     expect(call({ args: { b: { c: null }, a: 1 } })).toStrictEqual(version);
     for (const args of [
@@ -92,14 +99,14 @@ describe('what makes two versions different [§2.4]', () => {
     }
   });
 
-  test('the same text in another field is another version', () => {
+  test('exist for the same text in another field', () => {
     expect(call({ argsDisplay: 'x' }).metadata_hash).not.toBe(call({ tool: 'x' }).metadata_hash);
     expect(objectHash({ file_hash: hashText('x'), content_hash: null, metadata_hash: metadataHash({}) })).not.toBe(
       objectHash({ file_hash: null, content_hash: hashText('x'), metadata_hash: metadataHash({}) }),
     );
   });
 
-  test('absent optional fields are left out, not null (decision A2)', () => {
+  test('treat absent optional fields as omitted, not null (decision A2)', () => {
     expect(Object.keys(call())).not.toEqual(expect.arrayContaining(['args_display']));
     expect(Object.keys(call({ fileRefs: [] }))).not.toContain('file_refs');
     expect(call({ fileRefs: [] })).toStrictEqual(call());
@@ -107,12 +114,15 @@ describe('what makes two versions different [§2.4]', () => {
     expect(metadataHash({ a: null })).not.toBe(metadataHash({}));
   });
 
-  test('the order of ids counts (decision A6)', () => {
+  test('include the order of ids (decision A6)', () => {
     const ids = ['x', 'y'].map(objectId);
-    expect(differing(call({ fileRefs: ids }), call({ fileRefs: [...ids].reverse() }))).toEqual(['metadata_hash', 'object_hash']);
+    expect(differing(call({ fileRefs: ids }), call({ fileRefs: [...ids].reverse() }))).toEqual([
+      'metadata_hash',
+      'object_hash',
+    ]);
   });
 
-  test('bytes are hashed as they are: newline, BOM and Unicode form count (decision A3)', () => {
+  test('include newline, BOM and Unicode form, because bytes are hashed as they are (decision A3)', () => {
     const bytes = ['a\n', 'a\r\n', 'a', '\ufeffa', 'é', 'e\u0301'].map((text) => hashBytes(Buffer.from(text)));
     expect(new Set(bytes).size).toBe(6);
     expect(hashBytes(Buffer.from('é'))).toBe(hashText('é'));
@@ -123,7 +133,14 @@ describe('sealing', () => {
   test.each<[string, () => unknown, string]>([
     [
       'a file without a source',
-      () => sealVersion({ type: 'file', id: 'x', fields: { file_type: 'ts', char_count: 0 }, content: null, file_hash: null }),
+      () =>
+        sealVersion({
+          type: 'file',
+          id: 'x',
+          fields: { file_type: 'ts', char_count: 0 },
+          content: null,
+          file_hash: null,
+        }),
       'invalid-value',
     ],
     [
@@ -138,7 +155,14 @@ describe('sealing', () => {
     ],
     [
       'an unknown field',
-      () => sealVersion({ type: 'system_prompt', id: 'x', fields: { locked: true } as never, content: null, file_hash: null }),
+      () =>
+        sealVersion({
+          type: 'system_prompt',
+          id: 'x',
+          fields: { locked: true } as never,
+          content: null,
+          file_hash: null,
+        }),
       'unknown-field',
     ],
     [
@@ -150,11 +174,11 @@ describe('sealing', () => {
     ['args that are not finite', () => call({ args: { n: Number.NaN } }), 'not-finite'],
     ['content that cannot be stored', () => call({ content: 'x\udfff' }), 'lone-surrogate'],
     ['an empty id', () => call({ id: '' as ObjectId }), 'invalid-id'],
-  ])('%s is refused', (_name, act, code) => {
+  ])('refuses %s', (_name, act, code) => {
     expect(errorOf(act)?.code).toBe(code);
   });
 
-  test('a sealed version cannot change, however deep, even where parts of it came frozen', () => {
+  test('deep-freezes a version, also with parts that came frozen', () => {
     const args = Object.freeze({ list: [{ a: 1 }] });
     const version = call({ args });
     expect(() => (version.args.list as unknown[]).push(1)).toThrow(TypeError);
@@ -176,20 +200,20 @@ describe('restoring checks every hash', () => {
     '%s with a wrong %s',
     (_type, name, document) => {
       const error = errorOf(() => restoreVersion({ ...document, [name]: wrong }));
-      // Which hash is named: a wrong file_hash is believed, being another's work, and shows in the hash over it.
+      // Chooses the named hash. A wrong file_hash is accepted, because another component made it;
+      // the hash over it then differs.
       const unsourced = name === 'file_hash' && document.source === null;
       expect(error?.code).toBe(unsourced ? 'invalid-value' : 'hash-mismatch');
       if (!unsourced) expect(error?.message).toContain(name === 'file_hash' ? 'object_hash' : name);
     },
   );
 
-  test.each(documents.flatMap(([type, document]) => Object.keys(document).map((key) => [type, key, document] as const)))(
-    '%s without %s',
-    (_type, key, document) => {
-      const { [key]: _, ...rest } = document;
-      expect(errorOf(() => restoreVersion(rest))).toBeInstanceOf(DocumentError);
-    },
-  );
+  test.each(
+    documents.flatMap(([type, document]) => Object.keys(document).map((key) => [type, key, document] as const)),
+  )('refuses %s without %s', (_type, key, document) => {
+    const { [key]: _, ...rest } = document;
+    expect(errorOf(() => restoreVersion(rest))).toBeInstanceOf(DocumentError);
+  });
 
   test.each<[string, Document]>([
     ['another id', { 'xt/id': wrong }],
@@ -198,16 +222,21 @@ describe('restoring checks every hash', () => {
     ['a number as content', { content: 5 }],
     ['another count', { char_count: 13 }],
     ['another path', { source: { type: 'filesystem', filesystemId: 'fs1', path: '/b.ts' } }],
-    ['an unnormalised path', { source: { type: 'filesystem', filesystemId: 'fs1', path: '/x/../a.ts/' }, identity_hash: wrong }],
+    [
+      'an unnormalised path',
+      { source: { type: 'filesystem', filesystemId: 'fs1', path: '/x/../a.ts/' }, identity_hash: wrong },
+    ],
     ['an unknown type', { type: 'step' }],
     ['a type of the prototype', { type: 'constructor' }],
     ['one field too many', { nickname: 'x' }],
-  ])('a file with %s is refused', (_name, change) => {
+  ])('refuses a file with %s', (_name, change) => {
     expect(errorOf(() => restoreVersion({ ...file, ...change }))).toBeInstanceOf(DocumentError);
   });
 
-  test('the message names object and hash and carries no document', () => {
-    const error = errorOf(() => restoreVersion({ ...call({ content: 'y'.repeat(100_000) }), content: 'z'.repeat(100_000) }));
+  test('names object and hash in the message, but no document', () => {
+    const error = errorOf(() =>
+      restoreVersion({ ...call({ content: 'y'.repeat(100_000) }), content: 'z'.repeat(100_000) }),
+    );
     expect([error?.code, error?.message.includes('content_hash of "c1"'), (error?.message.length ?? 0) < 400]).toEqual([
       'hash-mismatch',
       true,
@@ -219,16 +248,25 @@ describe('restoring checks every hash', () => {
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map(objectId);
 const path = fc
-  .array(fc.string({ unit: fc.constantFrom('a', 'B', '.', ' ', 'é', '\n'), minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 })
+  .array(fc.string({ unit: fc.constantFrom('a', 'B', '.', ' ', 'é', '\n'), minLength: 1, maxLength: 4 }), {
+    minLength: 1,
+    maxLength: 3,
+  })
   .map((parts) => canonicalPath(`/${parts.join('/')}`));
 const files = fc
-  .record({ fs: fc.constantFrom('fs1', 'fs2').map(filesystemId), path, content: fc.option(text), read: fc.boolean(), bytes: text })
+  .record({
+    fs: fc.constantFrom('fs1', 'fs2').map(filesystemId),
+    path,
+    content: fc.option(text),
+    read: fc.boolean(),
+    bytes: text,
+  })
   .map(({ fs, path: at, content, read, bytes }) => {
     const from = filesystemSource(fs, at);
     if (content !== null) return indexedFile(from, content, hashText(bytes));
     return read ? nonTextFile(from, hashText(bytes)) : fileStub(from);
   });
-/** As JSON writes it, which knows no negative zero. */
+/** As JSON writes it, without negative zero. */
 const written = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)));
 const toolcallInputs: fc.Arbitrary<ToolcallInput> = fc.record(
   {
@@ -261,7 +299,7 @@ const versions: fc.Arbitrary<ObjectVersion> = fc.oneof(
 );
 
 describe('random versions', () => {
-  test('a negative zero is the zero that JSON writes: its hashes are those of what comes back', () => {
+  test('treat negative zero as the zero that JSON writes, with the same hashes', () => {
     const version = toolcallVersion({
       id: objectId('c'),
       tool: 't',
@@ -274,7 +312,7 @@ describe('random versions', () => {
     expect(HASHES.map((name) => back[name])).toEqual(HASHES.map((name) => version[name]));
   });
 
-  test('survive the way through JSON into the database and back, hash for hash', () => {
+  test('keep every hash through JSON into the database and back', () => {
     fc.assert(
       fc.property(versions, (version) => {
         const stored: Document = JSON.parse(JSON.stringify(version));
@@ -291,7 +329,7 @@ describe('random versions', () => {
     );
   });
 
-  test('of a tool call differ in exactly the hashes that cover the one field that differs [§2.4]', () => {
+  test('of a tool call differ in exactly the hashes that cover the changed field [§2.4]', () => {
     const covers: Readonly<Record<keyof ToolcallInput, readonly string[]>> = {
       id: ['identity_hash'],
       content: ['content_hash', 'object_hash'],
@@ -307,17 +345,20 @@ describe('random versions', () => {
       fc.property(toolcallInputs, toolcallInputs, field, (one, two, name) => {
         const before = toolcallVersion(one);
         const { [name]: _, ...others } = one;
-        const after = toolcallVersion((two[name] === undefined ? others : { ...others, [name]: two[name] }) as ToolcallInput);
+        const after = toolcallVersion(
+          (two[name] === undefined ? others : { ...others, [name]: two[name] }) as ToolcallInput,
+        );
         const same = JSON.stringify(after) === JSON.stringify(before) || differing(before, after).length === 0;
         if (!same) expect(differing(before, after)).toEqual(covers[name]);
         const normal = (value: unknown) => (Array.isArray(value) && value.length === 0 ? undefined : value);
-        if (name !== 'args' && normal(one[name])?.toString() !== normal(two[name])?.toString()) expect(same).toBe(false);
+        if (name !== 'args' && normal(one[name])?.toString() !== normal(two[name])?.toString())
+          expect(same).toBe(false);
       }),
       { numRuns: 400 },
     );
   });
 
-  test('of a file differ in exactly the hashes that cover the one thing that differs [§2.4]', () => {
+  test('of a file differ in exactly the hashes that cover the changed part [§2.4]', () => {
     fc.assert(
       fc.property(path, path, text, text, (one, two, before, after) => {
         fc.pre(before !== after);

@@ -12,7 +12,7 @@ const changes: fc.Arbitrary<SetChanges> = fc.record(
   { requiredKeys: [] },
 );
 
-/** Changes that are allowed anywhere: what becomes active or pinned enters the index with them. */
+/** Changes that are always valid: active or pinned ids enter the index with them. */
 const lawful = changes.map((change) => ({
   ...change,
   index: [...(change.index ?? []), ...(change.activate ?? []), ...(change.pin ?? [])],
@@ -20,7 +20,7 @@ const lawful = changes.map((change) => ({
 const subset = (inner: readonly ObjectId[], outer: readonly ObjectId[]) => inner.every((one) => outer.includes(one));
 
 describe('changes of the sets (decision D1)', () => {
-  test('keep active and pinned within the index, the index growing at its end only, and no id twice', () => {
+  test('keep active and pinned within the index, which only grows at its end, without duplicates', () => {
     fc.assert(
       fc.property(fc.array(lawful, { maxLength: 12 }), (list) => {
         let sets: SessionSets = EMPTY_SETS;
@@ -32,14 +32,15 @@ describe('changes of the sets (decision D1)', () => {
           expect(after.index.slice(0, sets.index.length)).toEqual(sets.index);
           for (const set of [after.index, after.active, after.pinned]) expect(new Set(set).size).toBe(set.length);
           expect(subset(change.activate ?? [], after.active) && subset(change.pin ?? [], after.pinned)).toBe(true);
-          for (const gone of change.deactivate ?? []) expect(after.active.includes(gone)).toBe((change.activate ?? []).includes(gone));
+          for (const gone of change.deactivate ?? [])
+            expect(after.active.includes(gone)).toBe((change.activate ?? []).includes(gone));
           sets = after;
         }
       }),
     );
   });
 
-  test('give the same sets one by one as in a fold over all of them', () => {
+  test('give the same sets one by one as in one fold', () => {
     fc.assert(
       fc.property(fc.array(lawful, { maxLength: 12 }), (list) => {
         expect(foldSets(EMPTY_SETS, list)).toEqual(list.reduce(applyChanges, EMPTY_SETS));
@@ -47,14 +48,14 @@ describe('changes of the sets (decision D1)', () => {
     );
   });
 
-  test('that activate or pin what is not in the index are refused, by both ways', () => {
+  test('are refused in both ways if they activate or pin an id outside the index', () => {
     for (const change of [{ activate: ids('x') }, { pin: ids('x') }]) {
       expect(() => applyChanges(EMPTY_SETS, change)).toThrow(/"x"/);
       expect(() => foldSets(EMPTY_SETS, [change])).toThrow(/"x"/);
     }
   });
 
-  test('apply removals before additions: what is in both moves to the end', () => {
+  test('apply removals before additions: an id in both moves to the end', () => {
     const sets = { index: ids('a', 'b'), active: ids('a', 'b'), pinned: ids('a', 'b') };
     const both = { deactivate: ids('a'), activate: ids('a'), unpin: ids('b', 'a'), pin: ids('b') };
     expect(applyChanges(sets, both)).toEqual({ index: ['a', 'b'], active: ['b', 'a'], pinned: ['b'] });

@@ -5,16 +5,16 @@ import { expect, test } from '@jest/globals';
 import { build } from 'esbuild';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
-/** V8's own sign that a function runs as machine code that was made without optimising. */
+/** V8's flag for a function that runs as unoptimised machine code. */
 const BASELINE = 1 << 15;
 
-/** Whether a function that has run once is machine code, with what is done before it is used. */
+/** Prints whether a function is machine code after one run, with some code before its use. */
 const ONCE = `
   const add = (a, b) => a + b;
   add(1, 2);
   console.log((new Function('one', 'return %GetOptimizationStatus(one)')(add) & ${BASELINE}) !== 0);`;
 
-test('a function that is used from then on is machine code when it first runs', async () => {
+test('compiles a function to machine code before its first run', async () => {
   await withTemporaryFolder(async (dir) => {
     const isCompiled = async (begin: string): Promise<string> => {
       const outfile = join(dir, 'run.mjs');
@@ -24,6 +24,8 @@ test('a function that is used from then on is machine code when it first runs', 
       return (await promisify(execFile)(process.execPath, flags, { env: { PATH: process.env.PATH } })).stdout.trim();
     };
     expect(await isCompiled('')).toBe('false');
-    expect(await isCompiled(`import { compileEarly } from '../../../src/process/compile-early.ts'; compileEarly();`)).toBe('true');
+    expect(
+      await isCompiled(`import { compileEarly } from '../../../src/process/compile-early.ts'; compileEarly();`),
+    ).toBe('true');
   });
 });

@@ -8,11 +8,14 @@ import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from '../../..
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 describe('a script of the build', () => {
-  test('is loaded once, with the scripts beside it, now or later, and with modules of Node', async () => {
+  test('loads once, with its neighbour scripts, at once or later, and with Node modules', async () => {
     await withTemporaryFolder(async (above) => {
       const folder = join(above, 'scripts');
       mkdirSync(folder);
-      writeFileSync(join(folder, 'beside.cjs'), 'globalThis.__evaluated = (globalThis.__evaluated ?? 0) + 1; exports.n = 7;');
+      writeFileSync(
+        join(folder, 'beside.cjs'),
+        'globalThis.__evaluated = (globalThis.__evaluated ?? 0) + 1; exports.n = 7;',
+      );
       writeFileSync(join(above, 'module.mjs'), 'export const n = 30;');
       writeFileSync(
         join(folder, 'one.cjs'),
@@ -32,7 +35,7 @@ describe('a script of the build', () => {
     });
   });
 
-  test('runs from the code that was compiled of it, and is compiled where that is damaged or of another Node', async () => {
+  test('runs from its compiled code, and compiles anew if that is damaged or from another Node', async () => {
     await withTemporaryFolder(async (folder) => {
       const path = join(folder, 'one.cjs');
       writeFileSync(path, 'exports.sum = (a, b) => a + b;');
@@ -57,9 +60,9 @@ describe('a script of the build', () => {
     });
   });
 
-  test('leaves what Node has compiled of its own modules and of anything else usable: it is loaded under the flags that the process began with', async () => {
+  test('keeps Node’s other compiled code usable, because it loads under the initial flags of the process', async () => {
     await withTemporaryFolder(async (folder) => {
-      // Each look needs a text of its own: V8 does not compile one a second time.
+      // Each check needs a new text, because V8 does not compile one twice.
       const prelude = (imports: string): string => `${imports}
         import { readFileSync, writeFileSync } from 'node:fs';
         import { Script } from 'node:vm';
@@ -70,7 +73,7 @@ describe('a script of the build', () => {
         write,
         `${prelude('')} for (let i = 0; i < 5; i++) writeFileSync(codeOf(i), new Script(textOf(i)).createCachedData());`,
       );
-      // What this process runs under is not what a process begins with.
+      // This process does not run under its initial flags.
       const loader = join(dirname(fileURLToPath(import.meta.url)), '../../../src/process/compiled-script.ts');
       await build({
         entryPoints: [loader],

@@ -10,7 +10,7 @@ import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const UUID = '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f';
 
-test('drafts of processes that ended go; those of living ones, fresh ones that name nobody, and what is not ours stay', () =>
+test('removes drafts of ended processes; keeps those of living ones, fresh anonymous ones, and foreign files', () =>
   withTemporaryFolder(async (folder) => {
     const mine = await draftOf(join(folder, 'node.json'));
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6); console.log("up")'], {
@@ -21,25 +21,33 @@ test('drafts of processes that ended go; those of living ones, fresh ones that n
     expect(await identifyProcess(child.pid ?? 0)).toBeDefined();
     child.kill('SIGKILL');
     await once(child, 'close');
-    // A later process with the pid of this one's draft is another one: the hash of its start differs.
+    // A later process with the pid of this draft's process has another start hash.
     const reused = mine.replace(/-[0-9a-f]{16}-/, `-${'0'.repeat(16)}-`);
-    const former = [`start.lock.${UUID}`, `${UUID}.json.1234567890`, 'pi-7.json.new', '.palimpsest-0123456789abcdef.tmp', '.probe-77'];
+    const former = [
+      `start.lock.${UUID}`,
+      `${UUID}.json.1234567890`,
+      'pi-7.json.new',
+      '.palimpsest-0123456789abcdef.tmp',
+      '.probe-77',
+    ];
     const foreign = ['notes.draft', 'a.json.bak', `a.txt.${UUID}`, '.12-34.draft', 'x.1.lock', 'b.tmp'];
     for (const path of [mine, theirs, reused]) await writeFile(path, '');
     for (const name of [...former, ...foreign]) await writeFile(join(folder, name), '');
     await mkdir(`${theirs.slice(0, -'.draft'.length).replace('node', 'folder')}.draft`);
     await removeDeadDrafts(folder);
     const kept = [mine.slice(folder.length + 1), ...foreign];
-    expect((await readdir(folder)).filter((name) => !name.startsWith('folder')).sort()).toEqual([...kept, ...former].sort());
+    expect((await readdir(folder)).filter((name) => !name.startsWith('folder')).sort()).toEqual(
+      [...kept, ...former].sort(),
+    );
     for (const name of [...former, ...foreign]) await utimes(join(folder, name), 0, 0);
-    // Elsewhere somebody's own files may be called as ours were.
+    // In other folders a foreign file may have such a name.
     await removeDeadDrafts(folder, { isOurs: (name) => !name.endsWith('.tmp'), recursive: true });
     expect((await readdir(folder)).sort()).toEqual([...kept, ...former].sort());
     await removeDeadDrafts(folder, { recursive: true, isDataFolder: true });
     expect((await readdir(folder)).sort()).toEqual(kept.sort());
   }));
 
-test('a file that cannot be made leaves no draft', () =>
+test('leaves no draft of a file that cannot be written', () =>
   withTemporaryFolder(async (folder) => {
     await mkdir(join(folder, 'taken'));
     expect(await createWholeFile(join(folder, 'taken'), 'x')).toBe(false);

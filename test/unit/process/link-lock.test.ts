@@ -68,7 +68,10 @@ describe('a lock that is a symbolic link', () => {
 
   test.each([
     ['a dead process', async () => DEAD],
-    ['an earlier process with this pid', async () => JSON.stringify({ ...(await identifySelf()), started: 'earlier', token: 't' })],
+    [
+      'an earlier process with this pid',
+      async () => JSON.stringify({ ...(await identifySelf()), started: 'earlier', token: 't' }),
+    ],
     ['nobody, as it leads to an endless file', async () => '/dev/zero'],
   ])('is taken over from %s', async (_name, content) => {
     await symlink(await content(), path());
@@ -76,7 +79,7 @@ describe('a lock that is a symbolic link', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('is taken over from a process that was killed while it took over', async () => {
+  test('is taken over from a process that was killed during a take-over', async () => {
     await symlink(DEAD, path());
     await symlink(DEAD, `${path()}.${createHash('sha256').update(DEAD).digest('hex').slice(0, 16)}`);
     expect(await enter(async () => 'done')).toBe('done');
@@ -98,7 +101,7 @@ describe('a lock that is a symbolic link', () => {
     expect(await readdir(folder)).toEqual(['log']);
   });
 
-  test('is waited for no longer than the limit, or until the caller gives up', async () => {
+  test('times out at the limit or when the caller gives up', async () => {
     const owner = await start();
     await owner.ask('hold', path());
     await expect(enter(async () => 'never', 60)).rejects.toMatchObject({
@@ -111,7 +114,7 @@ describe('a lock that is a symbolic link', () => {
     await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  test('is refused where a file or folder has its name, which stays', async () => {
+  test('is refused if a file or folder has its name, which stays', async () => {
     await writeFile(path(), 'mine');
     await expect(enter(async () => 'never')).rejects.toMatchObject({ code: 'occupied' });
     await rm(path());
@@ -119,7 +122,7 @@ describe('a lock that is a symbolic link', () => {
     await expect(enter(async () => 'never')).rejects.toMatchObject({ code: 'occupied' });
   });
 
-  test('is swept if its owner is dead, and if its name is one of ours', async () => {
+  test('is removed if its owner is dead and its name is one of ours', async () => {
     const owner = await start();
     await owner.ask('hold', path());
     await symlink(DEAD, join(folder, 'b.lock'));

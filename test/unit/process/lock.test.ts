@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import * as z from 'zod';
-import { acquireLock, type HeldLock, livingLockOwner, lockFilesAmong, namedLockOwner, withNamedLock } from '../../../src/process/lock.js';
+import {
+  acquireLock,
+  type HeldLock,
+  livingLockOwner,
+  lockFilesAmong,
+  namedLockOwner,
+  withNamedLock,
+} from '../../../src/process/lock.js';
 import type { OwnedFile } from '../../../src/process/owned-file.js';
 import { identifySelf, type ProcessIdentity, processIdentitySchema } from '../../../src/process/process-identity.js';
 import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
@@ -11,7 +18,10 @@ import { type AskedProcess, buildProgram, startProgram } from '../../support/ask
 const schema = processIdentitySchema.extend({ token: z.string() });
 type Owner = z.infer<typeof schema>;
 
-/** What the processes do: each holds a lock with generations, and writes into a file while it alone holds a lock with a fixed name. */
+/**
+ * The program of the processes. Each holds a lock with generations, and writes to a file while it
+ * alone holds a lock with a fixed name.
+ */
 const PROGRAM = `
 import { appendFile, readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -73,7 +83,7 @@ describe('locks of processes', () => {
     const livingOwner = async (): Promise<ProcessIdentity | undefined> =>
       livingLockOwner(lockFilesAmong(folder, await readdir(folder)), schema);
 
-    test('a lock is for its user alone, names its owner, and leaves nothing behind', async () => {
+    test('belong to their user alone, name their owner, and leave nothing behind', async () => {
       const lock = await acquired('one');
       expect((await stat(join(folder, 'a.1.lock'))).mode & 0o777).toBe(0o600);
       expect(await livingOwner()).toMatchObject({ pid: process.pid, token: 'one' });
@@ -84,7 +94,7 @@ describe('locks of processes', () => {
       expect(await readdir(folder)).toEqual([]);
     });
 
-    test('the lock of a killed process, one with a pid that was given away, and one that is torn are taken', async () => {
+    test('are taken from a killed process, from a reused pid, and if they are torn', async () => {
       const other = await start();
       expect((await other.ask('acquire', folder, 'a')).value).toBe('acquired');
       expect(await acquire('mine')).toMatchObject({ heldBy: { pid: other.pid } });
@@ -98,7 +108,7 @@ describe('locks of processes', () => {
       expect(lock.isStillOurs()).toBe(true);
     });
 
-    test('taken over, the first owner knows it, and neither removes nor empties what is not its own', async () => {
+    test('show a take-over to the first owner; neither owner removes or empties a foreign lock', async () => {
       const first = await acquired('first');
       const second = await acquired('second', { takeOver: true });
       expect([first.isStillOurs(), second.isStillOurs()]).toEqual([false, true]);
@@ -107,7 +117,7 @@ describe('locks of processes', () => {
       expect(second.isStillOurs()).toBe(true);
     });
 
-    test("a lock that was looked at before is not its owner's any more with another text of the same length, another file, or none", async () => {
+    test('lose their owner if their file has another text of equal length, is replaced, or is gone', async () => {
       const lock = await acquired('first');
       const path = join(folder, 'a.1.lock');
       const text = await readFile(path, 'utf8');
@@ -125,7 +135,7 @@ describe('locks of processes', () => {
       expect(looks).toEqual([true, true, false, true, true, false, false]);
     });
 
-    test('a lock that keeps its generations never makes one twice until it is removed', async () => {
+    test('never repeat a generation until they are removed', async () => {
       (await acquired('one', { keepsOlder: true })).vacate();
       expect(await livingOwner()).toBeUndefined();
       const second = await acquired('two', { keepsOlder: true });
@@ -136,7 +146,7 @@ describe('locks of processes', () => {
     });
 
     test.each([{}, { keepsOlder: true }])(
-      'of several processes that want the lock of a killed one at once exactly one gets it (%j)',
+      'go from a killed process to exactly one of several concurrent processes (%j)',
       async (options) => {
         const contenders = await Promise.all(Array.from({ length: 4 }, start));
         for (let round = 0; round < 10; round++) {
@@ -151,7 +161,7 @@ describe('locks of processes', () => {
       },
     );
 
-    test('a folder that cannot be written is an error of the system', async () => {
+    test('throw the system’s error in a folder that is not writable', async () => {
       await rm(folder, { recursive: true });
       await writeFile(folder, 'a file in the way');
       await expect(acquire('mine')).rejects.toMatchObject({ code: 'ENOTDIR' });
@@ -161,7 +171,7 @@ describe('locks of processes', () => {
   describe('with a fixed name', () => {
     const path = (): string => join(folder, 'start.lock');
 
-    test('one owner at a time, and nothing is left of it', async () => {
+    test('have one owner at a time and leave nothing behind', async () => {
       let inside = 0;
       let most = 0;
       const enter = (): Promise<void> =>
@@ -176,7 +186,7 @@ describe('locks of processes', () => {
       expect(await readdir(folder)).toEqual([]);
     });
 
-    test('the owner is known while it holds the lock, which is free after an error', async () => {
+    test('know their owner while they are held, and are free after an error', async () => {
       const failing = withNamedLock(path(), { limitMs: 60_000 }, async () => {
         expect((await namedLockOwner(path()))?.pid).toBe(process.pid);
         throw new Error('inside');
@@ -187,24 +197,27 @@ describe('locks of processes', () => {
 
     test.each([
       ['of a dead process', async () => JSON.stringify(DEAD)],
-      ['of an earlier process with this pid', async () => JSON.stringify({ ...(await identifySelf()), started: 'earlier', token: 't' })],
+      [
+        'of an earlier process with this pid',
+        async () => JSON.stringify({ ...(await identifySelf()), started: 'earlier', token: 't' }),
+      ],
       ['that is empty', async () => ''],
       ['that is cut off', async () => '{"pid": 12'],
-    ])('a lock %s is taken over', async (_name, content) => {
+    ])('are taken over if they are %s', async (_name, content) => {
       await writeFile(path(), await content());
       expect(await namedLockOwner(path())).toBeUndefined();
       expect(await withNamedLock(path(), { limitMs: 60_000 }, async () => 'done')).toBe('done');
       expect(await readdir(folder)).toEqual([]);
     });
 
-    test('a lock that was left in the middle of a take-over is taken over', async () => {
+    test('are taken over in the middle of a take-over', async () => {
       await writeFile(path(), JSON.stringify(DEAD));
       await writeFile(join(folder, 'start.lock.takeover.1.lock'), JSON.stringify(DEAD));
       expect(await withNamedLock(path(), { limitMs: 60_000 }, async () => 'done')).toBe('done');
       expect(await readdir(folder)).toEqual([]);
     });
 
-    test('processes that take over from a killed one, again and again, are never inside together', async () => {
+    test('never have two processes inside during repeated take-overs from killed ones', async () => {
       const file = join(folder, 'log');
       await appendFile(file, '');
       const contenders = await Promise.all(Array.from({ length: 4 }, start));
@@ -219,7 +232,7 @@ describe('locks of processes', () => {
       expect(await readdir(folder)).toEqual(['log']);
     });
 
-    test('waiting for a living owner ends with the limit, or when the caller gives up', async () => {
+    test('stop waiting for a living owner at the limit or when the caller gives up', async () => {
       const self = await identifySelf();
       await writeFile(path(), JSON.stringify({ ...self, token: 'other' }));
       const waits: number[] = [];

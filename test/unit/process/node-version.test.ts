@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { tooOldNode } from '../../../src/process/node-version.js';
 
-test('a Node that is too old is named in one line, with the oldest that package.json takes', () => {
-  const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly engines: { readonly node: string } };
+test('names a Node that is too old in one line, with the minimum of package.json', () => {
+  const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    readonly engines: { readonly node: string };
+  };
   expect(engines.node).toContain('20.19');
   expect(['18.20.4', '20.18.9'].map((version) => tooOldNode(version))).toEqual([
     expect.stringMatching(/^palimpsest needs Node 20\.19 or newer; this is Node 18\.20\.4 \(.*\)\.$/),

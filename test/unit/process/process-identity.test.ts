@@ -1,34 +1,41 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { identifyProcess, identifySelf, isAlive, startFromPs, startFromStat } from '../../../src/process/process-identity.js';
+import {
+  identifyProcess,
+  identifySelf,
+  isAlive,
+  startFromPs,
+  startFromStat,
+} from '../../../src/process/process-identity.js';
 
-const stat = (name: string, state: string): string => `42 (${name}) ${state} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 98765 20 21`;
+const stat = (name: string, state: string): string =>
+  `42 (${name}) ${state} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 98765 20 21`;
 
 describe('the identity of a process', () => {
-  test('the start is read behind a name with spaces and parentheses', () => {
+  test('reads the start after a name with spaces and parentheses', () => {
     expect(startFromStat(stat('java', 'S'))).toBe('98765');
     expect(startFromStat(stat('a) S 1 (b', 'R'))).toBe('98765');
   });
 
-  test('a process that only waits to be reaped is dead', () => {
+  test('treats a zombie process as dead', () => {
     expect(startFromStat(stat('java', 'Z'))).toBeUndefined();
     expect(startFromPs('Z+   Mon Jan  1 00:00:00 2024')).toBeUndefined();
   });
 
-  test('ps gives the start as text', () => {
+  test('reads the start from ps as text', () => {
     expect(startFromPs('Ss   Mon Jan  1 00:00:00 2024\n')).toBe('Mon Jan  1 00:00:00 2024');
     expect(startFromPs('')).toBeUndefined();
   });
 
-  test('this process is alive, with its pid but another start it is not', async () => {
+  test('is alive for this process, but not for its pid with another start', async () => {
     const self = await identifySelf();
     expect(self.pid).toBe(process.pid);
     expect(await isAlive(self)).toBe(true);
     expect(await isAlive({ ...self, started: `${self.started}0` })).toBe(false);
   });
 
-  test('a process is alive until it ends', async () => {
+  test('is alive until the process ends', async () => {
     const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
     const identity = await identifyProcess(child.pid ?? 0);
     expect(identity).toBeDefined();

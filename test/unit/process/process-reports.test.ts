@@ -15,7 +15,7 @@ const STATE: TrackerState = {
   unreadable: [{ path: '/a.ts', reason: 'no-permission' }],
 };
 
-describe('what a process tracks, told to others', () => {
+describe('tracking reports of a process', () => {
   let dataDir: string;
   const folder = () => join(dataDir, 'trackers');
 
@@ -24,7 +24,7 @@ describe('what a process tracks, told to others', () => {
   });
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  test('is read back as it was told last, for the user alone, until it is taken away', async () => {
+  test('are read in their last form, by their user alone, until they are removed', async () => {
     expect(await trackerReports(dataDir)).toEqual([]);
     const file = new TrackerReportFile(dataDir, 'a test');
     await file.remove();
@@ -41,13 +41,13 @@ describe('what a process tracks, told to others', () => {
     expect(await trackerReports(dataDir)).toEqual([]);
   });
 
-  test('of two clients of one process are two', async () => {
+  test('are separate for two clients of one process', async () => {
     const files = ['one', 'two'].map((what) => new TrackerReportFile(dataDir, what));
     await Promise.all(files.map((file) => file.write(STATE)));
     expect((await trackerReports(dataDir)).map(({ what }) => what).sort()).toEqual(['one', 'two']);
   });
 
-  test('of a process that was killed is passed over, and goes with the next first report; so does what is half there', async () => {
+  test('are ignored for a killed process, and removed with the next first report, like incomplete ones', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6); console.log("up")'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

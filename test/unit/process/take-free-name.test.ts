@@ -4,12 +4,13 @@ import { expect, test } from '@jest/globals';
 import { takeFreeName } from '../../../src/process/take-free-name.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
-test('a draft takes a free name alone, also where nothing can be linked', () =>
+test('moves a draft to a free name only, also without hard links', () =>
   withTemporaryFolder(async (folder) => {
     const at = (name: string) => join(folder, name);
     await writeFile(at('draft'), 'x');
     await writeFile(at('taken'), 'mine');
-    // No filesystem has hard links of folders: they are refused as files are where there are none.
+    // No filesystem has hard links of folders. They fail like files on a filesystem without hard
+    // links.
     await mkdir(at('unlinkable'));
     for (const draft of ['draft', 'unlinkable'])
       await expect(takeFreeName(at(draft), at('taken'))).rejects.toMatchObject({ code: 'EEXIST' });

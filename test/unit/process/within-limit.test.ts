@@ -5,13 +5,13 @@ const never = new Promise<string>(() => undefined);
 const HOUR = 3_600_000;
 
 describe('a time limit', () => {
-  test('gives what the work gives, or what it rejects with', async () => {
+  test('returns the result of the work, or rejects with its error', async () => {
     expect(await withinLimit(Promise.resolve('done'), HOUR, () => 'late')).toBe('done');
     await expect(withinLimit(Promise.reject(new Error('broken')), HOUR, () => 'late')).rejects.toThrow('broken');
     expect(await endsWithin(Promise.resolve(), HOUR)).toBe(true);
   });
 
-  test('gives what the late answer gives, or throws', async () => {
+  test('returns the result of the fallback, or throws its error', async () => {
     const limit = { ms: 1, keepsAlive: true };
     expect(await withinLimit(never, limit, () => 'late')).toBe('late');
     expect(await withinLimit(never, limit, async () => 'later')).toBe('later');
@@ -23,7 +23,7 @@ describe('a time limit', () => {
     expect(await withinLimit(endsWithin(never, 1), limit, () => false)).toBe(false);
   });
 
-  test('leaves no timer behind and makes no error, however often it waits', async () => {
+  test('leaves no timer and causes no error, however often it waits', async () => {
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     for (let n = 0; n < 100; n++) await withinLimit(Promise.resolve(n), { ms: HOUR, keepsAlive: true }, () => -1);
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout')).toHaveLength(before);

@@ -21,12 +21,16 @@ const turn = (n: number, output = long(`out${n}`)): readonly Happening[] => [
 ];
 const turns = (count: number): readonly Happening[] => Array.from({ length: count }, (_, i) => turn(i + 1)).flat();
 
-const entriesOf = ({ items }: BudgetedView): readonly Entry[] => items.flatMap((item) => (item.kind === 'entry' ? [item.entry] : []));
-const shown = (item: ViewItem): string => (item.kind === 'entry' ? `${item.entry.id} ${item.form} ${item.text}` : `summary ${item.text}`);
+const entriesOf = ({ items }: BudgetedView): readonly Entry[] =>
+  items.flatMap((item) => (item.kind === 'entry' ? [item.entry] : []));
+const shown = (item: ViewItem): string =>
+  item.kind === 'entry' ? `${item.entry.id} ${item.form} ${item.text}` : `summary ${item.text}`;
 const openCalls = ({ entries }: Projection): readonly EntryCall[] =>
-  entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.filter(({ state }) => state === 'pending') : []));
+  entries.flatMap((entry) =>
+    entry.kind === 'assistant' ? entry.calls.filter(({ state }) => state === 'pending') : [],
+  );
 
-/** A view, or the error that says how many tokens are the least. */
+/** Returns a view, or the error with the minimum tokens. */
 function viewOf(projection: Projection, budget: ViewBudget, state = NO_VIEW): BudgetedView | ProjectionError {
   try {
     return budgetedView(projection, budget, state);
@@ -36,7 +40,7 @@ function viewOf(projection: Projection, budget: ViewBudget, state = NO_VIEW): Bu
   }
 }
 
-/** Tokens of a view, counted anew from what stands in it. */
+/** Counts the tokens of a view independently. */
 function counted({ items }: BudgetedView, { counter }: Projection): number {
   return items.reduce((sum, item) => {
     const calls = item.kind === 'entry' && item.entry.kind === 'assistant' ? item.entry.calls : [];
@@ -57,19 +61,21 @@ const budgets = fc.record({
 describe('a view within a limit of tokens', () => {
   const runs = { numRuns: effort(150, 1_500) };
 
-  test('has everything in full while it fits, and says so', () => {
+  test('shows everything in full while it fits, and says so', () => {
     const projection = projectionOf(turns(3));
     const view = budgetedView(projection, { tokens: 100_000 });
     expect(view.items.map(shown)).toEqual(projection.entries.map((entry) => `${entry.id} full ${entry.text}`));
     expect(view).toMatchObject({ shrunk: undefined, counter: 'bytes' });
   });
 
-  test('lets results go that the session let go, then older ones, then the oldest turns behind a summary', () => {
+  test('drops results that the session dropped, then older ones, then summarizes the oldest turns', () => {
     const projection = projectionOf(turns(8));
     const whole = budgetedView(projection, { tokens: 100_000 }).tokens;
     const lines = budgetedView(projection, { tokens: whole - 1, keepResults: 2 });
     expect(lines.shrunk?.steps).toEqual(['lines']);
-    expect(lines.items.map(shown)).toContain('r3 line toolcall_ref id=s:3 tool=bash status=ok'.replace('s:3', 'call_2_0'));
+    expect(lines.items.map(shown)).toContain(
+      'r3 line toolcall_ref id=s:3 tool=bash status=ok'.replace('s:3', 'call_2_0'),
+    );
     expect(lines.shrunk?.gone).toEqual([]);
     const gone = budgetedView(projection, { tokens: 1_200, keepResults: 1, summary: 300 });
     expect(gone.shrunk?.steps).toEqual(['lines', 'turns']);
@@ -80,10 +86,14 @@ describe('a view within a limit of tokens', () => {
     expect(entriesOf(gone).at(-1)?.id).toBe('m32');
   });
 
-  test('keeps pinned results longest, and takes what is not active first', () => {
+  test('keeps pinned results longest and drops inactive ones first', () => {
     const source = sourceOf(turns(4));
     const [first, second] = [...source.calls.keys()];
-    const sets = { ...source.sets, active: source.sets.active.filter((id) => id !== second), pinned: first === undefined ? [] : [first] };
+    const sets = {
+      ...source.sets,
+      active: source.sets.active.filter((id) => id !== second),
+      pinned: first === undefined ? [] : [first],
+    };
     const projection = projectSession({ ...source, sets }, BYTES);
     const whole = budgetedView(projection, { tokens: 100_000 }).tokens;
     const view = budgetedView(projection, { tokens: whole - 1, target: 1, keepResults: 0 });
@@ -92,7 +102,7 @@ describe('a view within a limit of tokens', () => {
     expect(tighter.shrunk?.lines).toEqual(['r7', 'r11', 'r15']);
   });
 
-  test('of any history and budget: the limit holds, the pairs hold, what waits and the newest message of the user stay', () => {
+  test('keeps limit, pairs, pending calls and the newest user message for any history and budget', () => {
     fc.assert(
       fc.property(happenings, budgets, fc.constantFrom(BYTES, WORDS), (all, budget, counter) => {
         const projection = projectionOf(all, counter);
@@ -120,13 +130,14 @@ describe('a view within a limit of tokens', () => {
             (entry.kind === 'assistant' && entry.calls.some(({ state }) => state === 'pending')),
         );
         expect(stays.filter(({ id }) => !there.has(id))).toEqual([]);
-        for (const item of view.items) if (item.kind === 'entry' && item.entry.kind === 'system') expect(item.text).toBe(item.entry.text);
+        for (const item of view.items)
+          if (item.kind === 'entry' && item.entry.kind === 'system') expect(item.text).toBe(item.entry.text);
       }),
       runs,
     );
   });
 
-  test('of any history: the same input gives the same view, and what was decided stays', () => {
+  test('is deterministic and keeps earlier decisions for any history', () => {
     fc.assert(
       fc.property(happenings, happenings, budgets, (before, after, budget) => {
         const earlier = projectionOf(before);
@@ -140,8 +151,10 @@ describe('a view within a limit of tokens', () => {
         const last = later.entries.findLast(({ kind }) => kind === 'user')?.id;
         for (const id of first.state.lines) expect([...second.state.lines, ...second.state.gone]).toContain(id);
         for (const id of first.state.gone) if (id !== last) expect(second.state.gone).toContain(id);
-        // Only what the session itself puts before it can stand before what was there.
-        const grows = earlier.entries.every((entry, i) => later.entries[i]?.id === entry.id && later.entries[i]?.kind === entry.kind);
+        // Only earlier entries of the session itself may precede the old ones.
+        const grows = earlier.entries.every(
+          (entry, i) => later.entries[i]?.id === entry.id && later.entries[i]?.kind === entry.kind,
+        );
         const isClosed = earlier.running === undefined;
         if (second.shrunk !== undefined || !grows || !isClosed) return;
         expect(second.items.slice(0, first.items.length).map(shown)).toEqual(first.items.map(shown));
@@ -150,7 +163,7 @@ describe('a view within a limit of tokens', () => {
     );
   });
 
-  test('says so where nothing goes and its summary finds no room any more', () => {
+  test('says so if nothing is dropped and its summary no longer fits', () => {
     const before: readonly Happening[] = [
       { kind: 'calls', text: 'x'.repeat(500), calls: [{ output: '', args: { path: '' }, when: 'now' }] },
       { kind: 'said', text: 'done' },
@@ -159,7 +172,11 @@ describe('a view within a limit of tokens', () => {
     const large = budgetedView(projectionOf(before), budget);
     expect(large.state.gone).not.toEqual([]);
     expect(large.items.map(({ kind }) => kind)).toContain('summary');
-    const pending: Happening = { kind: 'calls', text: '', calls: [{ output: null, args: { path: 'p'.repeat(300) }, when: 'never' }] };
+    const pending: Happening = {
+      kind: 'calls',
+      text: '',
+      calls: [{ output: null, args: { path: 'p'.repeat(300) }, when: 'never' }],
+    };
     const later = projectionOf([...before, { kind: 'user', text: 'next' }, pending]);
     const small = budgetedView(later, budget, large.state);
     expect(small.items.map(({ kind }) => kind)).not.toContain('summary');
@@ -175,7 +192,7 @@ describe('a view within a limit of tokens', () => {
     expect(budgetedView(later, budget, small.state).shrunk).toBeUndefined();
   });
 
-  test('begins with the whole view before it for as long as it need not get smaller', () => {
+  test('begins with the whole previous view until it must shrink', () => {
     let state = NO_VIEW;
     let before: readonly string[] = [];
     let shrunk = 0;
@@ -191,7 +208,7 @@ describe('a view within a limit of tokens', () => {
     expect(shrunk).toBeLessThan(15);
   });
 
-  test('a limit that nothing fits in is refused with the least that does', () => {
+  test('is refused below the minimum, which is named', () => {
     const projection = projectionOf(turns(2));
     expect(viewOf(projection, { tokens: 5 })).toMatchObject({
       code: 'budget-too-small',
@@ -207,7 +224,7 @@ describe('a view within a limit of tokens', () => {
       expect(viewOf(projection, budget)).toMatchObject({ code: 'invalid-budget' });
   });
 
-  test('a message longer than the limit keeps its beginning and its end', () => {
+  test('keeps the beginning and the end of a message longer than the limit', () => {
     const text = `first words ${'\u{1F600}'.repeat(2_000)} last words`;
     const view = budgetedView(projectionOf([{ kind: 'user', text }]), { tokens: 500 });
     const last = view.items.at(-1);
@@ -220,7 +237,7 @@ describe('a view within a limit of tokens', () => {
 describe('the records of a view', () => {
   const moment = { target: 'model', trigger: 'token_pressure', at: 9_000 };
 
-  test('say what was used of the limit, and what became of which entries; the next view goes on from them', () => {
+  test('report the used part of the limit and the state of each entry; the next view continues from them', () => {
     const projection = projectionOf(turns(12));
     const view = budgetedView(projection, { tokens: 2_000, summary: 500 });
     const records = viewRecords(projection, view, moment).map(contextRecord);
@@ -252,7 +269,7 @@ describe('a view with a summariser', () => {
   const budget = { tokens: 2_000, summary: 900 };
   const summaryIn = (view: BudgetedView): ViewItem | undefined => view.items.find(({ kind }) => kind === 'summary');
 
-  test('has its summary once it names every identifier, and the limit holds', async () => {
+  test('has its summary if it names every identifier, within the limit', async () => {
     const asked: number[] = [];
     const view = await summarisedView(projection, budget, {
       summariser: {
@@ -265,7 +282,9 @@ describe('a view with a summariser', () => {
       },
     });
     expect(asked).toEqual([1, 2]);
-    expect(summaryIn(view)).toMatchObject({ summary: { by: 'model', lost: [], refused: [expect.stringMatching(/does not name/)] } });
+    expect(summaryIn(view)).toMatchObject({
+      summary: { by: 'model', lost: [], refused: [expect.stringMatching(/does not name/)] },
+    });
     expect(view.tokens).toBe(counted(view, projection));
     expect(view.tokens).toBeLessThanOrEqual(budget.tokens);
     const again = await summarisedView(projection, budget, {
@@ -280,14 +299,18 @@ describe('a view with a summariser', () => {
     ['says nothing', () => Promise.resolve(' ')],
     ['is too long', () => Promise.resolve('word '.repeat(5_000))],
     ['loses identifiers', () => Promise.resolve('All is well.')],
-  ])('has the digest where it %s', async (_name, summarise) => {
-    const view = await summarisedView(projection, budget, { summariser: { name: 'model', summarise: () => summarise('') } });
+  ])('has the digest if it %s', async (_name, summarise) => {
+    const view = await summarisedView(projection, budget, {
+      summariser: { name: 'model', summarise: () => summarise('') },
+    });
     const plain = budgetedView(projection, budget);
     expect(view.items.map(shown)).toEqual(plain.items.map(shown));
-    expect(summaryIn(view)).toMatchObject({ summary: { by: 'digest', refused: [expect.any(String), expect.any(String)] } });
+    expect(summaryIn(view)).toMatchObject({
+      summary: { by: 'digest', refused: [expect.any(String), expect.any(String)] },
+    });
   });
 
-  test('has the digest where the wait is ended', async () => {
+  test('has the digest if the wait is aborted', async () => {
     const view = await summarisedView(projection, budget, {
       summariser: { name: 'model', summarise: () => new Promise(() => undefined) },
       signal: AbortSignal.abort(),

@@ -20,7 +20,7 @@ describe('critical identifiers', () => {
     if (names.length === 0) expect(identifiersIn(text)).toEqual([]);
   });
 
-  test('are the last ones of what was said and called, not of what tools answered', () => {
+  test('are the last ones of messages and calls, not of tool outputs', () => {
     const many = Array.from({ length: 60 }, (_, i) => `/part/${i}.ts`).join(' ');
     const { entries } = projectionOf([
       { kind: 'user', text: many },
@@ -36,13 +36,14 @@ describe('critical identifiers', () => {
 });
 
 describe('a text within a limit', () => {
-  test('is never over it, but for the line that says what is left out, and never half a character', () => {
+  test('exceeds it at most by the omission line, and splits no character', () => {
     fc.assert(
       fc.property(anyText({ maxLength: 300 }), fc.nat(200), fc.constantFrom(BYTES, WORDS), (text, limit, counter) => {
         const cut = cutText(text, limit, counter);
         expect(cut.isWellFormed()).toBe(true);
         if (counter.count(text) <= limit && text.length <= limit * 8) expect(cut).toBe(text);
-        if (counter.count(cut) > limit) expect(cut === text || /^\[\.\.\. \d+ characters omitted \.\.\.\]$/.test(cut)).toBe(true);
+        if (counter.count(cut) > limit)
+          expect(cut === text || /^\[\.\.\. \d+ characters omitted \.\.\.\]$/.test(cut)).toBe(true);
       }),
     );
   });

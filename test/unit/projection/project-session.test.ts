@@ -15,8 +15,13 @@ const calls = (...when: readonly ('now' | 'late' | 'never')[]): Happening => ({
 });
 
 describe('a session as ordered entries', () => {
-  test('each entry has an id, a place and the hash of its text', () => {
-    const { entries, digest, running } = projectionOf([user('Look'), calls('now', 'now'), said('Done'), user('And now')]);
+  test('gives each entry an id, a place and the hash of its text', () => {
+    const { entries, digest, running } = projectionOf([
+      user('Look'),
+      calls('now', 'now'),
+      said('Done'),
+      user('And now'),
+    ]);
     expect(entries.map(({ id, turn, index, seq }) => [id, turn, index, seq])).toEqual([
       ['system', 0, 1, 0],
       ['m1', 1, 1, 1],
@@ -26,29 +31,41 @@ describe('a session as ordered entries', () => {
       ['m5', 1, 5, 5],
       ['m6', 2, 1, 6],
     ]);
-    expect(entries.map(({ kind }) => kind)).toEqual(['system', 'user', 'assistant', 'result', 'result', 'assistant', 'user']);
+    expect(entries.map(({ kind }) => kind)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'result',
+      'result',
+      'assistant',
+      'user',
+    ]);
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(running?.turn).toBe(2);
   });
 
-  test('a result stands behind the message that made its call, whatever came in between', () => {
+  test('puts a result after the message with its call, with anything in between', () => {
     const { entries } = projectionOf([user('Look'), calls('late', 'now'), { kind: 'system', text: 'Note' }]);
     expect(entries.slice(2).map(({ id }) => id)).toEqual(['m2', 'r3', 'r5', 'm4']);
   });
 
-  test('calls without a message stand in one that says nothing', () => {
+  test('puts calls without a message into an empty one', () => {
     const { entries } = projectionOf([user('Look'), { kind: 'call', output: 'found', deactivates: false }]);
     expect(entries[2]).toMatchObject({ kind: 'assistant', id: 'c2', text: '', calls: [{ state: 'answered' }] });
     expect(entries[3]).toMatchObject({ kind: 'result', of: 'c2', text: 'found', active: true });
   });
 
-  test('what is under way is known: pending calls, approvals, a turn without a last word', () => {
+  test('marks running work: pending calls, approvals, a turn without a final message', () => {
     const pending = projectionOf([user('Look'), calls('now', 'never')]);
     expect(pending.running?.calls.map(({ native, state }) => [native, state])).toEqual([['call_2_1', 'pending']]);
-    const asked = projectionOf([user('Look'), said('May I?'), { kind: 'approval', text: 'rm -r build', state: 'pending' }]);
+    const asked = projectionOf([
+      user('Look'),
+      said('May I?'),
+      { kind: 'approval', text: 'rm -r build', state: 'pending' },
+    ]);
     expect(asked.running).toMatchObject({ turn: 1, calls: [], approvals: [asked.entries.at(-1)?.id] });
     expect(projectionOf([user('Look'), said('Done')]).running).toBeUndefined();
-    // Asked for before the first step.
+    // Requested before the first step.
     const source = sourceOf([user('Look'), said('Done')]);
     const early = { approval: 'early', state: 'pending', text: 'May I begin?', turn: 1, seq: 0, at: 1_000 } as const;
     const { entries } = projectSession({ ...source, approvals: [early] }, BYTES);
@@ -56,15 +73,21 @@ describe('a session as ordered entries', () => {
     expect(projectionOf([]).running).toBeUndefined();
   });
 
-  test('a pending call is pending no more once its result is there', () => {
+  test('ends a pending call with its result', () => {
     const source = sourceOf([user('Look'), calls('now')]);
-    const { entries } = projectSession({ ...source, pending: [{ native: 'call_2_0', tool: 'bash', args: {}, by: 2, at: 1 }] }, BYTES);
+    const { entries } = projectSession(
+      { ...source, pending: [{ native: 'call_2_0', tool: 'bash', args: {}, by: 2, at: 1 }] },
+      BYTES,
+    );
     expect(entries[2]).toMatchObject({ calls: [{ state: 'answered' }] });
-    const later = projectSession({ ...source, pending: [{ native: 'call_2_0', tool: 'bash', args: {}, by: 3, at: 1 }] }, BYTES);
+    const later = projectSession(
+      { ...source, pending: [{ native: 'call_2_0', tool: 'bash', args: {}, by: 3, at: 1 }] },
+      BYTES,
+    );
     expect(later.running?.calls).toHaveLength(1);
   });
 
-  test('however many calls and messages a turn has, each call is looked at a few times', () => {
+  test('visits each call a few times only, for any number of calls and messages in a turn', () => {
     const count = 300;
     const source = sourceOf(Array.from({ length: count }, () => calls('now')));
     let looks = 0;
@@ -89,18 +112,20 @@ describe('a session as ordered entries', () => {
     ['call_1@s~2', 'call_1'],
     ['a@b@s', 'a@b'],
     ['s:4', 's:4'],
-  ])('%s was %s where it comes from', (stored, native) => {
+  ])('maps %s to %s of its source', (stored, native) => {
     expect(nativeId(objectId(stored))).toBe(native);
   });
 
-  test('of any history: equal for equal sources, the pairs hold, places rise, ids are unique, an earlier basis is a beginning', () => {
+  test('is deterministic with whole pairs, rising places and unique ids; an earlier basis is a prefix', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const one = projectionOf(all);
         expect(projectionOf(all)).toEqual(one);
         const open = new Set<string>(
           one.entries.flatMap((entry) =>
-            entry.kind === 'assistant' ? entry.calls.filter(({ state }) => state === 'pending').map(({ id }) => id) : [],
+            entry.kind === 'assistant'
+              ? entry.calls.filter(({ state }) => state === 'pending').map(({ id }) => id)
+              : [],
           ),
         );
         const broken = entryFindings(one.entries).filter(

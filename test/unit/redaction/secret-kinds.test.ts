@@ -12,7 +12,7 @@ const any = (count: number): string => 'Q7xZ2mK9vB4nT6wR1yL8'.repeat(12).slice(0
 const high = (count: number): string => any(count).toUpperCase();
 const uuid = '3f9a1c7b-e204-8d65-3f9a-1c7be2048d65';
 
-/** Secrets of many kinds, each with the part that may not be left. */
+/** Secrets of many kinds, each with the part that must not remain. */
 const KINDS: Readonly<Record<string, string>> = {
   'an access key of AWS': join('AK', 'IA', high(16)),
   'a temporary key of AWS': join('AS', 'IA', high(16)),
@@ -73,7 +73,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'an encoded private key': join('LS0tLS1CRUdJTi', 'BSU0EgUFJJVkFUR', any(80)),
 };
 
-/** Ways to write a secret whose form says nothing; § stands for it. */
+/** Places for a secret without a recognisable form; § stands for it. */
 const PLACES: readonly string[] = [
   'password: §',
   'password = §',
@@ -163,7 +163,7 @@ describe('secrets of known forms', () => {
     expect(JSON.stringify(withoutSecretValues({ a: [{ b: secret, [secret]: 1 }] }))).not.toContain(secret.slice(-10));
   });
 
-  test.each(PLACES)('masks a value that its place gives away: %j', (place) => {
+  test.each(PLACES)('masks a value that its place reveals: %j', (place) => {
     const text = `before it\n${place.replace('§', SAID)}\nafter: it\n`;
     const masked = withoutSecrets(text);
     expect(masked).not.toContain(SAID.slice(0, 6));
@@ -175,7 +175,11 @@ describe('secrets of known forms', () => {
   test('keeps JSON valid, and the members around a masked one', () => {
     for (const secret of [['S'], { a: ['S', 1] }, 'S', 12.5, [[['S']]]])
       for (const space of [undefined, 2]) {
-        const text = JSON.stringify({ n: 1, password: secret, after: 'it stays', deep: [{ api_keys: secret, m: null }] }, null, space);
+        const text = JSON.stringify(
+          { n: 1, password: secret, after: 'it stays', deep: [{ api_keys: secret, m: null }] },
+          null,
+          space,
+        );
         const shown = { n: 1, password: '[redacted]', after: 'it stays', deep: [{ api_keys: '[redacted]', m: null }] };
         expect(JSON.parse(withoutSecrets(text))).toEqual(shown);
         expect(JSON.parse(JSON.parse(withoutSecrets(JSON.stringify(text))))).toEqual(shown);
@@ -184,7 +188,7 @@ describe('secrets of known forms', () => {
       }
   });
 
-  test('masks in values what other members and elements say is a secret', () => {
+  test('masks values that other members or elements declare secret', () => {
     expect(
       withoutSecretValues({
         env: [
@@ -216,7 +220,7 @@ describe('secrets of known forms', () => {
       expect(withoutSecrets(whole.slice(0, end))).not.toContain(SAID.slice(0, 4));
   });
 
-  test('leaves flags without values, ports, calls without secrets and what only names a secret', () => {
+  test('keeps flags without values, ports, calls without secrets, and mere names of secrets', () => {
     for (const plain of [
       'docker run -u 1000:1000 image',
       'docker login --password-stdin registry.example',
@@ -270,8 +274,21 @@ describe('secrets of known forms', () => {
     expect(cpuMsOf(() => withoutSecrets(text))).toBeLessThan(3_000);
   });
 
-  test('masks once whatever stands around', () => {
-    const pieces = [...PLACES.map((place) => place.replace('§', SAID)), '{', '}', '"', "'", '\n', '  ', '\\', '[', ']', ':', '='];
+  test('masks only once in any surroundings', () => {
+    const pieces = [
+      ...PLACES.map((place) => place.replace('§', SAID)),
+      '{',
+      '}',
+      '"',
+      "'",
+      '\n',
+      '  ',
+      '\\',
+      '[',
+      ']',
+      ':',
+      '=',
+    ];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 6 }), (parts) => {
         const once = withoutSecrets(parts.join('\n'));

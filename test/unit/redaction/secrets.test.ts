@@ -5,7 +5,7 @@ import { anyText } from '../../support/any-text.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 import { effort } from '../../support/effort.js';
 
-/** Made of pieces, so that no scanner takes this file for a leak. */
+/** Joins pieces, so that no scanner takes this file for a leak. */
 const join = (...parts: readonly string[]): string => parts.join('');
 const body = 'Q7xZ2mK9vB4nT6wR1yL8';
 const SECRETS: readonly string[] = [
@@ -42,20 +42,25 @@ const SECRETS: readonly string[] = [
 ];
 
 describe('secrets in a text', () => {
-  test('are masked in every form, wherever they stand, and what is masked stays as it is', () => {
+  test('are masked in every form and place, and masked text stays unchanged', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...SECRETS), anyText({ maxLength: 30 }), anyText({ maxLength: 30 }), (secret, before, behind) => {
-        const masked = withoutSecrets(`${before}\n${secret}\n${behind}`);
-        expect(masked).not.toContain(body);
-        expect(masked).not.toContain('12345678');
-        expect(masked).toContain('[redacted]');
-        expect(withoutSecrets(masked)).toBe(masked);
-      }),
+      fc.property(
+        fc.constantFrom(...SECRETS),
+        anyText({ maxLength: 30 }),
+        anyText({ maxLength: 30 }),
+        (secret, before, behind) => {
+          const masked = withoutSecrets(`${before}\n${secret}\n${behind}`);
+          expect(masked).not.toContain(body);
+          expect(masked).not.toContain('12345678');
+          expect(masked).toContain('[redacted]');
+          expect(withoutSecrets(masked)).toBe(masked);
+        },
+      ),
       { numRuns: effort(200, 3_000) },
     );
   });
 
-  test('leave the rest of the text, and texts that hold none, as they are', () => {
+  test('leave the rest of the text and texts without secrets unchanged', () => {
     const plain =
       'The secretary asked for max_tokens: 500 and a tokenizer; skip task-force-12, see https://example.org/a:b and src/password.ts.';
     expect(withoutSecrets(plain)).toBe(plain);
@@ -63,8 +68,9 @@ describe('secrets in a text', () => {
     expect(withoutSecrets(`{"token":"${body}","n":1}`)).toBe('{"token":"[redacted]","n":1}');
   });
 
-  test('in JSON, and in JSON within texts of JSON, are masked so that it is still the same JSON', () => {
-    const nested = (value: unknown, depth: number): string => (depth < 0 ? (value as string) : nested(JSON.stringify(value), depth - 1));
+  test('are masked in JSON and in JSON within JSON texts, which stays the same JSON otherwise', () => {
+    const nested = (value: unknown, depth: number): string =>
+      depth < 0 ? (value as string) : nested(JSON.stringify(value), depth - 1);
     const read = (text: string, depth: number): unknown => (depth < 0 ? text : read(JSON.parse(text), depth - 1));
     const any = fc.stringMatching(/^[a-z"'\\\n ]{0,12}$/);
     fc.assert(
@@ -76,9 +82,14 @@ describe('secrets in a text', () => {
         (a, b, depth, name) => {
           const text = nested({ n: 1, [name]: `${a}${body}${b}`, [`my ${name}`]: b || 'x', after: 'it stays' }, depth);
           const masked = withoutSecrets(text);
-          expect(read(masked, depth)).toEqual({ n: 1, [name]: '[redacted]', [`my ${name}`]: '[redacted]', after: 'it stays' });
+          expect(read(masked, depth)).toEqual({
+            n: 1,
+            [name]: '[redacted]',
+            [`my ${name}`]: '[redacted]',
+            after: 'it stays',
+          });
           expect(withoutSecrets(masked)).toBe(masked);
-          // However it was cut off.
+          // Cut off at any place.
           const end = text.indexOf(body) + body.length;
           expect(withoutSecrets(text.slice(0, end))).not.toContain(body.slice(0, 4));
         },
@@ -87,21 +98,23 @@ describe('secrets in a text', () => {
     );
   });
 
-  test('whose quote nothing closes are masked to the end of the line, and what follows stays', () => {
+  test('are masked to the end of the line in an open quote, and the following lines stay', () => {
     expect(withoutSecrets(`{"password": "${body} cut\n{"a": 1}`)).toBe('{"password": "[redacted]\n{"a": 1}');
     expect(withoutSecrets(`password='${body}\nand so on`)).toBe("password='[redacted]\nand so on");
     expect(withoutSecrets(`PASSWORD="first\n${body}"\nPORT=80`)).toBe('PASSWORD="[redacted]"\nPORT=80');
     expect(withoutSecrets(`log "PASSWORD=\\"${body}" ok`)).toBe('log "PASSWORD=\\"[redacted]" ok');
   });
 
-  test('are not seen in what only counts or names things, and in ports and paths of addresses', () => {
+  test('are not found in counts, mere names, ports and paths of addresses', () => {
     for (const plain of [
       'token_count: 500, token_limit=80, tokens: 3, token_type: bearer',
       'http://localhost:8080/@scope/name and http://[::1]:80/a@b, mail me@example.org',
       'src/password.ts:12:3 and password.test.ts: failed',
     ])
       expect(withoutSecrets(plain)).toBe(plain);
-    expect(withoutSecrets(`https://u:${body}@registry.example/@scope/name`)).toBe('https://u:[redacted]@registry.example/@scope/name');
+    expect(withoutSecrets(`https://u:${body}@registry.example/@scope/name`)).toBe(
+      'https://u:[redacted]@registry.example/@scope/name',
+    );
   });
 
   test('are masked in values by their name too', () => {
@@ -152,7 +165,7 @@ describe('secrets in a text', () => {
     'eyJaaaaaaaa-',
     'eyJaaaaaaaa.',
     'Bearer ',
-  ])('behind any number of %j are masked too, in time linear in the text', (piece) => {
+  ])('are masked behind any number of %j, in time linear in the text', (piece) => {
     const long = `${piece.repeat(100_000)}\npassword=${body}\n`;
     let masked = long;
     expect(

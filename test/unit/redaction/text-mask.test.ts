@@ -6,7 +6,7 @@ import { parseMaskRules, TextMask } from '../../../src/redaction/text-mask.js';
 
 const SECRET = 'Blue "Heron" costs 12,50 €/kg';
 
-describe('what is to be hidden', () => {
+describe('hidden text', () => {
   const mask = new TextMask({ texts: [SECRET], patterns: parseMaskRules('/ticket-[0-9]{4}/').patterns });
   const written: readonly (readonly [string, (text: string) => string])[] = [
     ['as it is', (text) => text],
@@ -24,12 +24,15 @@ describe('what is to be hidden', () => {
         const text = `start ${form(`${before}${SECRET}${behind}`)} end`;
         const shown = mask.masked(text);
         expect(shown).toContain(MASK);
-        const decoded = [shown, ...(shown.match(/[\w+/=-]{6,}/g) ?? []).map((one) => Buffer.from(one, 'base64').toString())].join('\n');
+        const decoded = [
+          shown,
+          ...(shown.match(/[\w+/=-]{6,}/g) ?? []).map((one) => Buffer.from(one, 'base64').toString()),
+        ].join('\n');
         expect(decoded).not.toMatch(/Heron|costs/);
       }
   });
 
-  test('by patterns, and secrets of known forms, and what was cut off in the middle of it', () => {
+  test('is found by patterns, as known secrets, and cut off in the middle', () => {
     expect(mask.masked('see ticket-1234, ticket-12')).toBe(`see ${MASK}, ticket-12`);
     expect(mask.masked('password: hunter2hunter2')).not.toContain('hunter2');
     expect(mask.masked('and then Blue "Heron" cos…')).toBe(`and then ${MASK}`);
@@ -44,11 +47,11 @@ describe('what is to be hidden', () => {
     ['sk-proj-a1b2c3d4e\n[cut off]', /a1b2/],
     ['curl -H "X: Basic dXNlcjpwYXNz" here', /dXNl/],
     ['Proxy: Basic dXNlcjpwYXNz', /dXNl/],
-  ])('what was cut off within a text, and passwords in headers: %j', (text, secret) => {
+  ])('is found cut off within a text, and in passwords of headers: %j', (text, secret) => {
     expect(mask.masked(text)).not.toMatch(secret);
   });
 
-  test('a value loses by its names and in its numbers what its text loses', () => {
+  test('is masked in the names and numbers of a value as in its text', () => {
     const value = {
       password: 'correct-horse',
       pin: 4711,
@@ -60,36 +63,40 @@ describe('what is to be hidden', () => {
     const made = numbers.maskedValue(value);
     expect(made).toMatchObject({ password: MASK, pin: MASK, text: 'sk-learn', n: MASK });
     expect(JSON.stringify(made)).not.toMatch(/horse|4711|dXNl/);
-    expect(new TextMask({ texts: ['"a":"b","c"'], patterns: [] }).maskedValue({ a: 'b', c: 1 })).toEqual({ [MASK]: MASK });
+    expect(new TextMask({ texts: ['"a":"b","c"'], patterns: [] }).maskedValue({ a: 'b', c: 1 })).toEqual({
+      [MASK]: MASK,
+    });
     expect(mask.masked('Basic knowledge of sk-learn')).toBe('Basic knowledge of sk-learn');
   });
 
-  test('an item that is hidden as a whole is hidden where its text stands by itself, however short, with its hashes and its base64', () => {
+  test('is masked as a whole item where it stands alone, however short, with its hashes and base64', () => {
     const short = new TextMask({ texts: ['PIN4711'], words: ['k9-7', 'no'], patterns: [] });
     expect(short.masked('no')).toBe(MASK);
     expect(short.masked(' no\n')).toBe(MASK);
     expect(short.masked('say no to xk9-7, k9-77 and k9-7.')).toBe(`say no to xk9-7, k9-77 and ${MASK}.`);
     const basic = Buffer.from('PIN4711').toString('base64');
     expect(short.masked(`x ${basic} ${Buffer.from('k9-7').toString('base64')} y`)).toBe(`x ${MASK}== ${MASK} y`);
-    for (const text of ['PIN4711', 'no', 'k9-7\n']) expect(short.masked(`it is ${hash('sha256', text)}`)).toBe(`it is ${MASK}`);
+    for (const text of ['PIN4711', 'no', 'k9-7\n'])
+      expect(short.masked(`it is ${hash('sha256', text)}`)).toBe(`it is ${MASK}`);
   });
 
-  test('of what was cut off half is enough, also of passwords in addresses', () => {
+  test('is found by half of a cut text, also in passwords of addresses', () => {
     const short = new TextMask({ texts: ['PIN4711'], patterns: [] });
     expect(short.masked('PIN4…')).toBe(MASK);
     expect(short.masked('omitted ...]\n4711 and so on')).toBe(`omitted ...]\n${MASK} and so on`);
     expect(short.masked('a PIN\n')).toBe('a PIN\n');
     expect(short.masked('clone https://me:hunter-se…')).toBe(`clone https://me:${MASK}…`);
     expect(short.masked('clone https://me:hunter-se')).toBe(`clone https://me:${MASK}`);
-    for (const text of ['http://localhost:8080', 'http://localhost:8080/x', 'see http://a.b/c:d']) expect(short.masked(text)).toBe(text);
+    for (const text of ['http://localhost:8080', 'http://localhost:8080/x', 'see http://a.b/c:d'])
+      expect(short.masked(text)).toBe(text);
   });
 
-  test('a hidden text that begins or ends as the mask does is masked once, and no mask is looked into for ever', () => {
+  test('is masked once if it begins or ends like the mask, without an endless search', () => {
     expect(new TextMask({ texts: ['redacted]a'], patterns: [] }).masked('redac……')).toBe(`${MASK}……`);
     expect(new TextMask({ texts: ['a[redacted'], patterns: [] }).masked('……acted')).toBe(`……${MASK}`);
   });
 
-  test('nothing else changes, and what is masked stays as it is', () => {
+  test('leaves all other text unchanged, and is stable under masking', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const plain = new TextMask({ texts: [SECRET], patterns: [] });
@@ -103,7 +110,7 @@ describe('what is to be hidden', () => {
     ['/[/', /line 1 of the rules is no pattern/],
     ['# ours\n\n/x*/', /line 3 of the rules matches where nothing stands/],
     ['ab', /line 1 of the rules is shorter than 4 characters/],
-  ])('rules that cannot be used are refused: %j', (text, told) => {
+  ])('is refused with unusable rules: %j', (text, told) => {
     expect(() => parseMaskRules(text)).toThrow(told);
   });
 });

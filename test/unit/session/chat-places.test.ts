@@ -11,7 +11,9 @@ const given = fc.constantFrom('a', 'b', 'a@b', 'a~2', '@', 'a@', '~2');
 const entries = fc.array(
   fc.oneof(
     fc.record({ native: fc.option(given, { nil: undefined }) }),
-    fc.tuple(given, fc.constantFrom('', '@s', '@s~2', '~2', '@s@t')).map(([id, marks]) => ({ call: `${id}${marks}` as ObjectId })),
+    fc
+      .tuple(given, fc.constantFrom('', '@s', '@s~2', '~2', '@s@t'))
+      .map(([id, marks]) => ({ call: `${id}${marks}` as ObjectId })),
     fc.constant({ event: { kind: 'shortened', kept: 0, missing: 0 } }),
   ),
   { maxLength: 30 },
@@ -19,7 +21,7 @@ const entries = fc.array(
 
 const session = sessionId('walked');
 
-/** Steps of what a random chat has, one entry each. */
+/** Steps of a random chat, one entry each. */
 function stepsOf(all: readonly object[]): readonly Step[] {
   return all.map((entry, i) => {
     const said = 'native' in entry ? { message: { role: 'user', text: `${i}` }, ...entry } : entry;
@@ -37,12 +39,13 @@ function stepsOf(all: readonly object[]): readonly Step[] {
   });
 }
 
-test('places of a chat that grows are those that a walk through all of it finds', () => {
+test('finds the same places in a growing chat as a walk through all of it', () => {
   fc.assert(
     fc.property(entries, fc.array(fc.nat(30)), given, (all, cuts, id) => {
       const steps = stepsOf(all);
       const places = new ChatPlaces();
-      for (const cut of [...cuts.sort((a, b) => a - b), steps.length]) places.upTo(applySteps(emptySession(session), steps.slice(0, cut)));
+      for (const cut of [...cuts.sort((a, b) => a - b), steps.length])
+        places.upTo(applySteps(emptySession(session), steps.slice(0, cut)));
       const { marks } = applySteps(emptySession(session), steps);
       expect(places.message(id)?.seq).toBe(marks.findLast(({ native }) => native === id)?.seq);
       const called = marks.flatMap(({ call, seq }) =>

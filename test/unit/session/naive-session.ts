@@ -2,7 +2,10 @@ import type { ObjectId } from '../../../src/objects/ids.js';
 import type { CallPlan, SetVerbs } from '../../../src/session/plan-step.js';
 import type { StepPolicy } from '../../../src/session/step-policy.js';
 
-/** One thing that happens to a session, in terms that need no session to be made: `picks` count into the index as it stands then. */
+/**
+ * An event of a session that needs no session to be generated. `picks` index the session's index of
+ * that moment.
+ */
 export type Happening =
   | { readonly kind: 'message'; readonly role: 'user' | 'assistant' | 'system'; readonly wait: number }
   | { readonly kind: 'verbs'; readonly wait: number; readonly picks: Picks }
@@ -26,7 +29,7 @@ interface NaiveTurn {
 const without = (list: ObjectId[], gone: readonly ObjectId[]): ObjectId[] => list.filter((id) => !gone.includes(id));
 const join = (list: ObjectId[], more: readonly ObjectId[]): ObjectId[] => [...new Set([...list, ...more])];
 
-/** §3 and decision D4 as one would write them down: plain lists, everything worked out from scratch each time. */
+/** §3 and decision D4 written literally: plain lists, recomputed each time. */
 export class NaiveSession {
   index: ObjectId[] = [];
   active: ObjectId[] = [];
@@ -39,7 +42,12 @@ export class NaiveSession {
 
   pick(picks: Picks): SetVerbs {
     const ids = (numbers: readonly number[]) => numbers.flatMap((n) => this.index[n % this.index.length] ?? []);
-    return { activate: ids(picks.activate), deactivate: ids(picks.deactivate), pin: ids(picks.pin), unpin: ids(picks.unpin) };
+    return {
+      activate: ids(picks.activate),
+      deactivate: ids(picks.deactivate),
+      pin: ids(picks.pin),
+      unpin: ids(picks.unpin),
+    };
   }
 
   get turn(): NaiveTurn {

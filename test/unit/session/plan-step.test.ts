@@ -10,7 +10,7 @@ import { collapse, DEFAULT_POLICY, type StepPolicy } from '../../../src/session/
 const SID = sessionId('s1');
 const ids = (...names: string[]) => names.map(objectId);
 
-/** A session that is told what happens, for tests. */
+/** A session that tests drive by events. */
 class Story {
   state: SessionState = emptySession(SID);
   constructor(readonly policy: StepPolicy = DEFAULT_POLICY) {}
@@ -41,7 +41,7 @@ class Story {
 }
 
 describe('a tool call as a step [§5.6, §5.7]', () => {
-  test('its files come before it in index and active set, mentioned ones stay inactive', () => {
+  test('puts its files before it in index and active set; mentioned ones stay inactive', () => {
     const [a, b, c] = ids('a', 'b', 'c1');
     const step = planCall(
       emptySession(SID),
@@ -59,18 +59,24 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
     });
   });
 
-  test('it lists only what changes, and carries the proof of its answer', () => {
+  test('lists only its changes, and carries the proof of its answer', () => {
     const { state } = new Story().call('c1', { activateFiles: ids('a'), index: ids('a', 'b') });
     const answer = { sha256: hashText('x'), chars: 1 };
-    const step = planCall(state, { call: objectId('c2'), at: 9, activateFiles: ids('a'), index: ids('b', 'a'), answer }, DEFAULT_POLICY);
+    const step = planCall(
+      state,
+      { call: objectId('c2'), at: 9, activateFiles: ids('a'), index: ids('b', 'a'), answer },
+      DEFAULT_POLICY,
+    );
     expect([step.changes, step.call]).toEqual([
       { index: ['c2'], activate: ['c2'] },
       { id: 'c2', answer },
     ]);
-    expect(planVerbs(state, { verbs: { unpin: ids('a'), deactivate: ids('b') }, at: 10 }, DEFAULT_POLICY).changes).toEqual({});
+    expect(
+      planVerbs(state, { verbs: { unpin: ids('a'), deactivate: ids('b') }, at: 10 }, DEFAULT_POLICY).changes,
+    ).toEqual({});
   });
 
-  test('the same id twice is refused, and infrastructure objects never enter the sets', () => {
+  test('refuses a repeated id, and keeps infrastructure objects out of the sets', () => {
     const { state } = new Story().call('c1', { index: ids('a') });
     const codeOf = (act: () => unknown) => {
       try {
@@ -89,59 +95,70 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
     expect(codeOf(() => planVerbs(state, { verbs: { pin: ids('system_prompt:s1') }, at: 9 }, DEFAULT_POLICY))).toBe(
       'infrastructure-object',
     );
-    expect(codeOf(() => planVerbs(state, { verbs: { activate: ids('nobody') }, at: 9 }, DEFAULT_POLICY))).toBe('unknown-object');
+    expect(codeOf(() => planVerbs(state, { verbs: { activate: ids('nobody') }, at: 9 }, DEFAULT_POLICY))).toBe(
+      'unknown-object',
+    );
   });
 
-  test('moments never fall, also when the clock runs back; steps of one millisecond keep their order by number (decision F7)', () => {
+  test('never moves time back, also if the clock does; numbers order steps of one millisecond (decision F7)', () => {
     const { state } = new Story().call('c1', { at: 100 });
-    const at = (moment: number) => planCall(state, { call: objectId('c2'), at: moment, activateFiles: [], index: [] }, DEFAULT_POLICY).at;
+    const at = (moment: number) =>
+      planCall(state, { call: objectId('c2'), at: moment, activateFiles: [], index: [] }, DEFAULT_POLICY).at;
     expect([at(100), at(7), at(101), at(500)]).toEqual([100, 100, 101, 500]);
   });
 
-  test('within one step removals come before additions', () => {
+  test('applies removals before additions', () => {
     const story = new Story().call('c1', { activateFiles: ids('a', 'b'), index: ids('a', 'b') });
     expect(story.verbs({ activate: ids('a'), deactivate: ids('a') }).active).toBe('b c1 a');
   });
 });
 
 describe('messages as steps (decision B6)', () => {
-  test('text that cannot be stored exactly and lists of calls are refused', () => {
+  test('refuse text that cannot be stored exactly, and lists of calls', () => {
     const state = emptySession(SID);
-    expect(() => planMessage(state, { message: { role: 'user', text: 'a\ud800' }, at: 1 }, DEFAULT_POLICY)).toThrow(DocumentError);
-    expect(() => planMessage(state, { message: { role: 'assistant', text: '', toolcall_refs: ids('c1') }, at: 1 }, DEFAULT_POLICY)).toThrow(
-      SessionError,
+    expect(() => planMessage(state, { message: { role: 'user', text: 'a\ud800' }, at: 1 }, DEFAULT_POLICY)).toThrow(
+      DocumentError,
     );
+    expect(() =>
+      planMessage(state, { message: { role: 'assistant', text: '', toolcall_refs: ids('c1') }, at: 1 }, DEFAULT_POLICY),
+    ).toThrow(SessionError);
   });
 });
 
-describe('where a turn begins (decision B7)', () => {
+describe('the start of a turn (decision B7)', () => {
   const rules = (story: Story) => [story.state.turn, story.state.turnRule, story.state.turnRef];
 
-  test('with every user message, and then with nothing else', () => {
+  test('is every user message, and from then on nothing else', () => {
     const story = new Story().user().call('c1').call('c2', { at: 1e9 }).call('c3', { at: 2e9, turnRef: 't9' });
     expect(rules(story)).toEqual([1, 'user-message', undefined]);
     expect(rules(story.user())).toEqual([2, 'user-message', undefined]);
   });
 
-  test("with the client's own turn id where it sends one", () => {
+  test("follows the client's turn id if it sends one", () => {
     const story = new Story().call('c1', { turnRef: 't1' }).call('c2', { turnRef: 't1', at: 1e9 });
     expect(rules(story)).toEqual([1, 'client-turn', 't1']);
     expect(rules(story.call('c3', { turnRef: 't2' }))).toEqual([2, 'client-turn', 't2']);
     expect(rules(story.call('c4'))).toEqual([2, 'client-turn', 't2']);
   });
 
-  test('else with the first call after a pause; a call that runs for minutes is none', () => {
+  test('is otherwise the first call after a pause; a call that runs for minutes is not a pause', () => {
     const story = new Story().call('c1', { at: 1000 }).call('c2', { at: 60_999 });
     expect(rules(story)).toEqual([1, 'first-step', undefined]);
     expect(rules(story.call('c3', { at: 500_000, startedAt: 61_000 }))).toEqual([1, 'first-step', undefined]);
     expect(rules(story.call('c4', { at: 560_000 }))).toEqual([2, 'pause', undefined]);
   });
 
-  test('an assistant message opens none, except as the very first step', () => {
-    const first = planMessage(emptySession(SID), { message: { role: 'assistant', text: 'hello' }, at: 1 }, DEFAULT_POLICY);
+  test('is never an assistant message, except as the very first step', () => {
+    const first = planMessage(
+      emptySession(SID),
+      { message: { role: 'assistant', text: 'hello' }, at: 1 },
+      DEFAULT_POLICY,
+    );
     expect(first.opens).toEqual({ rule: 'first-step' });
     const { state } = new Story().user();
-    expect(planMessage(state, { message: { role: 'assistant', text: 'hello' }, at: 9 }, DEFAULT_POLICY).opens).toBeUndefined();
+    expect(
+      planMessage(state, { message: { role: 'assistant', text: 'hello' }, at: 9 }, DEFAULT_POLICY).opens,
+    ).toBeUndefined();
   });
 });
 
@@ -158,7 +175,7 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
     expect(story.user().active).toBe('b2 b3 b4 b5 b6 c2 c3 c4 c5 c6');
   });
 
-  test('never takes files or what is pinned, takes it when it is unpinned, and pinned results count in their turn', () => {
+  test('never drops files or pinned results, drops unpinned ones, and counts pinned results in their turn', () => {
     const story = new Story()
       .user()
       .call('r1', { activateFiles: ids('f'), index: ids('f') })
@@ -168,7 +185,7 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
     expect(story.verbs({ unpin: ids('r1') }).active).toBe('f r3 r4 r5 r6 r7');
   });
 
-  test('never brings back what the agent deactivated, and counts it', () => {
+  test('never restores what the agent deactivated, and counts it', () => {
     const story = new Story()
       .user()
       .calls('r1', 'r2', 'r3', 'r4', 'r5')
@@ -177,7 +194,7 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
     expect(story.call('r6').active).toBe('r2 r3 r4 r6');
   });
 
-  test('takes an explicit activation for fresh in the running turn', () => {
+  test('treats an explicit activation as fresh in the running turn', () => {
     const story = new Story().user().calls('old').user().user().user();
     expect(story.active).toBe('');
     story.verbs({ activate: ids('old') }).calls('n1', 'n2', 'n3', 'n4');
@@ -187,7 +204,7 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
     expect(story.active).toBe('n1 n6 n7 n8 n9');
   });
 
-  test('with other numbers keeps others, with none at all keeps none', () => {
+  test('keeps other numbers if configured, and nothing if all are zero', () => {
     const two = new Story({ ...DEFAULT_POLICY, window: { perTurn: 2, turns: 1 } }).user().calls('r1', 'r2', 'r3');
     expect([two.active, two.user().active]).toEqual(['r2 r3', '']);
     const none = new Story({ ...DEFAULT_POLICY, window: { perTurn: 0, turns: 3 } })
@@ -197,7 +214,7 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
     expect(new Story({ ...DEFAULT_POLICY, window: { perTurn: 5, turns: 0 } }).user().call('r1').active).toBe('');
   });
 
-  test('is closed already after each planned step', () => {
+  test('is applied after each planned step', () => {
     const story = new Story().user().calls('r1', 'r2', 'r3', 'r4', 'r5', 'r6').user().user();
     expect(collapse(story.state, DEFAULT_POLICY.window)).toEqual([]);
     expect(collapse(story.state, { perTurn: 4, turns: 3 })).toEqual(['r2']);

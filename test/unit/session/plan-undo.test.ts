@@ -7,19 +7,23 @@ const session = sessionId('s');
 const [a, b, c] = [objectId('a'), objectId('b'), objectId('c')];
 const steps = (...changes: readonly SetChanges[]) => changes.map((one, i) => ({ seq: i + 1, changes: one }));
 
-describe('what takes a step back', () => {
-  test('is the opposite of what it did to the active and the pinned set; the index keeps what it listed', () => {
-    const { verbs, undoes } = planUndo(session, steps({ index: [a, b, c], activate: [a], deactivate: [b], pin: [c], unpin: [a] }), 1);
+describe('undoing a step', () => {
+  test('reverses its changes of the active and the pinned set; the index keeps its entries', () => {
+    const { verbs, undoes } = planUndo(
+      session,
+      steps({ index: [a, b, c], activate: [a], deactivate: [b], pin: [c], unpin: [a] }),
+      1,
+    );
     expect([undoes, verbs]).toEqual([1, { activate: [b], deactivate: [a], pin: [a], unpin: [c] }]);
   });
 
-  test('what left and came back in the step stood there before, too', () => {
+  test('restores ids that left and came back in the step', () => {
     const { verbs } = planUndo(session, steps({ activate: [a, b], deactivate: [a] }), 1);
     expect(verbs).toEqual({ deactivate: [b] });
     expect(() => planUndo(session, steps({ activate: [a], deactivate: [a] }), 1)).toThrow(/nothing/);
   });
 
-  test('a step of other objects behind it is no hindrance; one of the same objects is, by its number', () => {
+  test('ignores later steps of other objects and is blocked by one of the same objects, which it names', () => {
     expect(planUndo(session, steps({ activate: [a] }, { activate: [b] }), 1).verbs).toEqual({ deactivate: [a] });
     const touched = [
       { seq: 1, changes: { activate: [a] } },
@@ -31,19 +35,21 @@ describe('what takes a step back', () => {
     );
   });
 
-  test('an undoing is taken back like any step, and says so where it stands in the way', () => {
+  test('can itself be undone, and is named if it blocks', () => {
     const undone = [
       { seq: 1, changes: { activate: [a] } },
       { seq: 2, changes: { deactivate: [a] }, undoes: 1 },
     ];
     expect(planUndo(session, undone, 2).verbs).toEqual({ activate: [a] });
-    expect(() => planUndo(session, undone, 1)).toThrow(/step 2 of session s, which takes step 1 back, changed the same objects/);
+    expect(() => planUndo(session, undone, 1)).toThrow(
+      /step 2 of session s, which takes step 1 back, changed the same objects/,
+    );
   });
 
   test.each([
     [2, 'sequence-gap', /has no step 2: its last one is 1/],
     [1, 'nothing-to-undo', /only listed new objects/],
-  ] as const)('step %i is refused as %s', (seq, code, message) => {
+  ] as const)('refuses step %i as %s', (seq, code, message) => {
     const refused = expect.objectContaining({ code, message: expect.stringMatching(message) });
     expect(() => planUndo(session, steps({ index: [a] }), seq)).toThrow(refused);
   });

@@ -13,39 +13,46 @@ const PATHS: Readonly<Record<string, string>> = {
 const index = [...Object.keys(PATHS), 'call_1', 'call_10'].map(objectId);
 const resolve = (text: string) => resolveReference(text, index, (id) => PATHS[id]);
 
-describe('what a reference names (decision D6)', () => {
-  test('a full id, also a short one and one that another id begins with', () => {
+describe('resolving a reference (decision D6)', () => {
+  test('accepts a full id, also a short one and one that begins another id', () => {
     expect(resolve('aaaabbbb1111')).toEqual({ kind: 'found', id: 'aaaabbbb1111' });
     expect(resolve('call_1')).toEqual({ kind: 'found', id: 'call_1' });
   });
 
-  test('a unique prefix of eight characters, not of seven', () => {
+  test('accepts a unique prefix of eight characters, not of seven', () => {
     expect(resolve('aaaabbbb1')).toEqual({ kind: 'found', id: 'aaaabbbb1111' });
     expect(resolve('ccccddd')).toEqual({ kind: 'unknown' });
     expect(resolve('eeeeffff')).toEqual({ kind: 'ambiguous', candidates: ['eeeeffff0000', 'eeeeffff1111'] });
   });
 
-  test('a display path, exactly, also as the pool quotes it', () => {
+  test('accepts an exact display path, also quoted as in the pool', () => {
     expect(resolve('/src/a.ts')).toEqual({ kind: 'found', id: 'aaaabbbb1111' });
     expect(resolve('/src/a.t')).toEqual({ kind: 'unknown' });
     expect(resolve('"/src/b c.ts"')).toEqual({ kind: 'found', id: 'aaaabbbb2222' });
     expect(resolve('/twice')).toEqual({ kind: 'ambiguous', candidates: ['eeeeffff0000', 'eeeeffff1111'] });
   });
 
-  test('a path that looks like a prefix names its file', () => {
+  test('resolves a path that looks like a prefix to its file', () => {
     expect(resolve('aaaabbbb')).toEqual({ kind: 'found', id: 'ccccdddd' });
   });
 
-  test('infrastructure objects are told apart from unknown ones', () => {
-    expect([resolve('session:s1'), resolve('"chat:s1"'), resolve('system_prompt:x')]).toEqual(Array(3).fill({ kind: 'infrastructure' }));
-    expect([resolve(''), resolve('""'), resolve('"'), resolve('"{'), resolve('nobody at all')]).toEqual(Array(5).fill({ kind: 'unknown' }));
+  test('distinguishes infrastructure objects from unknown ones', () => {
+    expect([resolve('session:s1'), resolve('"chat:s1"'), resolve('system_prompt:x')]).toEqual(
+      Array(3).fill({ kind: 'infrastructure' }),
+    );
+    expect([resolve(''), resolve('""'), resolve('"'), resolve('"{'), resolve('nobody at all')]).toEqual(
+      Array(5).fill({ kind: 'unknown' }),
+    );
   });
 
-  test('of many candidates the first five are named, in the order of the index', () => {
+  test('names the first five of many candidates, in the order of the index', () => {
     const many = Array.from({ length: 9 }, (_, i) => objectId(`prefix-${9 - i}`));
     expect(resolveReference('prefix-', many, () => undefined)).toEqual({ kind: 'unknown' });
     const longer = many.map((id) => objectId(`long-${id}`));
-    expect(resolveReference('long-prefix-', longer, () => undefined)).toEqual({ kind: 'ambiguous', candidates: longer.slice(0, 5) });
+    expect(resolveReference('long-prefix-', longer, () => undefined)).toEqual({
+      kind: 'ambiguous',
+      candidates: longer.slice(0, 5),
+    });
   });
 });
 
@@ -63,7 +70,7 @@ describe('short ids (decision D6)', () => {
     expect(shortId(objectId('aaaabbbb1111'), [])).toBe('aaaabbbb');
   });
 
-  test('name their own object again, each of them, whatever the ids are', () => {
+  test('each resolve to their own object, for any ids', () => {
     const id = fc.oneof(
       fc.string({ unit: fc.constantFrom('a', 'b', '\u{1f600}', '\u{1f601}'), minLength: 1, maxLength: 14 }),
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }),

@@ -13,32 +13,35 @@ const candidate = (id: string, more: Partial<RetentionCandidate> = {}): Retentio
   isHeld: false,
   ...more,
 });
-const ids = (candidates: readonly RetentionCandidate[], request = 60_000): readonly string[] => retained(candidates, request);
+const ids = (candidates: readonly RetentionCandidate[], request = 60_000): readonly string[] =>
+  retained(candidates, request);
 
 describe('retention by use', () => {
-  test('a text stays for 22 calls after it was shown, for eleven after it was used; searches and edits for less', () => {
+  test('keeps a text for 22 calls after a display, for eleven after a use, and for less after searches and edits', () => {
     expect(ids([candidate('a', { shown: 22 }), candidate('b', { shown: 23 })])).toEqual(['a']);
     expect(ids([candidate('a', { shown: 90, used: 11 }), candidate('b', { shown: 90, used: 12 })])).toEqual(['a']);
-    expect(ids([candidate('a', { kind: 'search', shown: 8 }), candidate('b', { kind: 'edit', shown: 9 })])).toEqual(['a']);
+    expect(ids([candidate('a', { kind: 'search', shown: 8 }), candidate('b', { kind: 'edit', shown: 9 })])).toEqual([
+      'a',
+    ]);
   });
 
-  test('for longer in a small request and for less in a large one; large texts longer than small ones', () => {
+  test('keeps texts longer in a small request than in a large one, and large texts longer than small ones', () => {
     expect(ids([candidate('a', { shown: 66 }), candidate('b', { shown: 67 })], 1_000)).toEqual(['a']);
     expect(ids([candidate('a', { shown: 11 }), candidate('b', { shown: 12 })], 120_000)).toEqual(['a']);
     expect(ids([candidate('a', { shown: 31, chars: 10_000 }), candidate('b', { shown: 31 })])).toEqual(['a']);
   });
 
-  test('what a later text shows again goes; what is held stays, whatever it costs', () => {
+  test('drops text that a later text repeats, and keeps held text at any cost', () => {
     expect(ids([candidate('a', { isRepeated: true }), candidate('b')])).toEqual(['b']);
     expect(ids([candidate('a', { isHeld: true, shown: 10_000, chars: 10_000_000 })])).toEqual(['a']);
   });
 
-  test('no more stays than the tokens allow, the longest remaining lifetime first', () => {
+  test('keeps no more than the tokens allow, longest remaining lifetime first', () => {
     const large = { chars: 100_000 };
     expect(ids([candidate('a', { ...large, shown: 9 }), candidate('b', { ...large, shown: 1 })])).toEqual(['b']);
   });
 
-  test('the same candidates give the same ids, in their order; what is newer never goes before what is older alike', () => {
+  test('returns the same ids in order for the same candidates, and never drops a newer one before an equal older one', () => {
     const kinds: readonly RetainedKind[] = ['file', 'read', 'command', 'search', 'edit', 'other'];
     const any = fc.record({
       kind: fc.constantFrom(...kinds),
@@ -54,7 +57,9 @@ describe('retention by use', () => {
         expect(kept).toEqual(candidates.map(({ id }) => id).filter((id) => kept.includes(id)));
         const loose = candidates.filter(({ id, isHeld }) => kept.includes(id) && !isHeld);
         const held = candidates.filter(({ isHeld }) => isHeld).reduce((sum, { chars }) => sum + chars, 0);
-        expect(held + loose.reduce((sum, { chars }) => sum + chars, 0)).toBeLessThanOrEqual(Math.max(held, (40_000 + 0.2 * request) * 3.6));
+        expect(held + loose.reduce((sum, { chars }) => sum + chars, 0)).toBeLessThanOrEqual(
+          Math.max(held, (40_000 + 0.2 * request) * 3.6),
+        );
       }),
     );
   });

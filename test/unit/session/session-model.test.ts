@@ -17,7 +17,11 @@ const wait = fc.oneof(fc.integer({ min: -50, max: 2000 }), fc.constantFrom(0, 59
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   {
     weight: 1,
-    arbitrary: fc.record({ kind: fc.constant('message' as const), role: fc.constantFrom('user', 'assistant', 'system'), wait }),
+    arbitrary: fc.record({
+      kind: fc.constant('message' as const),
+      role: fc.constantFrom('user', 'assistant', 'system'),
+      wait,
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('verbs' as const), wait, picks }) },
   {
@@ -40,7 +44,7 @@ const policy: fc.Arbitrary<StepPolicy> = fc.record({
 
 const SID = sessionId('s1');
 
-/** Lets one thing happen to the model, and gives the step that the session makes of the same thing. */
+/** Applies an event to the model and returns the session's step for the same event. */
 function happen(state: SessionState, model: NaiveSession, what: Happening, rules: StepPolicy): Step {
   const at = model.lastAt + what.wait;
   if (what.kind === 'message') {
@@ -55,7 +59,14 @@ function happen(state: SessionState, model: NaiveSession, what: Happening, rules
   }
   const { reads, mentions, turnRef } = what;
   const refs = turnRef === undefined ? {} : { turnRef };
-  const plan = { call: objectId(`call-${state.seq + 1}`), at, activateFiles: reads, index: [...mentions, ...reads], verbs, ...refs };
+  const plan = {
+    call: objectId(`call-${state.seq + 1}`),
+    at,
+    activateFiles: reads,
+    index: [...mentions, ...reads],
+    verbs,
+    ...refs,
+  };
   model.call(plan);
   return planCall(state, plan, rules);
 }
@@ -87,7 +98,11 @@ describe('random sessions', () => {
         run(list, rules, (_before, step, after, model) => {
           expect(after.sets).toEqual({ index: model.index, active: model.active, pinned: model.pinned });
           expect(after.turns).toEqual(model.turns.map(({ messages }, i) => ({ turn: i + 1, messages })));
-          expect([after.turn, after.turnRule, after.turnRef]).toEqual([model.turns.length, model.turn.rule, model.turn.ref]);
+          expect([after.turn, after.turnRule, after.turnRef]).toEqual([
+            model.turns.length,
+            model.turn.rule,
+            model.turn.ref,
+          ]);
           expect([after.lastAt, step.at]).toEqual([model.lastAt, model.lastAt]);
           expect(windowOf(after)).toEqual(model.turns.map(({ fresh }) => fresh));
         });
@@ -105,12 +120,14 @@ describe('random sessions', () => {
           expect(index.slice(0, before.sets.index.length)).toEqual(before.sets.index);
           expect(step.at).toBeGreaterThanOrEqual(before.lastAt);
           expect(index.every((id) => after.has(id))).toBe(true);
-          expect([index.filter((id) => after.isActive(id)).length, index.filter((id) => after.isPinned(id)).length]).toEqual([
-            active.length,
-            pinned.length,
-          ]);
+          expect([
+            index.filter((id) => after.isActive(id)).length,
+            index.filter((id) => after.isPinned(id)).length,
+          ]).toEqual([active.length, pinned.length]);
           const loose = new Set(after.collapsible());
-          expect(active.filter((id) => after.isToolResult(id) && !pinned.includes(id)).every((id) => loose.has(id))).toBe(true);
+          expect(
+            active.filter((id) => after.isToolResult(id) && !pinned.includes(id)).every((id) => loose.has(id)),
+          ).toBe(true);
           const { index: met = [], activate = [], deactivate = [], pin = [], unpin = [] } = step.changes;
           expect(met.some((id) => before.has(id))).toBe(false);
           expect(deactivate.every((id) => before.isActive(id)) && unpin.every((id) => before.isPinned(id))).toBe(true);
@@ -124,7 +141,7 @@ describe('random sessions', () => {
     );
   });
 
-  test('lose nothing to the window but tool results that were active and unpinned', () => {
+  test('lose only active, unpinned tool results to the window', () => {
     fc.assert(
       fc.property(happenings, policy, (list, rules) => {
         const open: StepPolicy = { ...rules, window: { perTurn: 1000, turns: 1000 } };
@@ -134,7 +151,7 @@ describe('random sessions', () => {
             if (after.isActive(id)) continue;
             expect(asked.has(id)).toBe(true);
           }
-          // The same step under a window without bounds: the difference is what collapsed.
+          // Plans the same step with an unbounded window. The difference is the collapsed part.
           if (step.call === undefined) return;
           const plan = { call: step.call.id, at: step.at, activateFiles: [], index: step.changes.index ?? [] };
           const unbounded = applyStep(before, planCall(before, plan, open)).sets.active;
@@ -148,7 +165,7 @@ describe('random sessions', () => {
     );
   });
 
-  test('are the fold of their steps: the recorded steps give the same session again, and the same sets as plain applyChanges', () => {
+  test('equal the fold of their recorded steps, and have the same sets as plain applyChanges', () => {
     fc.assert(
       fc.property(happenings, policy, (list, rules) => {
         const { state, steps } = run(list, rules, () => undefined);

@@ -28,20 +28,26 @@ function codeOf(act: () => unknown): string | undefined {
 }
 
 describe('folding steps (decision G3)', () => {
-  test('an empty session has met nothing and stands before its first turn', () => {
+  test('starts with an empty session before its first turn', () => {
     const state = emptySession(SID);
-    expect([state.seq, state.turn, state.lastAt, state.turnRef, state.turnRule]).toEqual([0, 0, 0, undefined, undefined]);
+    expect([state.seq, state.turn, state.lastAt, state.turnRef, state.turnRule]).toEqual([
+      0,
+      0,
+      0,
+      undefined,
+      undefined,
+    ]);
     expect([state.sets, state.turns, windowOf(state)]).toEqual([{ index: [], active: [], pinned: [] }, [], []]);
   });
 
-  test('a gap, a repeat and a foreign step are refused', () => {
+  test('refuses a gap, a repeat and a foreign step', () => {
     const state = applyStep(emptySession(SID), step({}));
     expect(codeOf(() => applyStep(state, step({ seq: 3, at: 11 })))).toBe('sequence-gap');
     expect(codeOf(() => applyStep(state, step({})))).toBe('sequence-gap');
     expect(codeOf(() => applyStep(state, step({ seq: 2, session: sessionId('s2') })))).toBe('wrong-session');
   });
 
-  test('a step that skips, repeats or silently opens a turn, or is earlier, is refused', () => {
+  test('refuses a step that skips, repeats or silently opens a turn, or is earlier', () => {
     const state = applyStep(emptySession(SID), step({}));
     const { opens: _, ...plain } = step({ seq: 2, at: 11 });
     expect(codeOf(() => applyStep(state, { ...plain, turn: 2 }))).toBe('out-of-order');
@@ -53,36 +59,47 @@ describe('folding steps (decision G3)', () => {
     expect(codeOf(() => applyStep(emptySession(SID), unopened))).toBe('out-of-order');
   });
 
-  test('activating or pinning what is not in the index is refused, and the state stays as it was', () => {
+  test('refuses to activate or pin an id outside the index, and keeps the state', () => {
     const state = emptySession(SID);
     expect(codeOf(() => applyStep(state, step({ changes: { activate: [objectId('x')] } })))).toBe('unknown-object');
     expect(codeOf(() => applyStep(state, step({ changes: { pin: [objectId('x')] } })))).toBe('unknown-object');
     expect([state.seq, state.sets.index]).toEqual([0, []]);
   });
 
-  test('an earlier state stays what it was, and two futures of it do not mix', () => {
+  test('keeps an earlier state unchanged, and its two futures separate', () => {
     const [a, b, c] = ['a', 'b', 'c'].map(objectId);
     const first = applyStep(
       emptySession(SID),
       planCall(emptySession(SID), { call: a as never, at: 1, activateFiles: [], index: [] }, DEFAULT_POLICY),
     );
-    const left = applyStep(first, planCall(first, { call: b as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
-    const right = applyStep(first, planCall(first, { call: c as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
+    const left = applyStep(
+      first,
+      planCall(first, { call: b as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY),
+    );
+    const right = applyStep(
+      first,
+      planCall(first, { call: c as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY),
+    );
     expect([first.sets.index, left.sets.index, right.sets.index]).toEqual([[a], [a, b], [a, c]]);
     expect([first.has(b as never), left.has(c as never), right.has(b as never)]).toEqual([false, false, false]);
   });
 
-  test('many steps at once are refused as each of them would be, and leave the session as it was', () => {
+  test('refuses many steps at once like each of them, and leaves the session unchanged', () => {
     const state = applyStep(emptySession(SID), step({}));
     const next = step({ seq: 2, at: 11, turn: 2 });
     expect(codeOf(() => applySteps(state, [next, step({ seq: 4, at: 12, turn: 3 })]))).toBe('sequence-gap');
-    expect(codeOf(() => applySteps(state, [next, step({ seq: 3, at: 12, turn: 3, changes: { pin: [objectId('x')] } })]))).toBe(
-      'unknown-object',
-    );
-    expect([state.seq, state.turns.length, applySteps(state, []), applySteps(state, [next]).seq]).toEqual([1, 1, state, 2]);
+    expect(
+      codeOf(() => applySteps(state, [next, step({ seq: 3, at: 12, turn: 3, changes: { pin: [objectId('x')] } })])),
+    ).toBe('unknown-object');
+    expect([state.seq, state.turns.length, applySteps(state, []), applySteps(state, [next]).seq]).toEqual([
+      1,
+      1,
+      state,
+      2,
+    ]);
   });
 
-  test('calls join the last assistant message of their turn, or one without words', () => {
+  test('adds calls to the last assistant message of their turn, or to an empty one', () => {
     let state = emptySession(SID);
     const add = (next: Step) => {
       state = applyStep(state, next);
@@ -107,7 +124,7 @@ describe('folding steps (decision G3)', () => {
   });
 });
 
-/** Every object that a value consists of. */
+/** Collects every object of a value. */
 function reachable(root: unknown, known: ReadonlySet<object> = new Set()): Set<object> {
   const found = new Set<object>();
   const queue: unknown[] = [root];
@@ -121,7 +138,10 @@ function reachable(root: unknown, known: ReadonlySet<object> = new Set()): Set<o
   return found;
 }
 
-/** How many slots a step had to write: those of every object of the later state that the earlier one does not share. */
+/**
+ * Counts the slots that a step wrote: those of every object of the later state that the earlier one
+ * does not share.
+ */
 function slotsCopied(before: SessionState, after: SessionState): number {
   const shared = reachable(before);
   let slots = 0;
@@ -136,7 +156,10 @@ function sessionOf(calls: number, everyTurn: number): SessionState {
     if (i % everyTurn === 0)
       state = applyStep(state, planMessage(state, { message: { role: 'user', text: `m${i}` }, at: i }, DEFAULT_POLICY));
     const file = objectId(`file-${i}`);
-    state = applyStep(state, planCall(state, { call: objectId(`call-${i}`), at: i, activateFiles: [file], index: [file] }, DEFAULT_POLICY));
+    state = applyStep(
+      state,
+      planCall(state, { call: objectId(`call-${i}`), at: i, activateFiles: [file], index: [file] }, DEFAULT_POLICY),
+    );
   }
   return state;
 }
@@ -144,16 +167,22 @@ function sessionOf(calls: number, everyTurn: number): SessionState {
 /** A session that also read many files whole, in one call. */
 function withFiles(state: SessionState, count: number): SessionState {
   const files = Array.from({ length: count }, (_, i) => objectId(`listed-${i}`));
-  return applyStep(state, planCall(state, { call: objectId('all'), at: 1e5, activateFiles: files, index: files }, DEFAULT_POLICY));
+  return applyStep(
+    state,
+    planCall(state, { call: objectId('all'), at: 1e5, activateFiles: files, index: files }, DEFAULT_POLICY),
+  );
 }
 
 describe('the cost of a step', () => {
   const next = (state: SessionState) => {
     const file = objectId('another-file');
-    return applyStep(state, planCall(state, { call: objectId('another'), at: 1e6, activateFiles: [file], index: [file] }, DEFAULT_POLICY));
+    return applyStep(
+      state,
+      planCall(state, { call: objectId('another'), at: 1e6, activateFiles: [file], index: [file] }, DEFAULT_POLICY),
+    );
   };
 
-  test('is the same in a session of 11,000 ids, most of them active, as in a small one, in one long turn and in many', () => {
+  test('is the same in a session of 11,000 mostly active ids as in a small one, in one long turn and in many', () => {
     for (const everyTurn of [10_000, 5]) {
       const small = sessionOf(100, everyTurn);
       const large = withFiles(sessionOf(500, everyTurn), 10_000);
@@ -161,7 +190,8 @@ describe('the cost of a step', () => {
       expect(large.sets.active.length).toBeGreaterThan(10_000);
       const [few, many] = [slotsCopied(small, next(small)), slotsCopied(large, next(large))];
       expect(few).toBeGreaterThan(10);
-      // A tree of 32 branches is one or two nodes deeper at a hundred times the size; a copied list would be 11,000.
+      // A tree with 32 branches is one or two nodes deeper at a hundred times the size. A copied
+      // list would have 11,000 slots.
       expect(many).toBeLessThan(few + 500);
       expect(many).toBeLessThan(1500);
     }
@@ -171,15 +201,18 @@ describe('the cost of a step', () => {
     const large = withFiles(sessionOf(200, 50), 10_000);
     const changes = planVerbs(
       large,
-      { verbs: { deactivate: [objectId('listed-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] }, at: 1e6 },
+      {
+        verbs: { deactivate: [objectId('listed-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] },
+        at: 1e6,
+      },
       DEFAULT_POLICY,
     );
     const after = applyStep(large, changes);
-    expect([after.isActive(objectId('listed-5000')), after.isPinned(objectId('call-77')), after.isActive(objectId('call-78'))]).toEqual([
-      false,
-      true,
-      true,
-    ]);
+    expect([
+      after.isActive(objectId('listed-5000')),
+      after.isPinned(objectId('call-77')),
+      after.isActive(objectId('call-78')),
+    ]).toEqual([false, true, true]);
     expect(slotsCopied(large, after)).toBeLessThan(1500);
   });
 });

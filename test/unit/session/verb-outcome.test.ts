@@ -7,10 +7,13 @@ import { type Verb, verbOutcome } from '../../../src/session/verb-outcome.js';
 
 const [a, b, c1, nobody] = ['a', 'b', 'c1', 'nobody'].map(objectId) as [never, never, never, never];
 const empty = emptySession(sessionId('s1'));
-const called = applyStep(empty, planCall(empty, { call: c1, at: 1, activateFiles: [a], index: [a, b] }, DEFAULT_POLICY));
+const called = applyStep(
+  empty,
+  planCall(empty, { call: c1, at: 1, activateFiles: [a], index: [a, b] }, DEFAULT_POLICY),
+);
 const state = applyStep(called, planVerbs(called, { verbs: { pin: [a] }, at: 2 }, DEFAULT_POLICY));
 
-describe('what a verb does to an object (decisions D1-D3)', () => {
+describe('the effect of a verb on an object (decisions D1-D3)', () => {
   test.each<[Verb, string, string]>([
     ['activate', b, 'done'],
     ['activate', a, 'already-active'],
@@ -28,8 +31,13 @@ describe('what a verb does to an object (decisions D1-D3)', () => {
     expect(verbOutcome(state, verb, objectId(id))).toBe(outcome);
   });
 
-  test('pinning leaves an inactive object inactive, deactivating a pinned one leaves it pinned', () => {
+  test('keeps an inactive object inactive when it is pinned, and a pinned one pinned when it is deactivated', () => {
     const after = applyStep(state, planVerbs(state, { verbs: { pin: [b], deactivate: [a] }, at: 3 }, DEFAULT_POLICY));
-    expect([after.isPinned(b), after.isActive(b), after.isPinned(a), after.isActive(a)]).toEqual([true, false, true, false]);
+    expect([after.isPinned(b), after.isActive(b), after.isPinned(a), after.isActive(a)]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
   });
 });

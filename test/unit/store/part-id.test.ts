@@ -25,7 +25,7 @@ const part = fc.oneof(
   digest.map((hash) => partId('chunk', hash)),
   digest.map((hash) => partId('chunks', hash)),
 );
-/** Texts that come near to what ids of parts look like. */
+/** Texts that resemble the ids of parts. */
 const given = fc.oneof(
   anyText(),
   part,
@@ -47,8 +47,10 @@ function accepted(id: string): string | undefined {
 }
 
 describe('the id of a part', () => {
-  test('is no id that an object can have, whatever comes from outside', () => {
-    fc.assert(fc.property(given, part, (id, other) => accepted(id) !== other && (accepted(id) === undefined || !isPartId(id))));
+  test('never equals an object id, for any input', () => {
+    fc.assert(
+      fc.property(given, part, (id, other) => accepted(id) !== other && (accepted(id) === undefined || !isPartId(id))),
+    );
     fc.assert(fc.property(part, (id) => isPartId(id) && accepted(id) === undefined && !isPartId(formerId(id))));
   });
 
@@ -56,14 +58,14 @@ describe('the id of a part', () => {
     const chatRef = objectId('chat:s');
     fc.assert(
       fc.property(part, (id) => {
-        expect(() => toolcallVersion({ id: id as never, tool: 't', args: {}, status: 'ok', chatRef, content: null })).toThrow(
-          /names a part/,
-        );
+        expect(() =>
+          toolcallVersion({ id: id as never, tool: 't', args: {}, status: 'ok', chatRef, content: null }),
+        ).toThrow(/names a part/);
       }),
     );
   });
 
-  test('tells parts apart: none has the id of another', () => {
+  test('is unique to its part', () => {
     fc.assert(
       fc.property(
         session,
@@ -75,33 +77,41 @@ describe('the id of a part', () => {
     );
   });
 
-  test('of a part from the journal of an earlier version is that of today', () => {
+  test('is upgraded from the journal of an earlier version', () => {
     fc.assert(
-      fc.property(part, (id) => renewedPart({ 'xt/id': formerId(id) })['xt/id'] === id && renewedPart({ 'xt/id': id })['xt/id'] === id),
+      fc.property(
+        part,
+        (id) => renewedPart({ 'xt/id': formerId(id) })['xt/id'] === id && renewedPart({ 'xt/id': id })['xt/id'] === id,
+      ),
     );
   });
 });
 
-describe('the ids that a session gives its calls', () => {
-  test('are no other session’s', () => {
+describe('call ids of a session', () => {
+  test('differ from those of any other session', () => {
     fc.assert(
       fc.property(session, session, given, fc.nat(), (one, other, id, seq) => {
         fc.pre(one !== other);
-        return !`${id}${callSuffix(one)}`.endsWith(callSuffix(other)) && !stepCallId(one, seq).endsWith(callSuffix(other));
+        return (
+          !`${id}${callSuffix(one)}`.endsWith(callSuffix(other)) && !stepCallId(one, seq).endsWith(callSuffix(other))
+        );
       }),
     );
     fc.assert(fc.property(session, fc.nat(), (one, seq) => sessionOfStepCall(stepCallId(one, seq)) === one));
   });
 
   test.each(['session:vic', 'chat:vic', 'system_prompt:vic', 'a'.repeat(64), '/etc/passwd', 'call_1@vic', 'chunk:0~'])(
-    '%s could name something else',
+    'are replaced for %s, which could name another object',
     (id) => {
       expect(isReservedCallId(id)).toBe(true);
       expect(isInfrastructureId(`${id}${callSuffix(sessionId('s'))}~1`)).toBe(false);
     },
   );
 
-  test.each(['call_1', 'step:vic:2', 'chunk:0', 'session:', 'functions.bash:0', 'toolu_01A'])('%s is the harness’s own', (id) => {
-    expect(isReservedCallId(id)).toBe(false);
-  });
+  test.each(['call_1', 'step:vic:2', 'chunk:0', 'session:', 'functions.bash:0', 'toolu_01A'])(
+    'keep the harness’s own %s',
+    (id) => {
+      expect(isReservedCallId(id)).toBe(false);
+    },
+  );
 });

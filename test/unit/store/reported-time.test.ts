@@ -3,7 +3,7 @@ import { toJson } from '../../../src/history/ask/run-query.js';
 import { reportedTime } from '../../../src/store/object-store.js';
 import { END_OF_TIME } from '../../../src/xtdb/transactions.js';
 
-test('the end of time is never reported as a time, any other moment is', () => {
+test('reports every moment except the end of time', () => {
   const moment = new Date('2026-11-21T14:05:30.123Z');
   expect(reportedTime(moment)).toEqual(moment);
   expect(reportedTime(END_OF_TIME)).toBeUndefined();

@@ -14,15 +14,22 @@ import { PersistentList } from '../../../src/values/persistent-list.js';
 const SID = sessionId('s1');
 const text = fc.string({ unit: 'grapheme', maxLength: 30 });
 const doing = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('message' as const), role: fc.constantFrom('user', 'assistant'), text }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('call' as const), file: fc.nat(9), name: text, turn: fc.nat(1) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('message' as const), role: fc.constantFrom('user', 'assistant'), text }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('call' as const), file: fc.nat(9), name: text, turn: fc.nat(1) }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('pin' as const), nth: fc.nat(50) }) },
 );
 type Doing = typeof doing extends fc.Arbitrary<infer D> ? D : never;
 
 function stepOf(state: SessionState, what: Doing): Step {
   const at = state.lastAt + 1;
-  if (what.kind === 'message') return planMessage(state, { message: { role: what.role, text: what.text }, at }, DEFAULT_POLICY);
+  if (what.kind === 'message')
+    return planMessage(state, { message: { role: what.role, text: what.text }, at }, DEFAULT_POLICY);
   if (what.kind === 'pin') {
     const id = state.sets.index[what.nth % Math.max(1, state.sets.index.length)];
     return planVerbs(state, { verbs: id === undefined ? {} : { pin: [id] }, at }, DEFAULT_POLICY);
@@ -34,19 +41,21 @@ function stepOf(state: SessionState, what: Doing): Step {
 
 function expectSealedHeads(state: SessionState, hashes: HeadHashes): void {
   const marks = { epoch: 2, upto: state.seq };
-  expect(runningChatHead(state, hashes, { upto: state.seq })).toEqual(toStored(chatVersion(SID, state.turns), { upto: state.seq }).head);
+  expect(runningChatHead(state, hashes, { upto: state.seq })).toEqual(
+    toStored(chatVersion(SID, state.turns), { upto: state.seq }).head,
+  );
   expect(runningSessionHead(state, hashes, marks)).toEqual(toStored(sessionVersion(SID, state.sets), marks).head);
 }
 
 describe('the heads of a running session', () => {
-  test('carry the hashes of the sealed versions at every step, whichever states were asked for before', () => {
+  test('carry the hashes of the sealed versions at every step, after reads of any states', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(doing, fc.boolean()), { maxLength: 60 }), (story) => {
         const hashes = new HeadHashes(SID);
         let state = emptySession(SID);
         for (const [what, asked] of story) {
           const after = applyStep(state, stepOf(state, what));
-          // A turn's end asks for the state before and the state after.
+          // The end of a turn reads the state before and the state after.
           if (asked) for (const each of [state, after]) expectSealedHeads(each, hashes);
           state = after;
         }
@@ -57,7 +66,7 @@ describe('the heads of a running session', () => {
     );
   });
 
-  test('are made without reading closed turns again', () => {
+  test('are built without reading closed turns again', () => {
     let read = 0;
     const turn = (n: number): Turn => ({
       turn: n,
@@ -73,6 +82,8 @@ describe('the heads of a running session', () => {
     read = 0;
     const later = hashes.chat({ closed: first.concat([turn(101)]), running: PersistentList.from<never>([]) });
     expect(read).toBeLessThanOrEqual(5);
-    expect(later).toBe(new HeadHashes(SID).chat({ closed: first.concat([turn(101)]), running: PersistentList.from<never>([]) }));
+    expect(later).toBe(
+      new HeadHashes(SID).chat({ closed: first.concat([turn(101)]), running: PersistentList.from<never>([]) }),
+    );
   });
 });

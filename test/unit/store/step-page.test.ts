@@ -26,6 +26,6 @@ test.each([
   expect(saysTheSame(page({ steps, calls: [a, b] }), page(other))).toBe(same);
 });
 
-test('a page says nothing where there is no other one', () => {
+test('does not mention a missing other page', () => {
   expect(saysTheSame(page({ steps, calls: [a, b] }), undefined)).toBe(false);
 });

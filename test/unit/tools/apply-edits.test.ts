@@ -4,7 +4,7 @@ import { applyEdits } from '../../../src/tools/apply-edits.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
 describe('edits of a text', () => {
-  test('each is matched against the original, all are applied', () => {
+  test('match each edit against the original and apply all', () => {
     const { text, changed } = applyEdits(
       'a\nb\nc\n',
       [
@@ -20,18 +20,38 @@ describe('edits of a text', () => {
     ]);
   });
 
-  test('Windows line ends and a byte order mark stay', () => {
+  test('keep Windows line ends and a byte order mark', () => {
     expect(applyEdits('\ufeffone\r\ntwo\r\nthree\r\n', [{ oldText: 'one\ntwo', newText: '1\n2\n2b' }], 'f').text).toBe(
       '\ufeff1\r\n2\r\n2b\r\nthree\r\n',
     );
-    expect(applyEdits('one\r\ntwo\r\n', [{ oldText: 'two', newText: 'two\nand more' }], 'f').text).toBe('one\r\ntwo\r\nand more\r\n');
+    expect(applyEdits('one\r\ntwo\r\n', [{ oldText: 'two', newText: 'two\nand more' }], 'f').text).toBe(
+      'one\r\ntwo\r\nand more\r\n',
+    );
     expect(applyEdits('one\r\ntwo\r\n', [{ oldText: 'one\r\ntwo', newText: 'x\r\ny' }], 'f').text).toBe('x\r\ny\r\n');
   });
 
   test.each([
-    ['new lines take the end of the line that they stand in', 'one\r\ntwo\nthree\n', 'three', 'a\nb', 'one\r\ntwo\na\nb\n'],
-    ['new lines in a Windows line of a mixed text are Windows lines', 'one\r\ntwo\nthree\n', 'one', 'a\nb', 'a\r\nb\r\ntwo\nthree\n'],
-    ['a last line without an end takes that of the line before', 'one\ntwo\r\nthree', 'three', 'a\nb', 'one\ntwo\r\na\r\nb'],
+    [
+      'new lines take the end of the line that they stand in',
+      'one\r\ntwo\nthree\n',
+      'three',
+      'a\nb',
+      'one\r\ntwo\na\nb\n',
+    ],
+    [
+      'new lines in a Windows line of a mixed text are Windows lines',
+      'one\r\ntwo\nthree\n',
+      'one',
+      'a\nb',
+      'a\r\nb\r\ntwo\nthree\n',
+    ],
+    [
+      'a last line without an end takes that of the line before',
+      'one\ntwo\r\nthree',
+      'three',
+      'a\nb',
+      'one\ntwo\r\na\r\nb',
+    ],
     [
       'a text of several lines is found across both kinds',
       'x\r\none\r\ntwo\nthree\r\ny\n',
@@ -39,25 +59,39 @@ describe('edits of a text', () => {
       '1\ntwo\n3',
       'x\r\n1\r\ntwo\n3\r\ny\n',
     ],
-    ['lines that stay keep their ends when one is put between', 'a\r\nb\nc\r\n', 'a\nb\nc\n', 'a\nnew\nb\nc\n', 'a\r\nnew\r\nb\nc\r\n'],
-    ['lines that stay keep their ends when one is taken out', 'a\r\nb\nc\r\nd\n', 'a\nb\nc\nd', 'a\nc\nd', 'a\r\nc\r\nd\n'],
+    [
+      'lines that stay keep their ends when one is put between',
+      'a\r\nb\nc\r\n',
+      'a\nb\nc\n',
+      'a\nnew\nb\nc\n',
+      'a\r\nnew\r\nb\nc\r\n',
+    ],
+    [
+      'lines that stay keep their ends when one is taken out',
+      'a\r\nb\nc\r\nd\n',
+      'a\nb\nc\nd',
+      'a\nc\nd',
+      'a\r\nc\r\nd\n',
+    ],
     ['a text that begins with a line end takes the whole of it', 'a\r\nb\nc', '\nb\nc', '!', 'a!'],
     ['a text with Windows ends is found in one without', 'a\nb\nc\n', 'a\r\nb', 'x\ny', 'x\ny\nc\n'],
     ['the lines around are not touched', '1\r\n2\n3\n4\r\n', '2\n3\n', '', '1\r\n4\r\n'],
-  ])('mixed line ends: %s', (_name, text, oldText, newText, expected) => {
+  ])('handle mixed line ends: %s', (_name, text, oldText, newText, expected) => {
     expect(applyEdits(text, [{ oldText, newText }], 'f').text).toBe(expected);
   });
 
-  test('places across line ends of both kinds are counted', () => {
+  test('count matches across both kinds of line end', () => {
     expect(() => applyEdits('a\r\nb\nc\na\nb\r\nc\n', [{ oldText: 'a\nb\nc', newText: 'x' }], 'f')).toThrow(
       /stands 2 times in f \(lines 1, 4\)/,
     );
   });
 
-  test('any text with any line ends: an edit finds what an agent sees, and leaves every other byte', () => {
+  test('find what an agent sees and keep every other byte, for any line ends', () => {
     const line = fc.constantFrom('a', 'b', '', 'ab');
     const lineEnd = fc.constantFrom('\n', '\r\n');
-    const lines = fc.array(fc.tuple(line, lineEnd), { minLength: 1, maxLength: 6 }).map((all) => all.map((one) => one.join('')).join(''));
+    const lines = fc
+      .array(fc.tuple(line, lineEnd), { minLength: 1, maxLength: 6 })
+      .map((all) => all.map((one) => one.join('')).join(''));
     fc.assert(
       fc.property(lines, lines, lines, (before, old, after) => {
         const seen = `<${old}>`.replaceAll('\r\n', '\n');
@@ -70,8 +104,18 @@ describe('edits of a text', () => {
   });
 
   test.each([
-    ['no match', 'alpha\n', [{ oldText: 'beta', newText: 'x' }], /oldText: the text was not found in f\. Nothing was changed\./],
-    ['a match but for white space', '  if (a) {\n', [{ oldText: 'if  (a)  {', newText: 'x' }], /line 1 is like it but for white space/],
+    [
+      'no match',
+      'alpha\n',
+      [{ oldText: 'beta', newText: 'x' }],
+      /oldText: the text was not found in f\. Nothing was changed\./,
+    ],
+    [
+      'a match but for white space',
+      '  if (a) {\n',
+      [{ oldText: 'if  (a)  {', newText: 'x' }],
+      /line 1 is like it but for white space/,
+    ],
     ['several matches', 'a\nb\na\n', [{ oldText: 'a', newText: 'x' }], /stands 2 times in f \(lines 1, 3\)/],
     ['matches that overlap each other', 'aaa', [{ oldText: 'aa', newText: 'x' }], /stands 2 times/],
     ['an empty oldText', 'a', [{ oldText: '', newText: 'x' }], /oldText is empty/],
@@ -94,16 +138,16 @@ describe('edits of a text', () => {
       /edits\[1\]\.oldText: the text was not found/,
     ],
     ['no change', 'abc', [{ oldText: 'b', newText: 'b' }], /leave f as it is/],
-  ] as const)('refuses %s and says so', (_name, text, edits, message) => {
+  ] as const)('are refused with a reason for %s', (_name, text, edits, message) => {
     expect(() => applyEdits(text, edits, 'f')).toThrow(message);
   });
 
-  test('what looks like a replacement pattern is plain text', () => {
+  test('treat replacement patterns as plain text', () => {
     expect(applyEdits('price', [{ oldText: 'price', newText: '$& $1 $$' }], 'f').text).toBe('$& $1 $$');
   });
 });
 
-describe('texts made to cost time', () => {
+describe('adversarial texts', () => {
   const letters = 'a'.repeat(1_000_000);
   const refused = (text: string, oldText: string): unknown => {
     try {
@@ -118,19 +162,19 @@ describe('texts made to cost time', () => {
     ['almost a match at each place, the end differs', `${'a'.repeat(100_000)}b`, /not found/],
     ['almost a match at each place, the beginning differs', `b${'a'.repeat(100_000)}`, /not found/],
     ['almost a match at each place, the middle differs', `${'a'.repeat(50_000)}b${'a'.repeat(50_000)}`, /not found/],
-  ])('%s: linear', (_name, oldText, message) => {
-    // Comparing each place anew takes a hundred thousand times a million steps, over a minute.
+  ])('take linear time: %s', (_name, oldText, message) => {
+    // Comparing at each place takes a hundred thousand times a million steps, over a minute.
     expect(cpuMsOf(() => expect(refused(letters, oldText)).toMatch(message))).toBeLessThan(10_000);
   });
 
-  test('places without number are counted, not kept', () => {
+  test('have their many matches counted, not stored', () => {
     const before = process.memoryUsage().heapUsed;
     expect(refused('\n'.repeat(8_000_000), '\n')).toMatch(/stands 8000000 times in f \(lines 1, 2, 3, 4, 5, \.\.\.\)/);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1024 * 1024);
     expect(refused('\n'.repeat(8_000_000), 'some text')).toMatch(/not found/);
   });
 
-  test('more edits than a text of that length may have are refused, with how many it may', () => {
+  test('are refused with the maximum if there are more edits than their length allows', () => {
     const edits = Array.from({ length: 200 }, (_, index) => ({ oldText: `${index}`, newText: 'x' }));
     const refusal = () => applyEdits('a'.repeat(2_000_000), edits, 'f');
     expect(refusal).toThrow(/200 edits are too many at once for f, which has 2000000 characters/);

@@ -7,7 +7,7 @@ import { VERB_DESCRIPTIONS } from '../../../src/tools/verb-descriptions.js';
 const ALL = createTools({ bash: true });
 
 describe('the tools', () => {
-  test('stand in a fixed order; bash only when allowed, nothing that writes when read-only [§3.3]', () => {
+  test('have a fixed order; bash only if allowed, no writing tool in read-only mode [§3.3]', () => {
     const names = (options: Parameters<typeof createTools>[0]): string =>
       createTools(options)
         .map(({ name }) => name)
@@ -17,17 +17,19 @@ describe('the tools', () => {
     expect(names({ bash: true, readOnly: true })).toBe('read ls find grep tree activate deactivate pin unpin context');
   });
 
-  test('take no more than 8,000 bytes of a list', () => {
+  test('take at most 8,000 bytes in a list', () => {
     const listed = ALL.map(({ name, description, inputSchema, annotations }) => ({
       name,
       description,
       inputSchema: { ...inputSchema, required: inputSchema.required ?? [] },
       annotations,
     }));
-    expect(Buffer.byteLength(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: listed } }))).toBeLessThanOrEqual(8_000);
+    expect(Buffer.byteLength(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: listed } }))).toBeLessThanOrEqual(
+      8_000,
+    );
   });
 
-  test('have schemas that every client passes on', () => {
+  test('have schemas that every client supports', () => {
     for (const { inputSchema } of ALL) {
       expect(JSON.stringify(inputSchema)).not.toMatch(
         /"\$schema"|"\$ref"|"\$defs"|"anyOf"|"oneOf"|"allOf"|"const"|"type":\[|9007199254740991|"additionalProperties"/,
@@ -43,8 +45,9 @@ describe('the tools', () => {
     }
   });
 
-  test('describe themselves in at most three sentences', () => {
-    for (const { description } of ALL) expect(description.split(/[.!?](?:\s|$)/).filter(Boolean).length).toBeLessThanOrEqual(3);
+  test('have descriptions of at most three sentences', () => {
+    for (const { description } of ALL)
+      expect(description.split(/[.!?](?:\s|$)/).filter(Boolean).length).toBeLessThanOrEqual(3);
   });
 
   test('carry the annotations by which clients approve calls', () => {
@@ -53,26 +56,43 @@ describe('the tools', () => {
     const steering = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
     for (const name of ['read', 'ls', 'find', 'grep', 'tree', 'context'])
       expect({ name, ...annotations[name] }).toEqual({ name, ...looking });
-    for (const name of ['activate', 'deactivate', 'pin', 'unpin']) expect({ name, ...annotations[name] }).toEqual({ name, ...steering });
-    expect(annotations.write).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false });
-    expect(annotations.edit).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false });
-    expect(annotations.bash).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true });
+    for (const name of ['activate', 'deactivate', 'pin', 'unpin'])
+      expect({ name, ...annotations[name] }).toEqual({ name, ...steering });
+    expect(annotations.write).toEqual({
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: true,
+      openWorldHint: false,
+    });
+    expect(annotations.edit).toEqual({
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: false,
+    });
+    expect(annotations.bash).toEqual({
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: true,
+    });
   });
 
-  test('the instructions fit every client, the essentials within the first 512 characters', () => {
+  test('fit every client with their instructions, with the essentials in the first 512 characters', () => {
     expect(INSTRUCTIONS.length).toBeLessThanOrEqual(2_048);
     const start = INSTRUCTIONS.slice(0, 512);
     for (const word of ['read', 'activate', 'deactivate', 'pin', 'context', 'Error:']) expect(start).toContain(word);
   });
 
-  test('a model over MCP reads that nothing leaves its conversation; one in the loop reads what its context does', () => {
+  test('say over MCP that nothing leaves the conversation, and in the loop how the context behaves', () => {
     const { mcp, loop } = VERB_DESCRIPTIONS;
     const over = createTools();
     for (const verb of ['activate', 'deactivate', 'pin', 'unpin'] as const) {
       expect(over.find(({ name }) => name === verb)?.description).toBe(mcp[verb]);
       expect(VERBS[verb]).toBe(loop[verb]);
     }
-    for (const verb of ['deactivate', 'pin', 'unpin'] as const) expect(mcp[verb]).toContain('Your conversation stays as it is');
+    for (const verb of ['deactivate', 'pin', 'unpin'] as const)
+      expect(mcp[verb]).toContain('Your conversation stays as it is');
     for (const text of [INSTRUCTIONS, ...over.map(({ description }) => description)]) {
       expect(text).not.toMatch(/collapse|your (working |active )?context|stays? loaded/i);
     }

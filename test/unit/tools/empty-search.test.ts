@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { noFilesText, noMatchesText } from '../../../src/tools/empty-search.js';
 
-describe('a search that finds nothing', () => {
+describe('a search without results', () => {
   test.each([
     ['*.zig', 'No files below . match *.zig.'],
     ['!*.ts', 'No files below . match !*.ts. A glob cannot leave files out: '],
@@ -9,15 +9,15 @@ describe('a search that finds nothing', () => {
     ['*.ts *.js', 'write alternatives as {*.ts,*.js}.'],
     ['*.ts|*.js', 'write alternatives as {*.ts,*.js}.'],
     ['app/[id]/*.tsx', '[id] stands for one of its characters: write \\[id\\] for the brackets themselves.'],
-  ])('says what the glob %s means', (glob, text) => {
+  ])('explains the glob %s', (glob, text) => {
     expect(noFilesText(glob, '.')).toContain(text);
   });
 
-  test.each(['*.{ts,js}', 'a\\,b', '\\[id\\].ts'])('says nothing more of %s', (glob) => {
+  test.each(['*.{ts,js}', 'a\\,b', '\\[id\\].ts'])('adds nothing for %s', (glob) => {
     expect(noFilesText(glob, 'src')).toBe(`No files below src match ${glob}.`);
   });
 
-  test('says what a bar with a backslash means in a regular expression', () => {
+  test('explains a bar with a backslash in a regular expression', () => {
     expect(noMatchesText('a\\|b', false)).toBe(
       'No matches found. "\\|" stands for the character "|" itself here: write a|b for alternatives.',
     );
@@ -28,7 +28,7 @@ describe('a search that finds nothing', () => {
     ['main\\(', false],
     ['a\\\\|b', false],
     ['a\\|b', true],
-  ])('says nothing more of the pattern %s, literal %s', (pattern, isLiteral) => {
+  ])('adds nothing for the pattern %s, literal %s', (pattern, isLiteral) => {
     expect(noMatchesText(pattern, isLiteral)).toBe('No matches found.');
   });
 });

@@ -5,13 +5,13 @@ const PATHS = ['README.md', 'src/a.ts', 'src/deep/b.ts', 'src/deep/er/c.ts', 'do
 const plain = (name: string): string => name;
 
 describe('a tree of files', () => {
-  test('folders come first, one space a level', () => {
+  test('lists folders first, with one space per level', () => {
     const { lines, named } = treeLines(PATHS, 9, plain);
     expect(lines).toEqual(['docs/', ' x.md', 'src/', ' deep/', '  er/', '   c.ts', '  b.ts', ' a.ts', 'README.md']);
     expect([...named].sort()).toEqual([...PATHS].sort());
   });
 
-  test('deeper folders are counted, and their files are not named', () => {
+  test('counts deeper folders without naming their files', () => {
     const { lines, named } = treeLines(PATHS, 2, plain);
     expect(lines).toEqual(['docs/', ' x.md', 'src/', ' deep/ (2 files)', ' a.ts', 'README.md']);
     expect(named).not.toContain('src/deep/b.ts');

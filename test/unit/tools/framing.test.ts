@@ -6,7 +6,7 @@ import { failureText } from '../../../src/tools/tool.js';
 import { anyText } from '../../support/any-text.js';
 
 describe('answers', () => {
-  test('a header is one line, whatever a file is called', () => {
+  test('have a header of one line for any file name', () => {
     expect(headerLine('file', { path: 'src/a.ts', chars: 3, lines: undefined })).toBe('[file path=src/a.ts chars=3]');
     expect(headerLine('file', { path: 'a b]\n[file id=x' })).toBe('[file path="a b]\\n[file id=x"]');
     fc.assert(
@@ -19,20 +19,20 @@ describe('answers', () => {
     );
   });
 
-  test('a continuation says what is left and the exact next call', () => {
+  test('name the rest and the exact next call in a continuation', () => {
     const page = pageOf('a\nb\nc\n', { offset: 1, column: 1, limit: 2 }, { chars: 100, lines: 10 });
     expect(continuation(page, 'read', { path: 'x y' })).toBe('[1 more lines. Continue: read path="x y" offset=3]');
     const long = pageOf('abcdef', { offset: 1, column: 1 }, { chars: 4, lines: 10 });
     expect(continuation(long, 'read', { id: 'i' })).toBe('[line 1 goes on. Continue: read id=i offset=1 column=5]');
   });
 
-  test('notes stand on lines of their own', () => {
+  test('put notes on lines of their own', () => {
     expect(frame('[h]', 'a\n', ['[n]', undefined])).toBe('[h]\na\n[n]');
     expect(frame('[h]', 'a', ['[n]'])).toBe('[h]\na\n[n]');
     expect(frame('[h]', '')).toBe('[h]');
   });
 
-  test('no answer is ever longer than the limits', () => {
+  test('never exceed the limits', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('\n', 'x'.repeat(30), '😀', ' '), { maxLength: 200 }), (parts) => {
         const text = withinLimits(parts.join(''), { chars: 300, lines: 20 });
@@ -46,7 +46,7 @@ describe('answers', () => {
     expect(kept.endsWith('[... cut at the output limit ...]\n[foot]')).toBe(true);
   });
 
-  test('an error stays under 2 kB', () => {
+  test('stay under 2 kB for an error', () => {
     expect(failureText('it failed.', 'Call again.')).toBe('Error: it failed.\nCall again.');
     expect(Buffer.byteLength(failureText('ü'.repeat(5_000), '😀'.repeat(5_000)))).toBeLessThan(2_000);
   });

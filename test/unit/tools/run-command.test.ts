@@ -6,16 +6,23 @@ import { type CommandOptions, runCommand } from '../../../src/tools/run-command.
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const run = (command: string, options: Partial<CommandOptions> = {}) =>
-  runCommand({ command, cwd: '/', timeoutMs: 240_000, signal: new AbortController().signal, mostBytes: 1_000_000, ...options });
+  runCommand({
+    command,
+    cwd: '/',
+    timeoutMs: 240_000,
+    signal: new AbortController().signal,
+    mostBytes: 1_000_000,
+    ...options,
+  });
 
-/** Whether a process runs; one that has ended and only waits to be collected does not. */
+/** Returns whether a process runs. A zombie does not. */
 function isRunning(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
   return stdout.trim() !== '' && !stdout.trim().startsWith('Z');
 }
 
 describe('a shell command', () => {
-  test('gives its output in order, both streams, and its exit code', async () => {
+  test('returns its output in order, both streams, and its exit code', async () => {
     expect(await run('echo one; echo two >&2; exit 3')).toMatchObject({
       output: expect.stringMatching(/one\n|two\n/),
       exitCode: 3,
@@ -24,7 +31,7 @@ describe('a shell command', () => {
     expect(await run('true')).toMatchObject({ output: '', exitCode: 0 });
   });
 
-  test('is killed with everything it started when its time is over', async () => {
+  test('is killed with all its children at its time limit', async () => {
     const { output, why } = await run('sleep 60 & echo $!; echo $$; wait', { timeoutMs: 4_000 });
     expect(why).toBe('timeout');
     const pids = output.trim().split('\n').map(Number);
@@ -32,7 +39,7 @@ describe('a shell command', () => {
     expect(pids.map(isRunning)).toEqual([false, false]);
   });
 
-  test('is killed when the caller gives up, even if it ignores being asked', async () => {
+  test('is killed when the caller gives up, even if it ignores signals', async () => {
     await withTemporaryFolder(async (folder) => {
       const controller = new AbortController();
       const watcher = watch(folder);
@@ -45,7 +52,7 @@ describe('a shell command', () => {
     });
   });
 
-  test('does not hold the answer back for what it leaves in the background', async () => {
+  test('does not delay the answer for a background process', async () => {
     const { output } = await run('sleep 900 & echo $!');
     // It still runs.
     expect(process.kill(Number(output), 'SIGKILL')).toBe(true);
@@ -57,7 +64,7 @@ describe('a shell command', () => {
     expect(output).toMatch(/^x*€+\n\[\.\.\. \d+ bytes of output dropped \.\.\.\]\n€+$/);
   });
 
-  test('keeps the beginning and the end of more output than can be kept', async () => {
+  test('keeps the beginning and the end of excessive output', async () => {
     const { output } = await run('seq 1 100000', { mostBytes: 2_000 });
     expect(Number(/\[\.\.\. (\d+) bytes of output dropped/.exec(output)?.[1])).toBeGreaterThan(500_000);
     expect(output.startsWith('1\n2\n')).toBe(true);
@@ -65,7 +72,7 @@ describe('a shell command', () => {
     expect(output.length).toBeLessThan(100_000);
   });
 
-  test('that cannot be started is an error', async () => {
+  test('is an error if it cannot start', async () => {
     await expect(run('true', { cwd: '/does/not/exist' })).rejects.toThrow(/ENOENT/);
   });
 });

@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { commonBytes, commonLength, commonLengthFrom } from '../../../src/values/common-length.js';
 
-/** Two texts, mostly with a beginning in common. */
+/** Two texts, mostly with a common beginning. */
 const pair = fc
   .tuple(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }))
   .map(([same, a, b]): readonly [string, string] => [same + a, same + b]);
 
-describe('what two texts or pieces have in common from their beginning', () => {
-  test('is as long as counting one by one finds it', () => {
+describe('the common beginning of two texts or pieces', () => {
+  test('is as long as a comparison one by one finds', () => {
     fc.assert(
       fc.property(pair, ([a, b]) => {
         let units = 0;

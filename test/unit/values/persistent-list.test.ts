@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { PersistentList } from '../../../src/values/persistent-list.js';
 
-/** One change; `back` says how many states before the newest it begins at. */
+/** One change. `back` says how many states before the newest it begins. */
 const change = fc.record({
   more: fc.array(fc.nat(9), { maxLength: 3 }),
   back: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(6) }),
@@ -25,7 +25,7 @@ function expectSame({ ours, plain }: Pair): void {
 }
 
 describe('a persistent list', () => {
-  test('is at every state what an array is, whatever came after it and wherever it was appended to', () => {
+  test('equals an array at every state, after any later or branching appends', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(9), { maxLength: 4 }), fc.array(change, { maxLength: 60 }), (first, changes) => {
         const states: Pair[] = [{ ours: PersistentList.from(first), plain: first }];
@@ -38,7 +38,7 @@ describe('a persistent list', () => {
     );
   });
 
-  test('says of a place outside it that nothing is there', () => {
+  test('returns undefined outside its range', () => {
     expect(PersistentList.from([1]).get(-1)).toBeUndefined();
     expect(PersistentList.from<number>([]).last()).toBeUndefined();
   });

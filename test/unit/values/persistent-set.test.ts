@@ -3,15 +3,19 @@ import fc from 'fast-check';
 import { PersistentSet } from '../../../src/values/persistent-set.js';
 
 const value = fc.nat(15);
-/** One change; `back` says how many states before the newest it begins at. */
+/** One change. `back` says how many states before the newest it begins. */
 const change = fc.record({
   leaving: fc.array(value, { maxLength: 4 }),
   coming: fc.array(value, { maxLength: 4 }),
   back: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(6) }),
 });
 
-/** What a set of the language does for the same change. */
-function changed(before: ReadonlySet<number>, leaving: readonly number[], coming: readonly number[]): ReadonlySet<number> {
+/** Applies the same change to a native set. */
+function changed(
+  before: ReadonlySet<number>,
+  leaving: readonly number[],
+  coming: readonly number[],
+): ReadonlySet<number> {
   const after = new Set(before);
   for (const one of leaving) after.delete(one);
   for (const one of coming) after.add(one);
@@ -33,7 +37,7 @@ function expectSame({ ours, plain }: Pair): void {
 }
 
 describe('a persistent set', () => {
-  test('is at every state what a set of the language is, whatever came after it and from wherever it was changed', () => {
+  test('equals a native set at every state, after any later or branching changes', () => {
     fc.assert(
       fc.property(fc.array(value, { maxLength: 5 }), fc.array(change, { maxLength: 120 }), (first, changes) => {
         const states: Pair[] = [{ ours: PersistentSet.from(first), plain: new Set(first) }];
@@ -47,7 +51,7 @@ describe('a persistent set', () => {
     );
   });
 
-  test('is itself where a change changes nothing', () => {
+  test('returns itself for an empty change', () => {
     const set = PersistentSet.from([1, 2]);
     expect(set.with([3], [1])).toBe(set);
     expect([...set.with([1], [1])]).toEqual([2, 1]);

@@ -5,7 +5,7 @@ import { copyOfData, sameData } from '../../../src/values/plain-data.js';
 const data = fc.jsonValue({ maxDepth: 4 });
 
 describe('plain data', () => {
-  test('is the same as what its JSON says, and as nothing that says something else', () => {
+  test('equals exactly the values with the same JSON', () => {
     fc.assert(
       fc.property(data, data, (one, other) => {
         const again: unknown = JSON.parse(JSON.stringify(one));
@@ -15,7 +15,7 @@ describe('plain data', () => {
     );
   });
 
-  test('is another with any member more, less or changed', () => {
+  test('differs with any member more, less or changed', () => {
     const value = { a: [1, { b: 'x' }], c: null };
     for (const other of [
       { ...value, d: undefined },
@@ -31,7 +31,7 @@ describe('plain data', () => {
     }
   });
 
-  test('what is no plain data, or nests too deep, is never the same, not even as itself', () => {
+  test('never equals, not even itself, if it is not plain or nests too deeply', () => {
     let deep: unknown = 'bottom';
     for (let i = 0; i < 300; i++) deep = [deep];
     for (const value of [new Date(0), new Map(), { at: new Date(0) }, [new (class Own {})()], deep, Number.NaN]) {
@@ -40,13 +40,13 @@ describe('plain data', () => {
     }
   });
 
-  test('a copy has a key that would be taken for a prototype', () => {
+  test('keeps a key in a copy that looks like a prototype', () => {
     const value: unknown = JSON.parse('{"a":1,"__proto__":{"b":[2]}}');
     expect(JSON.stringify(copyOfData(value))).toBe('{"a":1,"__proto__":{"b":[2]}}');
     expect(sameData(copyOfData(value), value)).toBe(true);
   });
 
-  test('a copy says the same and shares no object: a change of either does not reach the other', () => {
+  test('shares no object with an equal copy: changes do not reach the other', () => {
     fc.assert(
       fc.property(data, (value) => {
         const text = JSON.stringify(value);

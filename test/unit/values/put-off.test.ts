@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { PutOff } from '../../../src/values/put-off.js';
 
-test('work that is put off is done in its order when somebody asks, and by itself where nobody does', async () => {
+test('runs deferred work in order on demand, and by itself without demand', async () => {
   const late = new PutOff();
   const done: number[] = [];
   late.add(() => done.push(1));
   late.add(() => {
-    // Whoever asks from within finds what came before.
+    // A nested request finds the earlier work done.
     late.now();
     done.push(2);
     late.add(() => done.push(3));

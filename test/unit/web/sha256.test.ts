@@ -13,7 +13,7 @@ describe('hashes in the page', () => {
   test.each([
     ['by the browser', crypto],
     ['where the browser has no cryptography', undefined],
-  ])('are those of everybody else, %s', async (_, given) => {
+  ])('equal the standard ones, %s', async (_, given) => {
     Object.defineProperty(globalThis, 'crypto', { value: given, configurable: true, writable: true });
     for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 128, 5_000]) {
       const bytes = new Uint8Array(length).map((_byte, i) => (i * 37 + length) & 0xff);

@@ -4,7 +4,7 @@ import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '
 import { oneLine, textRows, textRuns } from '../../../web/shown-text.js';
 
 describe('recorded text', () => {
-  test('what cannot be seen, or turns others around, stands by its number', () => {
+  test('shows invisible and reordering characters by number', () => {
     expect(textRuns('a\u202eb\u001b[0m\t\u200b')).toEqual([
       { text: 'a', isEscape: false },
       { text: '\\u202e', isEscape: true },
@@ -18,7 +18,7 @@ describe('recorded text', () => {
     expect(oneLine('x'.repeat(300))).toHaveLength(201);
   });
 
-  test('rows hold the whole text, in order, and part no pair of surrogates', () => {
+  test('is whole and in order in its rows, which split no surrogate pair', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 2, max: 9 }), (text, width) => {
         const rows = textRows(text, width);
@@ -34,7 +34,7 @@ describe('recorded text', () => {
     );
   });
 
-  test('a line of a megabyte is many rows of one line', () => {
+  test('shows a line of a megabyte as many rows of one line', () => {
     const rows = textRows('x'.repeat(1_000_000));
     expect(rows).toHaveLength(6_250);
     expect(new Set(rows.map(({ line }) => line))).toEqual(new Set([1]));
@@ -49,7 +49,7 @@ describe('addresses', () => {
     expect(parseAddress({ pathname: '/review/__proto__', search: '', hash: '' })).toEqual({ view: 'sessions', of: {} });
   });
 
-  test('in a file they stand behind its own, and name its session', () => {
+  test('follow the file’s own address in a file, and name its session', () => {
     beginAt('#/', { session: 'S' });
     const address = { view: 'object', of: { session: 'S', id: 'a?b#c', tx: '12' } } as const;
     const hash = addressText(address);
@@ -59,17 +59,20 @@ describe('addresses', () => {
       view: 'sessions',
       of: { session: 'S' },
     });
-    expect([isOwn({ pathname: '/home/me/S.html', hash }), isOwn({ pathname: '/review/', hash: '' })]).toEqual([true, false]);
+    expect([isOwn({ pathname: '/home/me/S.html', hash }), isOwn({ pathname: '/review/', hash: '' })]).toEqual([
+      true,
+      false,
+    ]);
     beginAt('/review/');
   });
 
-  test('the next view has the session, the call and the transaction of the one before it', () => {
+  test('keep session, call and transaction in the next view', () => {
     const here = { view: 'strip', of: { session: 'S', step: '7', tx: '12', q: 'x' } } as const;
     expect(linkTo(here, 'request', { step: 9 })).toBe('/review/request?session=S&tx=12&step=9');
     expect(linkTo(here, 'sessions')).toBe('/review/');
   });
 
-  test('a view says what answers the same on the command line', () => {
+  test('name the command line for the same answer', () => {
     expect(commandLine({ view: 'request', of: { session: 'S', step: '7' } })).toBe('palimpsest context S@step:7');
     expect(commandLine({ view: 'query', of: { q: "it's" } })).toBe(`palimpsest query 'it'\\''s'`);
     expect(commandLine({ view: 'changes', of: { session: 'S', step: '7' } })).toBe('palimpsest diff S --prefix');

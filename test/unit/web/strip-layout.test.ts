@@ -1,5 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { bandRows, columnOf, fillOf, filteredRows, marksByColumn, neighbour, seenRange, usageCurve } from '../../../web/strip-layout.js';
+import {
+  bandRows,
+  columnOf,
+  fillOf,
+  filteredRows,
+  marksByColumn,
+  neighbour,
+  seenRange,
+  usageCurve,
+} from '../../../web/strip-layout.js';
 import { treemap } from '../../../web/treemap.js';
 import type { StripBand, StripCall, StripMark } from '../../../web/wire.js';
 
@@ -33,9 +42,9 @@ describe('the layout of a strip', () => {
     [4, 1],
     [8, 3],
     [10, 4],
-  ])('step %i first counts in column %i', (step, column) => expect(columnOf(calls, step)).toBe(column));
+  ])('counts step %i first in column %i', (step, column) => expect(columnOf(calls, step)).toBe(column));
 
-  test('a band stands from the first call that includes its step up to the next change', () => {
+  test('draws a band from the first call that includes its step to the next change', () => {
     const changes = [
       { step: 3, state: 'line' as const },
       { step: 7, state: 'active' as const },
@@ -49,7 +58,7 @@ describe('the layout of a strip', () => {
     ]);
   });
 
-  test('what came and went between two calls stands in none', () => {
+  test('omits an object that came and went between two calls', () => {
     const changes = [
       { step: 5, state: 'active' as const },
       { step: 6, state: 'line' as const },
@@ -57,7 +66,7 @@ describe('the layout of a strip', () => {
     expect(bandRows([band('a', changes)], calls)[0]?.spans).toEqual([{ from: 2, to: 4, state: 'line' }]);
   });
 
-  test('rows are filtered by name and by whether their text was ever shown, files first', () => {
+  test('filters rows by name and by whether their text was shown, files first', () => {
     const rows = bandRows(
       [
         band('call', [{ step: 1, state: 'active' }], 'toolcall'),
@@ -72,12 +81,12 @@ describe('the layout of a strip', () => {
     expect(names({ name: 'LIN', shownOnly: false })).toEqual(['lined']);
   });
 
-  test('only what a window shows is laid out, whatever there is', () => {
+  test('lays out only the visible window, for any size', () => {
     expect(seenRange(5_000, 500, { each: 10, count: 10_000, spare: 4 })).toEqual({ from: 496, to: 554 });
     expect(seenRange(0, 500, { each: 10, count: 3 })).toEqual({ from: 0, to: 3 });
   });
 
-  test('calls without a context are as full as what was active then', () => {
+  test('fills calls without a context with what was active then', () => {
     const ends = [call(1, 2, { chars: null, sections: [] }), call(2, 7, { chars: null, sections: [] })];
     const rows = bandRows([band('a', [{ step: 3, state: 'active' }])], ends);
     expect(fillOf(ends, rows).parts).toEqual([[{ name: 'active', size: 0 }], [{ name: 'active', size: 100 }]]);
@@ -86,7 +95,7 @@ describe('the layout of a strip', () => {
     expect(usageCurve([call(1, 2, { usage: { input: 3, cache_read: 4 } })])).toEqual({ most: 7, tokens: [7] });
   });
 
-  test('a mark stands at the first call behind it', () => {
+  test('puts a mark at the first call after it', () => {
     const mark: StripMark = {
       step: 5,
       at: '',
@@ -110,10 +119,12 @@ describe('the layout of a strip', () => {
     [9, 'previous-turn', 7],
     [7, 'previous-turn', 2],
     [9, 'next', undefined],
-  ] as const)('from step %i, %s goes to %s', (step, move, to) => expect(neighbour(calls, step, move)?.step).toBe(to));
+  ] as const)('goes from step %i with %s to %s', (step, move, to) =>
+    expect(neighbour(calls, step, move)?.step).toBe(to),
+  );
 });
 
-test('a treemap gives each thing an area in proportion to its size, inside, without a gap', () => {
+test('gives each part of a treemap an area in proportion to its size, inside, without a gap', () => {
   const tiles = treemap([{ size: 6 }, { size: 3 }, { size: 0 }, { size: 2 }, { size: 1 }], 120, 100);
   expect(tiles).toHaveLength(4);
   for (const { of, width, height } of tiles) expect(width * height).toBeCloseTo((of.size / 12) * 12_000);

@@ -13,7 +13,12 @@ describe('a query', () => {
       {
         find: [e, n, pull(e), pull(e, ['type', 'xt/id']), list(sym('max'), n)],
         in: [sym('?s'), each(e), [[e, n]]],
-        where: [triple(e, 'session_ref', sym('?s')), triple(e, 'seq', n), triple(e, 'gone'), predicate('>=', n, sym('?lo'))],
+        where: [
+          triple(e, 'session_ref', sym('?s')),
+          triple(e, 'seq', n),
+          triple(e, 'gone'),
+          predicate('>=', n, sym('?lo')),
+        ],
         orderBy: [[n, 'desc']],
         limit: 5,
       },
@@ -25,17 +30,17 @@ describe('a query', () => {
     );
   });
 
-  test.each([-1, 1.5, Number.NaN])('the limit %d is refused', (limit) => {
+  test.each([-1, 1.5, Number.NaN])('refuses the limit %d', (limit) => {
     expect(() => encodeQuery({ find: [e], limit }, [])).toThrow(XtdbError);
   });
 
-  test('an argument that would become syntax is refused', () => {
+  test('refuses an argument that would become syntax', () => {
     expect(() => encodeQuery({ find: [e] }, [{ sym: '(evict)' } as unknown as EdnValue])).toThrow(XtdbError);
   });
 });
 
 describe('rows are a set', () => {
-  test('equal rows are merged, in the order of their first appearance', () => {
+  test('merge equal rows in the order of their first appearance', () => {
     const document = (order: readonly EdnValue[]): EdnMap => new EdnMap(order);
     expect(
       distinctRows([
@@ -51,7 +56,7 @@ describe('rows are a set', () => {
     ).toHaveLength(5);
   });
 
-  test('different rows never have the same key, equal ones always do', () => {
+  test('have equal keys exactly for equal rows', () => {
     const scalar = fc.oneof(
       fc.string({ unit: fc.constantFrom('"', ':', ';', '[', ']', '1', 'a', ',') }),
       fc.integer({ min: -2, max: 12 }),

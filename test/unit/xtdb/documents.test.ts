@@ -2,10 +2,17 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { decodeTransit, encodeTransit } from '../../../src/edn/transit.js';
 import { EdnMap, kw } from '../../../src/edn/values.js';
-import { fromDocument, type StoredDocument, type StoredValue, toAttribute, toDocument } from '../../../src/xtdb/documents.js';
+import {
+  fromDocument,
+  type StoredDocument,
+  type StoredValue,
+  toAttribute,
+  toDocument,
+} from '../../../src/xtdb/documents.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
 
-const overTheWire = (document: StoredDocument): StoredDocument => toDocument(decodeTransit(encodeTransit(fromDocument(document))));
+const overTheWire = (document: StoredDocument): StoredDocument =>
+  toDocument(decodeTransit(encodeTransit(fromDocument(document))));
 
 const refusalOf = (act: () => unknown): XtdbError => {
   try {
@@ -19,7 +26,7 @@ const refusalOf = (act: () => unknown): XtdbError => {
 
 const withBody = (body: StoredValue): StoredDocument => ({ 'xt/id': 'a', body });
 
-describe('documents are written only as the attribute list says [decision G9]', () => {
+describe('documents follow the attribute list [decision G9]', () => {
   test.each([
     'name',
     'xt/fn',
@@ -30,7 +37,7 @@ describe('documents are written only as the attribute list says [decision G9]', 
     'constructor',
     'toString',
     '',
-  ])('the attribute %j is refused by name', (name) => {
+  ])('and refuse the attribute %j by name', (name) => {
     const refusal = refusalOf(() => fromDocument({ 'xt/id': 'a', [name]: 'v' }));
     expect(refusal.code).toBe('bad-request');
     expect(refusal.message).toContain(JSON.stringify(name));
@@ -58,18 +65,18 @@ describe('documents are written only as the attribute list says [decision G9]', 
     ['args', new Map()],
     ['args', { a: 10n }],
   ];
-  test.each(wrong)('%s: %p is refused by name', (name, value) => {
+  test.each(wrong)('%s: refuse %p by name', (name, value) => {
     const refusal = refusalOf(() => fromDocument({ 'xt/id': 'a', [name]: value } as StoredDocument));
     expect(refusal.code).toBe('bad-request');
     expect(refusal.message).toContain(JSON.stringify(name));
   });
 
-  test('a document without id is refused', () => {
+  test('refuse a document without an id', () => {
     expect(refusalOf(() => fromDocument({ type: 'file' } as unknown as StoredDocument)).code).toBe('bad-request');
   });
 });
 
-describe('nested values are stored as one map and read as what they were', () => {
+describe('store nested values as one map and restore them', () => {
   test.each([
     [[]],
     [['a', 'b']],
@@ -94,11 +101,11 @@ describe('nested values are stored as one map and read as what they were', () =>
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  test('an array costs one index key: it is stored under one key of a map', () => {
+  test('store an array under one key of a map, which costs one index key', () => {
     expect(fromDocument(withBody(['a']))).toEqual(new EdnMap([kw('xt/id'), 'a', kw('body'), new EdnMap(['v', ['a']])]));
   });
 
-  test('only null stays null, so the attribute has one index type', () => {
+  test('keep only null as null, so that the attribute has one index type', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (body) => {
         const stored = fromDocument(withBody(body as StoredValue)).get('body');
@@ -107,7 +114,7 @@ describe('nested values are stored as one map and read as what they were', () =>
     );
   });
 
-  test('any JSON survives the wire', () => {
+  test('carry any JSON over the wire', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (body) => {
         const plain = JSON.parse(JSON.stringify(body)) as StoredValue;
@@ -118,7 +125,7 @@ describe('nested values are stored as one map and read as what they were', () =>
   });
 });
 
-describe('what the database answers with is checked', () => {
+describe('answers of the database', () => {
   test.each([
     ['an unknown attribute', new EdnMap([kw('xt/id'), 'a', kw('other'), 1])],
     ['a key that is no keyword', new EdnMap([kw('xt/id'), 'a', 'type', 'file'])],
@@ -127,11 +134,11 @@ describe('what the database answers with is checked', () => {
     ['a nested map with keywords', new EdnMap([kw('xt/id'), 'a', kw('args'), new EdnMap([kw('a'), 1])])],
     ['no id', new EdnMap([kw('type'), 'file'])],
     ['no document', 'a'],
-  ])('%s is a bad response', (_name, value) => {
+  ])('are a bad response with %s', (_name, value) => {
     expect(refusalOf(() => toDocument(value)).code).toBe('bad-response');
   });
 
-  test('a single attribute of a row is read as it stands in the document', () => {
+  test('contain a single attribute of a row as in the document', () => {
     expect(toAttribute('turns', new EdnMap(['v', ['a']]))).toEqual(['a']);
     expect(toAttribute('content', null)).toBeNull();
   });

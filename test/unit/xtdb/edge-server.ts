@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAddress } from '../../../src/xtdb/address.js';
 
-/** A server that speaks HTTP badly on purpose, on a unix socket of its own. */
+/** An HTTP server with deliberate faults, on a unix socket of its own. */
 export interface EdgeServer {
   readonly address: NodeAddress;
   close(): Promise<void>;
 }
 
-/** Opens an HTTP server that answers as `listener` says. It stands for a broken way to the database, never for the database. */
+/**
+ * Opens an HTTP server that answers like `listener`. It simulates a broken connection to the
+ * database, never the database.
+ */
 export const openEdgeServer = async (listener: RequestListener): Promise<EdgeServer> => {
   const folder = await mkdtemp(join(tmpdir(), 'edge-'));
   const socketPath = join(folder, 's');

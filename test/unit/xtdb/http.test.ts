@@ -52,7 +52,7 @@ const cutOff = (head: string): RequestListener => {
   };
 };
 
-test('where whoever knows the address says why there is no node, that is the reason, in its own words', async () => {
+test('reports the reason for a missing node in the words of the address provider', async () => {
   class NoNode extends CodedError<'no-java'> {
     override readonly name = 'NoNode';
   }
@@ -62,8 +62,8 @@ test('where whoever knows the address says why there is no node, that is the rea
   expect([code, message]).toEqual(['unreachable', 'GET /_xtdb/status: There is no Java. Install one.']);
 });
 
-describe('a 200 counts only if it is complete', () => {
-  test('a complete answer is read', async () => {
+describe('a response with status 200', () => {
+  test('is read if it is complete', async () => {
     const { http } = await serve(answer(200, '{:a 1}', 'application/edn; charset=utf-8'));
     expect(await http.send(GET)).toEqual(kwMap({ a: 1 }));
   });
@@ -73,7 +73,10 @@ describe('a 200 counts only if it is complete', () => {
     ['half a form', answer(200, '{:a [1 2')],
     ['a form and something behind it', answer(200, '{:a 1} {:b')],
     ['HTML', answer(200, '<html><body>proxy</body></html>', 'text/html')],
-    ['no content type', (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(200).end('{:a 1}')],
+    [
+      'no content type',
+      (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(200).end('{:a 1}'),
+    ],
     [
       'bytes that are no UTF-8',
       (_request: IncomingMessage, response: ServerResponse) =>
@@ -81,18 +84,18 @@ describe('a 200 counts only if it is complete', () => {
     ],
     ['transit that is cut off', answer(200, '["~#list",[["a"', 'application/transit+json')],
     ['no HTTP at all', cutOff('SSH-2.0-OpenSSH\r\n\r\n')],
-  ])('%s is a bad response', async (_name, listener) => {
+  ])('is a bad response with %s', async (_name, listener) => {
     const { http } = await serve(listener);
     expect((await failureOf(http.send(GET))).code).toBe('bad-response');
   });
 
-  test('an answer over the limit is refused while it is read', async () => {
+  test('is refused during reading if it exceeds the limit', async () => {
     const { http } = await serve(answer(200, `"${'x'.repeat(200_000)}"`));
     expect((await failureOf(http.send(GET))).code).toBe('too-large');
   });
 });
 
-describe('statuses and error maps become codes', () => {
+describe('mapping statuses and error maps to codes', () => {
   const errorMap = (type: string, key: string, message: string): string =>
     `{:xtdb.error/error-type :${type}, :xtdb.error/error-key :${key}, :xtdb.error/message "${message}", :op [:xtdb.api/put {:xt/id "secret-doc"}]}`;
 
@@ -120,24 +123,24 @@ describe('statuses and error maps become codes', () => {
     expect(failure.status).toBe(status);
   });
 
-  test('an HTML error page is a server error whose text is not repeated', async () => {
+  test('treats an HTML error page as a server error and does not repeat its text', async () => {
     const { http } = await serve(answer(500, '<html><h1>HTTP ERROR 500</h1> secret</html>', 'text/html'));
     const failure = await failureOf(http.send(GET));
     expect(failure.code).toBe('server-error');
     expect(failure.message).not.toContain('secret');
   });
 
-  test('404 with a body of the database means not found', async () => {
+  test('treats 404 with a body of the database as not found', async () => {
     const { http } = await serve(answer(404, '{:error "x entity not found"}'));
     expect(await http.send(GET)).toBeUndefined();
   });
 
-  test('404 with a page of somebody else is no answer', async () => {
+  test('treats 404 with a foreign page as no answer', async () => {
     const { http } = await serve(answer(404, '<html>nginx</html>', 'text/html'));
     expect((await failureOf(http.send(GET))).code).toBe('bad-response');
   });
 
-  test('messages carry the error key and a short message, never what the database echoed', async () => {
+  test('shows the error key and a short message, never what the database echoed', async () => {
     const message = `wrong {:xt/id \\"secret-a\\"} and \\"${'secret-b'.repeat(10)}\\" ${'long '.repeat(200)}`;
     const { http } = await serve(answer(400, errorMap('illegal-argument', 'bad-op', message)));
     const failure = await failureOf(http.send(GET));
@@ -158,12 +161,12 @@ describe('limits and aborts', () => {
   test.each([
     ['no answer', silence],
     ['an answer that stops in the middle', halfAnswer],
-  ])('%s runs into the time limit', async (_name, listener) => {
+  ])('time out for %s', async (_name, listener) => {
     const { http } = await serve(listener);
     expect((await failureOf(http.send({ ...GET, timeoutMs: 50 }))).code).toBe('timeout');
   });
 
-  test('the caller can abort while the answer is outstanding, and before', async () => {
+  test('let the caller abort during and before the answer', async () => {
     const controller = new AbortController();
     const { http } = await serve(() => controller.abort(new Error('enough')));
     const failure = await failureOf(http.send({ ...GET, signal: controller.signal }));
@@ -172,7 +175,7 @@ describe('limits and aborts', () => {
     expect((await failureOf(http.send({ ...GET, signal: controller.signal }))).code).toBe('aborted');
   });
 
-  test('closing ends what is under way and refuses what comes after; closing twice is one closing', async () => {
+  test('end running requests on close and refuse later ones; a second close is harmless', async () => {
     let reached = (): void => undefined;
     const arrived = new Promise<void>((resolve) => {
       reached = resolve;
@@ -186,13 +189,15 @@ describe('limits and aborts', () => {
     await http.close();
   });
 
-  test('a request over the size limit is never sent', async () => {
+  test('never send a request over the size limit', async () => {
     let requests = 0;
     const { http } = await serve((_request, response) => {
       requests += 1;
       response.end();
     });
-    const failure = await failureOf(http.send({ ...SUBMIT, body: { type: 'application/transit+json', text: 'é'.repeat(501) } }));
+    const failure = await failureOf(
+      http.send({ ...SUBMIT, body: { type: 'application/transit+json', text: 'é'.repeat(501) } }),
+    );
     expect(failure.code).toBe('too-large');
     expect(failure.outcomeUnknown).toBe(false);
     expect(requests).toBe(0);
@@ -200,7 +205,7 @@ describe('limits and aborts', () => {
 });
 
 describe('connections', () => {
-  test('a dead connection is tried once more for a read', async () => {
+  test('are retried once for a read if they are dead', async () => {
     let requests = 0;
     const { http } = await serve((request, response) => {
       requests += 1;
@@ -214,10 +219,10 @@ describe('connections', () => {
   describe.each([
     ['a length that the body does not reach', 'Content-Length: 100\r\n\r\n{:a 1}'],
     ['chunks that do not end', 'Transfer-Encoding: chunked\r\n\r\n6\r\n{:a 1}\r\n'],
-  ])('an answer whose connection ends in its middle: %s', (_name, rest) => {
+  ])('an answer that is cut off: %s', (_name, rest) => {
     const breaks = cutOff(`HTTP/1.1 200 OK\r\nContent-Type: application/edn\r\n${rest}`);
 
-    test('is asked for once more', async () => {
+    test('is requested once more', async () => {
       let requests = 0;
       const { http } = await serve((request, response) => {
         requests += 1;
@@ -228,7 +233,7 @@ describe('connections', () => {
       expect(requests).toBe(2);
     });
 
-    test('is told as cut off where the next one ends there too', async () => {
+    test('is reported as cut off if the next one ends there too', async () => {
       let requests = 0;
       const { http } = await serve((request, response) => {
         requests += 1;
@@ -240,7 +245,7 @@ describe('connections', () => {
     });
   });
 
-  test('a node without room is asked again, for a read within its limit', async () => {
+  test('retries a read on an overloaded node within its limit', async () => {
     let requests = 0;
     const { http } = await serve((request, response) => {
       requests += 1;
@@ -250,12 +255,12 @@ describe('connections', () => {
     expect(requests).toBe(4);
   });
 
-  test('a node that stays without room is busy', async () => {
+  test('reports a node that stays overloaded as busy', async () => {
     const { http } = await serve(answer(503, '{:error "Too many queries are running; try again."}'));
     expect((await failureOf(http.send({ ...GET, timeoutMs: 1_000 }))).code).toBe('busy');
   });
 
-  test('nobody at the socket is unreachable, and says where', async () => {
+  test('reports an unused socket as unreachable, with its place', async () => {
     const http = new XtdbHttp({ kind: 'unix', socketPath: '/nonexistent/socket' }, OPTIONS);
     closers.push(() => http.close());
     const failure = await failureOf(http.send(SUBMIT));
@@ -264,7 +269,7 @@ describe('connections', () => {
     expect(failure.outcomeUnknown).toBe(false);
   });
 
-  test('a refused TCP connection is unreachable, and the token is not in the message', async () => {
+  test('reports a refused TCP connection as unreachable, without the token', async () => {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const bound = probe.address();
@@ -277,7 +282,7 @@ describe('connections', () => {
     expect(failure.message).not.toContain('tok-secret');
   });
 
-  test('the address is asked for once, and again after the node went away', async () => {
+  test('resolves the address once, and again after the node went away', async () => {
     const first = await openEdgeServer(answer(200, '{:n 1}'));
     const second = await openEdgeServer(answer(200, '{:n 2}'));
     closers.push(second.close);
@@ -296,7 +301,7 @@ describe('connections', () => {
     expect(asked).toBe(2);
   });
 
-  test('an address that cannot be found out is unreachable, with its cause, and is not asked twice by one request', async () => {
+  test('reports an unresolvable address as unreachable with its cause, and resolves it once per request', async () => {
     let asked = 0;
     const cause = new Error('no Java');
     const http = new XtdbHttp(async () => {
@@ -311,7 +316,7 @@ describe('connections', () => {
     expect(asked).toBe(1);
   });
 
-  test('waiting for the address does not count against the limit, but can be aborted', async () => {
+  test('excludes resolving the address from the limit, and lets the caller abort it', async () => {
     const server = await openEdgeServer(answer(200, '{:n 1}'));
     closers.push(server.close);
     let found = (): void => undefined;
@@ -332,7 +337,7 @@ describe('connections', () => {
     expect(await patient).toEqual(kwMap({ n: 1 }));
   });
 
-  test('the token, the media types and exact parameters are sent', async () => {
+  test('sends the token, the media types and exact parameters', async () => {
     const seen: IncomingMessage[] = [];
     const { http } = await serve((request, response) => {
       seen.push(request);
@@ -343,15 +348,22 @@ describe('connections', () => {
       path: '/entity',
       params: { eid: 'a b+c&d=é?', 'with-ops?': true, 'valid-time': new Date(5), gone: undefined },
     });
-    expect(seen[0]?.url).toBe('/_xtdb/entity?eid=a%20b%2Bc%26d%3D%C3%A9%3F&with-ops%3F=true&valid-time=1970-01-01T00%3A00%3A00.005Z');
+    expect(seen[0]?.url).toBe(
+      '/_xtdb/entity?eid=a%20b%2Bc%26d%3D%C3%A9%3F&with-ops%3F=true&valid-time=1970-01-01T00%3A00%3A00.005Z',
+    );
     expect(seen[0]?.headers.accept).toBe('application/edn');
   });
 });
 
-describe('a submission is sent once and its failures tell what is known', () => {
+describe('a submission is sent once, and its failures report what is known', () => {
   test.each([
     ['the connection broke', (request: IncomingMessage) => void request.socket.destroy(), 'unreachable', true],
-    ['the connection broke in the middle of the receipt', cutOff('HTTP/1.1 202 OK\r\nContent-Length: 100\r\n\r\n{:xtdb'), 'cut-off', true],
+    [
+      'the connection broke in the middle of the receipt',
+      cutOff('HTTP/1.1 202 OK\r\nContent-Length: 100\r\n\r\n{:xtdb'),
+      'cut-off',
+      true,
+    ],
     ['no answer in time', () => undefined, 'timeout', true],
     ['a receipt that is cut off', answer(202, '{:xtdb.api/tx-id 1'), 'bad-response', true],
     [

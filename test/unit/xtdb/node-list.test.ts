@@ -6,7 +6,7 @@ import { healthOf } from '../../../src/xtdb/node-list.js';
 import { readStatus } from '../../../src/xtdb/requests.js';
 
 describe('the addresses of several nodes', () => {
-  test('stand with commas between them; a comma in a path is none', () => {
+  test('are separated by commas; a comma in a path does not separate', () => {
     expect(parseNodeUrls('unix:/a,b/s')).toEqual([{ kind: 'unix', socketPath: '/a,b/s' }]);
     const three = parseNodeUrls('unix:/a,b/s, http://h:1,https://p/db');
     expect(three).toEqual([
@@ -15,25 +15,29 @@ describe('the addresses of several nodes', () => {
       { kind: 'url', origin: 'https://p', prefix: '/db', isListed: true },
     ]);
     expect(three.every(isListed)).toBe(true);
-    expect(() => parseNodeUrls('http://h:1,https://u:secret@p')).toThrow(expect.objectContaining({ code: 'bad-request' }));
+    expect(() => parseNodeUrls('http://h:1,https://u:secret@p')).toThrow(
+      expect.objectContaining({ code: 'bad-request' }),
+    );
     expect(() => parseNodeUrls('http://h:1,https://u:secret@p')).not.toThrow(/secret/);
   });
 
-  test('one address of the web may have several nodes behind it, a socket has one', () => {
-    expect(parseNodeUrls('http://h:1').map((address) => [isListed(address), mayMove(address)])).toEqual([[false, true]]);
+  test('may have several nodes behind one web address, but one behind a socket', () => {
+    expect(parseNodeUrls('http://h:1').map((address) => [isListed(address), mayMove(address)])).toEqual([
+      [false, true],
+    ]);
     expect(parseNodeUrls('unix:/s').map((address) => [isListed(address), mayMove(address)])).toEqual([[false, false]]);
   });
 
-  test('lead to one folder of journals, in whatever order they stand', () => {
+  test('have one folder of journals in any order', () => {
     expect(clientFolder('/d', 'unix:/a,unix:/b')).toBe(clientFolder('/d', 'unix:/b, unix:/a'));
     expect(clientFolder('/d', 'unix:/a,unix:/b')).not.toBe(clientFolder('/d', 'unix:/a'));
   });
 });
 
-describe('how a node is', () => {
+describe('the state of a node', () => {
   const health = (text: string) => healthOf(readStatus(parse(text)));
 
-  test('ready, far behind its log, or without an indexer that lives', () => {
+  test('is ready, far behind its log, or without a living indexer', () => {
     expect(health('{:ingester-failed? false}')).toBe('ready');
     expect(health('{:ingester-failed? false :front/log {:submitted 12 :completed 10}}')).toBe('ready');
     expect(health('{:ingester-failed? false :front/log {:submitted 20000 :completed 10}}')).toBe('lagging');

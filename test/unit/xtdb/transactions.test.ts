@@ -16,7 +16,7 @@ const refusalOf = (ops: readonly unknown[]): XtdbError => {
 const doc = { 'xt/id': 'a', type: 'file' };
 
 describe('a submission', () => {
-  test('has each kind of operation in XTDB’s form', () => {
+  test('writes each kind of operation in XTDB’s form', () => {
     const text = encodeTransaction([
       { op: 'match', id: 'a', doc: null },
       { op: 'match', id: 'b', doc, validTime: new Date(1) },
@@ -35,7 +35,7 @@ describe('a submission', () => {
     ]);
   });
 
-  test('an id that looks like transit or EDN stays a string', () => {
+  test('keeps an id that looks like transit or EDN as a string', () => {
     expect(JSON.parse(encodeTransaction([{ op: 'match', id: '~:xt/id', doc: null }]))[2][0][1]).toBe('~~:xt/id');
   });
 
@@ -46,7 +46,7 @@ describe('a submission', () => {
     ['an invalid time', [{ op: 'put', doc, validTime: new Date(Number.NaN) }]],
     ['an attribute that is not on the list', [{ op: 'put', doc: { ...doc, 'xt/fn': 'x' } }]],
   ];
-  test.each(wrong)('with %s is refused before it is sent', (_name, ops) => {
+  test.each(wrong)('is refused with %s before it is sent', (_name, ops) => {
     const refusal = refusalOf(ops);
     expect(refusal.code).toBe('bad-request');
     expect(refusal.outcomeUnknown).toBe(false);
@@ -55,7 +55,10 @@ describe('a submission', () => {
 
 describe('a receipt', () => {
   test('has a transaction id and time', () => {
-    expect(readReceipt(kwMap({ 'xtdb.api/tx-id': 3, 'xtdb.api/tx-time': new Date(5) }))).toEqual({ txId: 3, txTime: new Date(5) });
+    expect(readReceipt(kwMap({ 'xtdb.api/tx-id': 3, 'xtdb.api/tx-time': new Date(5) }))).toEqual({
+      txId: 3,
+      txTime: new Date(5),
+    });
   });
 
   test.each([
@@ -65,7 +68,7 @@ describe('a receipt', () => {
     new EdnMap([]),
     kwMap({ 'xtdb.api/tx-id': 3 }),
     kwMap({ 'xtdb.api/tx-id': 'x', 'xtdb.api/tx-time': new Date(5) }),
-  ])('%p is none', (value) => {
+  ])('is invalid as %p', (value) => {
     expect(() => readReceipt(value)).toThrow(XtdbError);
   });
 });

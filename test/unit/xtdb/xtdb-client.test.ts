@@ -11,7 +11,10 @@ afterEach(async () => {
 
 const RECEIPT = '{:xtdb.api/tx-id 7, :xtdb.api/tx-time #inst "2024-01-01T00:00:00.001-00:00"}';
 
-/** A client whose requests are answered, by path, with a status and an EDN body; an absent path gets no answer. */
+/**
+ * A client whose requests are answered by path with a status and an EDN body. Other paths get no
+ * answer.
+ */
 const clientOf = async (
   answers: Readonly<Record<string, readonly [number, string]>>,
 ): Promise<{ readonly client: XtdbClient; readonly seen: string[] }> => {
@@ -31,8 +34,8 @@ const put = [{ op: 'put', doc: { 'xt/id': 'a' } }] as const;
 
 const unknownOf7: XtdbErrorDetails = { outcomeUnknown: true, txId: 7 };
 
-describe('what is known after a submission', () => {
-  test('an outcome that could not be learned in time is unknown, and its transaction is named', async () => {
+describe('the outcome of a submission', () => {
+  test('is unknown if it did not arrive in time, and names its transaction', async () => {
     const { client } = await clientOf({
       'submit-tx': [202, RECEIPT],
       'tx-committed': [500, '{:type "exception", :class "java.util.concurrent.TimeoutException"}'],
@@ -40,7 +43,7 @@ describe('what is known after a submission', () => {
     await expect(client.execute(put, { timeoutMs: 2_000 })).rejects.toMatchObject({ code: 'timeout', ...unknownOf7 });
   });
 
-  test('a node that has stopped indexing says so instead of running into the limit', async () => {
+  test('reports a node that stopped indexing instead of a timeout', async () => {
     const { client, seen } = await clientOf({
       'submit-tx': [202, RECEIPT],
       'tx-committed': [500, '{:type "exception", :class "java.lang.Exception"}'],
@@ -50,12 +53,12 @@ describe('what is known after a submission', () => {
     expect(seen).toEqual(['submit-tx', 'tx-committed', 'status']);
   });
 
-  test('a failed indexer is seen in the status too, which answers 200', async () => {
+  test('shows a failed indexer in a status of 200 as well', async () => {
     const { client } = await clientOf({ status: [200, '{:ingester-failed? true}'] });
     expect((await client.status()).ingesterFailed).toBe(true);
   });
 
-  test('a server error with a living indexer stays a server error', async () => {
+  test('stays a server error with a living indexer', async () => {
     const { client } = await clientOf({
       'tx-committed': [500, '{:type "exception", :class "java.lang.Exception"}'],
       status: [200, '{:ingester-failed? false}'],
@@ -64,7 +67,7 @@ describe('what is known after a submission', () => {
   });
 });
 
-describe('answers that are complete but not what was asked for', () => {
+describe('complete but unexpected answers', () => {
   test.each([
     ['submit-tx', (client: XtdbClient) => client.submit(put)],
     ['tx-committed', (client: XtdbClient) => client.awaitOutcome(7)],

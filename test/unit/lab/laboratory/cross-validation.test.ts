@@ -4,7 +4,7 @@ import { type Candidate, crossValidate } from '../../../../src/lab/scorecard/cro
 import type { ScoredPair } from '../../../../src/lab/scorecard/pooled.js';
 import type { PolicyScore } from '../../../../src/lab/scorecard/score.js';
 
-/** A session of a hundred calls that each need a line. */
+/** The score of a session of a hundred calls that each need a line. */
 function scoreOf(cost: number, kept: number): PolicyScore {
   return {
     calls: 100,
@@ -30,12 +30,14 @@ const raw = scoreOf(100, 100);
 /** A policy with the cost and the kept calls of each session. */
 const candidate = (name: string, sessions: Readonly<Record<string, readonly [number, number]>>): Candidate => ({
   name,
-  pairs: Object.entries(sessions).map(([session, [cost, kept]]): ScoredPair => ({ session, raw, own: scoreOf(cost, kept), fixedCost: 0 })),
+  pairs: Object.entries(sessions).map(
+    ([session, [cost, kept]]): ScoredPair => ({ session, raw, own: scoreOf(cost, kept), fixedCost: 0 }),
+  ),
 });
 
-describe('a choice that is checked on sessions that it was not made on', () => {
-  test('takes for each session the cheapest that keeps enough of the others', () => {
-    // `short` keeps too little of c alone, so that it is chosen for c, where it does not do.
+describe('a choice checked on held-out sessions', () => {
+  test('takes for each session the cheapest policy that keeps enough of the others', () => {
+    // `short` keeps too little of c only. So it is chosen for c, where it is insufficient.
     const short = candidate('short', { a: [40, 99], b: [40, 99], c: [40, 60] });
     const long = candidate('long', { a: [60, 100], b: [60, 100], c: [60, 98] });
     const found = crossValidate([long, short]);
@@ -48,12 +50,15 @@ describe('a choice that is checked on sessions that it was not made on', () => {
     expect(found?.pooled.callsKept.value).toBeCloseTo(260 / 300);
   });
 
-  test('takes what keeps the most where none keeps enough', () => {
-    const found = crossValidate([candidate('less', { a: [10, 50], b: [10, 50] }), candidate('more', { a: [90, 70], b: [90, 70] })]);
+  test('takes the policy that keeps most if none keeps enough', () => {
+    const found = crossValidate([
+      candidate('less', { a: [10, 50], b: [10, 50] }),
+      candidate('more', { a: [90, 70], b: [90, 70] }),
+    ]);
     expect(found?.chosen.map(({ policy }) => policy)).toEqual(['more', 'more']);
   });
 
-  test('needs two policies and two sessions that all of them have', () => {
+  test('requires two policies and two sessions common to all', () => {
     const one = candidate('one', { a: [10, 99], b: [10, 99] });
     expect(crossValidate([])).toBeUndefined();
     expect(crossValidate([one])).toBeUndefined();

@@ -6,7 +6,7 @@ import type { Timeline } from '../../../../src/lab/timeline/timeline.js';
 import { RecordingLines } from '../../../support/replays.js';
 import { noDatabase, timelineOf, timelinesOf } from '../../../support/timelines.js';
 
-/** The requests of a policy, as it stands in a configuration. */
+/** Returns the requests of a policy given as in a configuration. */
 async function requestsOf(timeline: Timeline, policy: object): Promise<readonly (readonly RequestPart[])[]> {
   const { policies } = parseLabConfig({ policies: [policy] }, 'test');
   const [, made] = await policiesOf(policies, noDatabase);
@@ -18,11 +18,11 @@ async function requestsOf(timeline: Timeline, policy: object): Promise<readonly 
   return requests;
 }
 
-/** The calls whose results a request holds whole. */
+/** Returns the calls whose results are whole in a request. */
 const wholeIn = (parts: readonly RequestPart[] | undefined): readonly string[] =>
   (parts ?? []).flatMap(({ item }) => (item?.kind === 'result' && item.callId !== undefined ? [item.callId] : []));
 
-/** Turns of some commands each, whose outputs have a size. */
+/** Turns of some commands each, with outputs of one size. */
 function commands(turns: readonly number[], chars: number): RecordingLines {
   const lines = new RecordingLines();
   let nth = 0;
@@ -37,10 +37,11 @@ function commands(turns: readonly number[], chars: number): RecordingLines {
   return lines;
 }
 
-const ids = (from: number, to: number): readonly string[] => Array.from({ length: to - from + 1 }, (_one, i) => `c${from + i}`);
+const ids = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from + 1 }, (_one, i) => `c${from + i}`);
 
-describe('policies of others', () => {
-  test('last-N masking keeps the newest results, one by one or in steps', async () => {
+describe('policies of other programs', () => {
+  test('keep the newest results one by one or in steps, for last-N masking', async () => {
     const timeline = await timelineOf(commands([6], 100));
     const each = await requestsOf(timeline, { policy: 'last-results', keep: 2 });
     expect(each.map(wholeIn)).toEqual([[], ids(1, 1), ids(1, 2), ids(2, 3), ids(3, 4), ids(4, 5), ids(5, 6)]);
@@ -49,7 +50,7 @@ describe('policies of others', () => {
     expect(steps[5]?.map(({ text }) => text)).toContain('[1 lines of output left out]');
   });
 
-  test('truncating drops the oldest part with its calls, and keeps the first message of the user', async () => {
+  test('drop the oldest part with its calls and keep the first user message, for truncation', async () => {
     const timeline = await timelineOf(commands([8], 3_600));
     const requests = await requestsOf(timeline, { policy: 'truncate-oldest', over: 6_000, keep: 3_000 });
     expect(wholeIn(requests[5])).toEqual(ids(1, 5));
@@ -60,18 +61,19 @@ describe('policies of others', () => {
     expect(called).toEqual(ids(5, 6));
   });
 
-  test("OpenCode's pruning clears at the end of a turn what lies behind 40,000 tokens and two turns, if it is more than 20,000", async () => {
+  test("clear at a turn's end results behind 40,000 tokens and two turns if they exceed 20,000, for OpenCode's pruning", async () => {
     // 8,000 of OpenCode's tokens each.
     const timeline = await timelineOf(commands([8, 1, 1, 1, 1], 32_000));
     const requests = await requestsOf(timeline, { policy: 'opencode-prune' });
     const firstOf = (turn: number): number => timeline.calls.findIndex((call) => call.turn === turn);
     expect(wholeIn(requests[firstOf(3)])).toEqual(ids(1, 9));
-    // Behind the turns 3 and 2 stand the eight results of the first: 40,000 tokens of them are kept, 24,000 go.
+    // The eight results of the first turn precede turns 3 and 2. 40,000 tokens of them are kept,
+    // 24,000 go.
     expect(wholeIn(requests[firstOf(4)])).toEqual(ids(4, 10));
     expect(wholeIn(requests[firstOf(5)])).toEqual(ids(4, 11));
   });
 
-  test("a recording's own compaction puts its summary in the place of what it dropped; without one it says nothing", async () => {
+  test("put the summary of a recording's own compaction in place of the dropped part, and say nothing without one", async () => {
     const lines = commands([2], 100);
     const boundary = {
       type: 'system',
@@ -99,7 +101,10 @@ describe('policies of others', () => {
     if (timeline === undefined) throw new Error('no session');
     const requests = await requestsOf(timeline, { policy: 'own-compaction' });
     expect(requests.at(-1)?.map(({ text: part }) => part)).toEqual(['what was done so far', 'go on']);
-    const [, made] = await policiesOf(parseLabConfig({ policies: [{ policy: 'own-compaction' }] }, 'test').policies, noDatabase);
+    const [, made] = await policiesOf(
+      parseLabConfig({ policies: [{ policy: 'own-compaction' }] }, 'test').policies,
+      noDatabase,
+    );
     expect(made?.unsupported?.(await timelineOf(commands([1], 10)))).toMatch(/did not compact/);
   });
 });
@@ -110,12 +115,12 @@ describe("LangChain's clear-tool-uses", () => {
     'test',
   ).policies;
 
-  test('clears in its own published class all but the newest results, as soon as a request is too long', async () => {
+  test('clears with its published class all but the newest results once a request is too long', async () => {
     const timeline = await timelineOf(commands([6], 4_000));
     const [, made] = await policiesOf(config, noDatabase);
     const reason = made?.unsupported?.(timeline);
     if (reason !== undefined) {
-      // Only where the development dependencies are not installed.
+      // Only if the development dependencies are not installed.
       expect(reason).toMatch(/langchain is not installed/);
       return;
     }
@@ -129,17 +134,18 @@ describe("LangChain's clear-tool-uses", () => {
 describe('clairvoyance', () => {
   const LINE = 'export const needed = "in the last turn";';
 
-  /** A file that is needed in the last turn, beside long outputs that are not. */
+  /** A file that the last turn needs, beside long outputs that it does not. */
   function lateNeed(): RecordingLines {
     const lines = new RecordingLines().user('look').reads('r1', '/p/a.ts', `${LINE}\n${'// more of it\n'.repeat(50)}`);
-    for (let i = 1; i <= 8; i++) lines.calls(`c${i}`, 'Bash', { command: `run ${i}` }).answers(`c${i}`, `${i} `.padEnd(8_000, 'x'));
+    for (let i = 1; i <= 8; i++)
+      lines.calls(`c${i}`, 'Bash', { command: `run ${i}` }).answers(`c${i}`, `${i} `.padEnd(8_000, 'x'));
     lines.says('seen').user('and now');
     for (let i = 9; i <= 14; i++) lines.calls(`c${i}`, 'Bash', { command: `run ${i}` }).answers(`c${i}`, 'ok');
     return lines.says('nearly').user('use it').says(LINE);
   }
 
   test.each(['at borders', 'at borders by rent', 'anywhere'])(
-    'keeps the result that a later answer needs, and no other: %s',
+    'keeps only the result that a later answer needs: %s',
     async (where) => {
       const timeline = await timelineOf(lateNeed());
       const requests = await requestsOf(timeline, { policy: 'clairvoyant', where });
@@ -147,7 +153,7 @@ describe('clairvoyance', () => {
       expect(last).toContain('r1');
       expect(last.filter((id) => Number(id.slice(1)) <= 8 && id.startsWith('c'))).toEqual([]);
       if (where === 'anywhere') return;
-      // Inside a turn every request begins with the whole one before.
+      // Inside a turn every request begins with the whole previous one.
       for (const [at, call] of timeline.calls.entries()) {
         if (call.opensTurn || at === 0) continue;
         const before = requests[at - 1] ?? [];

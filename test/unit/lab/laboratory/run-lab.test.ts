@@ -22,7 +22,7 @@ const policies = [
 const config = parseLabConfig({ policies, least: 10 }, 'test');
 
 describe('the laboratory', () => {
-  test('gives the same report in every run, whatever the recordings are called and in whichever order they come', async () => {
+  test('reports the same in every run, for any names and any order of recordings', async () => {
     const [one, two] = [longRecording(12).text, longRecording(9, 3).text];
     const first = await runLab([await recordings.write('a.jsonl', one), await recordings.write('b.jsonl', two)], {
       config,
@@ -37,7 +37,7 @@ describe('the laboratory', () => {
     expect(Object.values(first.times).map(({ calls }) => calls > 0)).toEqual([true, true, true, false, true]);
   });
 
-  test('has nothing of what a recording says: no text, path or name', async () => {
+  test('reports no text, path or name of a recording', async () => {
     const path = await recordings.write('secret-name.jsonl', longRecording(12).text);
     const { report } = await runLab([path], { config, open: noDatabase });
     for (const text of [JSON.stringify(report), labMarkdown(report), labHtml(report)]) {
@@ -46,7 +46,7 @@ describe('the laboratory', () => {
     }
   });
 
-  test('counts recordings of the same bytes once, leaves short sessions out, and goes on behind what cannot be read', async () => {
+  test('counts recordings of equal bytes once, skips short sessions, and continues after unreadable files', async () => {
     const text = longRecording(12).text;
     const paths = [
       await recordings.write('a.jsonl', text),
@@ -55,31 +55,43 @@ describe('the laboratory', () => {
       await recordings.write('none.jsonl', 'nothing of the kind'),
     ];
     const lines: string[] = [];
-    const { report, failures } = await runLab(paths, { config, open: noDatabase, onProgress: (line) => lines.push(line) });
+    const { report, failures } = await runLab(paths, {
+      config,
+      open: noDatabase,
+      onProgress: (line) => lines.push(line),
+    });
     expect([report.sessions.length, report.leftOut, report.recordings]).toEqual([1, 1, 2]);
     expect(failures.map(({ error }) => error.message)).toEqual([expect.stringMatching(/no known format/)]);
     expect(lines.some((line) => line.startsWith('1/4'))).toBe(true);
   });
 
   test('draws every session and every policy on one page that loads nothing', async () => {
-    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], { config, open: noDatabase });
+    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], {
+      config,
+      open: noDatabase,
+    });
     const page = labHtml(report);
     expect(page).not.toMatch(/<script|<link|<img|url\(|https?:/);
-    // Two plots over all sessions, three for the session; a line for each policy that the session says something about.
+    // Two plots over all sessions, three for the session. Each has a line for every policy that
+    // applies to the session.
     expect(page.match(/<svg /g)).toHaveLength(5);
     expect(page.match(/<path class="line"/g)).toHaveLength(3 * 4);
     expect(page).not.toMatch(/NaN|undefined|Infinity/);
   });
 
-  test('says which policies a session says nothing about, and how far its figures are exact', async () => {
-    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], { config, open: noDatabase });
+  test('names the policies that do not apply to a session, and how exact its figures are', async () => {
+    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], {
+      config,
+      open: noDatabase,
+    });
     const markdown = labMarkdown(report);
     expect(markdown).toContain('out of support: the recorded program did not compact');
     expect(markdown).toMatch(/· exact \|/);
-    // The four figures stand in every table of policies.
+    // Every table of policies has the four figures.
     const heads = markdown.split('\n').filter((line) => line.startsWith('| policy |'));
     expect(heads).toHaveLength(3);
-    for (const head of heads) for (const column of ['calls', 'lines', 'hits', 'reasoning']) expect(head).toContain(`| ${column} |`);
+    for (const head of heads)
+      for (const column of ['calls', 'lines', 'hits', 'reasoning']) expect(head).toContain(`| ${column} |`);
     for (const { name } of MEASURES) expect(markdown).toContain(`- **${name}**: `);
   });
 });
@@ -92,7 +104,7 @@ describe('its configuration', () => {
     [{ least: 0 }, /least/],
     [{ budget: 3 }, /configuration may hold policies, least, window/],
     [{ policies: [{ policy: 'clairvoyant' }, { policy: 'clairvoyant', where: 'at borders' }] }, /stands there twice/],
-  ])('is refused by the name of what is wrong: %j', (value, message) => {
+  ])('names its error: %j', (value, message) => {
     expect(() => parseLabConfig(value, 'lab.json')).toThrow(message);
   });
 });

@@ -12,7 +12,11 @@ import { timelineOf } from '../../../support/timelines.js';
 
 const LINE = 'const total = price * count;';
 
-function score(timeline: Timeline, requests: Iterable<PolicyRequest>, reach: 'activate' | 'none' = 'none'): PolicyScore {
+function score(
+  timeline: Timeline,
+  requests: Iterable<PolicyRequest>,
+  reach: 'activate' | 'none' = 'none',
+): PolicyScore {
   const scorer = new Scorer(timeline, { reach, needed: neededLines(timeline), window: 200_000, asRecorded: false });
   for (const request of requests) scorer.take(request);
   return scorer.finish();
@@ -20,7 +24,9 @@ function score(timeline: Timeline, requests: Iterable<PolicyRequest>, reach: 'ac
 
 const rawOf = (timeline: Timeline): PolicyScore => score(timeline, raw.requests(timeline) as Iterable<PolicyRequest>);
 
-/** Three calls in two turns; the last one comes an hour later and needs what the first result showed. */
+/**
+ * Three calls in two turns. The last one comes an hour later and needs a line of the first result.
+ */
 const lateEdit = (): Promise<Timeline> =>
   timelineOf(
     new RecordingLines()
@@ -31,7 +37,7 @@ const lateEdit = (): Promise<Timeline> =>
       .edits('e1', '/p/a.ts', `${LINE}\n`, LINE, 'const total = 0;'),
   );
 
-/** The requests of `raw` with the results left out from a call on. */
+/** The requests of `raw` without the results from a call on. */
 function without(timeline: Timeline, from: number): readonly PolicyRequest[] {
   return timeline.calls.map(({ index, items, visible }) => ({
     parts: items
@@ -42,28 +48,34 @@ function without(timeline: Timeline, from: number): readonly PolicyRequest[] {
 }
 
 describe('the scorecard', () => {
-  test('prices what begins as before at the price of reading, the rest at that of writing, and all of it after an idle time', async () => {
+  test('prices the old beginning as read and the rest as written, and everything as written after an idle time', async () => {
     const timeline = await lateEdit();
-    const sizes = timeline.calls.map(({ items, visible }) => items.slice(0, visible).reduce((sum, { text }) => sum + text.length, 0));
+    const sizes = timeline.calls.map(({ items, visible }) =>
+      items.slice(0, visible).reduce((sum, { text }) => sum + text.length, 0),
+    );
     const [a = 0, b = 0, c = 0] = sizes;
     const { cost, hits, same, tokens } = rawOf(timeline);
     expect(cost['Anthropic, 5 minutes']).toBeCloseTo(tokensOf(1.25 * a + 0.1 * a + 1.25 * (b - a) + 1.25 * c));
-    // An hour and a half is too long for the other lifetime, too.
+    // An hour and a half exceeds the other lifetime as well.
     expect(cost['Anthropic, 1 hour']).toBeCloseTo(tokensOf(2 * a + 0.1 * a + 2 * (b - a) + 2 * c));
     expect(cost['OpenAI, read 0.5']).toBeCloseTo(tokensOf(a + 0.5 * a + (b - a) + c));
     expect([hits, same]).toEqual([tokensOf(a), tokensOf(a + b)]);
     expect(tokens).toEqual({ total: tokensOf(a + b + c), mean: tokensOf(a + b + c) / 3, peak: tokensOf(c) });
   });
 
-  test('counts the lines and the calls that a request kept, and where the others can be found', async () => {
+  test('counts the lines and calls that a request kept, and where the others are available', async () => {
     const timeline = await lateEdit();
     expect(rawOf(timeline).needed).toMatchObject({ lines: 1, kept: 1, calls: 1, callsKept: 1 });
     const gone = score(timeline, without(timeline, 2));
-    // The file has not changed: it could be read again.
+    // The file has not changed, so it could be read again.
     expect(gone.needed).toEqual({ lines: 1, kept: 0, activate: 0, readAgain: 1, lost: 0, calls: 1, callsKept: 0 });
     expect([gone.exact, gone.repeats, gone.series.missed]).toEqual([2, 1, [0, 0, 1]]);
     expect(gone.costWithRepeats).toBeGreaterThan(gone.cost['Anthropic, 5 minutes'] ?? 0);
-    expect(score(timeline, without(timeline, 2), 'activate').needed).toMatchObject({ activate: 1, readAgain: 0, lost: 0 });
+    expect(score(timeline, without(timeline, 2), 'activate').needed).toMatchObject({
+      activate: 1,
+      readAgain: 0,
+      lost: 0,
+    });
   });
 
   test('finds lines in texts of the policy itself', async () => {
@@ -72,33 +84,39 @@ describe('the scorecard', () => {
     expect(score(timeline, requests).needed.kept).toBe(1);
   });
 
-  test('takes the thinking of a turn for lost once a request does not begin with the one before it', async () => {
+  test('counts the thinking of a turn as lost once a request does not begin with the previous one', async () => {
     const lines = new RecordingLines().user('go');
-    for (let i = 1; i <= 3; i++) lines.calls(`c${i}`, 'Bash', { command: `run ${i}` }).answers(`c${i}`, `output number ${i}`);
+    for (let i = 1; i <= 3; i++)
+      lines.calls(`c${i}`, 'Bash', { command: `run ${i}` }).answers(`c${i}`, `output number ${i}`);
     const timeline = await timelineOf(lines.says('done').user('more').says('yes'));
     expect(rawOf(timeline).reasoning).toEqual({ kept: 5, pressed: 0 });
-    // The third call loses the first result: that turn's thinking is gone for its rest, the next turn begins anew.
+    // The third call loses the first result. The rest of the turn loses its thinking; the next turn
+    // begins anew.
     const { reasoning, rewrites } = score(timeline, without(timeline, 2));
     expect([reasoning.kept, rewrites]).toEqual([3, 1]);
   });
 
-  test('counts results that show what a file no longer is', async () => {
+  test('counts results that show an outdated file', async () => {
     const text = `${LINE}\n`;
     const timeline = await timelineOf(
-      new RecordingLines().user('go').reads('r1', '/p/a.ts', text).edits('e1', '/p/a.ts', text, 'count', 'amount').says('done'),
+      new RecordingLines()
+        .user('go')
+        .reads('r1', '/p/a.ts', text)
+        .edits('e1', '/p/a.ts', text, 'count', 'amount')
+        .says('done'),
     );
     const shown = timeline.items.find(({ kind }) => kind === 'result')?.text.length ?? 0;
     expect(rawOf(timeline).stale).toBeCloseTo(tokensOf(shown) / 3);
   });
 
-  test('refuses a policy that leaves a call out', async () => {
+  test('refuses a policy that omits a call', async () => {
     const timeline = await lateEdit();
     expect(() => score(timeline, without(timeline, 2).slice(1))).toThrow('2 requests for 3 calls');
   });
 });
 
-describe('sessions taken together', () => {
-  test('weigh by what they cost, with an interval that is the same in every run', async () => {
+describe('combined sessions', () => {
+  test('are weighted by cost, with an interval that is the same in every run', async () => {
     const timeline = await lateEdit();
     const own = score(timeline, without(timeline, 2));
     const pairs = ['a', 'b', 'c'].map((session, i) => ({
@@ -115,7 +133,9 @@ describe('sessions taken together', () => {
     expect(cost?.value).toBeLessThan(1);
     expect(cost?.low).toBeLessThanOrEqual(cost?.value ?? 0);
     expect(pooled?.worstSession).toBe(1);
-    const each = pairs.map((pair) => (pair.own.cost['Anthropic, 5 minutes'] ?? 0) / (pair.raw.cost['Anthropic, 5 minutes'] ?? 1));
+    const each = pairs.map(
+      (pair) => (pair.own.cost['Anthropic, 5 minutes'] ?? 0) / (pair.raw.cost['Anthropic, 5 minutes'] ?? 1),
+    );
     expect(pooled?.meanOfSessions).toBeCloseTo(each.reduce((sum, one) => sum + one, 0) / 3);
     expect(pooledScore([])).toBeUndefined();
   });

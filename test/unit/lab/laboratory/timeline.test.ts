@@ -10,7 +10,7 @@ const kinds = (items: readonly { readonly kind: string }[]): readonly string[] =
 const LINE = 'const total = price * count;';
 
 describe('the timeline of a recording', () => {
-  test('has one call for each answer of the model, with the items of its request and of its answer', async () => {
+  test('has one call per answer of the model, with the items of its request and its answer', async () => {
     const lines = new RecordingLines()
       .user('what is in a.ts?')
       .reads('r1', '/p/a.ts', `${LINE}\n`)
@@ -28,7 +28,7 @@ describe('the timeline of a recording', () => {
     expect(calls.map(({ at = 0 }) => at - (calls[0]?.at ?? 0))).toEqual([0, 2_000, 4_000]);
   });
 
-  test('takes calls of one answer together though their results came between them', async () => {
+  test('groups calls of one answer despite results between them', async () => {
     const lines = new RecordingLines().user('both');
     const answer = (id: string, block: object, parent: string) =>
       JSON.stringify({
@@ -47,25 +47,26 @@ describe('the timeline of a recording', () => {
     const results = new RecordingLines().user('').answers('c1', 'a b').answers('c2', '/p').says('done').lines.slice(1);
     const [timeline] = await timelinesOf(`${[...lines.lines, one, results[0], two, ...results.slice(1)].join('\n')}\n`);
     expect(timeline?.calls.map(({ outputs }) => kinds(outputs))).toEqual([['call', 'call'], ['text']]);
-    // A request has them one behind the other, and then the results.
+    // A request has them in a row, and then the results.
     const request = timeline?.calls[1]?.items.slice(0, 5) ?? [];
     expect(kinds(request)).toEqual(['user', 'call', 'call', 'result', 'result']);
     expect(request.map(({ position }) => position)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('goes on from where a rewind went back to, and what was left stays with the calls that saw it', async () => {
+  test('continues from the target of a rewind, and keeps the abandoned part with the calls that saw it', async () => {
     const lines = new RecordingLines().user('first').says('one');
     const place = lines.place;
     lines.user('wrong way').says('two').back(place).user('right way').says('three');
     const { calls, items } = await timelineOf(lines);
     const wrong = items.find(({ text }) => text === 'wrong way');
     const [, second, third] = calls;
-    if (wrong === undefined || second === undefined || third === undefined) throw new Error('the recording lost something');
+    if (wrong === undefined || second === undefined || third === undefined)
+      throw new Error('the recording lost something');
     expect([isVisible(second, wrong), isVisible(third, wrong)]).toEqual([true, false]);
     expect(third.items.slice(0, third.visible).map(({ text }) => text)).toEqual(['first', 'one', 'right way']);
   });
 
-  test('says which results show a file as it no longer is', async () => {
+  test('marks results that show an outdated file', async () => {
     const text = `${LINE}\n`;
     const lines = new RecordingLines()
       .user('change it')
@@ -75,14 +76,16 @@ describe('the timeline of a recording', () => {
       .says('done');
     const { items } = await timelineOf(lines);
     const results = items.filter(({ kind }) => kind === 'result');
-    // The edit is the second call; from the third one on the first result is old.
+    // The edit is the second call. From the third one on, the first result is stale.
     expect(results.map(({ staleFrom }) => staleFrom)).toEqual([2, undefined, undefined]);
   });
 
-  test('reads what the provider counted: of Codex with the cache, of Claude Code and pi without', async () => {
+  test('reads the reported usage: of Codex with the cache, of Claude Code and pi without', async () => {
     const [codex] = await timelinesOf(await readFile(recordingPath('codex/coding.jsonl'), 'utf8'));
     const [pi] = await timelinesOf(await readFile(recordingPath('pi/coding.jsonl'), 'utf8'));
-    const counted = [codex, pi].map((timeline) => timeline?.calls.filter(({ recorded }) => recorded !== undefined).length ?? 0);
+    const counted = [codex, pi].map(
+      (timeline) => timeline?.calls.filter(({ recorded }) => recorded !== undefined).length ?? 0,
+    );
     expect(Math.min(...counted)).toBeGreaterThan(0);
     for (const { recorded } of [...(codex?.calls ?? []), ...(pi?.calls ?? [])]) {
       if (recorded !== undefined) expect(recorded.prompt).toBeGreaterThanOrEqual(recorded.cacheRead ?? 0);
@@ -91,7 +94,7 @@ describe('the timeline of a recording', () => {
 });
 
 describe('needed lines', () => {
-  test('are lines of an answer that a result or a user had shown, and that no answer had said before', async () => {
+  test('are lines of an answer that a result or a user had shown and no earlier answer had repeated', async () => {
     const said = '// what the model wrote itself, at length';
     const lines = new RecordingLines()
       .user('change the total')
@@ -102,12 +105,13 @@ describe('needed lines', () => {
       .says(LINE);
     const timeline = await timelineOf(lines);
     const { byCall } = neededLines(timeline);
-    // Only the edit needs the line: the read came before it, its own words need nothing, and later it had said the line itself.
+    // Only the edit needs the line. The read came before it, its own words need nothing, and later
+    // the model itself had repeated the line.
     expect(byCall.map((needed) => needed.length)).toEqual([0, 0, 1, 0, 0]);
     expect(byCall[2]?.[0]?.holders.map(({ callId }) => callId)).toEqual(['r1']);
   });
 
-  test('are found behind line numbers, names of searched files and signs of patches', async () => {
+  test('are found behind line numbers, names of searched files and diff marks', async () => {
     const lines = new RecordingLines()
       .user('find it')
       .calls('g1', 'Grep', { pattern: 'total' })
@@ -119,7 +123,7 @@ describe('needed lines', () => {
     expect(byCall.map((needed) => needed.length)).toEqual([0, 1, 0]);
   });
 
-  test('were not shown by what the conversation had left', async () => {
+  test('do not come from an abandoned part of the conversation', async () => {
     const lines = new RecordingLines().user('first').says('one');
     const place = lines.place;
     lines.user('look').reads('r1', '/p/a.ts', `${LINE}\n`).says('seen').back(place).user('again').says(LINE);

@@ -10,14 +10,14 @@ describe('a session of Claude Code', () => {
     found = await importAll('claude-code/coding.jsonl');
   });
 
-  test('it comes without a loss, with its model and its folder', () => {
+  test('imports without a loss, with its model and its folder', () => {
     expect(found.losses).toEqual([]);
     expect(entriesOf(found, 'session')).toMatchObject([
       { format: 'claude-code', cwd: '/home/mira/shelf', agent_version: '2.1.39', model: 'claude-opus-4-6' },
     ]);
   });
 
-  test('the blocks of one answer are one message, its tokens the last that were told', () => {
+  test('joins the blocks of one answer to one message with its last reported token counts', () => {
     const [first, second] = entriesOf(found, 'message').filter(({ role }) => role === 'assistant');
     expect(first).toMatchObject({
       text: "I'll look at the code.",
@@ -28,7 +28,7 @@ describe('a session of Claude Code', () => {
     expect(entriesOf(found, 'message')).toHaveLength(13);
   });
 
-  test('parallel calls find their results by id, in whatever order these come', () => {
+  test('assigns results to parallel calls by id, in any order', () => {
     expect(
       entriesOf(found, 'call')
         .map(({ call_id }) => call_id)
@@ -41,20 +41,28 @@ describe('a session of Claude Code', () => {
     ).toEqual(['toolu_03', 'toolu_02']);
   });
 
-  test('a read shows its file without gutter and reminder, whole or in part; its text stays what the model saw', () => {
+  test('strips gutter and reminder from the file of a read, whole or in part, but not from its text', () => {
     const results = entriesOf(found, 'result');
     expect(results[1]?.files).toEqual([
-      expect.objectContaining({ path: '/home/mira/shelf/src/shelf.ts', whole: false, start_line: 9, total_lines: 26, moment: 'after' }),
+      expect.objectContaining({
+        path: '/home/mira/shelf/src/shelf.ts',
+        whole: false,
+        start_line: 9,
+        total_lines: 26,
+        moment: 'after',
+      }),
     ]);
     const whole = results[2];
-    expect(whole?.files).toEqual([expect.objectContaining({ path: '/home/mira/shelf/src/isbn.ts', whole: true, start_line: 1 })]);
+    expect(whole?.files).toEqual([
+      expect.objectContaining({ path: '/home/mira/shelf/src/isbn.ts', whole: true, start_line: 1 }),
+    ]);
     expect(whole?.files?.[0]?.text).toMatch(/^\/\*\* The check digit/);
     expect(whole?.files?.[0]?.text).toMatch(/\n}\n$/);
     expect(whole?.text).toMatch(/^1\t\/\*\* The check digit/);
     expect(whole?.text).toContain('<system-reminder>');
   });
 
-  test('an edit shows the file before and after; where the file is not recorded only that it changed', () => {
+  test('shows the file before and after an edit; if it was not recorded, only that it changed', () => {
     const [failed, edited, , partly] = entriesOf(found, 'result').slice(4);
     expect(failed).toMatchObject({ is_error: true });
     expect(failed?.files).toBeUndefined();
@@ -65,7 +73,7 @@ describe('a session of Claude Code', () => {
     expect(partly?.files).toEqual([{ path: '/home/mira/shelf/src/isbn.ts', moment: 'after', whole: false }]);
   });
 
-  test('a listing lists its paths, a written file is whole', () => {
+  test('lists the paths of a listing, and takes a written file as whole', () => {
     const results = entriesOf(found, 'result');
     expect(results[0]?.listed).toEqual([
       '/home/mira/shelf/src/isbn.ts',
@@ -84,7 +92,7 @@ describe('traps of Claude Code', () => {
     found = await importAll('claude-code/traps.jsonl');
   });
 
-  test('every loss is told with its line', () => {
+  test('report every loss with its line', () => {
     expect(lossesOf(found)).toEqual([
       'repaired-text line 1',
       'unparsed-arguments line 34',
@@ -101,7 +109,7 @@ describe('traps of Claude Code', () => {
     ]);
   });
 
-  test('sub-agents are sessions of their own with the call that began them', () => {
+  test('make sub-agents sessions of their own with the call that began them', () => {
     expect(entriesOf(found, 'session').map(({ native_id, parent }) => [native_id, parent])).toEqual([
       [MAIN, undefined],
       [AGENT, { native_id: MAIN, relation: 'subagent', call_id: 'toolu_t1' }],
@@ -114,7 +122,7 @@ describe('traps of Claude Code', () => {
     expect(entriesOf(found, 'result', AGENT)).toMatchObject([{ call_id: 'toolu_a1', text: 'src/shelf.ts' }]);
   });
 
-  test('the file of a sub-agent alone is its session', async () => {
+  test('make the file of a sub-agent alone its session', async () => {
     const alone = await importAll('claude-code/subagent.jsonl');
     expect(alone.losses).toEqual([]);
     expect(entriesOf(alone, 'session')).toMatchObject([
@@ -123,20 +131,25 @@ describe('traps of Claude Code', () => {
     expect(entriesOf(alone, 'message')[0]).toMatchObject({ origin: 'model' });
   });
 
-  test('what the program put in has its origin, a prompt beside it the person', () => {
+  test('give injected text its origin, and the person’s to a prompt beside it', () => {
     expect(entriesOf(found, 'message', MAIN).slice(0, 3)).toMatchObject([
       { origin: 'harness', name: 'skill_listing', text: '- tidy: puts code in order' },
       { origin: 'harness', text: expect.stringContaining('<system-reminder>') },
       { origin: 'person', text: 'Look over the shelf.\n[image image/png 8 bytes]' },
     ]);
-    expect(entriesOf(found, 'message', MAIN).find(({ text }) => text.startsWith('<command-name>'))).toMatchObject({ origin: 'harness' });
+    expect(entriesOf(found, 'message', MAIN).find(({ text }) => text.startsWith('<command-name>'))).toMatchObject({
+      origin: 'harness',
+    });
   });
 
-  test('files that were attached are shown, a changed one in its pieces', () => {
+  test('show attached files, and a changed one in pieces', () => {
     const events = entriesOf(found, 'event', MAIN);
     expect(events.filter(({ name }) => name === 'file-attached')).toMatchObject([
       { files: [{ path: '/home/mira/shelf/src/isbn.ts', whole: true }] },
-      { text: 'Be brief.\n', files: [{ path: '/home/mira/shelf/RULES.md', whole: true, text: '---\nfor: all\n---\nBe brief.\n' }] },
+      {
+        text: 'Be brief.\n',
+        files: [{ path: '/home/mira/shelf/RULES.md', whole: true, text: '---\nfor: all\n---\nBe brief.\n' }],
+      },
     ]);
     expect(events.find(({ name }) => name === 'file-changed')?.files).toEqual([
       {
@@ -146,11 +159,17 @@ describe('traps of Claude Code', () => {
         start_line: 9,
         text: '/** Books by their number. */\nexport class Shelf {',
       },
-      { path: '/home/mira/shelf/src/shelf.ts', moment: 'after', whole: false, start_line: 22, text: '  get size(): number {' },
+      {
+        path: '/home/mira/shelf/src/shelf.ts',
+        moment: 'after',
+        whole: false,
+        start_line: 22,
+        text: '  get size(): number {',
+      },
     ]);
   });
 
-  test('a prompt typed in the middle of a turn comes once, whether removed from the queue, attached or both', () => {
+  test('import a prompt typed during a turn once, whether removed from the queue, attached or both', () => {
     const typed = entriesOf(found, 'message', MAIN).filter(({ text }) => /only the search|in one line/.test(text));
     expect(typed.map(({ origin, text }) => [origin, text])).toEqual([
       ['person', 'only the search, please'],
@@ -158,22 +177,24 @@ describe('traps of Claude Code', () => {
     ]);
   });
 
-  test('two prompts under one record are a rewind; what was left behind stays', () => {
+  test('treat two prompts under one record as a rewind; the abandoned part stays', () => {
     const at = found.entries.findIndex((entry) => entry.kind === 'event' && entry.name === 'rewind');
     expect(found.entries[at + 1]).toMatchObject({ kind: 'message', text: 'Run the tests only.' });
     expect(entriesOf(found, 'event').filter(({ name }) => name === 'rewind')).toHaveLength(1);
     expect(entriesOf(found, 'message').some(({ text }) => text === 'Run everything.')).toBe(true);
   });
 
-  test('a compaction is one entry of its mark and its summary', () => {
+  test('make a compaction one entry of its mark and its summary', () => {
     expect(entriesOf(found, 'compaction')).toMatchObject([
       { trigger: 'manual', tokens_before: 155_000, summary: expect.stringContaining('finds books by number') },
     ]);
   });
 
-  test('a stop is told, and the text that the model got of it is the harness', () => {
+  test('report a stop, and attribute its text to the harness', () => {
     expect(entriesOf(found, 'event').filter(({ name }) => name === 'aborted')).toMatchObject([{ place: 'line 32' }]);
-    expect(entriesOf(found, 'message').find(({ text }) => text.startsWith('[Request interrupted'))).toMatchObject({ origin: 'harness' });
+    expect(entriesOf(found, 'message').find(({ text }) => text.startsWith('[Request interrupted'))).toMatchObject({
+      origin: 'harness',
+    });
   });
 });
 
@@ -196,16 +217,17 @@ describe('edits of Claude Code', () => {
       ),
     );
   };
-  const textAfter = async (twin: object): Promise<string | undefined> => entriesOf(await edited(twin), 'result')[0]?.files?.at(-1)?.text;
+  const textAfter = async (twin: object): Promise<string | undefined> =>
+    entriesOf(await edited(twin), 'result')[0]?.files?.at(-1)?.text;
 
-  test('all places, one place, text with a dollar, and text that goes with its line end', async () => {
+  test('replace all places, one place, text with a dollar, and text with its line end', async () => {
     const file = { filePath: '/f', originalFile: 'a $1 a\nb\nc\n' };
     expect(await textAfter({ ...file, oldString: 'a', newString: '$&', replaceAll: true })).toBe('$& $1 $&\nb\nc\n');
     expect(await textAfter({ ...file, oldString: 'a', newString: 'z', replaceAll: false })).toBe('z $1 a\nb\nc\n');
     expect(await textAfter({ ...file, oldString: 'b', newString: '' })).toBe('a $1 a\nc\n');
   });
 
-  test('several edits come one after the other', async () => {
+  test('apply several edits in order', async () => {
     const edits = [
       { old_string: 'one', new_string: 'two' },
       { old_string: 'two', new_string: 'three' },
@@ -213,12 +235,14 @@ describe('edits of Claude Code', () => {
     expect(await textAfter({ filePath: '/f', originalFileContents: 'one', edits })).toBe('three');
   });
 
-  test('nothing is invented where the edit does not fit, or the person changed it', async () => {
+  test('invent nothing if the edit does not fit or the person changed it', async () => {
     expect(await textAfter({ filePath: '/f', originalFile: 'abc', oldString: 'x', newString: 'y' })).toBeUndefined();
-    expect(await textAfter({ filePath: '/f', originalFile: 'abc', oldString: 'a', newString: 'y', userModified: true })).toBeUndefined();
+    expect(
+      await textAfter({ filePath: '/f', originalFile: 'abc', oldString: 'a', newString: 'y', userModified: true }),
+    ).toBeUndefined();
   });
 
-  test('without the file, the lines of the patch are shown unless their tabs may be spaces', async () => {
+  test('show the lines of the patch without the file, unless its tabs may be spaces', async () => {
     const patch = (lines: readonly string[]): object => ({
       filePath: '/f',
       oldString: 'x',
@@ -237,7 +261,7 @@ describe('edits of Claude Code', () => {
   });
 });
 
-describe('what Claude Code showed the model instead of a result', () => {
+describe('replaced results of Claude Code', () => {
   const base = { sessionId: 's', cwd: '/w', timestamp: '2026-03-01T10:00:00Z' };
   const LONG = 'line of the whole file\n'.repeat(50);
   const prompt = { ...base, type: 'user', uuid: 'u1', parentUuid: null, message: { role: 'user', content: 'read it' } };
@@ -256,7 +280,10 @@ describe('what Claude Code showed the model instead of a result', () => {
     uuid: 'u2',
     parentUuid: 'a1',
     message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: LONG }] },
-    toolUseResult: { type: 'text', file: { filePath: '/w/a.txt', content: LONG, numLines: 50, startLine: 1, totalLines: 50 } },
+    toolUseResult: {
+      type: 'text',
+      file: { filePath: '/w/a.txt', content: LONG, numLines: 50, startLine: 1, totalLines: 50 },
+    },
   };
   const done = answer('a2', 'u2', { type: 'text', text: 'done' });
   const replaced = (toolUseId: string): object => ({
@@ -274,7 +301,7 @@ describe('what Claude Code showed the model instead of a result', () => {
     microcompactMetadata: { trigger: 'auto', preTokens: 1_000, compactedToolIds, clearedAttachmentUUIDs: [] },
   });
 
-  test('a replacement before the answer is the result, and shows no more of the file than that it is there', async () => {
+  test('are the result if they precede the answer, and then only prove that the file exists', async () => {
     const found = await importAll(bytesSource(linesOf(prompt, call, result, replaced('t1'), done, replaced('t1'))));
     expect(found.losses).toEqual([]);
     expect(entriesOf(found, 'result')).toMatchObject([
@@ -287,41 +314,58 @@ describe('what Claude Code showed the model instead of a result', () => {
     expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['read it', '', 'done']);
   });
 
-  test('a replacement that comes behind the answer, or is of no result, is a loss; the result stays whole', async () => {
+  test('are a loss after the answer or without a result; the result stays whole', async () => {
     const found = await importAll(bytesSource(linesOf(prompt, call, result, done, replaced('t1'), replaced('t9'))));
     expect(lossesOf(found)).toEqual(['not-as-shown line 5.replacements[0]', 'not-as-shown line 6.replacements[0]']);
     expect(entriesOf(found, 'result')[0]?.text).toBe(LONG);
   });
 
-  test('a micro-compaction takes the results that it names out of the context; results that are not here are a loss', async () => {
+  test('leave the context in a micro-compaction; unknown results are a loss', async () => {
     const found = await importAll(bytesSource(linesOf(prompt, call, result, done, cleared('t1'))));
     expect(found.losses).toEqual([]);
-    expect(entriesOf(found, 'compaction')).toMatchObject([{ trigger: 'microcompact', tokens_before: 1_000, dropped: ['u2'] }]);
+    expect(entriesOf(found, 'compaction')).toMatchObject([
+      { trigger: 'microcompact', tokens_before: 1_000, dropped: ['u2'] },
+    ]);
     const unknown = await importAll(bytesSource(linesOf(prompt, call, result, done, cleared('t1', 't8'))));
-    expect(unknown.losses).toMatchObject([{ reason: 'not-as-shown', place: 'line 5', detail: expect.stringContaining('1 results') }]);
+    expect(unknown.losses).toMatchObject([
+      { reason: 'not-as-shown', place: 'line 5', detail: expect.stringContaining('1 results') },
+    ]);
     const unnamed = await importAll(bytesSource(linesOf(prompt, call, result, done, cleared())));
     expect([lossesOf(unnamed), entriesOf(unnamed, 'compaction')[0]?.dropped]).toEqual([['not-as-shown line 5'], []]);
   });
 
-  test('a result that stands in front of its call is its result; without a call it is one event, in its place', async () => {
+  test('match a result before its call; without a call it is one event in its place', async () => {
     const found = await importAll(bytesSource(linesOf(prompt, result, call, done)));
     expect(found.losses).toEqual([]);
-    expect(found.entries.map(({ kind }) => kind)).toEqual(['session', 'message', 'message', 'call', 'result', 'message']);
-    const alone = await importAll(bytesSource(linesOf(prompt, result, done, answer('a3', 'a2', { type: 'text', text: 'more' }))));
+    expect(found.entries.map(({ kind }) => kind)).toEqual([
+      'session',
+      'message',
+      'message',
+      'call',
+      'result',
+      'message',
+    ]);
+    const alone = await importAll(
+      bytesSource(linesOf(prompt, result, done, answer('a3', 'a2', { type: 'text', text: 'more' }))),
+    );
     expect(lossesOf(alone)).toEqual(['orphan-result line 2']);
     expect(alone.entries.at(-2)).toMatchObject({ kind: 'event', name: 'orphan-result' });
     expect(lossesOf(await importAll(bytesSource(linesOf(prompt, result))))).toEqual(['orphan-result line 2']);
   });
 
-  test("the program's newer bookkeeping is no loss", async () => {
-    const kept = ['bridge-session', 'file-history-delta', 'cost-state', 'frame-link'].map((type) => ({ type, sessionId: 's' }));
+  test("ignore the program's newer bookkeeping without a loss", async () => {
+    const kept = ['bridge-session', 'file-history-delta', 'cost-state', 'frame-link'].map((type) => ({
+      type,
+      sessionId: 's',
+    }));
     expect((await importAll(bytesSource(linesOf(...kept, prompt, done)))).losses).toEqual([]);
   });
 
-  test('prompts that do not name what they follow are no rewinds; a second beginning among those that do is one', async () => {
+  test('do not treat prompts without a parent as rewinds, but a second beginning among others as one', async () => {
     const { parentUuid: _none, ...loose } = prompt;
     const rewinds = async (...records: readonly object[]): Promise<number> =>
-      entriesOf(await importAll(bytesSource(linesOf(...records))), 'event').filter(({ name }) => name === 'rewind').length;
+      entriesOf(await importAll(bytesSource(linesOf(...records))), 'event').filter(({ name }) => name === 'rewind')
+        .length;
     expect(await rewinds(loose, { ...loose, uuid: 'u3' }, { ...loose, uuid: 'u4' })).toBe(0);
     expect(await rewinds(prompt, { ...prompt, uuid: 'u3' })).toBe(0);
     expect(await rewinds(prompt, call, result, done, { ...prompt, uuid: 'u3' })).toBe(1);

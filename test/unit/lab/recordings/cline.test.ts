@@ -4,13 +4,16 @@ import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/re
 const ROOT = '/home/dev/till';
 
 describe('Cline', () => {
-  test('a file in a prompt is a read without a call', async () => {
+  test('reads a file in a prompt as a read without a call', async () => {
     const run = await importAll('cline/session.messages.json');
     expect(run.entries.slice(1, 3).map(({ kind }) => kind)).toEqual(['message', 'event']);
-    expect(entriesOf(run, 'event')[0]).toMatchObject({ name: 'file-attached', files: [{ path: `${ROOT}/till/price.py`, whole: true }] });
+    expect(entriesOf(run, 'event')[0]).toMatchObject({
+      name: 'file-attached',
+      files: [{ path: `${ROOT}/till/price.py`, whole: true }],
+    });
   });
 
-  test('one call reads several files: each that was read is evidence, without its numbers', async () => {
+  test('yields evidence for each file that one call reads, without line numbers', async () => {
     const [read] = entriesOf(await importAll('cline/session.messages.json'), 'result');
     expect(read?.is_error).toBe(false);
     expect(read?.files).toEqual([
@@ -20,7 +23,7 @@ describe('Cline', () => {
     expect(read?.files?.[1]?.text).toMatch(/^"""Prices of the till.*\n {4}return sum\(prices\)\n$/s);
   });
 
-  test('results go with their calls by id; a failed one is an error', async () => {
+  test('assigns results to calls by id; a failed one is an error', async () => {
     const results = entriesOf(await importAll('cline/session.messages.json'), 'result');
     expect(results.map(({ call_id, is_error }) => [call_id, is_error])).toEqual([
       ['tu_1', false],
@@ -32,7 +35,7 @@ describe('Cline', () => {
     expect(results[3]?.files).toEqual([expect.objectContaining({ path: 'till/price.py', whole: true })]);
   });
 
-  test('what a person says beside a result is a message; pictures are a line, unknown blocks are told', async () => {
+  test('makes the person’s text beside a result a message and a picture a line; reports unknown blocks', async () => {
     const run = await importAll('cline/session.messages.json');
     expect(entriesOf(run, 'message').filter(({ role }) => role === 'user')[1]?.text).toBe(
       'And hurry.\n[image image/png 5 bytes]\n[hologram]',
@@ -42,26 +45,36 @@ describe('Cline', () => {
       'opaque-content messages[1].content[1]',
       'missing-result messages[9].content[0]',
     ]);
-    expect(entriesOf(run, 'message')[1]).toMatchObject({ thinking: 'Both files.', usage: { cache_read: 4000, cache_write: 10 } });
+    expect(entriesOf(run, 'message')[1]).toMatchObject({
+      thinking: 'Both files.',
+      usage: { cache_read: 4000, cache_write: 10 },
+    });
   });
 
-  test('a summary is a compaction, a shortened history has one in front', async () => {
+  test('reads a summary as a compaction, and puts one before a shortened history', async () => {
     const [summary] = entriesOf(await importAll('cline/agentic.compaction.json'), 'compaction');
-    expect(summary).toMatchObject({ summary: 'Context summary:\n\n## Goal\nRound the discount.', tokens_before: 21919 });
+    expect(summary).toMatchObject({
+      summary: 'Context summary:\n\n## Goal\nRound the discount.',
+      tokens_before: 21919,
+    });
     const basic = await importAll('cline/basic.compaction.json');
     expect(basic.entries.map(({ kind }) => kind)).toEqual(['session', 'compaction', 'message', 'message']);
     expect(entriesOf(basic, 'compaction')[0]?.trigger).toBe('manual_compaction');
   });
 
-  test('of a manifest its header alone, and that is told', async () => {
+  test('reads only the header of a manifest, and reports that', async () => {
     const run = await importAll('cline/session.json');
     expect(run.entries).toEqual([
-      expect.objectContaining({ kind: 'session', cwd: ROOT, parent: { native_id: '1767000000000_zzzzz', relation: 'fork' } }),
+      expect.objectContaining({
+        kind: 'session',
+        cwd: ROOT,
+        parent: { native_id: '1767000000000_zzzzz', relation: 'fork' },
+      }),
     ]);
     expect(lossesOf(run)).toEqual(['opaque-content manifest']);
   });
 
-  test('odd messages are told, never a crash; a prompt behind the messages is kept', async () => {
+  test('reports odd messages without a crash; keeps a prompt after the messages', async () => {
     const messages = [
       5,
       { role: 'ghost', content: null },
@@ -83,7 +96,7 @@ describe('Cline', () => {
   });
 });
 
-describe("the history of a task of Cline's extension", () => {
+describe("the task history of Cline's extension", () => {
   const asked = { role: 'user', content: [{ type: 'text', text: '<task>fix</task>' }], ts: 1_772_359_201_000 };
   const answer = {
     role: 'assistant',
@@ -95,9 +108,12 @@ describe("the history of a task of Cline's extension", () => {
     modelInfo: { modelId: 'm', providerId: 'p' },
     metrics: { tokens: { prompt: 12, completion: 3, cached: 9 } },
   };
-  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: [{ type: 'text', text: 'export 1' }] }] };
+  const result = {
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: 't1', content: [{ type: 'text', text: 'export 1' }] }],
+  };
 
-  test('a bare list of messages is read as one with a head is', async () => {
+  test('reads a bare list of messages like one with a header', async () => {
     const bare = await importAll(bytesSource(JSON.stringify([asked, answer, result])));
     const wrapped = await importAll(bytesSource(JSON.stringify({ messages: [asked, answer, result] })));
     expect([bare.losses, wrapped.losses]).toEqual([[], []]);
@@ -108,7 +124,7 @@ describe("the history of a task of Cline's extension", () => {
     expect(entriesOf(bare, 'result')).toMatchObject([{ call_id: 't1', text: 'export 1' }]);
   });
 
-  test('calls that older versions wrote as tags in the text are told', async () => {
+  test('reports calls that older versions wrote as tags in the text', async () => {
     const tagged = { role: 'assistant', content: 'I look.\n\n<read_file>\n<path>a.ts</path>\n</read_file>' };
     const found = await importAll(bytesSource(JSON.stringify([{ ...asked, ts: undefined }, tagged])));
     expect(entriesOf(found, 'session')).toMatchObject([{ format: 'cline' }]);

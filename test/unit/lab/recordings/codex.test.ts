@@ -7,14 +7,20 @@ describe('a session of Codex', () => {
     found = await importAll('codex/coding.jsonl');
   });
 
-  test('it comes with its model and prompt; sealed thoughts are one loss', () => {
+  test('imports with its model and prompt; sealed thoughts are one loss', () => {
     expect(lossesOf(found)).toEqual(['opaque-content line 7']);
     expect(entriesOf(found, 'session')).toMatchObject([
-      { format: 'codex', cwd: '/home/mira/shelf', model: 'gpt-5.4', system_prompt: 'You work on code.', agent_version: '0.130.0' },
+      {
+        format: 'codex',
+        cwd: '/home/mira/shelf',
+        model: 'gpt-5.4',
+        system_prompt: 'You work on code.',
+        agent_version: '0.130.0',
+      },
     ]);
   });
 
-  test('events that repeat the transcript count nothing twice', () => {
+  test('counts no event twice that repeats the transcript', () => {
     expect(entriesOf(found, 'message').map(({ role, origin }) => `${role} ${origin}`)).toEqual([
       'developer harness',
       'user harness',
@@ -28,7 +34,7 @@ describe('a session of Codex', () => {
     expect(entriesOf(found, 'message')[4]).toMatchObject({ text: '', thinking: '**Reading the digit**' });
   });
 
-  test('arguments are JSON text, free text comes as input, the folder of a call is told where it is another', () => {
+  test('reads arguments from JSON text, free text as input, and another folder of a call', () => {
     const calls = entriesOf(found, 'call');
     expect(calls[2]).toMatchObject({
       tool: 'exec_command',
@@ -39,7 +45,7 @@ describe('a session of Codex', () => {
     expect(calls[4]?.args).toEqual({ input: expect.stringContaining('*** Begin Patch') });
   });
 
-  test('a command keeps its header, and its exit code makes the error', () => {
+  test('keeps the header of a command; its exit code marks an error', () => {
     const results = new Map(entriesOf(found, 'result').map((result) => [result.call_id, result]));
     expect(results.get('call_c02')).toMatchObject({
       is_error: false,
@@ -49,17 +55,19 @@ describe('a session of Codex', () => {
     expect(results.get('call_c05')).toMatchObject({ is_error: true });
   });
 
-  test('the end of a patch shows the pieces that it changed and the files that it made', () => {
+  test('shows the changed pieces and the new files at the end of a patch', () => {
     const results = new Map(entriesOf(found, 'result').map((result) => [result.call_id, result]));
     expect(results.get('call_c06')?.files).toMatchObject([
       { moment: 'before', whole: false, start_line: 2, text: expect.stringContaining('? 1 : 2') },
       { moment: 'after', whole: false, start_line: 2, text: expect.stringContaining('? 1 : 3') },
     ]);
-    expect(results.get('call_c10')?.files).toMatchObject([{ path: '/home/mira/shelf/CHANGELOG.md', moment: 'after', whole: true }]);
+    expect(results.get('call_c10')?.files).toMatchObject([
+      { path: '/home/mira/shelf/CHANGELOG.md', moment: 'after', whole: true },
+    ]);
     expect(results.get('call_c05')?.files).toBeUndefined();
   });
 
-  test('the tokens of each answer come once', () => {
+  test('counts the tokens of each answer once', () => {
     expect(entriesOf(found, 'event').map(({ name, usage }) => [name, usage?.output])).toEqual(
       Array.from({ length: 12 }, () => ['usage', 30]),
     );
@@ -72,7 +80,7 @@ describe('traps of Codex', () => {
     found = await importAll('codex/fork.jsonl');
   });
 
-  test('every loss is told with its line, each kind of sealed content once', () => {
+  test('report every loss with its line, and each kind of sealed content once', () => {
     expect(lossesOf(found)).toEqual([
       'unparsed-arguments line 44',
       'unknown-record line 54',
@@ -85,7 +93,7 @@ describe('traps of Codex', () => {
     ]);
   });
 
-  test('a forked file is one session under its parent, and the copied history is marked', () => {
+  test('make a forked file one session under its parent, and mark the copied history', () => {
     expect(entriesOf(found, 'session')).toMatchObject([
       {
         native_id: '019c0000-0000-7000-8000-00000000c002',
@@ -100,7 +108,7 @@ describe('traps of Codex', () => {
     expect(entriesOf(found, 'message').find(({ text }) => text === 'Check the weights.')?.copied).toBeUndefined();
   });
 
-  test('a local shell call, a search, a picture in an output and the resumed session are what they are', () => {
+  test('recognise a local shell call, a search, a picture in an output and a resumed session', () => {
     expect(entriesOf(found, 'call').find(({ tool }) => tool === 'local_shell')?.args).toMatchObject({
       command: ['bash', '-lc', 'head -n 4 src/isbn.ts'],
     });
@@ -114,17 +122,19 @@ describe('traps of Codex', () => {
     ).toEqual(['web-search', 'resumed', 'model-change', 'aborted', 'rewind', 'orphan-result']);
   });
 
-  test('a compaction tells what the context became', () => {
+  test('report the context after a compaction', () => {
     expect(entriesOf(found, 'compaction')).toMatchObject([
       { summary: 'user: Check the weights.\n\nuser: So far: the weights are 1 and 3.' },
     ]);
   });
 
-  test('arguments that are no JSON come as they are', () => {
-    expect(entriesOf(found, 'call').find(({ call_id }) => call_id === 'call_f03')?.args).toEqual({ input: '{"cmd":"ls' });
+  test('keep arguments that are not JSON', () => {
+    expect(entriesOf(found, 'call').find(({ call_id }) => call_id === 'call_f03')?.args).toEqual({
+      input: '{"cmd":"ls',
+    });
   });
 
-  test('files from before the envelopes are read', async () => {
+  test('read files from before the envelopes', async () => {
     const old = await importAll('codex/before-envelopes.jsonl');
     expect(old.losses).toEqual([]);
     expect(entriesOf(old, 'session')).toMatchObject([
@@ -137,13 +147,21 @@ describe('traps of Codex', () => {
 
 describe('completed items of Codex', () => {
   const at = (second: number): string => `2026-03-01T10:00:0${second}.000Z`;
-  const meta = { timestamp: at(0), type: 'session_meta', payload: { id: 's', timestamp: at(0), cwd: '/w', cli_version: '0.150.0' } };
+  const meta = {
+    timestamp: at(0),
+    type: 'session_meta',
+    payload: { id: 's', timestamp: at(0), cwd: '/w', cli_version: '0.150.0' },
+  };
   const completed = (second: number, item: object): object => ({
     timestamp: at(second),
     type: 'event_msg',
     payload: { type: 'item_completed', thread_id: 't', turn_id: 'u', item },
   });
-  const response = (second: number, payload: object): object => ({ timestamp: at(second), type: 'response_item', payload });
+  const response = (second: number, payload: object): object => ({
+    timestamp: at(second),
+    type: 'response_item',
+    payload,
+  });
   const asked = completed(1, { type: 'UserMessage', id: 'i1', content: [{ type: 'text', text: 'why' }] });
   const answered = completed(4, { type: 'AgentMessage', id: 'i4', content: [{ type: 'Text', text: 'because' }] });
   const ran = (id: string): object =>
@@ -157,9 +175,10 @@ describe('completed items of Codex', () => {
     });
   const changes = { '/w/b.txt': { type: 'add', content: 'new\n' } };
   const changed = completed(3, { type: 'FileChange', id: 'p1', status: 'completed', changes });
-  const read = async (...records: readonly object[]): Promise<Imported> => importAll(bytesSource(linesOf(meta, ...records)));
+  const read = async (...records: readonly object[]): Promise<Imported> =>
+    importAll(bytesSource(linesOf(meta, ...records)));
 
-  test('a file that has nothing else is told by them', async () => {
+  test('describe a file that has nothing else', async () => {
     const found = await read(asked, ran('e1'), changed, answered);
     expect(found.losses).toEqual([]);
     expect(entriesOf(found, 'message').map(({ role, origin, text }) => [role, origin, text])).toEqual([
@@ -176,11 +195,16 @@ describe('completed items of Codex', () => {
     ]);
   });
 
-  test('beside a transcript they count nothing twice, and tell what a script did', async () => {
+  test('count nothing twice beside a transcript, and show what a script did', async () => {
     const found = await read(
       response(1, { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'why' }] }),
       asked,
-      response(1, { type: 'custom_tool_call', name: 'exec', call_id: 'x1', input: 'await tools.exec_command({cmd: "cat a.txt"})' }),
+      response(1, {
+        type: 'custom_tool_call',
+        name: 'exec',
+        call_id: 'x1',
+        input: 'await tools.exec_command({cmd: "cat a.txt"})',
+      }),
       ran('e1'),
       changed,
       response(3, { type: 'custom_tool_call_output', call_id: 'x1', output: 'done' }),
@@ -190,22 +214,40 @@ describe('completed items of Codex', () => {
     expect(lossesOf(found)).toEqual(['opaque-content line 4']);
     expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['why', 'because']);
     expect(entriesOf(found, 'call').map(({ call_id }) => call_id)).toEqual(['x1']);
-    expect(entriesOf(found, 'event').map(({ name, text }) => [name, text?.includes('a.txt') || text?.includes('b.txt')])).toEqual([
+    expect(
+      entriesOf(found, 'event').map(({ name, text }) => [name, text?.includes('a.txt') || text?.includes('b.txt')]),
+    ).toEqual([
       ['script-step', true],
       ['script-step', true],
     ]);
     expect(entriesOf(found, 'result')[0]?.files).toMatchObject([{ path: '/w/b.txt', whole: true }]);
   });
 
-  test('the end of a call that the transcript has gives its exit code, and is no step of a script', async () => {
-    const call = response(1, { type: 'function_call', name: 'exec_command', call_id: 'c1', arguments: '{"cmd":"false"}' });
-    const failed = completed(2, { type: 'CommandExecution', id: 'c1', command: 'false', exit_code: 1, aggregated_output: '' });
-    const found = await read(call, failed, response(3, { type: 'function_call_output', call_id: 'c1', output: 'no header' }), failed);
+  test('add an exit code to a call of the transcript, without a script step', async () => {
+    const call = response(1, {
+      type: 'function_call',
+      name: 'exec_command',
+      call_id: 'c1',
+      arguments: '{"cmd":"false"}',
+    });
+    const failed = completed(2, {
+      type: 'CommandExecution',
+      id: 'c1',
+      command: 'false',
+      exit_code: 1,
+      aggregated_output: '',
+    });
+    const found = await read(
+      call,
+      failed,
+      response(3, { type: 'function_call_output', call_id: 'c1', output: 'no header' }),
+      failed,
+    );
     expect(entriesOf(found, 'event')).toEqual([]);
     expect(entriesOf(found, 'result')).toMatchObject([{ is_error: true }]);
   });
 
-  test('a message that the transcript lacks and an item of an unknown kind are losses', async () => {
+  test('report a message missing from the transcript and an unknown item as losses', async () => {
     const spoken = response(1, { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'other' }] });
     expect(lossesOf(await read(asked, spoken, completed(2, { type: 'Hologram' })))).toEqual([
       'unknown-record line 4',

@@ -5,16 +5,21 @@ import { RecordingError } from '../../../../src/lab/recordings/open-recording.js
 import { effort } from '../../../support/effort.js';
 import { bytesSource, importAll, recordingPath } from '../../../support/recordings.js';
 
-const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) => readdirSync(recordingPath(format)).map((file) => `${format}/${file}`));
+const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) =>
+  readdirSync(recordingPath(format)).map((file) => `${format}/${file}`),
+);
 
-/** Puts another value somewhere into a record: at each level the key that the next number picks. */
+/** Replaces a value in a record. At each level the next number picks the key. */
 function damage(value: unknown, path: readonly number[], other: unknown): unknown {
   const [step, ...rest] = path;
   if (typeof value !== 'object' || value === null || step === undefined) return other;
   const entries: [string, unknown][] = Object.entries(value);
   if (entries.length === 0) return other;
   const at = step % entries.length;
-  const changed = entries.map(([key, item], index): [string, unknown] => [key, index === at ? damage(item, rest, other) : item]);
+  const changed = entries.map(([key, item], index): [string, unknown] => [
+    key,
+    index === at ? damage(item, rest, other) : item,
+  ]);
   return Array.isArray(value) ? changed.map(([, item]) => item) : Object.fromEntries(changed);
 }
 
@@ -33,7 +38,7 @@ describe.each(LINES)('%s damaged', (name) => {
     .split('\n')
     .filter((line) => line.trim().startsWith('{'));
 
-  test('any value in place of any other is imported as far as it goes', async () => {
+  test('imports as much as possible with any value in place of any other', async () => {
     const damages = fc.array(fc.tuple(fc.nat(), fc.array(fc.nat(), { maxLength: 6 }), fc.jsonValue({ maxDepth: 2 })), {
       minLength: 1,
       maxLength: 12,
@@ -55,13 +60,14 @@ describe.each(LINES)('%s damaged', (name) => {
     );
   });
 
-  test('any bytes in place of any others are imported as far as they go', async () => {
+  test('imports as much as possible with any bytes in place of any others', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.nat(), fc.uint8Array({ minLength: 1, maxLength: 9 })), { minLength: 1, maxLength: 20 }),
         async (all) => {
           const content = Buffer.from(bytes);
-          for (const [at, patch] of all) content.set(patch.subarray(0, content.length - (at % content.length)), at % content.length);
+          for (const [at, patch] of all)
+            content.set(patch.subarray(0, content.length - (at % content.length)), at % content.length);
           await importOrRefuse(content);
         },
       ),
@@ -72,10 +78,15 @@ describe.each(LINES)('%s damaged', (name) => {
 });
 
 test.each(['codex/coding.jsonl', 'openhands-sdk/events.jsonl'])(
-  '%s: a role that is called as a member of every object is one that is not known',
+  '%s: treats a role named like a member of every object as unknown',
   async (name) => {
-    const text = readFileSync(recordingPath(name), 'utf8').replaceAll(/"role": ?"(?:user|assistant)"/g, '"role":"constructor"');
-    const { entries } = await importAll(bytesSource(text.replaceAll(/"source": ?"(?:user|agent)"/g, '"source":"toString"')));
+    const text = readFileSync(recordingPath(name), 'utf8').replaceAll(
+      /"role": ?"(?:user|assistant)"/g,
+      '"role":"constructor"',
+    );
+    const { entries } = await importAll(
+      bytesSource(text.replaceAll(/"source": ?"(?:user|agent)"/g, '"source":"toString"')),
+    );
     const said = entries.flatMap((entry) => (entry.kind === 'message' ? [entry] : []));
     expect(said.length).toBeGreaterThan(0);
     for (const { role, origin } of said) {

@@ -12,8 +12,8 @@ const said = (place: string, text = ''): EntryOf<'message'> => ({
 });
 const places = (queue: EntryQueue): readonly (string | undefined)[] => queue.take().map(({ place }) => place);
 
-describe('entries that wait', () => {
-  test('what stands behind a held entry waits for it, in order', () => {
+describe('the entry queue', () => {
+  test('holds the entries after a held one, in order', () => {
     const queue = new EntryQueue();
     queue.push(said('1'));
     const held = queue.hold<'message'>(said('2'));
@@ -25,14 +25,14 @@ describe('entries that wait', () => {
     expect(held.update({ text: 'late' })).toBe(false);
   });
 
-  test('the end of the recording gives everything', () => {
+  test('releases everything at the end of the recording', () => {
     const queue = new EntryQueue();
     queue.hold<'message'>(said('1'));
     queue.push(said('2'));
     expect(queue.drain().map(({ place }) => place)).toEqual(['1', '2']);
   });
 
-  test('what waits is bounded by number and by length', () => {
+  test('is bounded by number and by length', () => {
     const many = new EntryQueue();
     many.hold<'message'>(said('first'));
     for (let index = 0; index < 4096; index += 1) many.push(said(String(index)));

@@ -4,7 +4,7 @@ import { bytesSource, entriesOf, importAll, linesOf, lossesOf } from '../../../s
 const ROOT = '/home/dev/till';
 
 describe('Gemini CLI, one object', () => {
-  test('a call and its answer in one object become two entries', async () => {
+  test('splits a call with its answer into two entries', async () => {
     const run = await importAll('gemini-cli/session.json');
     expect(
       run.entries
@@ -16,7 +16,7 @@ describe('Gemini CLI, one object', () => {
     expect(lossesOf(run)).toEqual(['missing-result messages[7].toolCalls[1]']);
   });
 
-  test('what the answers show: a listing, a whole file, a part, several files, a change, a printed file', async () => {
+  test('reads evidence from answers: a listing, a whole file, a part, several files, a change, a printed file', async () => {
     const results = entriesOf(await importAll('gemini-cli/session.json'), 'result');
     expect(results[0]?.listed).toEqual([`${ROOT}/tests/`, `${ROOT}/till/`, `${ROOT}/README.md`]);
     expect(results[1]?.files).toEqual([expect.objectContaining({ path: `${ROOT}/till/price.py`, whole: true })]);
@@ -36,27 +36,39 @@ describe('Gemini CLI, one object', () => {
     expect(results[6]?.files).toEqual([expect.objectContaining({ path: 'till/price.py', whole: true })]);
   });
 
-  test('errors, cancelled calls and failed commands are failed results', async () => {
+  test('treats errors, cancelled calls and failed commands as failed results', async () => {
     const failed = entriesOf(await importAll('gemini-cli/session.json'), 'result').filter(({ is_error }) => is_error);
     expect(failed.map(({ call_id }) => call_id)).toEqual(['rp-1', 'sh-2', 'sh-3']);
     expect(failed[2]?.text).toContain('[Operation Cancelled]');
   });
 
-  test('a file that the prompt named was read without a call', async () => {
-    const attached = entriesOf(await importAll('gemini-cli/session.json'), 'event').find(({ name }) => name === 'file-attached');
-    expect(attached?.files).toEqual([{ path: 'README.md', moment: 'before', text: '# till\n\nA small till.', whole: true }]);
+  test('reads a file that the prompt named as a read without a call', async () => {
+    const attached = entriesOf(await importAll('gemini-cli/session.json'), 'event').find(
+      ({ name }) => name === 'file-attached',
+    );
+    expect(attached?.files).toEqual([
+      { path: 'README.md', moment: 'before', text: '# till\n\nA small till.', whole: true },
+    ]);
   });
 
-  test('tokens and thoughts stand at the answer, notes and changes of the model are events', async () => {
+  test('attaches tokens and thoughts to the answer; notes and model changes are events', async () => {
     const run = await importAll('gemini-cli/session.json');
     const [answer] = entriesOf(run, 'message').filter(({ role }) => role === 'assistant');
-    expect(answer).toMatchObject({ usage: { output: 30, cache_read: 8000 }, thinking: expect.stringMatching(/^Plan\nStep/) });
-    expect(entriesOf(run, 'event').map(({ name }) => name)).toEqual(['file-attached', 'info', 'model-change', 'model-change']);
+    expect(answer).toMatchObject({
+      usage: { output: 30, cache_read: 8000 },
+      thinking: expect.stringMatching(/^Plan\nStep/),
+    });
+    expect(entriesOf(run, 'event').map(({ name }) => name)).toEqual([
+      'file-attached',
+      'info',
+      'model-change',
+      'model-change',
+    ]);
   });
 });
 
 describe('Gemini CLI, JSON lines', () => {
-  test('a message that is written again is told once, as it was last', async () => {
+  test('imports a rewritten message once, in its last form', async () => {
     const run = await importAll('gemini-cli/session.jsonl');
     const ids = entriesOf(run, 'call').map(({ call_id }) => call_id);
     expect(new Set(ids).size).toBe(ids.length);
@@ -64,11 +76,13 @@ describe('Gemini CLI, JSON lines', () => {
     expect(entriesOf(run, 'result')).toHaveLength(7);
   });
 
-  test('an answer that comes in a later version of its message is not lost', async () => {
+  test('keeps an answer from a later version of its message', async () => {
     const early = { id: 'g', type: 'gemini', content: 'x', toolCalls: [{ id: 'c', name: 'glob', args: {} }] };
     const late = {
       ...early,
-      toolCalls: [{ id: 'c', name: 'glob', args: {}, result: [{ functionResponse: { id: 'c', response: { output: 'none' } } }] }],
+      toolCalls: [
+        { id: 'c', name: 'glob', args: {}, result: [{ functionResponse: { id: 'c', response: { output: 'none' } } }] },
+      ],
     };
     const run = await importAll(
       bytesSource(linesOf({ sessionId: 's', projectHash: 'p' }, early, { id: 'u', type: 'user', content: 'y' }, late)),
@@ -76,7 +90,7 @@ describe('Gemini CLI, JSON lines', () => {
     expect(run.entries.map(({ kind }) => kind)).toEqual(['session', 'message', 'call', 'message', 'result']);
   });
 
-  test('a rewind is an event; a context that is replaced is a compaction, and its copies are told once', async () => {
+  test('reads a rewind as an event, a replaced context as a compaction, and its copies once', async () => {
     const run = await importAll('gemini-cli/session.jsonl');
     expect(entriesOf(run, 'event').map(({ name, text }) => [name, name === 'rewind' ? text : ''])).toEqual([
       ['rewind', 'r1'],
@@ -89,7 +103,7 @@ describe('Gemini CLI, JSON lines', () => {
     expect(entriesOf(run, 'message').filter(({ text }) => text === 'With the spaces.')).toHaveLength(1);
   });
 
-  test('calls and answers as parts of messages are read, thoughts are no text', async () => {
+  test('reads calls and answers from message parts; thoughts are not text', async () => {
     const run = await importAll('gemini-cli/session.jsonl');
     const said = entriesOf(run, 'message').find(({ native_id }) => native_id === 'm20');
     expect(said).toMatchObject({ text: 'I test it.', thinking: 'Hidden.' });
@@ -99,10 +113,14 @@ describe('Gemini CLI, JSON lines', () => {
     expect(entriesOf(run, 'message')[0]?.origin).toBe('harness');
   });
 
-  test('a session without anything, and records of no kind', async () => {
+  test('handles an empty session and records of unknown kinds', async () => {
     const run = await importAll(
       bytesSource(
-        linesOf({ sessionId: 's', projectHash: 'p' }, { weather: 'fine' }, { id: 'm', type: 'gemini', content: 5, toolCalls: [7] }),
+        linesOf(
+          { sessionId: 's', projectHash: 'p' },
+          { weather: 'fine' },
+          { id: 'm', type: 'gemini', content: 5, toolCalls: [7] },
+        ),
       ),
     );
     expect(entriesOf(run, 'session')).toHaveLength(1);

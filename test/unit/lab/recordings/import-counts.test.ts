@@ -25,35 +25,43 @@ describe('reads of a call', () => {
 });
 
 describe('the description of a recording', () => {
-  test('it says what there is, by session and together', async () => {
+  test('lists its contents by session and in total', async () => {
     const about = await describeRecording(recordingPath('claude-code/traps.jsonl'));
     expect(about).toMatchObject({
       format: 'claude-code',
-      counts: { sessions: 3, calls: 6, results: 5, reads: 1, compactions: 1, losses: { 'opaque-content': 2, 'repaired-text': 3 } },
+      counts: {
+        sessions: 3,
+        calls: 6,
+        results: 5,
+        reads: 1,
+        compactions: 1,
+        losses: { 'opaque-content': 2, 'repaired-text': 3 },
+      },
     });
     expect(about.sessions.map(({ counts }) => counts.calls)).toEqual([5, 1, 0]);
     expect(about.losses).toHaveLength(12);
   });
 
-  test('copied entries are counted once more on their own', async () => {
+  test('counts copied entries again separately', async () => {
     const { counts } = await describeRecording(recordingPath('codex/fork.jsonl'));
     expect(counts).toMatchObject({ calls: 13, copied: 30 });
   });
 
-  test('the items of a transcript are those of its format', async () => {
+  test('counts transcript items by its format', async () => {
     const items = async (name: string): Promise<number> => {
       const { format, sessions } = await describeRecording(recordingPath(name));
       const [main] = sessions;
       return main === undefined ? 0 : transcriptItems(format, main.counts);
     };
-    // Records of the user and the assistant; items that are messages, calls or outputs; entries that are, or hand over, messages.
+    // Records of the user and the assistant. Items that are messages, calls or outputs. Entries
+    // that are messages or hand them over.
     expect(await items('claude-code/coding.jsonl')).toBe(26);
     expect(await items('cline/agentic.compaction.json')).toBe(3);
     expect(await items('codex/before-envelopes.jsonl')).toBe(5);
     expect(await items('pi/coding.jsonl')).toBe(29);
   });
 
-  test('sealed thoughts, joined texts and sub-agents are items as they were recorded, queued prompts and repeated records are none', async () => {
+  test('counts sealed thoughts, joined texts and sub-agents as recorded, but not queued prompts and repeated records', async () => {
     const said = (uuid: string, content: unknown) => ({
       type: 'assistant',
       uuid,

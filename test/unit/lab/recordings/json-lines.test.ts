@@ -31,30 +31,30 @@ async function read(
 const reasons = ({ losses }: Read): readonly string[] => losses.map(({ reason, place }) => `${reason} ${place}`);
 
 describe('JSON lines', () => {
-  test('records come in order with the number of their line; empty lines and \\r\\n are nothing', async () => {
+  test('yield records in order with line numbers; empty lines and \\r\\n are ignored', async () => {
     const found = await read('{"a":1}\r\n\r\n  \n{"b":2}');
     expect(found).toEqual({ records: [{ a: 1 }, { b: 2 }], places: ['line 1', 'line 4'], losses: [] });
   });
 
-  test('a byte order mark is taken off and told', async () => {
+  test('have a byte order mark removed and reported', async () => {
     const found = await read('\uFEFF{"a":1}\n');
     expect(found.records).toEqual([{ a: 1 }]);
     expect(reasons(found)).toEqual(['repaired-text line 1']);
   });
 
-  test('several objects on one line are read apart, however they stand together', async () => {
+  test('separate several objects on one line, in any form', async () => {
     const found = await read('{"a":"}{"}{"b":[1]} {"c":{"d":"\\"}"}}\n');
     expect(found.records).toEqual([{ a: '}{' }, { b: [1] }, { c: { d: '"}' } }]);
     expect(reasons(found)).toEqual(['repaired-text line 1']);
   });
 
-  test('a record behind a torn one on the same line is read', async () => {
+  test('yield a record after a torn one on the same line', async () => {
     const found = await read('{"type":"user","message":{"role":"us{"type":"user","message":{}}\n{"a":1}\n');
     expect(found.records).toEqual([{ type: 'user', message: {} }, { a: 1 }]);
     expect(reasons(found)).toEqual(['malformed-record line 1']);
   });
 
-  test('a part of a torn record is no record, nor is what stands behind one where the file ends', async () => {
+  test('yield no part of a torn record, nor anything after one at the end of the file', async () => {
     const parts = await read('{"type":"user","message":{"role":"user"}\n{"a":1}\n');
     expect(parts.records).toEqual([{ a: 1 }]);
     expect(reasons(parts)).toEqual(['malformed-record line 1']);
@@ -63,19 +63,19 @@ describe('JSON lines', () => {
     expect(reasons(end)).toEqual(['truncated-file line 2']);
   });
 
-  test('objects in front of rubbish are kept and the rubbish is told', async () => {
+  test('keep objects before rubbish and report the rubbish', async () => {
     const found = await read('{"a":1} and more\n{"b":2}\n');
     expect(found.records).toEqual([{ a: 1 }, { b: 2 }]);
     expect(reasons(found)).toEqual(['repaired-text line 1', 'malformed-record line 1']);
   });
 
-  test('a torn last line is the truncated end of the file, a torn line before it is not', async () => {
+  test('report a torn last line as the truncated end of the file, but not an earlier one', async () => {
     const found = await read('{"a":\n{"b":2}\n{"c":{"d":');
     expect(found.records).toEqual([{ b: 2 }]);
     expect(reasons(found)).toEqual(['malformed-record line 1', 'truncated-file line 3']);
   });
 
-  test('values that are no objects are told', async () => {
+  test('report values that are not objects', async () => {
     const found = await read('[{"a":1}]\n42\n"text"\nnull\n');
     expect(found.records).toEqual([]);
     expect(reasons(found)).toEqual([
@@ -86,7 +86,7 @@ describe('JSON lines', () => {
     ]);
   });
 
-  test('a line over the limit is told with its length and the next is read', async () => {
+  test('report an overlong line with its length and read the next', async () => {
     const found = await read(`{"a":"${'x'.repeat(2000)}"}\n{"b":2}\n{"c":"${'y'.repeat(1500)}"}`);
     expect(found.records).toEqual([{ b: 2 }]);
     expect(found.losses.map(({ place, detail }) => [place, /(\d+) bytes/.exec(detail)?.[1]])).toEqual([
@@ -95,20 +95,27 @@ describe('JSON lines', () => {
     ]);
   });
 
-  test('zero bytes between records are told as binary, bytes that are no UTF-8 are replaced and told', async () => {
-    const found = await read(Buffer.concat([Buffer.from('{"a":1}\n'), Buffer.alloc(20), Buffer.from('\n{"b":"\xe9"}\n', 'latin1')]));
+  test('report zero bytes between records as binary; replace and report invalid UTF-8', async () => {
+    const found = await read(
+      Buffer.concat([Buffer.from('{"a":1}\n'), Buffer.alloc(20), Buffer.from('\n{"b":"\xe9"}\n', 'latin1')]),
+    );
     expect(found.records).toEqual([{ a: 1 }, { b: '\uFFFD' }]);
     expect(reasons(found)).toEqual(['binary line 2', 'repaired-text line 3']);
   });
 
-  test('what is read does not depend on how the bytes come', async () => {
+  test('do not depend on the chunking of the bytes', async () => {
     const record = fc.record({ text: anyText(), list: fc.array(fc.oneof(fc.integer(), fc.constant('{"}'))) });
     await fc.assert(
-      fc.asyncProperty(fc.array(record, { maxLength: 8 }), fc.integer({ min: 1, max: 40 }), fc.boolean(), async (records, chunk, apart) => {
-        const content = records.map((one) => JSON.stringify(one)).join(apart ? '\n' : '');
-        const found = await read(content, { chunk, maxLineBytes: 1_000_000 });
-        expect(found.records).toEqual(records.map((one) => JSON.parse(JSON.stringify(one))));
-      }),
+      fc.asyncProperty(
+        fc.array(record, { maxLength: 8 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.boolean(),
+        async (records, chunk, apart) => {
+          const content = records.map((one) => JSON.stringify(one)).join(apart ? '\n' : '');
+          const found = await read(content, { chunk, maxLineBytes: 1_000_000 });
+          expect(found.records).toEqual(records.map((one) => JSON.parse(JSON.stringify(one))));
+        },
+      ),
     );
   });
 });

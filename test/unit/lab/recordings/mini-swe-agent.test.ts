@@ -3,14 +3,14 @@ import { fencedCommand } from '../../../../src/lab/recordings/swe-agent/mini-swe
 import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/recordings.js';
 
 describe('mini-swe-agent with calls', () => {
-  test('parallel calls get their answers by id, whatever their order', async () => {
+  test('assigns answers to parallel calls by id, in any order', async () => {
     const run = await importAll('mini-swe-agent/calls.traj.json');
     const results = entriesOf(run, 'result');
     expect(results.slice(0, 2).map(({ call_id }) => call_id)).toEqual(['call_2', 'call_1']);
     expect(results[1]?.text).toContain('README.md');
   });
 
-  test('the session tells its model, its folder and its prompt; the clock is that of the recording', async () => {
+  test('reports model, folder and prompt, and uses the clock of the recording', async () => {
     const run = await importAll('mini-swe-agent/calls.traj.json');
     expect(entriesOf(run, 'session')).toEqual([
       expect.objectContaining({
@@ -23,20 +23,24 @@ describe('mini-swe-agent with calls', () => {
     expect(entriesOf(run, 'message')[0]?.at).toBe(1_756_100_003_500);
   });
 
-  test('an answer that was cut stays as the model saw it; the raw output is evidence of the whole file', async () => {
-    const cut = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').find(({ truncated }) => truncated === true);
+  test('keeps a cut answer as the model saw it, with the raw output as evidence of the whole file', async () => {
+    const cut = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').find(
+      ({ truncated }) => truncated === true,
+    );
     expect(cut?.text).toContain('<elided_chars>');
     expect(cut?.files).toEqual([expect.objectContaining({ path: 'till/receipt.py', whole: true })]);
     expect(cut?.files?.[0]?.text).toContain('def row_20(');
     expect(cut?.text).not.toContain('def row_20(');
   });
 
-  test('lines that a command printed are a part, with its first line', async () => {
-    const files = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').flatMap(({ files: shown }) => shown ?? []);
+  test('treats printed lines as a part, with its first line', async () => {
+    const files = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').flatMap(
+      ({ files: shown }) => shown ?? [],
+    );
     expect(files[2]).toMatchObject({ path: 'till/receipt.py', whole: false, start_line: 5 });
   });
 
-  test('a failed command is an error; what cannot be parsed and what nobody answered is told', async () => {
+  test('treats a failed command as an error, and reports unparsable and unanswered calls', async () => {
     const run = await importAll('mini-swe-agent/calls.traj.json');
     expect(
       entriesOf(run, 'result')
@@ -48,11 +52,15 @@ describe('mini-swe-agent with calls', () => {
       'missing-result messages[15].tool_calls[0]',
       'missing-result messages[17].tool_calls[0]',
     ]);
-    expect(entriesOf(run, 'event')).toEqual([expect.objectContaining({ name: 'exit', text: expect.stringMatching(/^Submitted\ndiff/) })]);
+    expect(entriesOf(run, 'event')).toEqual([
+      expect.objectContaining({ name: 'exit', text: expect.stringMatching(/^Submitted\ndiff/) }),
+    ]);
   });
 
-  test("an answer's tokens and thoughts stand at its message", async () => {
-    const [first] = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'message').filter(({ role }) => role === 'assistant');
+  test("attaches an answer's tokens and thoughts to its message", async () => {
+    const [first] = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'message').filter(
+      ({ role }) => role === 'assistant',
+    );
     expect(first).toMatchObject({
       usage: { input: 1020, output: 40, total: 1060, cache_read: 800 },
       thinking: expect.stringContaining('About'),
@@ -61,14 +69,17 @@ describe('mini-swe-agent with calls', () => {
 });
 
 describe('mini-swe-agent with commands in text', () => {
-  test('the one fenced block is the call, the next message its answer', async () => {
+  test('reads the only fenced block as the call and the next message as its answer', async () => {
     const run = await importAll('mini-swe-agent/text-blocks.traj.json');
     expect(entriesOf(run, 'call')).toHaveLength(7);
-    expect(entriesOf(run, 'result').map(({ call_id, place }) => [call_id, place])[0]).toEqual(['messages[2]', 'messages[3]']);
+    expect(entriesOf(run, 'result').map(({ call_id, place }) => [call_id, place])[0]).toEqual([
+      'messages[2]',
+      'messages[3]',
+    ]);
     expect(run.losses).toEqual([]);
   });
 
-  test('two blocks are no call: what comes then was said by the program', async () => {
+  test('reads two blocks as no call and the next message as the program’s', async () => {
     const run = await importAll('mini-swe-agent/text-blocks.traj.json');
     expect(entriesOf(run, 'message').filter(({ origin }) => origin === 'harness')).toEqual([
       expect.objectContaining({ text: expect.stringContaining('EXACTLY ONE') }),
@@ -78,7 +89,7 @@ describe('mini-swe-agent with commands in text', () => {
     expect(fencedCommand('say\n```mswea_bash_command\ncat <<EOF\nx\nEOF\n```\nend')).toBe('cat <<EOF\nx\nEOF');
   });
 
-  test('actions beside the text come before the text', async () => {
+  test('puts actions beside the text before the text', async () => {
     const run = await importAll(
       bytesSource(
         JSON.stringify({
@@ -107,9 +118,13 @@ describe('mini-swe-agent with a model behind the Responses interface', () => {
     extra: { actions: [{ command: 'cat a.py', tool_call_id: 'c1' }] },
   });
   const run = async (...messages: readonly object[]) =>
-    importAll(bytesSource(JSON.stringify({ info: { exit_status: 'Submitted' }, messages, trajectory_format: 'mini-swe-agent-1.1' })));
+    importAll(
+      bytesSource(
+        JSON.stringify({ info: { exit_status: 'Submitted' }, messages, trajectory_format: 'mini-swe-agent-1.1' }),
+      ),
+    );
 
-  test('an answer has its text, thoughts, tokens and calls, and each call its output', async () => {
+  test('gives an answer its text, thoughts, tokens and calls, and each call its output', async () => {
     const found = await run(
       { role: 'user', content: 'task' },
       answer(
@@ -133,12 +148,19 @@ describe('mini-swe-agent with a model behind the Responses interface', () => {
     });
     expect(entriesOf(found, 'call')).toMatchObject([{ call_id: 'c1', tool: 'bash', args: { command: 'cat a.py' } }]);
     expect(entriesOf(found, 'result')).toMatchObject([
-      { call_id: 'c1', text: expect.stringContaining('print(1)'), files: [{ path: 'a.py', whole: true, text: 'print(1)\n' }] },
+      {
+        call_id: 'c1',
+        text: expect.stringContaining('print(1)'),
+        files: [{ path: 'a.py', whole: true, text: 'print(1)\n' }],
+      },
     ]);
   });
 
-  test('an unknown item of an answer, and a record that says nothing, are losses and no empty messages', async () => {
-    const found = await run({ role: 'user', content: 'task' }, answer({ type: 'computer_call' }), { object: 'note', id: 'x' });
+  test('reports an unknown item and an empty record as losses without empty messages', async () => {
+    const found = await run({ role: 'user', content: 'task' }, answer({ type: 'computer_call' }), {
+      object: 'note',
+      id: 'x',
+    });
     expect(lossesOf(found)).toEqual([
       'unknown-block messages[1].output[0]',
       'unknown-record messages[2]',

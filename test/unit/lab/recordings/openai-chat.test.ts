@@ -2,9 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/recordings.js';
 
 describe('OpenAI-style chats', () => {
-  test('a list of messages is one session; its prompt, its calls by id, the older calls by name', async () => {
+  test('read a list of messages as one session with its prompt, calls by id, and older calls by name', async () => {
     const run = await importAll('openai-chat/list.json');
-    expect(entriesOf(run, 'session')).toEqual([expect.objectContaining({ format: 'openai-chat', system_prompt: 'You repair tills.' })]);
+    expect(entriesOf(run, 'session')).toEqual([
+      expect.objectContaining({ format: 'openai-chat', system_prompt: 'You repair tills.' }),
+    ]);
     expect(entriesOf(run, 'result').map(({ call_id, is_error }) => [call_id, is_error])).toEqual([
       ['call_2', false],
       ['call_1', false],
@@ -15,7 +17,7 @@ describe('OpenAI-style chats', () => {
     ]);
   });
 
-  test('every trap is told with its place', async () => {
+  test('report every trap with its place', async () => {
     expect(lossesOf(await importAll('openai-chat/list.json'))).toEqual([
       'duplicate-id messages[5].tool_calls[0]',
       'malformed-record messages[8]',
@@ -26,7 +28,7 @@ describe('OpenAI-style chats', () => {
     ]);
   });
 
-  test('pictures are a line, names, thoughts, tokens and refusals are kept; free calls keep their text', async () => {
+  test('turn pictures into a line and keep names, thoughts, tokens and refusals; free calls keep their text', async () => {
     const run = await importAll('openai-chat/list.json');
     const messages = entriesOf(run, 'message');
     expect(messages[0]).toMatchObject({ name: 'dev', text: expect.stringMatching(/\n\[image image\/png 5 bytes\]$/) });
@@ -36,7 +38,7 @@ describe('OpenAI-style chats', () => {
     expect(entriesOf(run, 'call').find(({ tool }) => tool === 'search')?.args).toEqual({ input: 'discounted' });
   });
 
-  test('each conversation of a container is a session of its own', async () => {
+  test('make each conversation of a container a session of its own', async () => {
     const run = await importAll('openai-chat/container.json');
     const sessions = entriesOf(run, 'session').map(({ native_id }) => native_id);
     expect(sessions).toHaveLength(3);
@@ -44,16 +46,18 @@ describe('OpenAI-style chats', () => {
     expect(sessions.map((id) => entriesOf(run, 'result', id).length)).toEqual([2, 3, 4]);
   });
 
-  test('lines of conversations, lines of messages and an object give the same as a list', async () => {
+  test('read lines of conversations, lines of messages and an object like a list', async () => {
     const list = await importAll('openai-chat/object.json');
     const rows = await importAll('openai-chat/rows.jsonl');
     const [first = ''] = entriesOf(rows, 'session').map(({ native_id }) => native_id);
-    expect(entriesOf(rows, 'result', first).map(({ text }) => text)).toEqual(entriesOf(list, 'result').map(({ text }) => text));
+    expect(entriesOf(rows, 'result', first).map(({ text }) => text)).toEqual(
+      entriesOf(list, 'result').map(({ text }) => text),
+    );
     expect(lossesOf(rows)).toContain('unknown-record line 3');
     expect(entriesOf(await importAll('openai-chat/messages.jsonl'), 'session')).toHaveLength(1);
   });
 
-  test('odd messages are told, never a crash', async () => {
+  test('report odd messages without a crash', async () => {
     const text = JSON.stringify([
       { role: 'user', content: 'hi' },
       3,

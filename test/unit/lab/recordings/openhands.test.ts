@@ -8,16 +8,20 @@ import { withTemporaryFolder } from '../../../support/temporary-folder.js';
 const ROOT = '/home/dev/till';
 
 describe('OpenHands legacy, rows of an evaluation', () => {
-  test('each row is a session, a repeated instance gets its line', async () => {
+  test('makes each row a session; a repeated instance gets its line', async () => {
     const run = await importAll('openhands-legacy/rows.jsonl');
-    expect(entriesOf(run, 'session').map(({ native_id }) => native_id)).toEqual(['till__till-1', 'till__till-2', 'till__till-1-3']);
+    expect(entriesOf(run, 'session').map(({ native_id }) => native_id)).toEqual([
+      'till__till-1',
+      'till__till-2',
+      'till__till-1-3',
+    ]);
     expect(entriesOf(run, 'session')[0]?.model).toBe('test/model');
     expect(entriesOf(run, 'message', 'till__till-1-3')).toEqual([
       expect.objectContaining({ origin: 'person', text: expect.stringContaining('(again)') }),
     ]);
   });
 
-  test('flattened events go together by order; the end has no answer', async () => {
+  test('matches flattened events by order; the end has no answer', async () => {
     const run = await importAll('openhands-legacy/rows.jsonl');
     const calls = entriesOf(run, 'call', 'till__till-1');
     expect(entriesOf(run, 'result', 'till__till-1').map(({ call_id }) => call_id)).toEqual(
@@ -28,10 +32,14 @@ describe('OpenHands legacy, rows of an evaluation', () => {
     expect(calls[0]?.args).toEqual({ command: 'ls -R till tests' });
   });
 
-  test('windows of a cell and files that a shell printed are evidence, a failed edit is an error', async () => {
+  test('takes cell windows and printed files as evidence, and a failed edit as an error', async () => {
     const results = entriesOf(await importAll('openhands-legacy/rows.jsonl'), 'result', 'till__till-1');
     expect(
-      results.map(({ is_error, files }) => [is_error, files?.[0]?.path.slice(ROOT.length + 1) ?? files?.[0]?.path, files?.[0]?.whole]),
+      results.map(({ is_error, files }) => [
+        is_error,
+        files?.[0]?.path.slice(ROOT.length + 1) ?? files?.[0]?.path,
+        files?.[0]?.whole,
+      ]),
     ).toEqual([
       [false, undefined, undefined],
       [false, 'till/price.py', true],
@@ -41,12 +49,20 @@ describe('OpenHands legacy, rows of an evaluation', () => {
       [false, '', true],
       [true, undefined, undefined],
     ]);
-    expect(results[5]?.files?.[0]).toMatchObject({ path: 'till/price.py', text: expect.stringMatching(/^"""Prices[^\r]*\n$/s) });
+    expect(results[5]?.files?.[0]).toMatchObject({
+      path: 'till/price.py',
+      text: expect.stringMatching(/^"""Prices[^\r]*\n$/s),
+    });
   });
 
-  test('pairs of an action and its observation are read', async () => {
+  test('reads pairs of an action and its observation', async () => {
     const run = await importAll('openhands-legacy/rows.jsonl');
-    expect(entriesOf(run, 'call', 'till__till-2').map(({ tool }) => tool)).toEqual(['read', 'write', 'browse', 'finish']);
+    expect(entriesOf(run, 'call', 'till__till-2').map(({ tool }) => tool)).toEqual([
+      'read',
+      'write',
+      'browse',
+      'finish',
+    ]);
     expect(entriesOf(run, 'result', 'till__till-2').map(({ is_error }) => is_error)).toEqual([false, false, true]);
     expect(entriesOf(run, 'result', 'till__till-2')[0]?.files).toEqual([
       expect.objectContaining({ path: `${ROOT}/till/price.py`, whole: true }),
@@ -56,40 +72,57 @@ describe('OpenHands legacy, rows of an evaluation', () => {
 });
 
 describe('OpenHands legacy, a stream of events', () => {
-  test('observations go with the action that caused them', async () => {
+  test('matches observations to the action that caused them', async () => {
     const run = await importAll('openhands-legacy/events.json');
     const results = entriesOf(run, 'result');
     expect(results.map(({ call_id }) => call_id).slice(0, 3)).toEqual(['call_2', 'call_1', 'call_3']);
-    expect(results[1]?.listed).toEqual([`${ROOT}/`, `${ROOT}/tests/`, `${ROOT}/till/`, `${ROOT}/till/price.py`, `${ROOT}/till/receipt.py`]);
-    expect(entriesOf(run, 'call')[0]).toMatchObject({ tool: 'str_replace_editor', args: { command: 'view', path: ROOT } });
+    expect(results[1]?.listed).toEqual([
+      `${ROOT}/`,
+      `${ROOT}/tests/`,
+      `${ROOT}/till/`,
+      `${ROOT}/till/price.py`,
+      `${ROOT}/till/receipt.py`,
+    ]);
+    expect(entriesOf(run, 'call')[0]).toMatchObject({
+      tool: 'str_replace_editor',
+      args: { command: 'view', path: ROOT },
+    });
   });
 
-  test('moments without a zone are the same on every machine', async () => {
-    expect(entriesOf(await importAll('openhands-legacy/events.json'), 'message')[0]?.at).toBe(Date.parse('2025-03-04T09:00:08.000Z'));
+  test('reads times without a zone equally on every machine', async () => {
+    expect(entriesOf(await importAll('openhands-legacy/events.json'), 'message')[0]?.at).toBe(
+      Date.parse('2025-03-04T09:00:08.000Z'),
+    );
   });
 
-  test('the tokens of one answer count once, though it made two calls', async () => {
-    const counted = entriesOf(await importAll('openhands-legacy/events.json'), 'message').filter(({ usage }) => usage !== undefined);
+  test('counts the tokens of one answer with two calls once', async () => {
+    const counted = entriesOf(await importAll('openhands-legacy/events.json'), 'message').filter(
+      ({ usage }) => usage !== undefined,
+    );
     expect(counted).toHaveLength(6);
     expect(counted[0]?.usage).toEqual({ input: 1200, output: 60, total: 1260 });
   });
 
-  test('a change shows the file before and after, a part only its lines', async () => {
+  test('shows the file before and after a change, and only the lines of a part', async () => {
     const results = entriesOf(await importAll('openhands-legacy/events.json'), 'result');
-    expect(results.find(({ call_id }) => call_id === 'call_5')?.files?.map(({ moment, whole }) => [moment, whole])).toEqual([
+    expect(
+      results.find(({ call_id }) => call_id === 'call_5')?.files?.map(({ moment, whole }) => [moment, whole]),
+    ).toEqual([
       ['before', true],
       ['after', true],
     ]);
-    expect(results.find(({ call_id }) => call_id === 'call_3')?.files).toEqual([expect.objectContaining({ start_line: 60, whole: false })]);
+    expect(results.find(({ call_id }) => call_id === 'call_3')?.files).toEqual([
+      expect.objectContaining({ start_line: 60, whole: false }),
+    ]);
   });
 
-  test('a condensation names the events that leave the context', async () => {
+  test('names the events that a condensation removes from the context', async () => {
     expect(entriesOf(await importAll('openhands-legacy/events.json'), 'compaction')).toEqual([
       expect.objectContaining({ dropped: ['4', '5', '6', '7'], summary: 'The folder and the module were read.' }),
     ]);
   });
 
-  test('a rejected command and an error of the editor are failed results; the prompt and pictures are kept', async () => {
+  test('treats a rejected command and an editor error as failed results; keeps the prompt and pictures', async () => {
     const run = await importAll('openhands-legacy/events.json');
     expect(
       entriesOf(run, 'result')
@@ -101,7 +134,7 @@ describe('OpenHands legacy, a stream of events', () => {
     expect(entriesOf(run, 'call').at(-1)?.cwd).toBe(`${ROOT}/tests`);
   });
 
-  test('a folder of numbered events is read in the order of the numbers', async () => {
+  test('reads a folder of numbered events in numeric order', async () => {
     await withTemporaryFolder(async (folder) => {
       await mkdir(join(folder, 'events'));
       for (let id = 0; id < 12; id += 1) {
@@ -111,12 +144,14 @@ describe('OpenHands legacy, a stream of events', () => {
       await writeFile(join(folder, 'events', '12.json'), '{"id":12,"sour');
       await writeFile(join(folder, 'notes.txt'), 'x');
       const run = await importAll(await openRecording(folder));
-      expect(entriesOf(run, 'message').map(({ text }) => text)).toEqual(Array.from({ length: 12 }, (_, id) => `m${id}`));
+      expect(entriesOf(run, 'message').map(({ text }) => text)).toEqual(
+        Array.from({ length: 12 }, (_, id) => `m${id}`),
+      );
       expect(lossesOf(run)).toEqual(['unknown-record notes.txt', 'truncated-file events/12.json']);
     });
   });
 
-  test('a list in several lines, events as lines, and odd events', async () => {
+  test('reads a list in several lines, events as lines, and odd events', async () => {
     const row = JSON.stringify(
       { instance_id: 'a', history: [{ action: 'message', content: 'T' }, [[]], 'x', { weather: 'fine' }] },
       null,
@@ -138,7 +173,7 @@ describe('OpenHands legacy, a stream of events', () => {
 });
 
 describe.each(['openhands-sdk/folder', 'openhands-sdk/events.jsonl'])('OpenHands SDK, %s', (name) => {
-  test('parallel calls of one answer get their results by the action', async () => {
+  test('assigns results to the parallel calls of one answer by action', async () => {
     const run = await importAll(name);
     expect(
       entriesOf(run, 'result')
@@ -150,7 +185,7 @@ describe.each(['openhands-sdk/folder', 'openhands-sdk/events.jsonl'])('OpenHands
     ]);
   });
 
-  test('the condensation drops the events that it names', async () => {
+  test('drops the events that a condensation names', async () => {
     const run = await importAll(name);
     const [condensed] = entriesOf(run, 'compaction');
     expect(condensed).toMatchObject({ summary: 'Both modules were read.' });
@@ -159,7 +194,7 @@ describe.each(['openhands-sdk/folder', 'openhands-sdk/events.jsonl'])('OpenHands
     expect(condensed?.dropped?.every((id) => ids.has(id))).toBe(true);
   });
 
-  test('rejected calls, errors of the agent and failed commands are failed results', async () => {
+  test('treats rejected calls, agent errors and failed commands as failed results', async () => {
     const run = await importAll(name);
     expect(
       entriesOf(run, 'result')
@@ -174,7 +209,7 @@ describe.each(['openhands-sdk/folder', 'openhands-sdk/events.jsonl'])('OpenHands
     expect(run.losses.map(({ reason }) => reason)).toEqual(['unparsed-arguments', 'unknown-record', 'missing-result']);
   });
 
-  test('the model saw what skills added, and the end of a command', async () => {
+  test('shows the model the additions of skills and the end of a command', async () => {
     const run = await importAll(name);
     expect(entriesOf(run, 'message')[0]?.text).toMatch(/<EXTRA_INFO>use pytest<\/EXTRA_INFO>$/);
     const shown = entriesOf(run, 'result').find(({ call_id }) => call_id === 'toolu_5');
@@ -184,7 +219,7 @@ describe.each(['openhands-sdk/folder', 'openhands-sdk/events.jsonl'])('OpenHands
   });
 });
 
-test('the folder of an OpenHands conversation tells its own id, model and place', async () => {
+test('reads id, model and place from the folder of an OpenHands conversation', async () => {
   const [session] = entriesOf(await importAll('openhands-sdk/folder'), 'session');
   expect(session).toMatchObject({ native_id: '11111111-2222-4333-8444-555555555555', model: 'test/model', cwd: ROOT });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { SessionCounts } from '../../../../src/lab/recordings/import-counts.js';
 
-test('tools are counted whatever they are called', () => {
+test('counts tools of any name', () => {
   const counts = new SessionCounts();
   const tools = ['read', 'constructor', 'toString', '__proto__', 'constructor'];
   for (const [i, tool] of tools.entries()) {

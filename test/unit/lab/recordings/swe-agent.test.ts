@@ -5,7 +5,7 @@ import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/re
 const ROOT = '/home/dev/till';
 
 describe('SWE-agent with commands as text', () => {
-  test('each action is a call, the last one without an answer', async () => {
+  test('makes each action a call, the last one without an answer', async () => {
     const run = await importAll('swe-agent/commands-as-text.traj');
     expect(entriesOf(run, 'call').map(({ tool }) => tool)).toEqual([
       'find_file',
@@ -25,7 +25,7 @@ describe('SWE-agent with commands as text', () => {
     expect(entriesOf(run, 'event')).toEqual([expect.objectContaining({ name: 'exit', text: 'submitted' })]);
   });
 
-  test('the session has its prompt and its folder, not that of the demonstration, which the program put in', async () => {
+  test('has its own prompt and folder, not those of the injected demonstration', async () => {
     const run = await importAll('swe-agent/commands-as-text.traj');
     expect(entriesOf(run, 'session')).toEqual([
       expect.objectContaining({ format: 'swe-agent', cwd: ROOT, system_prompt: expect.stringContaining('SETTING') }),
@@ -40,16 +40,17 @@ describe('SWE-agent with commands as text', () => {
     ]);
   });
 
-  test('an observation that the history shortened comes as it was seen', async () => {
+  test('shows a shortened observation as the model saw it', async () => {
     const run = await importAll('swe-agent/commands-as-text.traj');
     expect(entriesOf(run, 'result')[0]?.text).toBe(`Found 1 matches for "price.py" in ${ROOT}:\n${ROOT}/till/price.py`);
   });
 
-  test('windows are evidence: whole files, parts, what a failed edit left as it was', async () => {
+  test('takes windows as evidence: whole files, parts, the unchanged file of a failed edit', async () => {
     const shown = entriesOf(await importAll('swe-agent/commands-as-text.traj'), 'result').map(({ is_error, files }) => [
       is_error,
       ...(files ?? []).map(
-        ({ path, moment, whole, start_line }) => `${path.slice(ROOT.length + 1)} ${moment} ${whole ? 'whole' : `from ${start_line}`}`,
+        ({ path, moment, whole, start_line }) =>
+          `${path.slice(ROOT.length + 1)} ${moment} ${whole ? 'whole' : `from ${start_line}`}`,
       ),
     ]);
     expect(shown).toEqual([
@@ -66,9 +67,15 @@ describe('SWE-agent with commands as text', () => {
     ]);
   });
 
-  test('a call knows the folder that the one before went to', async () => {
+  test('knows the folder that the previous call went to', async () => {
     const calls = entriesOf(await importAll('swe-agent/commands-as-text.traj'), 'call');
-    expect(calls.map(({ cwd }) => cwd).slice(6)).toEqual([undefined, `${ROOT}/tests`, `${ROOT}/tests`, `${ROOT}/tests`, `${ROOT}/tests`]);
+    expect(calls.map(({ cwd }) => cwd).slice(6)).toEqual([
+      undefined,
+      `${ROOT}/tests`,
+      `${ROOT}/tests`,
+      `${ROOT}/tests`,
+      `${ROOT}/tests`,
+    ]);
   });
 
   test.each([
@@ -77,7 +84,11 @@ describe('SWE-agent with commands as text', () => {
     ['edit 3:4\n  x\n\ny\nend_of_edit\n', 'edit', { start_line: 3, end_line: 4, replacement_text: '  x\n\ny' }],
     ["edit 'a' 'b'", 'edit', { search: 'a', replace: 'b' }],
     ['search_dir "two words" src', 'search_dir', { search_term: 'two words', dir: 'src' }],
-    ['str_replace_editor view /a.py --view_range 1 9', 'str_replace_editor', { command: 'view', path: '/a.py', view_range: [1, 9] }],
+    [
+      'str_replace_editor view /a.py --view_range 1 9',
+      'str_replace_editor',
+      { command: 'view', path: '/a.py', view_range: [1, 9] },
+    ],
     [
       "str_replace_editor insert /a.py --insert_line 4 --new_str 'it''s'",
       'str_replace_editor',
@@ -86,13 +97,13 @@ describe('SWE-agent with commands as text', () => {
     ['open', 'bash', { command: 'open' }],
     ['create a.py && ls', 'bash', { command: 'create a.py && ls' }],
     ['constructor', 'bash', { command: 'constructor' }],
-  ])('%j is a call of %s', (action, tool, args) => {
+  ])('reads %j as a call of %s', (action, tool, args) => {
     expect(textCommand(action)).toEqual({ tool, args });
   });
 });
 
 describe('SWE-agent with calls', () => {
-  test('a repeated call id is made its own, and told', async () => {
+  test('makes a repeated call id unique and reports it', async () => {
     const run = await importAll('swe-agent/calls.traj');
     expect(entriesOf(run, 'call').map(({ call_id }) => call_id)).toContain('call_a4~2');
     expect(entriesOf(run, 'result').find(({ call_id }) => call_id === 'call_a4~2')?.text).toContain('has been edited');
@@ -104,42 +115,54 @@ describe('SWE-agent with calls', () => {
     expect(entriesOf(run, 'call').at(-1)?.args).toEqual({ input: '{broken' });
   });
 
-  test('the prompts that each step repeats are not read', async () => {
+  test('skips the prompts that each step repeats', async () => {
     const run = await importAll('swe-agent/calls.traj');
     expect(entriesOf(run, 'message').filter(({ text }) => text.includes('half cent'))).toHaveLength(1);
   });
 
-  test('the editor shows files and lists, a cut observation says so', async () => {
+  test('reads files and lists from the editor, and marks a cut observation', async () => {
     const results = entriesOf(await importAll('swe-agent/calls.traj'), 'result');
     expect(results[0]?.listed).toEqual([`${ROOT}/till/price.py`, `${ROOT}/till/receipt.py`]);
-    expect(results[1]?.files).toEqual([expect.objectContaining({ path: `${ROOT}/till/price.py`, whole: true, total_lines: 15 })]);
+    expect(results[1]?.files).toEqual([
+      expect.objectContaining({ path: `${ROOT}/till/price.py`, whole: true, total_lines: 15 }),
+    ]);
     expect(results[2]?.files).toEqual([expect.objectContaining({ whole: false, start_line: 1 })]);
     expect(results[3]?.is_error).toBe(true);
     expect(results[6]?.truncated).toBe(true);
   });
 
-  test('thoughts beside the text are kept', async () => {
-    const [first] = entriesOf(await importAll('swe-agent/calls.traj'), 'message').filter(({ origin }) => origin === 'model');
+  test('keeps thoughts beside the text', async () => {
+    const [first] = entriesOf(await importAll('swe-agent/calls.traj'), 'message').filter(
+      ({ origin }) => origin === 'model',
+    );
     expect(first?.thinking).toBe('Thinking about str_replace_editor.');
   });
 });
 
-describe('SWE-agent with less', () => {
-  test('a history alone is enough; the open file behind the prompt makes a path whole', async () => {
+describe('SWE-agent with incomplete data', () => {
+  test('needs only a history; the open file after the prompt completes a path', async () => {
     const run = await importAll('swe-agent/history-only.traj');
-    expect(entriesOf(run, 'result').map(({ files }) => files?.[0]?.path)).toEqual([`${ROOT}/till/price.py`, `${ROOT}/till/price.py`]);
+    expect(entriesOf(run, 'result').map(({ files }) => files?.[0]?.path)).toEqual([
+      `${ROOT}/till/price.py`,
+      `${ROOT}/till/price.py`,
+    ]);
     expect(entriesOf(run, 'result')[0]?.files?.[0]).toMatchObject({ whole: true, total_lines: 15 });
   });
 
-  test('a trajectory alone is enough: the prompts of its first step, then step by step', async () => {
+  test('needs only a trajectory: the prompts of its first step, then step by step', async () => {
     const run = await importAll('swe-agent/trajectory-only.traj');
     expect(entriesOf(run, 'session')[0]?.system_prompt).toContain('helpful assistant');
     expect(entriesOf(run, 'result')).toHaveLength(5);
     expect(entriesOf(run, 'call').map(({ place }) => place)).toEqual([0, 1, 2, 3, 4].map((n) => `trajectory[${n}]`));
   });
 
-  test('where the history is torn, the steps go on', async () => {
-    const steps = Array.from({ length: 6 }, (_, n) => ({ action: `ls ${n}`, observation: `file${n}`, response: `step ${n}`, state: '{}' }));
+  test('continues with the steps if the history is torn', async () => {
+    const steps = Array.from({ length: 6 }, (_, n) => ({
+      action: `ls ${n}`,
+      observation: `file${n}`,
+      response: `step ${n}`,
+      state: '{}',
+    }));
     const history = steps.flatMap(({ action, observation, response }) => [
       { role: 'assistant', content: response, action, agent: 'a' },
       { role: 'user', content: observation, agent: 'a' },
@@ -153,7 +176,7 @@ describe('SWE-agent with less', () => {
     expect(run.losses.map(({ reason }) => reason)).toEqual(['truncated-file']);
   });
 
-  test('numbers and nothing where texts are expected are told, never a crash', async () => {
+  test('reports numbers and nulls in place of texts without a crash', async () => {
     const text = JSON.stringify({
       trajectory: [{ action: 'ls', observation: 7, state: 'no json' }, 5],
       history: [

@@ -9,32 +9,39 @@ import {
 } from '../../../../src/lab/recordings/entries/shown-file.js';
 
 describe('windows on files', () => {
-  test('a window from the first line to the last is the whole file, each line with its end', () => {
+  test('show the whole file from the first line to the last, each line with its end', () => {
     expect(fileWindows('[File: /r/a.py (2 lines total)]\n1:x = 1\n2:')).toEqual([
       { path: '/r/a.py', moment: 'after', text: 'x = 1\n\n', whole: true, start_line: 1, total_lines: 2 },
     ]);
   });
 
-  test('a window inside says where it begins and is never the whole file', () => {
+  test('report their first line if they are inside, and are never the whole file', () => {
     const [shown] = fileWindows(
       '[File: a b.py (90 lines total)]\r\n(40 more lines above)\r\n41:\tif x:\r\n42:7:seven\r\n(48 more lines below)\r\n',
     );
-    expect(shown).toEqual({ path: 'a b.py', moment: 'after', text: '\tif x:\n7:seven', whole: false, start_line: 41, total_lines: 90 });
+    expect(shown).toEqual({
+      path: 'a b.py',
+      moment: 'after',
+      text: '\tif x:\n7:seven',
+      whole: false,
+      start_line: 41,
+      total_lines: 90,
+    });
   });
 
-  test('an edit that was not made: its preview shows nothing, the original shows what was there before', () => {
+  test('of a failed edit show nothing of its preview, and the earlier text of the original', () => {
     const windows = fileWindows(
       'This is how your edit would have looked if applied\n-----\n[File: a.py (1 lines total)]\n1:bad\n-----\n\nThis is the original code before your edit\n-----\n[File: a.py (1 lines total)]\n1:good\n',
     );
     expect(windows.map(({ moment, text }) => [moment, text])).toEqual([['before', 'good\n']]);
   });
 
-  test('numbers that do not count up end the view', () => {
+  test('end at numbers that do not count up', () => {
     const [shown] = fileWindows('[File: a.py (9 lines total)]\n1:a\n2:b\n9:z\n');
     expect(shown).toMatchObject({ text: 'a\nb', whole: false });
   });
 
-  test('the gutter of agent skills is taken off as well', () => {
+  test('have the gutter of agent skills removed as well', () => {
     const [shown] = fileWindows(
       '[File: /w/a.ts (2 lines total after edit)]\n(this is the beginning of the file)\n1|a\n2|b\n(this is the end of the file)\n[Jupyter]',
     );
@@ -45,13 +52,13 @@ describe('windows on files', () => {
 describe('answers of editors', () => {
   const answer = (body: string): string => `Here's the result of running \`cat -n\` on /r/a.py:\n${body}`;
 
-  test('a view of everything is the whole file without the empty line behind its last end', () => {
+  test('show a whole file for a full view, without the empty line after its last end', () => {
     expect(numberedAnswer(answer('     1\ta\n     2\t\n'), { path: '/r/a.py', whole: true })).toEqual([
       { path: '/r/a.py', moment: 'after', text: 'a\n', whole: true, start_line: 1, total_lines: 1 },
     ]);
   });
 
-  test('a view of a range, a snippet of an edit and a clipped answer are parts', () => {
+  test('are parts for a ranged view, an edit snippet and a clipped answer', () => {
     expect(numberedAnswer(answer('     5\ta\n     6\tb\n'), { whole: false })[0]).toMatchObject({
       path: '/r/a.py',
       start_line: 5,
@@ -63,18 +70,22 @@ describe('answers of editors', () => {
     expect(numberedAnswer(answer('     1\ta\n<response clipped>'), { whole: true })[0]).toMatchObject({ whole: false });
   });
 
-  test('an answer that shows nothing shows no file', () => {
+  test('show no file if they show nothing', () => {
     expect(numberedAnswer('No replacement was performed', { path: '/r/a.py', whole: true })).toEqual([]);
   });
 
-  test('a listing gives its paths; without marks only what is named like a file and holds nothing', () => {
+  test('list the paths of a listing; without marks only names that look like files', () => {
     const head = "Here's the files and directories up to 2 levels deep in /r, excluding hidden items:\n";
-    expect(listedByEditor(`${head}/r/\n/r/src/\n/r/src/Makefile\n\n3 hidden files`)).toEqual(['/r/', '/r/src/', '/r/src/Makefile']);
+    expect(listedByEditor(`${head}/r/\n/r/src/\n/r/src/Makefile\n\n3 hidden files`)).toEqual([
+      '/r/',
+      '/r/src/',
+      '/r/src/Makefile',
+    ]);
     expect(listedByEditor(`${head}/r\n/r/src\n/r/v1.2\n/r/v1.2/a.py\n/r/b.py`)).toEqual(['/r/v1.2/a.py', '/r/b.py']);
     expect(listedByEditor('File created successfully')).toBeUndefined();
   });
 
-  test('a numbered text is one only if every line has its number', () => {
+  test('are numbered text only if every line has its number', () => {
     expect(numberedText(' 9 | a\n10 | \n11 |', 'spacedBar')).toEqual({ lines: ['a', '', ''], first: 9 });
     expect(numberedText(' 9 | a\nno number', 'spacedBar')).toBeUndefined();
   });
@@ -100,7 +111,7 @@ describe('files that a command printed', () => {
     if (shown !== undefined) expect(shown).toMatchObject({ whole, start_line: start, text: 'one\ntwo\n' });
   });
 
-  test("a terminal's control sequences, returns and prompt are no part of it", () => {
+  test("omit a terminal's control sequences, returns and prompt", () => {
     expect(terminalText('\u001b[?2004l\u001b[1mone\u001b[0m\r\ntwo\r\ndev@box:/srv/app # ')).toEqual({
       text: 'one\ntwo\n',
       promptDir: '/srv/app',

@@ -5,9 +5,11 @@ import { RecordingError } from '../../../../src/lab/recordings/open-recording.js
 import { effort } from '../../../support/effort.js';
 import { bytesSource, type Imported, importAll, recordingPath } from '../../../support/recordings.js';
 
-const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) => readdirSync(recordingPath(format)).map((file) => `${format}/${file}`));
+const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) =>
+  readdirSync(recordingPath(format)).map((file) => `${format}/${file}`),
+);
 
-/** An entry without what later records add to it. */
+/** An entry without the additions of later records. */
 const stub = (entry: Imported['entries'][number]): unknown =>
   entry.kind === 'session'
     ? [entry.kind, entry.native_id]
@@ -25,13 +27,13 @@ async function cut(bytes: Buffer, at: number): Promise<Imported | RecordingError
 describe.each(LINES)('%s cut at any byte', (name) => {
   const bytes = readFileSync(recordingPath(name));
 
-  test('is a prefix of the whole, and says so', async () => {
+  test('is a reported prefix of the whole', async () => {
     const whole = (await importAll(bytesSource(bytes))).entries.map(stub);
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: bytes.length - 1 }), async (at) => {
         const found = await cut(bytes, at);
         if (found instanceof RecordingError) {
-          // Only where not even the first record that tells the format is there.
+          // Only if even the first record that reveals the format is missing.
           expect(['empty', 'unrecognised', 'binary']).toContain(found.code);
           expect(at).toBeLessThan(bytes.indexOf('\n') + 400);
           return;
@@ -42,7 +44,8 @@ describe.each(LINES)('%s cut at any byte', (name) => {
           .subarray(bytes.lastIndexOf('\n', at - 1) + 1, at)
           .toString()
           .trim();
-        if (tail !== '' && !tail.endsWith('}')) expect(found.losses.map(({ reason }) => reason)).toContain('truncated-file');
+        if (tail !== '' && !tail.endsWith('}'))
+          expect(found.losses.map(({ reason }) => reason)).toContain('truncated-file');
         if (tail === '') expect(found.losses.map(({ reason }) => reason)).not.toContain('truncated-file');
       }),
       { numRuns: effort(25, 400) },

@@ -19,16 +19,20 @@ beforeEach(() => {
 });
 const apply = (acts: readonly FileAct[], evidence: Partial<Evidence> = {}) =>
   applyActs(acts, { ...NO_EVIDENCE, ...evidence }, { tree, resolve, undo });
-const replace = (from: string, to: string): FileAct => ({ kind: 'replace', path: 'a', replacements: [{ from, to, all: false }] });
+const replace = (from: string, to: string): FileAct => ({
+  kind: 'replace',
+  path: 'a',
+  replacements: [{ from, to, all: false }],
+});
 
-describe('a call that worked', () => {
-  test('edits a text that is known', () => {
+describe('a successful call', () => {
+  test('edits a known text', () => {
     tree.setWhole(path('a'), 'x = 1\n');
     expect(apply([replace('1', '2')])).toEqual([{ path: '/p/a', how: 'written' }]);
     expect(tree.text(path('a'))).toBe('x = 2\n');
   });
 
-  test('leaves a file unknown that was not known, or that the edit does not fit', () => {
+  test('keeps a file unknown that was unknown or does not fit the edit', () => {
     apply([replace('1', '2')]);
     expect(tree.get(path('a'))).toEqual({ state: 'stale' });
     tree.setWhole(path('a'), 'other');
@@ -36,11 +40,14 @@ describe('a call that worked', () => {
     expect(tree.get(path('a'))).toEqual({ state: 'stale' });
   });
 
-  test('on a text that may have changed gives one that may have', () => {
+  test('keeps a text uncertain that was uncertain', () => {
     tree.setWhole(path('a'), '1');
     tree.doubtAll();
     apply([replace('1', '2')]);
-    expect([tree.text(path('a')), tree.get(path('a'))]).toEqual([undefined, { state: 'whole', text: '2', sure: false }]);
+    expect([tree.text(path('a')), tree.get(path('a'))]).toEqual([
+      undefined,
+      { state: 'whole', text: '2', sure: false },
+    ]);
   });
 
   test('can be undone as often as it was done', () => {
@@ -55,7 +62,7 @@ describe('a call that worked', () => {
     expect(tree.text(path('a'))).toBeUndefined();
   });
 
-  test('is believed by what the recording shows of the file before and after it', () => {
+  test('is checked against the file that the recording shows before and after it', () => {
     const files = [
       { path: 'a', moment: 'before' as const, text: 'one\n', whole: true },
       { path: 'a', moment: 'after' as const, text: 'two\n', whole: true },
@@ -64,7 +71,7 @@ describe('a call that worked', () => {
     expect(tree.text(path('a'))).toBe('two\n');
   });
 
-  test('whose result somebody changed meanwhile is not followed', () => {
+  test('is not followed if its result changed in between', () => {
     const files = [
       { path: 'a', moment: 'before' as const, text: 'one\n', whole: true },
       { path: 'a', moment: 'after' as const, whole: false },
@@ -73,7 +80,7 @@ describe('a call that worked', () => {
     expect(tree.get(path('a'))).toEqual({ state: 'stale' });
   });
 
-  test('that moved a folder moved the files in it', () => {
+  test('moves the files of a moved folder', () => {
     tree.setWhole(path('old/a'), 'x');
     tree.setWhole(path('older/b'), 'y');
     expect(apply([{ kind: 'move', from: 'old', to: 'new' }])).toEqual([
@@ -83,21 +90,21 @@ describe('a call that worked', () => {
     expect([tree.text(path('new/a')), tree.text(path('older/b'))]).toEqual(['x', 'y']);
   });
 
-  test('that removed a folder removed what was known in it, and nothing else', () => {
+  test('removes only what was known in a removed folder', () => {
     tree.setWhole(path('out/a'), 'x');
     expect(apply([{ kind: 'delete', path: 'out', folder: true }])).toEqual([{ path: '/p/out/a', how: 'deleted' }]);
     expect(apply([{ kind: 'delete', path: 'never', folder: true }])).toEqual([]);
     expect(apply([{ kind: 'delete', path: 'single', folder: false }])).toEqual([{ path: '/p/single', how: 'deleted' }]);
   });
 
-  test('that patched and moved a file leaves it under its new name', () => {
+  test('leaves a patched and moved file under its new name', () => {
     tree.setWhole(path('a'), 'x\n');
     const hunks = [{ contexts: [], before: ['x'], after: ['y'], atEnd: false }];
     apply([{ kind: 'update', path: 'a', moveTo: 'b', hunks }]);
     expect([tree.get(path('a')), tree.text(path('b'))]).toEqual([{ state: 'deleted' }, 'y\n']);
   });
 
-  test('tells each file once, by the most that it did to it', () => {
+  test('reports each file once, with its strongest effect', () => {
     const seen = apply([
       { kind: 'name', path: 'a' },
       { kind: 'show', path: 'a', text: 'x', startLine: 1, whole: true },
@@ -121,7 +128,7 @@ describe('recorded paths', () => {
     ['/p', 'a\0b', undefined],
     [undefined, 'relative', undefined],
     ['/srv', '~/x', undefined],
-  ])('in %s, %s is %s', (cwd, name, expected) => {
+  ])('in %s resolve %s to %s', (cwd, name, expected) => {
     expect(recordedPath(cwd, name)).toBe(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { GrowingCount } from '../../../../src/lab/replay/context-measure.js';
 
-/** Counts words, and how much text it was given. */
+/** Counts words, and the amount of text passed to it. */
 function counter() {
   let given = 0;
   const count = new GrowingCount((text) => {
@@ -11,17 +11,18 @@ function counter() {
   return { of: (text: string) => count.of(text), given: () => given };
 }
 
-const lines = (from: number, to: number): string => Array.from({ length: to - from }, (_, i) => `line number ${from + i}`).join('\n');
+const lines = (from: number, to: number): string =>
+  Array.from({ length: to - from }, (_, i) => `line number ${from + i}`).join('\n');
 
-describe('counting texts that grow', () => {
-  test('gives what counting them whole gives', () => {
+describe('counting growing texts', () => {
+  test('returns the same as counting them whole', () => {
     const { of } = counter();
     for (const text of [lines(0, 500), lines(0, 900), lines(0, 3), '', lines(200, 400), lines(0, 900)]) {
       expect(of(text)).toBe(text.split(/\s+/).filter((word) => word !== '').length);
     }
   });
 
-  test('looks at the new end only', () => {
+  test('reads the new end only', () => {
     const { of, given } = counter();
     of(lines(0, 1_000));
     const before = given();
@@ -29,7 +30,7 @@ describe('counting texts that grow', () => {
     expect(given() - before).toBeLessThan(2_000);
   });
 
-  test('looks again from the first change on', () => {
+  test('reads again from the first change on', () => {
     const { of } = counter();
     of(lines(0, 1_000));
     expect(of(`${lines(0, 500)}\nmore words here\n${lines(500, 1_000)}`)).toBe(3_003);

@@ -1,7 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { countDifferences } from '../../../../src/lab/experiments/listed-counts.js';
 
-const counts = { items: 20, calls: 9, read_files: 6, shell_reads: 2, attached_files: 1, main: { items: 12, calls: 5, reads: 4 } };
+const counts = {
+  items: 20,
+  calls: 9,
+  read_files: 6,
+  shell_reads: 2,
+  attached_files: 1,
+  main: { items: 12, calls: 5, reads: 4 },
+};
 const report = (given: Partial<typeof counts> = {}, agents = 0, bytes = 1_000) =>
   ({
     recording: { bytes },
@@ -16,11 +23,11 @@ const listed = (given: Partial<Parameters<typeof countDifferences>[1]> = {}) => 
   ...given,
 });
 
-test('counts that agree have no differences', () => {
+test('finds no differences between equal counts', () => {
   expect(countDifferences(report(), listed())).toEqual([]);
 });
 
-test('what sub-agents did is told apart where the list counts the conversation alone, and only there', () => {
+test('separates the work of sub-agents exactly where the list counts the conversation alone', () => {
   expect(countDifferences(report({}, 2), listed({ messages: 12, calls: 5, reads: 4 }))).toEqual([
     'items 20, listed 12: 12 in the conversation itself, as listed, and 8 in 2 sub-agents, sessions of their own here',
     'calls 9, listed 5: 5 in the conversation itself, as listed, and 4 in 2 sub-agents, sessions of their own here',
@@ -30,7 +37,7 @@ test('what sub-agents did is told apart where the list counts the conversation a
   expect(countDifferences(report(), listed({ calls: 5 }))).toEqual(['calls 9, listed 5: unexplained']);
 });
 
-test('another file than the one that was counted is told by its bytes', () => {
+test('reports another file than the counted one by its bytes', () => {
   expect(countDifferences(report(), listed({ bytes: 5_000, messages: 100 }))).toEqual([
     'items 20, listed 100: counted in a file of 5000 bytes, of which the one here has 1000',
   ]);
@@ -43,6 +50,6 @@ test.each([
     9,
     '4 by reading tools and 2 by command lines that print a file; listed are 5 of the latter: by which commands the list counts, it does not tell',
   ],
-])('reads that are listed as %i add up', (reads, reason) => {
+])('adds up reads that are listed as %i', (reads, reason) => {
   expect(countDifferences(report(), listed({ reads }))).toEqual([`reads 6, listed ${reads}: ${reason}`]);
 });

@@ -6,7 +6,7 @@ import { parseReplayConfig } from '../../../../src/lab/replay/replay-config.js';
 const experiment = { name: 'window', question: 'what for?', sessions: ['*'], parameters: [{ name: 'a', config: {} }] };
 
 describe('configurations', () => {
-  test('of nothing are the defaults', () => {
+  test('default to all defaults if they are empty', () => {
     expect(parseReplayConfig({}, 'x')).toEqual({
       window: { perTurn: 5, turns: 3 },
       shortIds: false,
@@ -21,7 +21,7 @@ describe('configurations', () => {
     [{ window: { perTurn: 1.5 } }, /window\.perTurn/],
     [{ strict: 'yes' }, /strict/],
     [{ windows: {} }, /"windows"/],
-  ])('%j is refused by the name of what is wrong', (value, message) => {
+  ])('refuse %j by the name of the error', (value, message) => {
     expect(() => parseReplayConfig(value, 'config.json')).toThrow(message);
   });
 
@@ -29,15 +29,15 @@ describe('configurations', () => {
     [{ ...experiment, name: 'Not A Name' }, /name/],
     [{ ...experiment, sessions: [] }, /sessions/],
     [{ ...experiment, parameters: [experiment.parameters[0], experiment.parameters[0]] }, /two are named "a"/],
-  ])('an experiment with something wrong is refused: %#', (value, message) => {
+  ])('refuse an invalid experiment: case %#', (value, message) => {
     expect(() => parseExperiment(value, 'x.json')).toThrow(message);
   });
 
-  test('the ones that come along are valid', () => {
+  test('are valid in all supplied files', () => {
     for (const name of ['window', 'tools']) {
-      expect(parseExperiment(JSON.parse(readFileSync(`scripts/experiments/${name}.json`, 'utf8')), name).parameters.length).toBeGreaterThan(
-        1,
-      );
+      expect(
+        parseExperiment(JSON.parse(readFileSync(`scripts/experiments/${name}.json`, 'utf8')), name).parameters.length,
+      ).toBeGreaterThan(1);
     }
     expect(parseReplayConfig(JSON.parse(readFileSync('scripts/replay-corpus.json', 'utf8')), 'corpus')).toBeDefined();
   });

@@ -6,14 +6,14 @@ const A = canonicalPath('/p/a.ts');
 const B = canonicalPath('/p/b.ts');
 
 describe('the file tree of a recording', () => {
-  test('a whole read is the file then', () => {
+  test('takes a whole read as the file', () => {
     const tree = new FileTree();
     tree.setWhole(A, 'one\ntwo\n');
     expect(tree.text(A)).toBe('one\ntwo\n');
     expect(tree.get(B)).toBeUndefined();
   });
 
-  test('partial reads never make a file whole unless every line of it was seen', () => {
+  test('never completes a file from partial reads unless every line was seen', () => {
     const tree = new FileTree();
     tree.overlay(A, { text: 'one\ntwo', startLine: 1, total: 4 });
     tree.overlay(A, { text: 'four', startLine: 4, total: 4 });
@@ -23,7 +23,7 @@ describe('the file tree of a recording', () => {
     expect(tree.text(A)).toBe('one\ntwo\nthree\nfour\n');
   });
 
-  test('without a number of lines all that was seen stays partial', () => {
+  test('keeps parts partial without a number of lines', () => {
     const tree = new FileTree();
     tree.overlay(A, { text: 'one\ntwo', startLine: 1 });
     expect(tree.get(A)).toEqual({
@@ -36,7 +36,7 @@ describe('the file tree of a recording', () => {
     });
   });
 
-  test('a part that agrees with a whole text changes nothing, one that contradicts it is all that is known any more', () => {
+  test('ignores a part that agrees with a whole text, and keeps only a part that contradicts it', () => {
     const tree = new FileTree();
     tree.setWhole(A, 'one\ntwo\nthree\n');
     tree.overlay(A, { text: 'two', startLine: 2, total: 3 });
@@ -45,17 +45,21 @@ describe('the file tree of a recording', () => {
     expect(tree.get(A)).toEqual({ state: 'partial', lines: new Map([[2, 'TWO']]), total: 3 });
   });
 
-  test('after something that may have changed any file no text is sure, until it is shown again', () => {
+  test('holds no text as certain after a possible change of any file, until it is shown again', () => {
     const tree = new FileTree();
     tree.setWhole(A, 'x\n');
     tree.overlay(B, { text: 'y', startLine: 7 });
     tree.doubtAll();
-    expect([tree.text(A), tree.get(A), tree.get(B)]).toEqual([undefined, { state: 'whole', text: 'x\n', sure: false }, { state: 'stale' }]);
+    expect([tree.text(A), tree.get(A), tree.get(B)]).toEqual([
+      undefined,
+      { state: 'whole', text: 'x\n', sure: false },
+      { state: 'stale' },
+    ]);
     tree.setWhole(A, 'x\n');
     expect(tree.text(A)).toBe('x\n');
   });
 
-  test('a name makes a file exist and takes nothing from what is known', () => {
+  test('learns from a name that a file exists, and forgets nothing', () => {
     const tree = new FileTree();
     tree.name(A);
     expect(tree.get(A)).toEqual({ state: 'named' });
@@ -67,7 +71,7 @@ describe('the file tree of a recording', () => {
     expect(tree.get(A)).toEqual({ state: 'named' });
   });
 
-  test('a move takes the text along; from nowhere, the target is not known', () => {
+  test('moves the text along; from an unknown source the target is unknown', () => {
     const tree = new FileTree();
     tree.setWhole(A, 'x');
     tree.move(A, B);
@@ -76,14 +80,15 @@ describe('the file tree of a recording', () => {
     expect(tree.get(A)).toEqual({ state: 'stale' });
   });
 
-  test('below a folder stands what is there, whole components only', () => {
+  test('lists existing files below a folder, by whole components', () => {
     const tree = new FileTree();
-    for (const path of ['/p/src/b.ts', '/p/src/a.ts', '/p/srcs/c.ts', '/p/src/gone.ts']) tree.setWhole(canonicalPath(path), '');
+    for (const path of ['/p/src/b.ts', '/p/src/a.ts', '/p/srcs/c.ts', '/p/src/gone.ts'])
+      tree.setWhole(canonicalPath(path), '');
     tree.delete(canonicalPath('/p/src/gone.ts'));
     expect(tree.below(canonicalPath('/p/src'))).toEqual(['/p/src/a.ts', '/p/src/b.ts']);
   });
 
-  test('beyond its bound it forgets the text that was used longest ago, and says so', () => {
+  test('forgets the least recently used text beyond its bound, and reports that', () => {
     const tree = new FileTree(1_000);
     tree.setWhole(A, 'a'.repeat(600));
     tree.setWhole(B, 'b'.repeat(600));
@@ -97,7 +102,7 @@ describe('the file tree of a recording', () => {
 const [a, b] = [canonicalPath('/p/a'), canonicalPath('/p/b')];
 
 describe('texts before changes', () => {
-  test('come back newest first, file by file, and then none', () => {
+  test('return newest first, file by file, and then none', () => {
     const undo = new UndoTexts();
     undo.push(a, 'one');
     undo.push(b, 'other');
@@ -107,7 +112,7 @@ describe('texts before changes', () => {
     expect(undo.pop(b)).toBe('other');
   });
 
-  test('are remembered for twenty changes of a file', () => {
+  test('are kept for twenty changes of a file', () => {
     const undo = new UndoTexts();
     for (let i = 1; i <= 25; i++) undo.push(a, `text ${i}`);
     const texts = Array.from({ length: 25 }, () => undo.pop(a));
@@ -115,7 +120,7 @@ describe('texts before changes', () => {
     expect(texts.slice(20)).toEqual(Array(5).fill(undefined));
   });
 
-  test('are given up of the file that was changed longest ago when there are too many', () => {
+  test('are dropped for the least recently changed file when there are too many', () => {
     const undo = new UndoTexts(3_000);
     undo.push(a, 'a'.repeat(1_500));
     undo.push(b, 'b'.repeat(1_500));

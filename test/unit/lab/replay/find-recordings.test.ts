@@ -7,7 +7,7 @@ import { recordingHash } from '../../../../src/lab/replay/replay-identity.js';
 import { describeRecording, describeSource, recordingPath } from '../../../support/recordings.js';
 import { withTemporaryFolder } from '../../../support/temporary-folder.js';
 
-test('a folder of events is one recording, two of them below one folder are two, and nothing is found twice', async () => {
+test('treats a folder of events as one recording and two such folders as two, and finds none twice', async () => {
   await withTemporaryFolder(async (folder) => {
     const conversation = recordingPath('openhands-sdk/folder');
     await cp(conversation, join(folder, 'one'), { recursive: true });
@@ -15,23 +15,43 @@ test('a folder of events is one recording, two of them below one folder are two,
     await mkdir(join(folder, 'deep/er'), { recursive: true });
     await cp(recordingPath('pi/coding.jsonl'), join(folder, 'deep/er/a.jsonl'));
     await writeFile(join(folder, 'deep/notes.md'), 'no recording');
-    const found = await findRecordings([join(folder, 'two'), folder, join(folder, 'deep/er/a.jsonl'), join(folder, 'none')]);
+    const found = await findRecordings([
+      join(folder, 'two'),
+      folder,
+      join(folder, 'deep/er/a.jsonl'),
+      join(folder, 'none'),
+    ]);
     expect(found.paths.map((path) => relative(folder, path))).toEqual(['two', 'deep/er/a.jsonl', 'one']);
     expect(found.others).toEqual([{ folder, names: ['deep/notes.md'] }]);
-    expect(found.failures).toMatchObject([{ path: join(folder, 'none'), error: { name: 'RecordingError', code: 'unreadable' } }]);
+    expect(found.failures).toMatchObject([
+      { path: join(folder, 'none'), error: { name: 'RecordingError', code: 'unreadable' } },
+    ]);
   });
 });
 
-test('the folders in which agents keep their sessions work as they are', async () => {
+test('reads the session folders of agents as they are', async () => {
   await withTemporaryFolder(async (home) => {
-    const put = async (from: string, ...to: readonly string[]): Promise<void> => cp(recordingPath(from), join(home, ...to));
+    const put = async (from: string, ...to: readonly string[]): Promise<void> =>
+      cp(recordingPath(from), join(home, ...to));
     const claude = ['.claude', 'projects', '-home-me-project'];
     await put('claude-code/coding.jsonl', ...claude, '5f0c0000-0000-4000-8000-000000000001.jsonl');
-    await put('claude-code/subagent.jsonl', ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.jsonl');
-    await writeFile(join(home, ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.meta.json'), '{"agentType":"x"}');
+    await put(
+      'claude-code/subagent.jsonl',
+      ...claude,
+      '5f0c0000-0000-4000-8000-000000000001',
+      'subagents',
+      'agent-a1.jsonl',
+    );
+    await writeFile(
+      join(home, ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.meta.json'),
+      '{"agentType":"x"}',
+    );
     const codex = ['.codex', 'sessions', '2026', '01', '05'];
     await put('codex/coding.jsonl', ...codex, 'rollout-2026-01-05T09-00-00-019d0000-0000-7000-8000-000000000001.jsonl');
-    const { paths, failures, others } = await findRecordings([join(home, '.claude', 'projects'), join(home, '.codex', 'sessions')]);
+    const { paths, failures, others } = await findRecordings([
+      join(home, '.claude', 'projects'),
+      join(home, '.codex', 'sessions'),
+    ]);
     expect(failures).toEqual([]);
     expect(others.map(({ names }) => names.map((name) => basename(name)))).toEqual([['agent-a1.meta.json']]);
     const about = await Promise.all(paths.map((path) => describeRecording(path)));
@@ -43,19 +63,24 @@ test('the folders in which agents keep their sessions work as they are', async (
   });
 });
 
-test('a folder whose first file is one JSON document holds as many recordings as it has files', async () => {
+test('finds as many recordings as files in a folder whose first file is one JSON document', async () => {
   for (const document of ['mini-swe-agent/text-blocks.traj.json', 'swe-agent/calls.traj']) {
     await withTemporaryFolder(async (folder) => {
-      for (const name of ['inst-1', 'inst-2']) await cp(recordingPath(document), join(folder, name, `${name}.traj.json`));
+      for (const name of ['inst-1', 'inst-2'])
+        await cp(recordingPath(document), join(folder, name, `${name}.traj.json`));
       await cp(recordingPath('claude-code/coding.jsonl'), join(folder, 'zz.jsonl'));
       const { paths, failures, others } = await findRecordings([folder]);
-      expect(paths.map((path) => relative(folder, path))).toEqual(['inst-1/inst-1.traj.json', 'inst-2/inst-2.traj.json', 'zz.jsonl']);
+      expect(paths.map((path) => relative(folder, path))).toEqual([
+        'inst-1/inst-1.traj.json',
+        'inst-2/inst-2.traj.json',
+        'zz.jsonl',
+      ]);
       expect([failures, others]).toEqual([[], []]);
     });
   }
 });
 
-test('links to recordings are followed, each file counts once, and a link that leads nowhere is named', async () => {
+test('follows links to recordings, counts each file once, and names a dangling link', async () => {
   await withTemporaryFolder(async (root) => {
     const [folder, away] = [join(root, 'named'), join(root, 'away')];
     await mkdir(folder);
@@ -73,7 +98,7 @@ test('links to recordings are followed, each file counts once, and a link that l
   });
 });
 
-test('a conversation whose event files are links is read whole', async () => {
+test('reads a conversation of linked event files whole', async () => {
   await withTemporaryFolder(async (folder) => {
     const conversation = recordingPath('openhands-sdk/folder');
     await mkdir(join(folder, 'events'));
@@ -84,25 +109,31 @@ test('a conversation whose event files are links is read whole', async () => {
   });
 });
 
-test('a session that is still being written is read as far as it was when it was opened', async () => {
+test('reads a growing session up to its size when it was opened', async () => {
   await withTemporaryFolder(async (folder) => {
     const path = join(folder, 'live.jsonl');
     await cp(recordingPath('claude-code/coding.jsonl'), path);
     const source = await openRecording(path);
     const before = await describeSource(source);
     const hash = await recordingHash(source);
-    await appendFile(path, '{"type":"user","uuid":"later","sessionId":"s","message":{"role":"user","content":"more"}}\n{"type":"us');
+    await appendFile(
+      path,
+      '{"type":"user","uuid":"later","sessionId":"s","message":{"role":"user","content":"more"}}\n{"type":"us',
+    );
     expect(await describeSource(source)).toEqual(before);
     expect(await recordingHash(source)).toBe(hash);
     expect((await describeRecording(path)).counts.losses['truncated-file']).toBe(1);
   });
 });
 
-test('a folder without a recording is refused with how much was looked at', async () => {
+test('refuses a folder without a recording, with the number of examined files', async () => {
   await withTemporaryFolder(async (folder) => {
     expect((await findRecordings([folder])).failures).toMatchObject([{ error: { code: 'empty' } }]);
     await writeFile(join(folder, 'a.txt'), 'no recording');
     const [failure] = (await findRecordings([folder])).failures;
-    expect(failure?.error).toMatchObject({ code: 'unrecognised', message: expect.stringContaining(`below the folder ${folder} (1 files`) });
+    expect(failure?.error).toMatchObject({
+      code: 'unrecognised',
+      message: expect.stringContaining(`below the folder ${folder} (1 files`),
+    });
   });
 });

@@ -6,7 +6,7 @@ const A = canonicalPath('/p/a.ts');
 const LINE = 'export const somethingThatNobodySaysByChance = 42;';
 
 describe('quoted lines', () => {
-  test('name the file that was last seen to hold them, whatever their indentation', () => {
+  test('name the file that was last seen with them, ignoring indentation', () => {
     const lines = new QuotedLines();
     lines.learn(A, `one\n    ${LINE}\n`);
     expect(lines.quotedIn(`As you can see:\n${LINE}\nis there.`)).toEqual([A]);
@@ -14,7 +14,7 @@ describe('quoted lines', () => {
     expect(lines.quotedIn(LINE)).toEqual(['/p/b.ts']);
   });
 
-  test('that are short, or other ones, name nothing', () => {
+  test('name nothing if they are short or unknown', () => {
     const lines = new QuotedLines();
     lines.learn(A, `return true;\n${LINE}`);
     expect(lines.quotedIn('return true;')).toEqual([]);

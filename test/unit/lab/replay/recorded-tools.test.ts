@@ -20,11 +20,11 @@ describe('recorded tools', () => {
     ['exec_command', 'shell'],
     ['Bash', 'shell'],
     ['TodoWrite', 'other'],
-  ])('%s is a tool of the kind %s', (name, kind) => {
+  ])('include %s of the kind %s', (name, kind) => {
     expect(recordedTool(name).kind).toBe(kind);
   });
 
-  test('a read without a part shows the whole file, its line numbers taken off', () => {
+  test('show the whole file without line numbers for a read without a range', () => {
     expect(acts('Read', { file_path: '/p/a.ts' }, '     1→one\n     2→two')).toEqual([
       { kind: 'show', path: '/p/a.ts', text: 'one\ntwo', startLine: 1, whole: true },
     ]);
@@ -33,7 +33,7 @@ describe('recorded tools', () => {
     ]);
   });
 
-  test('a part of a file stays a part', () => {
+  test('keep a part of a file as a part', () => {
     expect(acts('Read', { file_path: 'a.ts', offset: 10, limit: 2 }, '    10→x\n    11→y')).toMatchObject([
       { startLine: 10, whole: false },
     ]);
@@ -43,27 +43,41 @@ describe('recorded tools', () => {
     ]);
   });
 
-  test('what says that something is missing shows that the file exists, no more', () => {
+  test('learn only that the file exists from a result that mentions an omission', () => {
     expect(acts('read', { path: 'a.ts' }, 'x\n[120 more lines in file. Use offset=50 to continue]')).toEqual([
       { kind: 'name', path: 'a.ts' },
     ]);
     expect(acts('read', { path: 'a.ts' }, 'x', true)).toEqual([{ kind: 'name', path: 'a.ts' }]);
-    expect(acts('Read', { file_path: 'a.png' }, '[image image/png 300 bytes]')).toEqual([{ kind: 'name', path: 'a.png' }]);
+    expect(acts('Read', { file_path: 'a.png' }, '[image image/png 300 bytes]')).toEqual([
+      { kind: 'name', path: 'a.png' },
+    ]);
   });
 
-  test('an empty file is whole', () => {
+  test('read an empty file as whole', () => {
     expect(
-      acts('Read', { file_path: 'a.ts' }, '<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>'),
+      acts(
+        'Read',
+        { file_path: 'a.ts' },
+        '<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>',
+      ),
     ).toMatchObject([{ text: '', whole: true }]);
   });
 
-  test('edits are taken from the arguments of every agent', () => {
-    const replace = (from: string, to: string, all = false) => [{ kind: 'replace', path: 'a', replacements: [{ from, to, all }] }];
-    expect(acts('Edit', { file_path: 'a', old_string: 'x', new_string: 'y', replace_all: true })).toEqual(replace('x', 'y', true));
+  test('read edits from the arguments of every agent', () => {
+    const replace = (from: string, to: string, all = false) => [
+      { kind: 'replace', path: 'a', replacements: [{ from, to, all }] },
+    ];
+    expect(acts('Edit', { file_path: 'a', old_string: 'x', new_string: 'y', replace_all: true })).toEqual(
+      replace('x', 'y', true),
+    );
     expect(acts('edit', { path: 'a', oldText: 'x', newText: 'y' })).toEqual(replace('x', 'y'));
-    expect(acts('str_replace_editor', { command: 'str_replace', path: 'a', old_str: 'x', new_str: 'y' })).toEqual(replace('x', 'y'));
+    expect(acts('str_replace_editor', { command: 'str_replace', path: 'a', old_str: 'x', new_str: 'y' })).toEqual(
+      replace('x', 'y'),
+    );
     expect(acts('replace', { file_path: 'a', old_string: 'x', new_string: 'y' })).toEqual(replace('x', 'y'));
-    expect(acts('MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] })).toEqual(replace('x', 'y'));
+    expect(acts('MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] })).toEqual(
+      replace('x', 'y'),
+    );
     expect(acts('str_replace_editor', { command: 'insert', path: 'a', insert_line: 3, new_str: 'z' })).toEqual([
       { kind: 'insert', path: 'a', afterLine: 3, text: 'z' },
     ]);
@@ -72,20 +86,22 @@ describe('recorded tools', () => {
     ]);
     expect(acts('str_replace_editor', { command: 'undo_edit', path: 'a' })).toEqual([{ kind: 'undo', path: 'a' }]);
     expect(acts('editor', { path: 'a', old_text: 'x', new_text: 'y' })).toEqual(replace('x', 'y'));
-    expect(acts('editor', { path: 'a', new_text: 'all of it' })).toEqual([{ kind: 'write', path: 'a', text: 'all of it' }]);
+    expect(acts('editor', { path: 'a', new_text: 'all of it' })).toEqual([
+      { kind: 'write', path: 'a', text: 'all of it' },
+    ]);
   });
 
-  test.each(['constructor', 'toString', '__proto__'])('an editor command called %s is one that is not known', (command) => {
+  test.each(['constructor', 'toString', '__proto__'])('treat an editor command called %s as unknown', (command) => {
     expect(acts('str_replace_editor', { command, path: 'a' })).toEqual([{ kind: 'anything' }]);
   });
 
-  test('an edit that is not understood leaves its file unknown, one of no file all of them', () => {
+  test('leave the file of an incomprehensible edit unknown, and all files if it names none', () => {
     expect(acts('Edit', { file_path: 'a' })).toEqual([{ kind: 'change', path: 'a' }]);
     expect(acts('edit', { start_line: 1, end_line: 2 })).toEqual([{ kind: 'anything' }]);
     expect(acts('apply_patch', { input: 'no envelope' })).toEqual([{ kind: 'anything' }]);
   });
 
-  test('a patch is one act for each file', () => {
+  test('split a patch into one act per file', () => {
     const input = [
       '*** Begin Patch',
       '*** Add File: n',
@@ -100,55 +116,69 @@ describe('recorded tools', () => {
     expect(acts('apply_patch', { input }).map(({ kind }) => kind)).toEqual(['write', 'update', 'delete']);
   });
 
-  test('listings name files only where they tell them from folders', () => {
-    expect(acts('ls', { path: 'src' }, 'a.ts\ndeep/\nb.ts')).toEqual([{ kind: 'list', paths: ['src/a.ts', 'src/b.ts'] }]);
+  test('take file names from listings only if these distinguish folders', () => {
+    expect(acts('ls', { path: 'src' }, 'a.ts\ndeep/\nb.ts')).toEqual([
+      { kind: 'list', paths: ['src/a.ts', 'src/b.ts'] },
+    ]);
     expect(acts('ls', { path: 'src' }, 'a.ts\ndeep')).toEqual([{ kind: 'list', paths: [] }]);
-    expect(acts('Glob', { pattern: '**/*.ts' }, '/p/a.ts\n/p/b.ts')).toEqual([{ kind: 'list', paths: ['/p/a.ts', '/p/b.ts'] }]);
+    expect(acts('Glob', { pattern: '**/*.ts' }, '/p/a.ts\n/p/b.ts')).toEqual([
+      { kind: 'list', paths: ['/p/a.ts', '/p/b.ts'] },
+    ]);
     expect(acts('Glob', { pattern: '*.zz' }, 'No files found')).toEqual([{ kind: 'list', paths: [] }]);
   });
 
-  test('searches name the files of their matches', () => {
-    expect(acts('Grep', { pattern: 'x', output_mode: 'content', path: 'src' }, 'src/a.ts:3:x = 1\nsrc/b.ts-4-y')).toEqual([
-      { kind: 'list', paths: ['src/a.ts', 'src/b.ts'] },
+  test('take the files of the matches from searches', () => {
+    expect(
+      acts('Grep', { pattern: 'x', output_mode: 'content', path: 'src' }, 'src/a.ts:3:x = 1\nsrc/b.ts-4-y'),
+    ).toEqual([{ kind: 'list', paths: ['src/a.ts', 'src/b.ts'] }]);
+    expect(acts('Grep', { pattern: 'x' }, 'Found 2 files\n/p/a.ts\n/p/b.ts')).toEqual([
+      { kind: 'list', paths: ['/p/a.ts', '/p/b.ts'] },
     ]);
-    expect(acts('Grep', { pattern: 'x' }, 'Found 2 files\n/p/a.ts\n/p/b.ts')).toEqual([{ kind: 'list', paths: ['/p/a.ts', '/p/b.ts'] }]);
   });
 
-  test('shell output counts as far as it is the output of one command', () => {
+  test('use shell output if it is the output of one command', () => {
     expect(
-      acts('exec_command', { cmd: 'cat a.ts' }, 'Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\none\ntwo\n'),
+      acts(
+        'exec_command',
+        { cmd: 'cat a.ts' },
+        'Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\none\ntwo\n',
+      ),
     ).toEqual([{ kind: 'show', path: 'a.ts', text: 'one\ntwo\n', startLine: 1, whole: true }]);
     expect(acts('bash', { command: 'cat a.ts && cat b.ts' }, 'one\n')).toEqual([
       { kind: 'name', path: 'a.ts' },
       { kind: 'name', path: 'b.ts' },
     ]);
     expect(acts('bash', { command: 'cat a.ts' }, 'cat: a.ts: No such file or directory')).toEqual([]);
-    expect(acts('bash', { command: 'cat a.ts' }, '<returncode>0</returncode>\n<output>\none\n</output>')).toMatchObject([
-      { text: 'one\n', whole: true },
-    ]);
-    expect(acts('shell', { command: ['bash', '-lc', 'cat a.ts'] }, '{"output":"one\\n","metadata":{"exit_code":0}}')).toMatchObject([
-      { text: 'one\n' },
-    ]);
-    expect(acts('shell', { command: ['bash', '-lc', 'rm a.ts'] }, '{"output":"no","metadata":{"exit_code":1}}')).toEqual([
-      { kind: 'change', path: 'a.ts' },
-    ]);
+    expect(acts('bash', { command: 'cat a.ts' }, '<returncode>0</returncode>\n<output>\none\n</output>')).toMatchObject(
+      [{ text: 'one\n', whole: true }],
+    );
+    expect(
+      acts('shell', { command: ['bash', '-lc', 'cat a.ts'] }, '{"output":"one\\n","metadata":{"exit_code":0}}'),
+    ).toMatchObject([{ text: 'one\n' }]);
+    expect(
+      acts('shell', { command: ['bash', '-lc', 'rm a.ts'] }, '{"output":"no","metadata":{"exit_code":1}}'),
+    ).toEqual([{ kind: 'change', path: 'a.ts' }]);
   });
 
-  test('fewer lines than were asked for end with the file', () => {
+  test('end the file after fewer lines than requested', () => {
     expect(acts('bash', { command: "sed -n '1,200p' a.ts" }, 'one\ntwo\n')).toEqual([
       { kind: 'show', path: 'a.ts', text: 'one\ntwo\n', startLine: 1, whole: true, total: 2 },
     ]);
     expect(acts('bash', { command: "sed -n '1,2p' a.ts" }, 'one\ntwo\n')).toEqual([
       { kind: 'show', path: 'a.ts', text: 'one\ntwo\n', startLine: 1, whole: false },
     ]);
-    expect(acts('bash', { command: "sed -n '5,9p' a.ts" }, 'five\n')).toMatchObject([{ startLine: 5, whole: false, total: 5 }]);
+    expect(acts('bash', { command: "sed -n '5,9p' a.ts" }, 'five\n')).toMatchObject([
+      { startLine: 5, whole: false, total: 5 },
+    ]);
   });
 
-  test('a cut output is a part that nobody knows the ends of', () => {
-    expect(acts('bash', { command: 'cat a.ts' }, 'one\n…200 tokens truncated…\ntwo\n')).toEqual([{ kind: 'name', path: 'a.ts' }]);
+  test('treat a cut output as a part with unknown ends', () => {
+    expect(acts('bash', { command: 'cat a.ts' }, 'one\n…200 tokens truncated…\ntwo\n')).toEqual([
+      { kind: 'name', path: 'a.ts' },
+    ]);
   });
 
-  test('looking at a program that runs does nothing, typing into it may do anything', () => {
+  test('do nothing when a running program is viewed, and may do anything when it gets input', () => {
     expect(acts('write_stdin', { session_id: 1, chars: '' })).toEqual([]);
     expect(acts('write_stdin', { session_id: 1, chars: 'y\n' })).toEqual([{ kind: 'anything' }]);
   });

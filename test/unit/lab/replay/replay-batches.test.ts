@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { replayInBatches } from '../../../../src/lab/report/replay-many.js';
 import { config, longRecording, recordingFolder } from '../../../support/replays.js';
 
-test('recordings go into one database up to a size, then into the next, and each is closed behind its batch', async () => {
+test('fills one database up to a size, then the next, and closes each after its batch', async () => {
   const recordings = await recordingFolder();
   const said: string[] = [];
   try {
@@ -19,7 +19,7 @@ test('recordings go into one database up to a size, then into the next, and each
         batchBytes: text.length * 2.5,
         open: async () => {
           said.push('open');
-          // There is no database: every replay fails, and says so in its place.
+          // There is no database, so every replay fails and reports that in its place.
           return {
             address: async () => Promise.reject(new Error('no database')),
             dataDir: undefined,
@@ -36,11 +36,14 @@ test('recordings go into one database up to a size, then into the next, and each
   }
 });
 
-test('without a bound all recordings go into one database', async () => {
+test('puts all recordings into one database without a bound', async () => {
   const recordings = await recordingFolder();
   const said: string[] = [];
   try {
-    const paths = [await recordings.write('a.jsonl', longRecording(1).text), await recordings.write('b.jsonl', longRecording(1).text)];
+    const paths = [
+      await recordings.write('a.jsonl', longRecording(1).text),
+      await recordings.write('b.jsonl', longRecording(1).text),
+    ];
     const outcomes = await replayInBatches(
       paths.map((path) => ({ path, config: config() })),
       {

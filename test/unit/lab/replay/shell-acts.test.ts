@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { readShell } from '../../../../src/lab/replay/shell/shell-acts.js';
 
-const acts = (script: string) => readShell(script).acts.map(({ act, folder }) => ({ ...act, ...(folder === '.' ? {} : { folder }) }));
+const acts = (script: string) =>
+  readShell(script).acts.map(({ act, folder }) => ({ ...act, ...(folder === '.' ? {} : { folder }) }));
 const kinds = (script: string) => readShell(script).acts.map(({ act }) => act.kind);
 const show = (path: string, range?: object, exact = true) => ({ kind: 'show', path, range, exact });
 
@@ -26,34 +27,36 @@ describe('shell commands that only read', () => {
     expect(acts(script)).toEqual(expected);
   });
 
-  test('of several files at once only say that they exist', () => {
+  test('show only the existence of several files at once', () => {
     expect(acts('cat a.ts b.ts')).toEqual([
       { kind: 'name', path: 'a.ts' },
       { kind: 'name', path: 'b.ts' },
     ]);
   });
 
-  test('through a filter that changes what is shown only say that the file exists', () => {
+  test('show only the existence of a file behind a filter that changes the output', () => {
     expect(acts('cat a.ts | sort -u')).toEqual([{ kind: 'name', path: 'a.ts' }]);
     expect(acts('tail -n 5 a.ts')).toEqual([{ kind: 'name', path: 'a.ts' }]);
     expect(acts('wc -l a.ts')).toEqual([{ kind: 'name', path: 'a.ts' }]);
   });
 
-  test('that list name files by their output', () => {
+  test('name files by their output if they list', () => {
     expect(acts('rg --files src')).toMatchObject([{ kind: 'list', format: 'paths', targets: ['src'] }]);
     expect(acts('git ls-files')).toMatchObject([{ kind: 'list', format: 'paths' }]);
     expect(acts('find . -name "*.ts" -type f | head')).toMatchObject([{ kind: 'list', format: 'paths' }]);
     expect(acts('ls -la src')).toMatchObject([{ kind: 'list', format: 'long-listing', folder: 'src' }]);
-    expect(acts('rg -n "foo|bar" src lib')).toMatchObject([{ kind: 'list', format: 'matches', targets: ['src', 'lib'] }]);
+    expect(acts('rg -n "foo|bar" src lib')).toMatchObject([
+      { kind: 'list', format: 'matches', targets: ['src', 'lib'] },
+    ]);
     expect(acts('grep -rl foo src')).toMatchObject([{ kind: 'list', format: 'paths' }]);
   });
 
-  test('do nothing to files where they show none', () => {
+  test('do nothing to files if they show none', () => {
     expect(kinds('git status && go test ./... | tail -5; echo done')).toEqual([]);
     expect(kinds('find . -name x')).toEqual([]);
   });
 
-  test('go where the script went', () => {
+  test('follow the folder of the script', () => {
     expect(acts('cd src && cat a.ts && cd deep && cat b.ts')).toEqual([
       { ...show('a.ts'), folder: 'src' },
       { ...show('b.ts'), folder: 'src/deep' },
@@ -64,8 +67,10 @@ describe('shell commands that only read', () => {
 });
 
 describe('shell commands that change files', () => {
-  test('are followed where the text is known', () => {
-    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([{ kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n' }]);
+  test('are followed if the text is known', () => {
+    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([
+      { kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n' },
+    ]);
     expect(acts("cat >> a.ts <<'EOF'\nmore\nEOF")).toEqual([{ kind: 'append', path: 'a.ts', text: 'more\n' }]);
     expect(acts('rm -rf build a.ts')).toEqual([
       { kind: 'delete', path: 'build', folder: true },
@@ -81,7 +86,7 @@ describe('shell commands that change files', () => {
     ]);
   });
 
-  test('in ways that are not followed leave the file unknown', () => {
+  test('leave the file unknown if they are not followed', () => {
     expect(acts("sed -i 's/a/b/' a.ts b.ts")).toEqual([
       { kind: 'change', path: 'a.ts' },
       { kind: 'change', path: 'b.ts' },
@@ -123,11 +128,11 @@ describe('shell commands that change files', () => {
     'curl -o a.ts http://localhost/a.ts',
     'tree -o a.txt',
     'npx jest -u',
-  ])('and anything else may change any file: %s', (script) => {
+  ])('may change any file otherwise: %s', (script) => {
     expect(kinds(script)).toContain('anything');
   });
 
-  test('what is behind || is no proof of anything, and what only reads inside words changes nothing', () => {
+  test('prove nothing behind ||, and change nothing by reading inside words', () => {
     expect(acts('cat a.ts || cat b.ts')).toEqual([show('a.ts')]);
     expect(acts('cat a.ts || true')).toEqual([show('a.ts')]);
     expect(acts('echo "$(git log -1)"')).toEqual([]);
@@ -137,7 +142,7 @@ describe('shell commands that change files', () => {
     expect(kinds('source venv/bin/activate && cat a.ts')).toEqual(['show']);
   });
 
-  test('no script is ever run', () => {
+  test('are never executed', () => {
     expect(kinds('touch /tmp/palimpsest-was-run; $(touch /tmp/palimpsest-was-run)')).toContain('anything');
   });
 });
