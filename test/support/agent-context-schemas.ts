@@ -1,7 +1,10 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
-/** A type of a field: `text`, `map`, `count`, `number`, `time`, `any`, one of several by `|`, a list by `[]`. */
+/**
+ * Types of a field: `text`, `map`, `count`, `number`, `time`, `any`, alternatives with `|`, a list
+ * with `[]`.
+ */
 const TYPES: Readonly<Record<string, object>> = {
   text: { type: 'string' },
   map: { type: 'object' },
@@ -14,7 +17,10 @@ const TYPES: Readonly<Record<string, object>> = {
   scope: { type: 'string', enum: ['turn', 'task', 'session', 'tool_invocation', 'review', 'handoff', 'custom'] },
 };
 
-/** What the published schemas of the draft say, version 0.1.1: required fields, then all others with their types. */
+/**
+ * The published schemas of the draft, version 0.1.1: required fields, then all others with their
+ * types.
+ */
 const PUBLISHED = {
   context_envelope: `schema_version! context_id! scope!:scope lifecycle! created_at!:time producer:ref actor_refs:ref[] runtime_refs:ref[] surface_refs:ref[]
     item_refs:ref[] selection_refs:ref[] budget_ref:ref assembly_refs:ref[] injection_refs:ref[] compaction_refs:ref[] missing_context_refs:ref[] policy_refs:ref[]
@@ -42,10 +48,15 @@ const PUBLISHED = {
 function typeOf(name: string): object {
   if (name.endsWith('[]')) return { type: 'array', items: typeOf(name.slice(0, -2)) };
   const names = name.split('|');
-  return names.length === 1 ? { ...TYPES[name] } : { type: names.flatMap((one) => (TYPES[one] as { readonly type: string }).type) };
+  return names.length === 1
+    ? { ...TYPES[name] }
+    : { type: names.flatMap((one) => (TYPES[one] as { readonly type: string }).type) };
 }
 
-/** The published schema of an object, as JSON Schema 2020-12; the draft has none for windows, injections and summaries. */
+/**
+ * Returns the published schema of an object as JSON Schema 2020-12. The draft has none for windows,
+ * injections and summaries.
+ */
 function publishedSchema(fields: string): {
   readonly type: string;
   readonly properties: Readonly<Record<string, object>>;
@@ -62,7 +73,7 @@ function publishedSchema(fields: string): {
   };
 }
 
-/** Validators of the published schemas, by the names of the objects. */
+/** Returns validators of the published schemas, by object name. */
 export function publishedValidators(): ReadonlyMap<string, ValidateFunction> {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true });
   addFormats.default(ajv);

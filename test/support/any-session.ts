@@ -15,22 +15,34 @@ import {
 import { applyStep, emptySession } from '../../src/session/session-state.js';
 import { anyText } from './any-text.js';
 
-/** What happens in a session, one after the other. */
+/** One event of a session. */
 export type Happening =
   | { readonly kind: 'user' | 'system' | 'reminder' | 'said'; readonly text: string }
-  /** A message of the model with calls, whose results come at once, or after the next message, or never. */
+  /**
+   * A message of the model with calls. Their results come at once, after the next message, or
+   * never.
+   */
   | {
       readonly kind: 'calls';
       readonly text: string;
-      readonly calls: readonly { readonly output: string | null; readonly args: Json; readonly when: 'now' | 'late' | 'never' }[];
+      readonly calls: readonly {
+        readonly output: string | null;
+        readonly args: Json;
+        readonly when: 'now' | 'late' | 'never';
+      }[];
     }
   /** A call without a message, as over plain MCP. */
   | { readonly kind: 'call'; readonly output: string | null; readonly deactivates: boolean }
   | { readonly kind: 'approval'; readonly text: string; readonly state: ApprovalNote['state'] };
 
-/** Counts as the worst that a tokenizer could do: each byte of UTF-8 is a token. */
-export const BYTES: TokenCounter = { name: 'bytes', count: (text) => Buffer.byteLength(text), perMessage: 3, perCall: 5 };
-/** Counts words, so that texts are not additive by characters. */
+/** The worst case of a tokenizer: each byte of UTF-8 is a token. */
+export const BYTES: TokenCounter = {
+  name: 'bytes',
+  count: (text) => Buffer.byteLength(text),
+  perMessage: 3,
+  perCall: 5,
+};
+/** Counts words, so that token counts do not add up by characters. */
 export const WORDS: TokenCounter = {
   name: 'words',
   count: (text) => text.split(/\s+/u).filter((word) => word !== '').length,
@@ -44,7 +56,7 @@ const text = fc.oneof(
 );
 const output = fc.oneof({ weight: 1, arbitrary: fc.constant(null) }, { weight: 6, arbitrary: text });
 
-/** Happenings in any order. */
+/** Events in any order. */
 export const happenings: Arbitrary<readonly Happening[]> = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('user' as const), text }) },
@@ -59,7 +71,10 @@ export const happenings: Arbitrary<readonly Happening[]> = fc.array(
           fc.record({
             output,
             args: fc.record({ path: text }) as Arbitrary<Json>,
-            when: fc.oneof({ weight: 6, arbitrary: fc.constant('now' as const) }, fc.constantFrom('late' as const, 'never' as const)),
+            when: fc.oneof(
+              { weight: 6, arbitrary: fc.constant('now' as const) },
+              fc.constantFrom('late' as const, 'never' as const),
+            ),
           }),
           { minLength: 1, maxLength: 3 },
         ),
@@ -162,11 +177,18 @@ class SessionWriter {
 
   #approval({ text: what, state }: Happening & { readonly kind: 'approval' }): void {
     const seq = this.steps.length;
-    this.approvals.push({ approval: `ask ${this.approvals.length}`, state, text: what, turn: this.#turn, seq, at: 2_000 + seq });
+    this.approvals.push({
+      approval: `ask ${this.approvals.length}`,
+      state,
+      text: what,
+      turn: this.#turn,
+      seq,
+      at: 2_000 + seq,
+    });
   }
 }
 
-/** What a projection of a session in which that happened is made of. */
+/** Returns the source of a projection for a session with these events. */
 export function sourceOf(all: readonly Happening[], prompt: string | undefined = 'You are careful.'): ProjectionSource {
   const writer = new SessionWriter();
   for (const one of all) writer.happens(one);
@@ -186,6 +208,6 @@ export function sourceOf(all: readonly Happening[], prompt: string | undefined =
   };
 }
 
-/** The projection of a session in which that happened. */
+/** Returns the projection of a session with these events. */
 export const projectionOf = (all: readonly Happening[], counter: TokenCounter = BYTES): Projection =>
   projectSession(sourceOf(all), counter);

@@ -3,7 +3,7 @@ import fc, { type Arbitrary, type StringConstraints } from 'fast-check';
 const SURROGATES = 0x800;
 const FIRST_SURROGATE = 0xd800;
 
-/** Any character but a lone surrogate. */
+/** Any character except lone surrogates. */
 const character = fc.integer({ min: 0, max: 0x10ffff - SURROGATES }).map(
   (n) => String.fromCodePoint(n < FIRST_SURROGATE ? n : n + SURROGATES),
   (text) => {
@@ -14,8 +14,8 @@ const character = fc.integer({ min: 0, max: 0x10ffff - SURROGATES }).map(
 );
 
 /**
- * Any text that can be encoded. The same as fast-check's `unit: 'binary'`, which makes a table of all characters first: a second of processor time in each
- * file that uses it.
+ * Any encodable text. Equals fast-check's `unit: 'binary'`, which first builds a table of all
+ * characters. That costs a second of CPU time in each file that uses it.
  */
 export const anyText = (constraints: Omit<StringConstraints, 'unit'> = {}): Arbitrary<string> =>
   fc.string({ unit: character, ...constraints });

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import { Command } from 'commander';
-// What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
+// Imports what the commands load lazily: Jest does not link all of it on a first import during a
+// test.
 import '../../src/cli/review/context.js';
 import '../../src/bundle/export-bundle.js';
 import '../../src/http/write-page.js';
@@ -43,10 +44,14 @@ import '../../src/cli/review/restore.js';
 import type { CliResult } from './run-cli.js';
 
 /**
- * Runs a reviewing command of the source in this process, as `runCli` runs the built program in one of its own, for a fraction of the processor time. Its
- * standard output is no terminal. One at a time: what it writes to is the process's.
+ * Runs a reviewing command of the source in this process. `runCli` runs the built program in its
+ * own process and takes far more CPU time. Standard output is not a terminal. Run one at a time: it
+ * replaces the output streams of the process.
  */
-export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
+export async function askHere(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = {},
+): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
   for (const command of [
     ...reviewCommands(),

@@ -6,23 +6,26 @@ import { build } from 'esbuild';
 
 const src = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'src');
 
-/** What a process answers: a value, or the code and the message of what was thrown. */
+/** An answer of a process: a value, or the code and the message of the thrown error. */
 export interface Answer {
   readonly value?: unknown;
   readonly code?: string;
   readonly message?: string;
 }
 
-/** A process of its own that does what it is asked, one thing at a time. */
+/** A separate process that executes commands, one at a time. */
 export interface AskedProcess {
   readonly child: ChildProcess;
   readonly pid: number;
   ask(ask: string, ...args: readonly unknown[]): Promise<Answer>;
-  /** Ends it with a signal, SIGKILL if left out; resolves when it has gone. */
+  /** Ends it with a signal, SIGKILL by default. Resolves when it has exited. */
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Bundles a program into a folder. `contents` imports from `./` as in src/, and defines `answer`: an async function for each thing that can be asked, of a list of arguments. */
+/**
+ * Bundles a program into a folder. `contents` imports from `./` as in src/ and defines `answer`: an
+ * async function per command, with a list of arguments.
+ */
 export async function buildProgram(folder: string, name: string, contents: string): Promise<string> {
   const outfile = join(folder, `${name}.mjs`);
   const loop = `

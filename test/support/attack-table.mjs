@@ -12,7 +12,7 @@ const MOST_P95_MS = 100;
 
 const p95 = (all) => [...all].sort((a, b) => a - b)[Math.ceil(all.length * 0.95) - 1];
 
-/** A server and a session that reads on it, on the suite's node, until it is ended. */
+/** Starts a server on the suite's node and a session that reads on it until it is ended. */
 async function startBeside(root) {
   const cli = join(tests, '..', 'dist', 'cli.js');
   const flags = ['--port', '0', '--root', root, '--data', process.env.PALIMPSEST_TEST_DATA];
@@ -45,14 +45,18 @@ async function startBeside(root) {
 }
 
 /**
- * Prints what was attacked, how often, and how much of it held: the attacks of test/attack by the figures that they write down, the suites of
- * `BOUNDARIES` by their tests. In `npm run test:attack` a session of its own reads all the while, and the run fails when it loses something or waits too long.
+ * Prints the number of attacks and how many failed. Attacks of test/attack count by the figures
+ * that they write, the suites of `BOUNDARIES` by their tests. In `npm run test:attack` a separate
+ * session reads all the while. The run fails if that session loses a read or waits too long.
  */
 export default class AttackTable {
   #folder = mkdtempSync(join(tmpdir(), 'palimpsest-attack-'));
   #figures = join(this.#folder, 'figures');
   #listed = [];
-  /** When suites ran that have processes of their own: whoever reads then waits for the processor, not for what is attacked. */
+  /**
+   * Times of suites with processes of their own. Reads then wait for the CPU, not for the attacked
+   * server.
+   */
   #apart = [];
   #endBeside;
   #error;
@@ -80,11 +84,15 @@ export default class AttackTable {
     rmSync(this.#folder, { recursive: true, force: true });
     if (own.length === 0) return;
     const all = [...own, ...this.#listed];
-    const measured = (beside?.reads ?? []).filter(([at]) => !this.#apart.some(({ from, to }) => from <= at && at <= to));
+    const measured = (beside?.reads ?? []).filter(
+      ([at]) => !this.#apart.some(({ from, to }) => from <= at && at <= to),
+    );
     const rows = [...new Set(all.map(({ name }) => name))].sort().map((name) => {
       const parts = all.filter((part) => part.name === name);
       const sum = (field) => parts.reduce((total, part) => total + part[field], 0);
-      const meanwhile = measured.filter(([at]) => parts.some(({ from, to }) => from <= at && at <= to)).map(([, ms]) => ms);
+      const meanwhile = measured
+        .filter(([at]) => parts.some(({ from, to }) => from <= at && at <= to))
+        .map(([, ms]) => ms);
       const seconds = parts.reduce((total, { from, to }) => total + (to - from) / 1_000, 0);
       return {
         name,
@@ -94,7 +102,10 @@ export default class AttackTable {
         p95: Math.max(0, p95(meanwhile) ?? 0, ...parts.map((part) => part.p95 ?? 0)),
       };
     });
-    const total = rows.reduce((sum, { tried, held }) => ({ tried: sum.tried + tried, held: sum.held + held }), { tried: 0, held: 0 });
+    const total = rows.reduce((sum, { tried, held }) => ({ tried: sum.tried + tried, held: sum.held + held }), {
+      tried: 0,
+      held: 0,
+    });
     console.log(
       `\n${'attack'.padEnd(20)}${'tried'.padStart(8)}${'held'.padStart(8)}${'seconds'.padStart(10)}${'p95 beside, ms'.padStart(16)}`,
     );

@@ -7,21 +7,21 @@ import { test } from '@jest/globals';
 import { effort } from './effort.js';
 import type { Serve } from './mcp-clients.js';
 
-/** What a session beside an attack saw. */
+/** Observations of a session beside an attack. */
 interface Beside {
-  /** When each read was asked, and how many milliseconds it took. */
+  /** The start of each read, and its milliseconds. */
   readonly reads: readonly (readonly [number, number])[];
   readonly wrong: readonly string[];
   readonly lost: readonly string[];
 }
 
-/** A server under attack, and a folder inside its roots for the session beside the attacker's. */
+/** An attacked server, and a folder inside its roots for the session beside the attacker's. */
 export interface Attacked {
   readonly serve: Pick<Serve, 'url' | 'token'>;
   readonly root: string;
 }
 
-/** The most that 95 of 100 reads beside an attack may take, on a machine that does nothing else. */
+/** Maximum milliseconds for 95 of 100 reads beside an attack, on an otherwise idle machine. */
 const MOST_P95_MS = 100;
 const PAUSE_MS = 25;
 const SHOWN = 20;
@@ -29,7 +29,10 @@ const SHOWN = 20;
 const isLong = effort(0, 1) === 1;
 const p95 = (all: readonly number[]): number => [...all].sort((a, b) => a - b)[Math.ceil(all.length * 0.95) - 1] ?? 0;
 
-/** Starts a session beside the attacker's; what it answers ends it and says what it saw. */
+/**
+ * Starts a session beside the attacker's. Returns a function that ends it and returns its
+ * observations.
+ */
 async function besides({ serve, root }: Attacked): Promise<() => Promise<Beside>> {
   const program = join(import.meta.dirname, '..', 'attack', 'second-session.mjs');
   const child = spawn(process.execPath, [program, serve.url, join(root, 'beside'), String(PAUSE_MS)], {
@@ -51,8 +54,12 @@ async function besides({ serve, root }: Attacked): Promise<() => Promise<Beside>
   };
 }
 
-/** Does something with each of a list, so many at once. */
-export async function several<T>(all: readonly T[], atOnce: number, work: (one: T, n: number) => Promise<void>): Promise<void> {
+/** Applies `work` to each item of a list, `atOnce` at a time. */
+export async function several<T>(
+  all: readonly T[],
+  atOnce: number,
+  work: (one: T, n: number) => Promise<void>,
+): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let n = next++; n < all.length; n = next++) await work(all[n] as T, n);
@@ -60,29 +67,38 @@ export async function several<T>(all: readonly T[], atOnce: number, work: (one: 
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** What one attack tries, and what did not hold. */
+/** The attempts of one attack, and its failures. */
 export class Attack {
   #tried = 0;
   readonly #broken: string[] = [];
 
-  /** How much is tried: the first figure in `npm test`, the second in `npm run test:attack`. */
+  /**
+   * Returns the number of attempts: the first figure in `npm test`, the second in `npm run
+   * test:attack`.
+   */
   size(short: number, long: number): number {
     return effort(short, long);
   }
 
-  /** Those of a list that are tried: every one in `npm run test:attack`, as many as said, spread over the list, in `npm test`. */
+  /**
+   * Returns the items to try: all in `npm run test:attack`, `short` of them, spread over the list,
+   * in `npm test`.
+   */
   some<T>(all: readonly T[], short: number): readonly T[] {
     const step = isLong ? 1 : Math.max(1, all.length / short);
     return Array.from({ length: Math.floor(all.length / step) }, (_, n) => all[Math.floor(n * step)] as T);
   }
 
-  /** One thing was tried; `broken` says what did not hold, undefined that it did. */
+  /** Counts one attempt. `broken` describes a failure; undefined means that the defence held. */
   tried(what: string, broken: string | undefined): void {
     this.#tried += 1;
     if (broken !== undefined) this.#broken.push(`${what}: ${broken}`.slice(0, 1_000));
   }
 
-  /** Writes the figures down for the table at the end of the run. Throws when nothing was tried, or when something did not hold. */
+  /**
+   * Writes the figures for the table at the end of the run. Throws if nothing was tried or a
+   * defence failed.
+   */
   async end(name: string, from: number, beside: Beside | undefined): Promise<void> {
     const times = beside?.reads.map(([, ms]) => ms) ?? [];
     const figures = {
@@ -103,13 +119,15 @@ export class Attack {
     failures.push(...(beside?.wrong ?? []).map((text) => `the session beside it was answered: ${text}`));
     failures.push(...(beside?.lost ?? []).map((id) => `the session beside it lost ${id}`));
     if (isLong && figures.p95 > MOST_P95_MS) failures.push(`of 100 reads beside it 5 took ${figures.p95} ms or more`);
-    if (failures.length > 0) throw new Error(`${figures.held} of ${figures.tried} held:\n${failures.slice(0, 2 * SHOWN).join('\n')}`);
+    if (failures.length > 0)
+      throw new Error(`${figures.held} of ${figures.tried} held:\n${failures.slice(0, 2 * SHOWN).join('\n')}`);
   }
 }
 
 /**
- * A test that is an attack: everything that it tries has to hold. Where a server is attacked, another session reads on it meanwhile: nothing that was
- * acknowledged to it may be lost, and in `npm run test:attack`, which runs one attack at a time, 95 of 100 reads take at most 100 ms.
+ * Defines a test that is an attack: every attempt must be repelled. If a server is attacked,
+ * another session reads on it meanwhile and must lose nothing acknowledged. `npm run test:attack`
+ * runs one attack at a time and also limits 95 of 100 reads to 100 ms.
  */
 export function attack(name: string, run: (attack: Attack) => Promise<void>, attacked?: () => Attacked): void {
   test(name, async () => {
@@ -121,5 +139,5 @@ export function attack(name: string, run: (attack: Attack) => Promise<void>, att
   });
 }
 
-/** An attack that this machine cannot run. */
+/** Skips an attack that this machine cannot run. */
 attack.skip = (name: string, ..._run: readonly unknown[]): void => test.skip(name, () => undefined);

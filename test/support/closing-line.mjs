@@ -1,4 +1,7 @@
-/** Prints one closing line, `N passed, N failed`, that scripts can read; a suite that could not run counts as a failure. */
+/**
+ * Prints one closing line for scripts, `N passed, N failed`. A suite that could not run counts as a
+ * failure.
+ */
 export default class ClosingLine {
   onRunComplete(_contexts, results) {
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;

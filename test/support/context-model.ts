@@ -1,6 +1,9 @@
 import type { Message } from '../../src/objects/object-type.js';
 
-/** A file as the database is to hold it: mentioned only, with a content, or confirmed deleted. */
+/**
+ * The expected state of a file in the database: only mentioned, with a content, or confirmed
+ * deleted.
+ */
 export type ModelFile =
   | { readonly state: 'stub' }
   | { readonly state: 'indexed'; readonly content: string }
@@ -11,7 +14,10 @@ interface Fresh {
   readonly id: string;
 }
 
-/** A session in the plainest words of the SSOT: lists, nothing shared, nothing clever [§3.1 to §3.5, §4.3]. */
+/**
+ * A session modelled literally on the SSOT: plain lists, nothing shared, nothing clever [§3.1 to
+ * §3.5, §4.3].
+ */
 export interface ModelSession {
   index: string[];
   active: string[];
@@ -25,12 +31,12 @@ export interface ModelSession {
 const PER_TURN = 5;
 const TURNS = 3;
 
-/** What a tool call did. */
+/** The effects of a tool call. */
 export interface ModelCall {
   readonly call: string;
   /** Files that it read or mentioned, in order. */
   readonly files: readonly string[];
-  /** Those of them that it read whole. */
+  /** The files that it read whole. */
   readonly whole: readonly string[];
   readonly verb?: { readonly kind: 'activate' | 'deactivate' | 'pin' | 'unpin'; readonly ids: readonly string[] };
 }
@@ -39,18 +45,28 @@ const add = (list: string[], id: string): void => {
   if (!list.includes(id)) list.push(id);
 };
 
-const newSession = (): ModelSession => ({ index: [], active: [], pinned: [], turns: [], calls: [], fresh: [], prompt: null });
+const newSession = (): ModelSession => ({
+  index: [],
+  active: [],
+  pinned: [],
+  turns: [],
+  calls: [],
+  fresh: [],
+  prompt: null,
+});
 
-/** Files on disk, objects in the database, sessions with all their moments: a naive model of §3 without any of the machinery. */
+/**
+ * A naive model of §3: files on disk, objects in the database, and sessions with all their moments.
+ */
 export class ContextModel {
   readonly disk = new Map<string, string>();
   readonly objects = new Map<string, ModelFile>();
-  /** Every content that an object ever had, oldest first. */
+  /** All contents of each object, oldest first. */
   readonly histories = new Map<string, ModelFile[]>();
   /** Files that a listing of any session named. */
   readonly mentioned = new Set<string>();
   readonly sessions = new Map<string, ModelSession>();
-  /** Each session after each of its steps, the first one before any. */
+  /** Each session after each of its steps; the first entry precedes any step. */
   readonly #moments = new Map<string, ModelSession[]>();
 
   begin(session: string): void {
@@ -72,7 +88,7 @@ export class ContextModel {
     return (this.#moments.get(session)?.length ?? 1) - 1;
   }
 
-  /** A new session with everything of another one as it stood after a step. */
+  /** Adds a session with the state of another one after a step. */
   fork(parent: string, at: number, id: string): void {
     const moments = (this.#moments.get(parent) ?? []).slice(0, at + 1);
     const state = moments.at(-1);
@@ -87,13 +103,13 @@ export class ContextModel {
     this.histories.set(id, [...(this.histories.get(id) ?? []), file]);
   }
 
-  /** A file was looked at: it has a content, or it is not there, which only concerns what was known of it. */
+  /** Records a look at a file: its content, or its absence, which affects known files only. */
   look(id: string, content: string | undefined): void {
     if (content !== undefined) this.#file(id, { state: 'indexed', content });
     else if (this.objects.has(id)) this.#file(id, { state: 'deleted' });
   }
 
-  /** A file was seen in a listing. */
+  /** Records a file that a listing named. */
   mention(id: string): void {
     this.mentioned.add(id);
     if (!this.objects.has(id)) this.#file(id, { state: 'stub' });
@@ -116,7 +132,10 @@ export class ContextModel {
     const turn = this.#turn(session, false);
     const last = turn.messages.at(-1);
     if (last?.role === 'assistant')
-      turn.messages[turn.messages.length - 1] = { ...last, toolcall_refs: [...(last.toolcall_refs ?? []), call as never] };
+      turn.messages[turn.messages.length - 1] = {
+        ...last,
+        toolcall_refs: [...(last.toolcall_refs ?? []), call as never],
+      };
     else turn.messages.push({ role: 'assistant', text: '', toolcall_refs: [call as never] });
     session.calls.push(call);
     for (const one of [...files, call]) add(session.index, one);
@@ -138,7 +157,10 @@ export class ContextModel {
     return turn;
   }
 
-  /** Of the newest three turns the newest five results stay; pinned ones and files are exempt [§4.3, decision D4]. */
+  /**
+   * Keeps the newest five results of the newest three turns. Pinned results and files are exempt
+   * [§4.3, decision D4].
+   */
   #close(id: string, session: ModelSession): void {
     const now = session.turns.length;
     const kept = new Set<string>();
@@ -153,7 +175,9 @@ export class ContextModel {
       ];
       for (const one of newest.slice(0, PER_TURN)) kept.add(one);
     }
-    session.active = session.active.filter((one) => !session.calls.includes(one) || session.pinned.includes(one) || kept.has(one));
+    session.active = session.active.filter(
+      (one) => !session.calls.includes(one) || session.pinned.includes(one) || kept.has(one),
+    );
     this.#moments.get(id)?.push(structuredClone(session));
   }
 }

@@ -5,10 +5,12 @@ import { ContextClient, type ContextClientOptions } from '../../src/client/sessi
 import { filesystemId } from '../../src/objects/ids.js';
 import { testNodeAddress } from './xtdb.js';
 
-/** The address of the suite's node. */
 export const testAddress = testNodeAddress;
 
-/** A client over a folder, on a filesystem id of its own, so that tests never share a file's object. */
+/**
+ * Opens a client over a folder. Each has a filesystem id of its own, so that tests never share a
+ * file's object.
+ */
 export function openClient(root: string, options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {
   return ContextClient.create({
     address: testAddress(),
@@ -19,25 +21,31 @@ export function openClient(root: string, options: Partial<ContextClientOptions> 
   });
 }
 
-/** Reads a file the way a whole read does. */
+/** Reads a file like a whole read. */
 export async function wholeRead(client: ContextClient, path: string): Promise<ReportedReading> {
   const { source } = await client.files.locate(path);
   return { source, reading: await client.files.read(source), activate: true };
 }
 
-/** Mentions of existing files, the way a listing reports them. */
+/** Mentions existing files, like a listing. */
 export async function mentions(client: ContextClient, paths: readonly string[]) {
-  return Promise.all(paths.map(async (path) => ({ source: (await client.files.locate(path)).source, mtimeMs: 1_700_000_000_000 })));
+  return Promise.all(
+    paths.map(async (path) => ({ source: (await client.files.locate(path)).source, mtimeMs: 1_700_000_000_000 })),
+  );
 }
 
-/** Counts the requests that this process sends while some work runs, by path without its parameters, and the characters that they carry. */
+/**
+ * Counts the requests of this process while `work` runs, by path without parameters, and their
+ * characters.
+ */
 export async function countRequests<T>(
   work: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>>; readonly sent: number }> {
   const requests: Record<string, number> = {};
   let sent = 0;
   const onRequest = (message: unknown): void => {
-    const { path, body } = (message as { readonly request: { readonly path: string; readonly body?: unknown } }).request;
+    const { path, body } = (message as { readonly request: { readonly path: string; readonly body?: unknown } })
+      .request;
     sent += typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0;
     const name = path.split('?')[0] ?? path;
     requests[name] = (requests[name] ?? 0) + 1;

@@ -1,4 +1,7 @@
-/** The processor time that some synchronous work takes in this process, in milliseconds: what else the machine does is not in it. */
+/**
+ * Returns the CPU time of synchronous work in this process, in milliseconds. Other load of the
+ * machine does not count.
+ */
 export function cpuMsOf(work: () => void): number {
   const before = process.cpuUsage();
   work();

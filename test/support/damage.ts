@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** How a file is damaged: places and lengths are parts of its own length. */
+/** Damage to a file. Places and lengths are fractions of its length. */
 export interface Damage {
   readonly kind: 'flip' | 'zero' | 'truncate' | 'duplicate' | 'insert';
   readonly at: number;
@@ -11,7 +11,6 @@ export interface Damage {
 
 const part = fc.double({ min: 0, max: 1, noNaN: true });
 
-/** Any damage. */
 export const damage: fc.Arbitrary<Damage> = fc.record({
   kind: fc.constantFrom('flip', 'zero', 'truncate', 'duplicate', 'insert'),
   at: part,
@@ -20,7 +19,7 @@ export const damage: fc.Arbitrary<Damage> = fc.record({
   noise: fc.uint8Array({ minLength: 1, maxLength: 200 }),
 });
 
-/** The bytes of a file after a damage. */
+/** Returns the bytes of a file after damage. */
 export function damaged(bytes: Buffer, { kind, at, length, to, noise }: Damage): Buffer {
   const start = Math.min(bytes.length - 1, Math.floor(at * bytes.length));
   const end = Math.min(bytes.length, start + 1 + Math.floor(length * bytes.length));

@@ -7,12 +7,13 @@ import { join } from 'node:path';
 const run = (command: string, ...args: readonly string[]): unknown => execFileSync(command, args, { stdio: 'ignore' });
 
 /** Mounts an empty filesystem of a size (`512k`) over a folder. */
-export const mountSmall = (folder: string, size: string): unknown => run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder);
+export const mountSmall = (folder: string, size: string): unknown =>
+  run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder);
 
-/** Takes it away again, whoever still has a file of it open. */
+/** Unmounts it, even if files on it are open. */
 export const unmount = (folder: string): unknown => run('umount', '--lazy', folder);
 
-/** Whether this machine lets a test mount something; tried out in a folder that is gone afterwards. */
+/** Returns whether a test may mount on this machine. Tries it in a temporary folder. */
 export function canMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-probe-'));
   try {
@@ -27,8 +28,8 @@ export function canMount(): boolean {
 }
 
 /**
- * renameat2 with RENAME_EXCHANGE, which Node does not offer: the names of each pair change places at once, again and again. The pauses leave the machine to
- * those who are attacked.
+ * Swaps the names of each pair repeatedly with renameat2 and RENAME_EXCHANGE, which Node does not
+ * offer. The pauses leave CPU time to the attacked process.
  */
 const EXCHANGE = `$| = 1; my ($call, $times, @names) = @ARGV; $call += 0;
 for (my $n = 0; $times == 0 || $n < $times; $n++) {
@@ -45,7 +46,7 @@ const exchange = (times: number, names: readonly string[]): string[] => [
   ...names,
 ];
 
-/** Whether this machine has what exchanges two names; tried out in a folder that is gone afterwards. */
+/** Returns whether this machine can exchange two names. Tries it in a temporary folder. */
 export function canExchange(): boolean {
   if (process.platform !== 'linux' || RENAMEAT2[process.arch] === undefined) return false;
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-probe-'));
@@ -56,7 +57,7 @@ export function canExchange(): boolean {
   return status === 0;
 }
 
-/** Exchanges the names of each pair of a list until it is killed; has begun when it resolves. */
+/** Swaps the names of each pair until it is killed. Resolves once it has begun. */
 export async function exchangeNames(names: readonly string[]): Promise<ChildProcess> {
   const child = spawn('perl', exchange(0, names), { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');

@@ -7,12 +7,12 @@ import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
 import { atSocket } from './xtdb.js';
 
-/** The ids of parts as they stand in transactions, queries and parameters. */
+/** Ids of parts in transactions, queries and parameters. */
 const PART_ID = /((?:step|snapshot|assembly|chunks?)(?::|%3A)[^"&\\]*?)~(?="|&|$)/g;
 
 /**
- * A proxy before the suite's node that takes the mark of data format 2 from the ids of parts in every request: whoever writes through it leaves what a version
- * of format 1 left in the database.
+ * A proxy before the suite's node that removes the mark of data format 2 from part ids in every
+ * request. A client that writes through it leaves the data of format 1.
  */
 export class FormerIds {
   readonly #server = createServer((incoming, outgoing) => {
@@ -24,7 +24,7 @@ export class FormerIds {
     this.#socketPath = join(folder, 'former.sock');
   }
 
-  /** Listens on a socket in a folder. Whoever opens it closes it. */
+  /** Listens on a socket in a folder. The caller closes it. */
   static async open(folder: string): Promise<FormerIds> {
     const proxy = new FormerIds(folder);
     proxy.#server.listen(proxy.#socketPath);
@@ -43,12 +43,17 @@ export class FormerIds {
 
   async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const target = testAddress();
-    if (target.kind !== 'unix') throw new Error('the node behind the proxy has to listen on a socket');
+    if (target.kind !== 'unix') throw new Error('the node behind the proxy must listen on a socket');
     const body = Buffer.from((await buffer(incoming)).toString('utf8').replaceAll(PART_ID, '$1'));
     const { method, url = '/', headers } = incoming;
     const { 'transfer-encoding': _chunked, ...others } = headers;
     const path = url.replaceAll(PART_ID, '$1');
-    const passed = request({ socketPath: target.socketPath, method, path, headers: { ...others, 'content-length': body.length } });
+    const passed = request({
+      socketPath: target.socketPath,
+      method,
+      path,
+      headers: { ...others, 'content-length': body.length },
+    });
     const answered = once(passed, 'response') as Promise<[IncomingMessage]>;
     passed.end(body);
     const [answer] = await answered;

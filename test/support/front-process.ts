@@ -10,7 +10,7 @@ import { commonJvmFlags } from '../../src/node/launch.js';
 
 const frontDir = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'xtdb');
 
-/** The configurations that come with the front. */
+/** The configurations shipped with the front. */
 export const CONFIGS = {
   memory: join(frontDir, 'memory.edn'),
   rocksdb: join(frontDir, 'xtdb.edn'),
@@ -18,7 +18,7 @@ export const CONFIGS = {
   kafka: join(frontDir, 'shared', 'kafka.edn'),
 } as const;
 
-/** The line a front prints when it is ready. */
+/** The line that a front prints when it is ready. */
 export interface ReadyLine {
   readonly ready: true;
   readonly pid: number;
@@ -27,7 +27,7 @@ export interface ReadyLine {
   readonly version: string;
 }
 
-/** How a front's process ended. */
+/** The exit of a front's process. */
 export interface FrontEnd {
   readonly code: number | null;
   readonly stdout: string;
@@ -37,12 +37,15 @@ export interface FrontEnd {
 /** A front's process from its start on. */
 export interface FrontRun {
   readonly process: ChildProcess;
-  /** Undefined when it ended without being ready. */
+  /** Undefined if it ended before it was ready. */
   readonly ready: Promise<ReadyLine | undefined>;
   readonly ended: Promise<FrontEnd>;
 }
 
-/** The front as it was built for this machine, and the Java that runs it; with `isShared` the one that can share a log. */
+/**
+ * Returns the front as built for this machine, and its Java. With `isShared` it is the front for a
+ * shared log.
+ */
 export async function builtFront(isShared = false): Promise<BuiltFront> {
   const front = built.get(isShared) ?? build(isShared);
   built.set(isShared, front);
@@ -69,8 +72,14 @@ async function build(isShared: boolean): Promise<BuiltFront> {
   return { java, installation };
 }
 
-/** The program and its arguments that start the front with these flags, compiled as the service runs it. */
-export async function frontCommand(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<readonly [string, ...string[]]> {
+/**
+ * Returns the program and its arguments that start the front with these flags, compiled as in the
+ * service.
+ */
+export async function frontCommand(
+  flags: readonly string[],
+  jvmFlags: readonly string[] = [],
+): Promise<readonly [string, ...string[]]> {
   const { java, installation } = await builtFront(flags.includes('--settings'));
   return [
     java.command,
@@ -91,15 +100,19 @@ export async function frontCommand(flags: readonly string[], jvmFlags: readonly 
 
 /** Starts the front with these flags. */
 export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
-  // XTDB's libraries unpack themselves into the folder for temporary files: two processes that do so at once find half of one.
+  // XTDB's libraries unpack themselves into the temporary folder. Two concurrent processes would
+  // find half a library.
   const scratch = await mkdtemp(join(tmpdir(), 'front-tmp-'));
   return runCommand(await frontCommand(flags, [...jvmFlags, `-Djava.io.tmpdir=${scratch}`]), { scratch });
 }
 
-/** Starts a front by its whole command; the folder for its temporary files is removed when it has ended. */
+/** Starts a front by its whole command. Removes its temporary folder after its end. */
 export function runCommand(
   [command, ...args]: readonly [string, ...string[]],
-  { scratch, env = { MALLOC_ARENA_MAX: '2' } }: { readonly scratch: string; readonly env?: Readonly<Record<string, string>> },
+  {
+    scratch,
+    env = { MALLOC_ARENA_MAX: '2' },
+  }: { readonly scratch: string; readonly env?: Readonly<Record<string, string>> },
 ): FrontRun {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   let stdout = '';
@@ -124,7 +137,7 @@ export function runCommand(
   return { process: child, ready, ended };
 }
 
-/** A folder that only its user can open, short enough in path for a socket. */
+/** Creates a folder for its user only, with a path short enough for a socket. */
 export async function privateFolder(): Promise<{ readonly dir: string; readonly remove: () => Promise<void> }> {
   const dir = await mkdtemp(join(tmpdir(), 'front-'));
   await chmod(dir, 0o700);
@@ -139,7 +152,7 @@ export interface RunningFront {
   readonly stop: () => Promise<FrontEnd>;
 }
 
-/** Starts a front and waits until it is ready. Throws with what it said when it is not. */
+/** Starts a front and waits until it is ready. Throws with its output if it fails. */
 export async function startFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<RunningFront> {
   const run = await runFront(flags, jvmFlags);
   const ready = await run.ready;
@@ -154,7 +167,7 @@ export async function startFront(flags: readonly string[], jvmFlags: readonly st
   return { ready, run, stop };
 }
 
-/** Runs a front that is not expected to become ready; answers with its exit code and last line. */
+/** Runs a front that is expected to fail. Returns its exit code and last line. */
 export async function failToStart(flags: readonly string[]): Promise<readonly [number | null, string]> {
   const run = await runFront(flags);
   if ((await run.ready) !== undefined) throw new Error(`the front started with ${flags.join(' ')}`);

@@ -7,14 +7,21 @@ import { testAddress } from './context.js';
 import { atSocket } from './xtdb.js';
 
 /**
- * A proxy before the suite's node that decides for each submission what becomes of it: `pass`; a promise to wait for before it is passed on; `drop`: it is passed on, and the
- * answer is lost; `refuse`: the node never gets it; `spoil`: it gets half of it, which it refuses for good. `LateAnswers` holds answers instead.
+ * A proxy before the suite's node that decides on each submission:
+ *
+ * - `pass`: passes it on
+ * - a promise: passes it on once the promise resolves
+ * - `drop`: passes it on and loses the answer
+ * - `refuse`: does not pass it on
+ * - `spoil`: passes on half of it, which the node refuses for good
+ *
+ * `LateAnswers` delays answers instead.
  */
 export class GateProxy {
   onSubmit: (body: string, nth: number) => 'pass' | 'drop' | 'refuse' | 'spoil' | Promise<void> = () => 'pass';
   /** Called before a query is passed on. */
   onQuery: (body: string) => Promise<void> | undefined = () => undefined;
-  /** Whether the answers of queries break off in their middle. */
+  /** Whether to cut off the answers of queries midway. */
   cutsAnswers = false;
   submits = 0;
   readonly #server = createServer((incoming, outgoing) => {

@@ -18,7 +18,7 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A harness that speaks HTTP with a running `palimpsest serve`. */
+/** A harness that uses a running `palimpsest serve` over HTTP. */
 export class HarnessApi {
   readonly #serve: Pick<Serve, 'url' | 'token'>;
   readonly #dispatcher = new Agent();
@@ -38,10 +38,21 @@ export class HarnessApi {
     return { status: answer.statusCode, type, headers: answer.headers, body: await answer.body.json() };
   }
 
-  /** Calls an operation that must succeed; the answer is checked against its schema, which refuses what it does not list. */
-  async call<Id extends OperationId>(id: Id, session?: string, body?: unknown): Promise<AnswerBody<(typeof OPERATIONS)[Id]['answer']>> {
+  /**
+   * Calls an operation that must succeed. Checks the answer against its schema, which refuses
+   * unlisted members.
+   */
+  async call<Id extends OperationId>(
+    id: Id,
+    session?: string,
+    body?: unknown,
+  ): Promise<AnswerBody<(typeof OPERATIONS)[Id]['answer']>> {
     const { method, path, answer, statuses = [200] }: ApiOperation = OPERATIONS[id];
-    const { status, body: got, type } = await this.send(path.replace('{id}', encodeURIComponent(session ?? '')), { method, body });
+    const {
+      status,
+      body: got,
+      type,
+    } = await this.send(path.replace('{id}', encodeURIComponent(session ?? '')), { method, body });
     if (!statuses.includes(status)) throw new Error(`${id} answered ${status}: ${JSON.stringify(got)}`);
     expect(type).toBe('application/json');
     const parsed = ANSWERS[answer].parse(got);
@@ -49,7 +60,7 @@ export class HarnessApi {
     return parsed as AnswerBody<(typeof OPERATIONS)[Id]['answer']>;
   }
 
-  /** Sends what must be refused; the answer must be a problem. */
+  /** Sends a request that must be refused. The answer must be a problem. */
   async refused(
     path: string,
     sent: Sent = {},

@@ -3,9 +3,10 @@ import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
 /**
- * Loaded into a program with `--import`: kills it with SIGKILL at an exact place of its own work, however fast it and the machine are.
- * PALIMPSEST_KILL_AT is `WHAT WHEN N`: the N-th `line` that it writes to an open file (a kept measure), the N-th `record` of its journal, or the N-th `name`
- * that a whole file gets by a link or a rename, `before` or `after` that.
+ * Loaded into a program with `--import`: kills it with SIGKILL at an exact point of its work,
+ * independent of speed. PALIMPSEST_KILL_AT is `WHAT WHEN N`, with WHEN `before` or `after`. It
+ * selects the N-th `line` written to an open file (a kept measure), the N-th `record` of its
+ * journal, or the N-th `name` that a whole file gets by a link or a rename.
  */
 const [what, when, count] = (process.env.PALIMPSEST_KILL_AT ?? '').split(' ');
 let left = Number(count);

@@ -7,16 +7,16 @@ import { testAddress } from './context.js';
 import { moment } from './moment.js';
 import { atSocket } from './xtdb.js';
 
-/** The answer about one transaction on its way back, held until it is released. */
+/** A held answer about one transaction. */
 export interface HeldAnswer {
-  /** Resolves when the node has answered what became of the transaction. */
+  /** Resolves when the node has answered about the transaction. */
   readonly caught: Promise<void>;
   /** Resolves when the answer about a later transaction was passed on. */
   readonly overtaken: Promise<void>;
   release(): void;
 }
 
-/** Which answers are held: what became of a transaction, or that it was taken. */
+/** The kinds of held answers: the outcome or the receipt of a transaction. */
 const HELD = { outcome: '/_xtdb/tx-committed', receipt: '/_xtdb/submit-tx' } as const;
 
 interface Hold {
@@ -28,8 +28,9 @@ interface Hold {
 }
 
 /**
- * A proxy before a node, the suite's if left out, that passes everything on, lets one answer about a transaction be overtaken by those about later ones, or
- * keeps writes back, so that clients do not hear of each other's.
+ * A proxy before a node, by default the suite's, that passes everything on. It can let later
+ * answers overtake one answer about a transaction. It can also hold writes back, so that clients do
+ * not see each other's.
  */
 export class LateAnswers {
   readonly #server = createServer((incoming, outgoing) => {
@@ -46,7 +47,7 @@ export class LateAnswers {
     this.#target = target;
   }
 
-  /** Listens on a socket in a folder. Whoever opens it closes it. */
+  /** Listens on a socket in a folder. The caller closes it. */
   static async open(folder: string, target: NodeAddress = testAddress()): Promise<LateAnswers> {
     const proxy = new LateAnswers(folder, target);
     proxy.#server.listen(proxy.#socketPath);
@@ -58,7 +59,7 @@ export class LateAnswers {
     return atSocket(this.#socketPath);
   }
 
-  /** Holds the answer about the first transaction that is asked about from now on, or the receipts of all that are submitted. */
+  /** Holds the answer about the next queried transaction, or the receipts of all submissions. */
   holdNext(what: keyof typeof HELD = 'outcome'): HeldAnswer {
     const [released, release] = moment();
     const [caught, onCaught] = moment();
@@ -67,7 +68,7 @@ export class LateAnswers {
     return { caught, overtaken, release };
   }
 
-  /** Holds the answer to one query, after so many others from now on that are passed on. */
+  /** Holds the answer to one query, after `after` others that are passed on. */
   holdRead(after: number): Omit<HeldAnswer, 'overtaken'> {
     const [released, release] = moment();
     const [caught, onCaught] = moment();
@@ -75,7 +76,7 @@ export class LateAnswers {
     return { caught, release };
   }
 
-  /** Keeps back what is submitted from now on, until the function that it returns is called; everything else is passed on. */
+  /** Holds submissions until the returned function is called. Everything else is passed on. */
   holdWrites(): () => void {
     const [released, release] = moment();
     this.#writes = released;
@@ -88,7 +89,7 @@ export class LateAnswers {
   }
 
   async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    if (this.#target.kind !== 'unix') throw new Error('the node behind the proxy has to listen on a socket');
+    if (this.#target.kind !== 'unix') throw new Error('the node behind the proxy must listen on a socket');
     const url = new URL(incoming.url ?? '/', 'http://node');
     const hold = url.pathname === this.#hold?.path ? this.#hold : undefined;
     const txId = Number(url.searchParams.get('tx-id'));

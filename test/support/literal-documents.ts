@@ -9,10 +9,12 @@ import { XtdbHttp } from '../../src/xtdb/http.js';
 import { readReceipt } from '../../src/xtdb/transactions.js';
 import { openTestClient } from './xtdb.js';
 
-/** Years before anything of a session: documents that hold in one of them alone are seen by who asks at that time, and by nobody else. */
+/**
+ * Years before any session. Only a query at such a time sees documents valid in that year alone.
+ */
 const yearStart = (year: number): Date => new Date(Date.UTC(year, 0, 1));
 
-/** When the documents of a year hold. */
+/** Returns a moment at which the documents of a year are valid. */
 export const inYear = (year: number): Date => new Date(Date.UTC(year, 5, 1));
 
 const e = sym('?e');
@@ -21,22 +23,28 @@ const idsOf = async (snapshot: StoreSnapshot, where: DatalogQuery['where']): Pro
   return [...new Set(rows.map(([id]) => String(id)))];
 };
 
-/** Every SSOT document at a basis, folded as `show` gives it. */
+/** Returns every SSOT document at a basis, folded as in `show`. */
 export async function allDocuments(snapshot: StoreSnapshot): Promise<readonly ObjectVersion[]> {
   const ids = await idsOf(snapshot, [triple(e, 'identity_hash')]);
   return [...(await snapshot.getMany(ids)).values()].map(({ version }) => version);
 }
 
-/** Where and when documents are written literally. */
+/** The database and the year of literal documents. */
 export interface LiteralYear {
   readonly address: NodeAddress;
   readonly year: number;
-  /** Everything that the database holds: its chunks of text hold from 1970 on, and are hidden for the year. */
+  /** The whole database. Its chunks of text are valid from 1970 on and are hidden for the year. */
   readonly present: StoreSnapshot;
 }
 
-/** Writes SSOT documents literally, each as one flat document with vectors as vectors, so that they hold in one year alone. */
-export async function putLiterally({ address, year, present }: LiteralYear, documents: readonly ObjectVersion[]): Promise<void> {
+/**
+ * Writes SSOT documents literally, each as one flat document with vectors as vectors, valid in one
+ * year only.
+ */
+export async function putLiterally(
+  { address, year, present }: LiteralYear,
+  documents: readonly ObjectVersion[],
+): Promise<void> {
   const literal = (document: ObjectVersion): EdnMap =>
     new EdnMap(Object.entries(document).flatMap(([name, value]): EdnValue[] => [kw(name), nestedValue(value)]));
   const span = [yearStart(year), yearStart(year + 1)];
@@ -49,7 +57,13 @@ export async function putLiterally({ address, year, present }: LiteralYear, docu
   const client = openTestClient({}, address);
   try {
     const body = { type: 'application/edn', text: print(kwMap({ 'tx-ops': operations })) } as const;
-    const answer = await http.send({ method: 'POST', path: '/submit-tx', body, accept: 'application/edn', timeoutMs: 30_000 });
+    const answer = await http.send({
+      method: 'POST',
+      path: '/submit-tx',
+      body,
+      accept: 'application/edn',
+      timeoutMs: 30_000,
+    });
     await client.awaitOutcome(readReceipt(answer).txId);
   } finally {
     await Promise.all([http.close(), client.close()]);

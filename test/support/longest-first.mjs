@@ -5,8 +5,8 @@ import Sequencer from '@jest/test-sequencer';
 const tests = join(import.meta.dirname, '..');
 
 /**
- * The suites that take longest, the longest first: what begins last must be short, for the workers to end together. By itself Jest knows what took long the
- * last time, and in a fresh clone only how large a file is.
+ * The longest suites, longest first. Short suites must begin last so that the workers end together.
+ * By itself Jest orders by earlier times and, in a fresh clone, by file size.
  */
 const LONGEST = {
   short: [
@@ -60,13 +60,18 @@ const LONGEST = {
   ],
 };
 
-/** The longest suites first, then those on a node, which wait most; within each kind the order is Jest's own. */
+/**
+ * Runs the longest suites first, then those on a node, which wait most. Within each kind Jest's
+ * order applies.
+ */
 export default class LongestFirst extends Sequencer {
   sort(tasks) {
     const longest = LONGEST[process.env.PALIMPSEST_TEST_LONG === '1' ? 'long' : 'short'];
     const missing = longest.find((name) => !existsSync(join(tests, `${name}.test.ts`)));
     if (missing !== undefined)
-      throw new Error(`test/support/longest-first.mjs names ${missing}.test.ts, which is not there: name it as it is now`);
+      throw new Error(
+        `test/support/longest-first.mjs names ${missing}.test.ts, which does not exist: use its present name`,
+      );
     const place = ({ path, context }) => {
       const at = longest.indexOf(relative(tests, path).replace(/\.test\.ts$/, ''));
       if (at >= 0) return at;

@@ -3,18 +3,27 @@ import type { ReportedMessage } from '../../src/harness/message-schema.js';
 import { hashText } from '../../src/objects/hashes.js';
 
 /** A message of the user; `id` is the harness's own. */
-export const user = (text: string, id?: string): ReportedMessage => ({ role: 'user', content: text, ...(id === undefined ? {} : { id }) });
+export const user = (text: string, id?: string): ReportedMessage => ({
+  role: 'user',
+  content: text,
+  ...(id === undefined ? {} : { id }),
+});
 
-/** What the model says; `id` is the harness's own. */
+/** A message of the model; `id` is the harness's own. */
 export const reply = (text: string, id?: string): ReportedMessage => ({ ...user(text, id), role: 'assistant' });
 
 /** A call of the model, and its result. */
-export const call = (id: string, name: string, args: Record<string, unknown>, output: string): readonly ReportedMessage[] => [
+export const call = (
+  id: string,
+  name: string,
+  args: Record<string, unknown>,
+  output: string,
+): readonly ReportedMessage[] => [
   { role: 'assistant', content: '', tool_calls: [{ id, name, arguments: args }] },
   { role: 'toolResult', tool_call_id: id, content: output },
 ];
 
-/** The request as a harness puts it together: one line for each message. */
+/** Returns the request as a harness assembles it: one line for each message. */
 export function requestOf(messages: readonly ReportedMessage[], context: LoopContext): readonly string[] {
   const { from, before, inserts, after, references } = context;
   const notes = new Map(inserts.map(({ index, message }) => [index, JSON.stringify(message)]));
@@ -22,13 +31,20 @@ export function requestOf(messages: readonly ReportedMessage[], context: LoopCon
   const own = messages
     .slice(from)
     .flatMap((message, i) => [lines.get(from + i) ?? JSON.stringify(message), notes.get(from + i) ?? []].flat());
-  return [...before.map((message) => JSON.stringify(message)), ...own, ...after.map((message) => JSON.stringify(message))];
+  return [
+    ...before.map((message) => JSON.stringify(message)),
+    ...own,
+    ...after.map((message) => JSON.stringify(message)),
+  ];
 }
 
-/** Whether a request begins with the whole of another one. */
+/** Returns whether request `b` begins with the whole of `a`. */
 export const isPrefix = (a: readonly string[], b: readonly string[]): boolean => a.every((line, i) => b[i] === line);
 
-/** One model call of a harness that sends its list with the context around it, once the record of the whole is kept. */
+/**
+ * Makes one model call of a harness that sends its list with the context around it. Waits until its
+ * record is stored.
+ */
 export async function callModel(session: LoopSession, messages: readonly ReportedMessage[], more: object = {}) {
   const context = await session.context({ messages, system: 'be good', ...more });
   if (context === undefined) throw new Error('no context');

@@ -13,7 +13,7 @@ import { clientFolder } from '../../src/process/data-folder.js';
 /** The built command line program. */
 export const cliPath = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
 
-/** What an agent is answered. */
+/** An answer to an agent. */
 export interface Answer {
   readonly text: string;
   readonly isError: boolean;
@@ -51,37 +51,50 @@ function agentOf(client: Client, transport: Agent['transport']): Agent {
       )) as CallToolResult;
       const [part] = raw.content;
       if (raw.content.length !== 1 || part?.type !== 'text' || part.text === '' || raw.structuredContent !== undefined)
-        throw new Error(`not one text alone: ${JSON.stringify(raw).slice(0, 500)}`);
-      return { text: part.text, isError: raw.isError === true, meta: (raw._meta?.palimpsest ?? {}) as Answer['meta'], raw };
+        throw new Error(`expected a single text: ${JSON.stringify(raw).slice(0, 500)}`);
+      return {
+        text: part.text,
+        isError: raw.isError === true,
+        meta: (raw._meta?.palimpsest ?? {}) as Answer['meta'],
+        raw,
+      };
     },
     close: () => client.close(),
   };
 }
 
-/** The data folder of the suite's node. */
+/** Returns the data folder of the suite's node. */
 export function suiteData(): string {
   const data = process.env.PALIMPSEST_TEST_DATA;
   if (data === undefined) throw new Error('PALIMPSEST_TEST_DATA is not set: run through the live project of jest');
   return data;
 }
 
-/** Where leases and journals lie of processes that are given the suite's data folder. */
+/** Returns the folder of leases and journals for processes on the suite's data folder. */
 export const suiteClientFolder = (): string => clientFolder(suiteData(), process.env.XTDB_URL);
 
-/** Flags that make a server use the suite's node. */
-export const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile', process.env.PALIMPSEST_TEST_PROFILE ?? 'memory'];
+/** Returns flags that make a server use the suite's node. */
+export const suiteFlags = (): readonly string[] => [
+  '--data',
+  suiteData(),
+  '--profile',
+  process.env.PALIMPSEST_TEST_PROFILE ?? 'memory',
+];
 
-/** How a server process is started. */
+/** Options for starting a server process. */
 export interface StartOptions {
-  /** For root, who may read everything: takes that privilege from the process. */
+  /** Removes root's privilege to read everything from the process. */
   readonly withoutOverride?: boolean;
-  /** An open file for its log; this process's own stderr if left out. */
+  /** An open file for its log; by default the stderr of this process. */
   readonly stderr?: number;
   /** The program of another build. */
   readonly program?: string;
 }
 
-/** Starts `palimpsest mcp` over a folder and connects to it; on the suite's node unless the arguments name another data folder. */
+/**
+ * Starts `palimpsest mcp` over a folder and connects to it. Uses the suite's node unless the
+ * arguments name another data folder.
+ */
 export async function stdioAgent(
   root: string,
   args: readonly string[] = [],
@@ -89,7 +102,10 @@ export async function stdioAgent(
   { withoutOverride = false, stderr, program = cliPath }: StartOptions = {},
 ): Promise<Agent> {
   const flags = args.includes('--data') ? [] : suiteFlags();
-  const drop = withoutOverride && process.getuid?.() === 0 ? ['--bounding-set=-dac_override,-dac_read_search', '--', process.execPath] : [];
+  const drop =
+    withoutOverride && process.getuid?.() === 0
+      ? ['--bounding-set=-dac_override,-dac_read_search', '--', process.execPath]
+      : [];
   const transport = new StdioClientTransport({
     command: drop.length > 0 ? 'setpriv' : process.execPath,
     args: [...drop, program, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
@@ -102,7 +118,10 @@ export async function stdioAgent(
   return agentOf(client, transport);
 }
 
-/** Where the built node is cached, how a JVM runs, and which nodes there are, belongs to every process of a test. */
+/**
+ * Returns the variables that every test process shares: cache of the built node, JVM options, and
+ * nodes.
+ */
 function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
   const names = ['XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'JAVA_HOME', 'JAVA_TOOL_OPTIONS', 'XTDB_URL'] as const;
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
@@ -112,7 +131,9 @@ function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
 export interface Serve {
   readonly url: string;
   readonly token: string | undefined;
-  /** Ends it with a signal, SIGTERM if left out; answers its exit code, or the signal that it died of. */
+  /**
+   * Ends it with a signal, SIGTERM by default. Returns its exit code, or the signal that killed it.
+   */
   close(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | NodeJS.Signals>;
   /** Kills it with SIGKILL. */
   kill(): Promise<void>;
@@ -129,7 +150,10 @@ async function announced(child: ChildProcess): Promise<{ readonly url: string; r
   throw new Error(`serve ended before it listened: ${text}`);
 }
 
-/** Starts `palimpsest serve` on a free port; on the suite's node unless the arguments name another data folder. */
+/**
+ * Starts `palimpsest serve` on a free port. Uses the suite's node unless the arguments name another
+ * data folder.
+ */
 export async function startServe(
   args: readonly string[] = [],
   root: string = tmpdir(),
@@ -158,7 +182,10 @@ export async function startServe(
   };
 }
 
-/** Node forgets the listeners of a signal only when it collects garbage; the client gives all requests of a connection one signal. */
+/**
+ * Node drops the listeners of a signal only during garbage collection. The client uses one signal
+ * for all requests of a connection.
+ */
 const quietFetch: typeof fetch = (url, init) => {
   if (init?.signal) setMaxListeners(0, init.signal);
   return fetch(url, init);
@@ -167,13 +194,16 @@ const quietFetch: typeof fetch = (url, init) => {
 /** Connects to a `palimpsest serve`. */
 export async function httpAgent(serve: Pick<Serve, 'url' | 'token'>): Promise<Agent> {
   const headers = serve.token === undefined ? {} : { authorization: `Bearer ${serve.token}` };
-  const transport = new StreamableHTTPClientTransport(new URL(serve.url), { requestInit: { headers }, fetch: quietFetch });
+  const transport = new StreamableHTTPClientTransport(new URL(serve.url), {
+    requestInit: { headers },
+    fetch: quietFetch,
+  });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport as Parameters<Client['connect']>[0]);
   return agentOf(client, transport);
 }
 
-/** A new folder, by its real path, and what removes it. */
+/** Creates a folder. Returns its real path and a function that removes it. */
 export async function temporaryRoot(): Promise<{ readonly root: string; remove(): Promise<void> }> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-root-')));
   return { root, remove: () => rm(root, { recursive: true, force: true }) };

@@ -1,4 +1,4 @@
-/** A promise, and what resolves it. */
+/** Returns a promise and the function that resolves it. */
 export function moment(): readonly [Promise<void>, () => void] {
   let come = (): void => undefined;
   const promise = new Promise<void>((resolve) => {

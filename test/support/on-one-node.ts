@@ -1,7 +1,9 @@
 import { test } from '@jest/globals';
 
 /**
- * `test` for what holds over one node alone, skipped where each request may be answered by another one (`npm run test:cluster -- suites`): that counts requests, has a node of its own to kill, or reads through one client at once what another has written, which a node that
- * lags behind shows a moment later.
+ * `test` for properties of a single node. Skipped if each request may go to another node (`npm run
+ * test:cluster -- suites`). Such tests count requests, kill their own node, or read another
+ * client's write at once, which a lagging node shows later.
  */
-export const onOneNode: typeof test | typeof test.skip = process.env.PALIMPSEST_TEST_NODES === 'several' ? test.skip : test;
+export const onOneNode: typeof test | typeof test.skip =
+  process.env.PALIMPSEST_TEST_NODES === 'several' ? test.skip : test;

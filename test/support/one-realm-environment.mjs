@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ModuleMocker } from 'jest-mock';
 
-/** Those that ran something in this suite. */
+/** Storages that ran something in this suite. */
 const storages = new Set();
 const { run } = AsyncLocalStorage.prototype;
 AsyncLocalStorage.prototype.run = function (...given) {
@@ -10,9 +10,10 @@ AsyncLocalStorage.prototype.run = function (...given) {
 };
 
 /**
- * Runs suites in the worker's own realm, one after the other. Jest's environment makes a context for each: there every look at a global (`Array`, `JSON`,
- * `Promise`) passes through a proxy and takes forty times as long, and nothing that was loaded for one suite serves the next. What a suite left in `process`
- * is taken back when it ends. There are no fake timers.
+ * Runs suites in the worker's own realm, one after the other. Jest's environment creates a context
+ * for each. There every access to a global (`Array`, `JSON`, `Promise`) goes through a proxy and
+ * takes forty times as long, and suites share no loaded code. Restores `process` after each suite.
+ * Has no fake timers.
  */
 export default class OneRealmEnvironment {
   global = globalThis;
@@ -28,7 +29,8 @@ export default class OneRealmEnvironment {
   async setup() {}
 
   async teardown() {
-    // Before Node 24 each promise passes through every storage that was ever used, and each suite has its own.
+    // Before Node 24 each promise passes through every storage ever used, and each suite has its
+    // own.
     for (const storage of storages) storage.disable();
     storages.clear();
     globalThis.console = this.#console;
@@ -38,7 +40,8 @@ export default class OneRealmEnvironment {
     Object.assign(process.env, this.#env);
     for (const event of process.eventNames()) {
       const before = this.#listeners.get(event) ?? [];
-      for (const listener of process.rawListeners(event)) if (!before.includes(listener)) process.removeListener(event, listener);
+      for (const listener of process.rawListeners(event))
+        if (!before.includes(listener)) process.removeListener(event, listener);
     }
   }
 

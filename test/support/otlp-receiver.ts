@@ -3,10 +3,13 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 
-/** A field of a message of Protocol Buffers, by its number: a number of a varint or fixed field, the bytes of any other. */
+/**
+ * A field of a Protocol Buffers message by its number: a number for varint and fixed fields, bytes
+ * for all others.
+ */
 type Field = readonly [number: number, value: bigint | Buffer];
 
-/** Reads a message of Protocol Buffers by its wire format alone. */
+/** Reads a Protocol Buffers message by its wire format only. */
 function fieldsOf(bytes: Buffer): readonly Field[] {
   const fields: Field[] = [];
   let at = 0;
@@ -48,7 +51,10 @@ const whole = (message: Buffer, number: number): number => {
 
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** Attributes by OTLP's `KeyValue`: of `AnyValue` the texts, booleans, whole numbers and doubles. */
+/**
+ * Reads attributes from OTLP's `KeyValue`. Of `AnyValue` it reads texts, booleans, integers and
+ * doubles.
+ */
 function attributesOf(message: Buffer, number: number): Attributes {
   const double = (value: bigint): number => {
     const buffer = Buffer.alloc(8);
@@ -64,7 +70,7 @@ function attributesOf(message: Buffer, number: number): Attributes {
   );
 }
 
-/** A span as it was received. */
+/** A received span. */
 export interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -77,10 +83,10 @@ export interface ReceivedSpan {
   readonly resource: Attributes;
 }
 
-/** A collector of OTLP over HTTP, as far as tests look at what it is sent. */
+/** A collector of OTLP over HTTP, as far as tests need it. */
 export interface OtlpReceiver {
   readonly url: string;
-  /** Every body as it came. */
+  /** All received bodies. */
   readonly bodies: readonly Buffer[];
   readonly headers: readonly IncomingMessage['headers'][];
   spans(): readonly ReceivedSpan[];
@@ -132,7 +138,9 @@ export async function startReceiver(): Promise<OtlpReceiver> {
     metricNames: () =>
       new Set(
         metrics
-          .flatMap((body) => all(body, 1).flatMap((ofResource) => all(ofResource, 2).flatMap((ofScope) => all(ofScope, 2))))
+          .flatMap((body) =>
+            all(body, 1).flatMap((ofResource) => all(ofResource, 2).flatMap((ofScope) => all(ofScope, 2))),
+          )
           .map((metric) => text(metric, 1)),
       ),
     close: async () => {

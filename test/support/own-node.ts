@@ -6,7 +6,7 @@ import type { NodeProfile } from '../../src/node/node-state.js';
 import { stopNode } from '../../src/node/stop-node.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 
-/** A node that one suite has for itself, in a data folder of its own. */
+/** A node for one suite, in a data folder of its own. */
 export interface OwnNode {
   readonly address: NodeAddress;
   readonly dataDir: string;
@@ -14,7 +14,10 @@ export interface OwnNode {
   stop(): Promise<void>;
 }
 
-/** Starts a node for a suite that counts or lists everything in the database, or ends the node. It costs a JVM: whoever can tell its ids apart uses the suite's. */
+/**
+ * Starts a node for a suite that counts or lists the whole database, or stops the node. It costs a
+ * JVM. A suite with unique ids uses the shared node.
+ */
 export async function ownNode(profile: NodeProfile = 'memory'): Promise<OwnNode> {
   const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-own-'));
   const { address, release } = await ensureNode({ dataDir, profile });

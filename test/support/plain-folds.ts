@@ -16,7 +16,10 @@ function changed(
   return fresh.length === 0 ? kept : [...kept, ...fresh];
 }
 
-/** Sets after one step's changes, written for plainness: what the product's linear fold is compared with. */
+/**
+ * Returns sets after one step's changes. Written plainly, as the reference for the product's linear
+ * fold.
+ */
 export function applyChanges(sets: SessionSets, changes: SetChanges): SessionSets {
   const index = changed(sets.index, undefined, changes.index);
   const active = changed(sets.active, changes.deactivate, changes.activate);
@@ -25,7 +28,10 @@ export function applyChanges(sets: SessionSets, changes: SetChanges): SessionSet
     const known = new Set(index);
     for (const id of [...(changes.activate ?? []), ...(changes.pin ?? [])]) {
       if (!known.has(id))
-        throw new DocumentError('invalid-value', `${quoted(id)} would become active or pinned without being in the session index`);
+        throw new DocumentError(
+          'invalid-value',
+          `${quoted(id)} would become active or pinned without being in the session index`,
+        );
     }
   }
   return { index, active, pinned };
@@ -33,12 +39,16 @@ export function applyChanges(sets: SessionSets, changes: SetChanges): SessionSet
 
 function withCall(messages: readonly Message[], call: ObjectId): readonly Message[] {
   const last = messages.at(-1);
-  // Tool calls belong to the assistant; over plain MCP its own words are not visible, so the message that carries them has none.
+  // Tool calls belong to the assistant. Plain MCP hides its words, so the message that carries them
+  // is empty.
   if (last?.role !== 'assistant') return [...messages, { role: 'assistant', text: '', toolcall_refs: [call] }];
   return [...messages.slice(0, -1), { ...last, toolcall_refs: [...(last.toolcall_refs ?? []), call] }];
 }
 
-/** The turns of a chat after one more step, written for plainness: what the product's linear fold is compared with. */
+/**
+ * Returns the turns of a chat after one more step. Written plainly, as the reference for the
+ * product's linear fold.
+ */
 export function withStep(turns: readonly Turn[], step: Step): readonly Turn[] {
   const running = turns.length === step.turn ? turns.at(-1) : undefined;
   let messages = running?.messages ?? [];

@@ -13,24 +13,27 @@ export interface ThinkingMessage {
   readonly content: string | readonly WireBlock[];
 }
 
-/** What a request of the Anthropic wire says that a thinking block is bound to. */
+/** The parts of an Anthropic request to which a thinking block is bound. */
 export interface ThinkingRequest {
   readonly system?: string | readonly WireBlock[];
   readonly tools?: readonly unknown[];
   readonly messages: readonly ThinkingMessage[];
 }
 
-/** What the check says of one request. */
+/** The verdict on one request. */
 export interface PrefixVerdict {
   /** Thinking blocks that the request returns. */
   readonly returned: number;
-  /** Those of them whose signatures fit what stands before them now; after the first that does not, none does. */
+  /**
+   * Returned blocks whose signatures still match their prefix. After the first mismatch none is
+   * valid.
+   */
   readonly valid: number;
-  /** Where the first one stands that does not fit, and why; undefined where all fit. */
+  /** The place of the first mismatch and its reason; undefined if all match. */
   readonly fault?: string;
 }
 
-/** One thing of a request in its order; a thinking block has its signature. */
+/** An item of a request in order; a thinking block has its signature. */
 interface Item {
   readonly text: string;
   readonly place: string;
@@ -38,7 +41,7 @@ interface Item {
   readonly thinking?: string;
 }
 
-/** What a signature is bound to: everything before it but thoughts, and the thoughts before it. */
+/** The binding of a signature: everything before it except thoughts, and the thoughts before it. */
 interface Binding {
   readonly before: string;
   readonly thoughts: readonly string[];
@@ -47,22 +50,26 @@ interface Binding {
 
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
-/** Without cache marks, which may move; members without a value are on no wire. */
+/** Removes cache marks, which may move, and members without a value, which no wire carries. */
 function unmarked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unmarked);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).flatMap(([key, one]) => (key === 'cache_control' || one === undefined ? [] : [[key, unmarked(one)]])),
+    Object.entries(value).flatMap(([key, one]) =>
+      key === 'cache_control' || one === undefined ? [] : [[key, unmarked(one)]],
+    ),
   );
 }
 
 const plain = (value: unknown): string => canonicalJson(unmarked(value) as Parameters<typeof canonicalJson>[0]);
 
-/** A text alone is a list of one block. */
+/** Converts a bare text to a list of one block. */
 const blocksOf = (content: string | readonly WireBlock[] = []): readonly WireBlock[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 
-/** Everything that a thinking block can stand behind. Messages in a row of one role are one message. */
+/**
+ * Returns everything that may precede a thinking block. Merges consecutive messages of one role.
+ */
 function itemsOf({ system, tools = [], messages }: ThinkingRequest): readonly Item[] {
   const items: Item[] = [
     { text: plain(blocksOf(system)), place: 'system' },
@@ -82,7 +89,10 @@ function itemsOf({ system, tools = [], messages }: ThinkingRequest): readonly It
   return items;
 }
 
-/** A request in one text for comparing: a request that only continues another begins with the whole text of that one. */
+/**
+ * Returns a request as one text for comparison. A request that continues another begins with its
+ * whole text.
+ */
 export function wireText(request: ThinkingRequest): string {
   return itemsOf(request)
     .map(({ text }) => `${text}\n`)
@@ -90,14 +100,15 @@ export function wireText(request: ThinkingRequest): string {
 }
 
 /**
- * What a provider with bound thinking does: signs each thinking block over everything before it, and says of a request whether each block that it returns
- * still fits. Thinking may be left out from the beginning, from the end or altogether, for good; a hole, a change before it, and a block that comes back
- * do not fit. Cache marks, the order of keys and whether a text stands alone or in a list do not count.
+ * Simulates a provider with bound thinking. It signs each thinking block over everything before it,
+ * and checks each block that a request returns. Thinking may be omitted for good from the
+ * beginning, from the end, or altogether. A hole, an earlier change, and a returning block are
+ * mismatches. Cache marks, key order, and a bare text instead of a list do not matter.
  */
 export class PrefixCheck {
   readonly #bindings = new Map<string, Binding>();
 
-  /** Says which of the returned blocks fit. */
+  /** Checks which of the returned blocks match. */
   examine(request: ThinkingRequest): PrefixVerdict {
     const hash = createHash('sha256');
     const thoughts: string[] = [];
@@ -115,7 +126,7 @@ export class PrefixCheck {
     return { returned: thoughts.length, valid, ...(fault === undefined ? {} : { fault }) };
   }
 
-  /** The signature of a thinking block that begins the answer to a request. */
+  /** Signs a thinking block that begins the answer to a request. */
   sign(request: ThinkingRequest, thinking: string): string {
     const hash = createHash('sha256');
     const items = itemsOf(request);
@@ -134,11 +145,13 @@ export class PrefixCheck {
     place: string,
   ): string | undefined {
     const bound = this.#bindings.get(signature);
-    if (bound === undefined) return `${place}: this signature was never given`;
+    if (bound === undefined) return `${place}: this signature was never issued`;
     if (bound.thinking !== thinking) return `${place}: the thinking was changed`;
     if (bound.before !== before) return `${place}: something before the block is not what it was bound to`;
     const left = thoughts.length === 0 ? [] : bound.thoughts.slice(-thoughts.length);
     const fits = left.length === thoughts.length && left.every((one, i) => one === thoughts[i]);
-    return fits ? undefined : `${place}: the thinking before the block has a hole, or has a block again that was left out`;
+    return fits
+      ? undefined
+      : `${place}: the thinking before the block has a hole, or has a block again that was left out`;
   }
 }

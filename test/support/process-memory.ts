@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The memory that a process of this machine occupies, MiB. */
+/** Returns the resident memory of a process, MiB. */
 export function residentMiB(pid: number): number {
   const [, kib] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   if (kib === undefined) throw new Error(`the memory of process ${pid} cannot be read`);

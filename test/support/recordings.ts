@@ -5,18 +5,18 @@ import type { Loss, RecordingSource } from '../../src/lab/recordings/importer.js
 import type { EntryKind, EntryOf, RecordedEntry } from '../../src/lab/recordings/neutral-session.js';
 import { HEAD_BYTES, openRecording } from '../../src/lab/recordings/open-recording.js';
 
-/** What an import brought. */
+/** The result of an import. */
 export interface Imported {
   readonly entries: readonly RecordedEntry[];
   readonly losses: readonly Loss[];
 }
 
-/** The path of a small recording of the repository: `claude-code/coding.jsonl`. */
+/** Returns the path of a small recording of the repository, such as `claude-code/coding.jsonl`. */
 export function recordingPath(name: string): string {
   return fileURLToPath(new URL(`../recordings/${name}`, import.meta.url));
 }
 
-/** A recording that is bytes in memory, handed out in chunks of the size given. */
+/** Returns a recording from bytes in memory, read in chunks of the given size. */
 export function bytesSource(content: Buffer | string, chunk = 65_536): RecordingSource {
   const bytes = Buffer.from(content);
   return {
@@ -30,12 +30,12 @@ export function bytesSource(content: Buffer | string, chunk = 65_536): Recording
   };
 }
 
-/** JSON lines of records. */
+/** Returns records as JSON lines. */
 export function linesOf(...records: readonly object[]): string {
   return records.map((record) => `${JSON.stringify(record)}\n`).join('');
 }
 
-/** Everything of a recording: of a small one of the repository by its name, or of a source. */
+/** Imports a whole recording: a small one of the repository by name, or a source. */
 export async function importAll(recording: string | RecordingSource): Promise<Imported> {
   const source = typeof recording === 'string' ? await openRecording(recordingPath(recording)) : recording;
   const losses: Loss[] = [];
@@ -44,7 +44,7 @@ export async function importAll(recording: string | RecordingSource): Promise<Im
   return { entries, losses };
 }
 
-/** What a recording holds: counts by session and together, and its losses. */
+/** Describes a recording: counts by session and in total, and its losses. */
 export async function describeSource(source: RecordingSource) {
   const { format } = recogniseRecording(source);
   const counter = new ImportCounter();
@@ -56,23 +56,33 @@ export async function describeSource(source: RecordingSource) {
     if (entry.kind === 'session') heads.push(entry);
   }
   const sessions = heads.map((head) => ({ ...head, counts: counter.session(head.native_id) }));
-  return { format, sessions, counts: { ...counter.total, sessions: heads.length, losses: losses.by_reason }, losses: losses.each };
+  return {
+    format,
+    sessions,
+    counts: { ...counter.total, sessions: heads.length, losses: losses.by_reason },
+    losses: losses.each,
+  };
 }
 
-/** The same of the recording at a path. */
+/** Describes the recording at a path. */
 export async function describeRecording(path: string) {
   return describeSource(await openRecording(path));
 }
 
-/** The entries of one kind, of one session where it is given. */
-export function entriesOf<K extends EntryKind>({ entries }: Imported, kind: K, session?: string): readonly EntryOf<K>[] {
+/** Returns the entries of one kind, optionally of one session. */
+export function entriesOf<K extends EntryKind>(
+  { entries }: Imported,
+  kind: K,
+  session?: string,
+): readonly EntryOf<K>[] {
   return entries.filter(
     (entry): entry is EntryOf<K> =>
-      entry.kind === kind && (session === undefined || (entry.kind === 'session' ? entry.native_id : entry.session) === session),
+      entry.kind === kind &&
+      (session === undefined || (entry.kind === 'session' ? entry.native_id : entry.session) === session),
   );
 }
 
-/** Losses as short texts: `orphan-result line 55`. */
+/** Returns losses as short texts such as `orphan-result line 55`. */
 export function lossesOf({ losses }: Imported): readonly string[] {
   return losses.map(({ reason, place }) => `${reason} ${place}`);
 }

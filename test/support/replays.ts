@@ -7,23 +7,27 @@ import { type ReplayFileOptions, replayFile } from '../../src/lab/report/replay-
 import type { ReplayReport } from '../../src/lab/report/replay-report.js';
 import { openClient, testAddress } from './context.js';
 
-/** The suite's node as the database of a replay that keeps nothing beside it. */
-export const suiteDatabase = (): ReplayDatabase => ({ address: testAddress(), dataDir: undefined, close: async () => undefined });
+/** The suite's node as the database of a replay that stores nothing else. */
+export const suiteDatabase = (): ReplayDatabase => ({
+  address: testAddress(),
+  dataDir: undefined,
+  close: async () => undefined,
+});
 
-/** A configuration, with tokens counted only where a test asks for them. */
+/** Returns a configuration that counts tokens only on request. */
 export const config = (given: Partial<Record<keyof ReplayConfig, unknown>> = {}): ReplayConfig =>
   parseReplayConfig({ tokens: false, ...given }, 'test');
 
 let replays = 0;
 
-/** Replays a file into the suite's node, each time under ids of its own unless a variant is given. */
+/** Replays a file into the suite's node. Uses new ids each time unless a variant is given. */
 export function replay(path: string, options: Partial<ReplayFileOptions> = {}): Promise<ReplayReport> {
   replays += 1;
   const variant = `${process.pid}-${Date.now()}-${replays}`;
   return replayFile(path, suiteDatabase(), { config: config(), variant, ...options });
 }
 
-/** A folder for recordings that a test writes. */
+/** Creates a folder for recordings that a test writes. */
 export async function recordingFolder(): Promise<{
   readonly folder: string;
   write(name: string, text: string | Buffer): Promise<string>;
@@ -41,7 +45,10 @@ export async function recordingFolder(): Promise<{
   };
 }
 
-/** A folder for recordings, and a client that knows of their replays what the database knows, since it handed no context out. */
+/**
+ * Creates a folder for recordings, and a client that knows their replays only from the database,
+ * because it handed out no context.
+ */
 export async function reviewedRecordings() {
   const recordings = await recordingFolder();
   const reviewer = await openClient(recordings.folder);
@@ -52,21 +59,24 @@ export async function reviewedRecordings() {
   return { recordings, reviewer, close };
 }
 
-/** The small recordings of this repository, by format. */
+/** Returns the small recordings of this repository, by format. */
 export async function fixtures(): Promise<ReadonlyMap<string, readonly string[]>> {
   const root = join(import.meta.dirname, '..', 'recordings');
   const formats = await readdir(root);
   const found = await Promise.all(
     formats
       .sort()
-      .map(async (format) => [format, (await readdir(join(root, format))).sort().map((name) => join(root, format, name))] as const),
+      .map(
+        async (format) =>
+          [format, (await readdir(join(root, format))).sort().map((name) => join(root, format, name))] as const,
+      ),
   );
   return new Map(found);
 }
 
 const START = Date.UTC(2026, 0, 5, 9);
 
-/** A recording in the way of Claude Code, line by line. */
+/** A recording in the format of Claude Code, line by line. */
 export class RecordingLines {
   readonly #lines: string[] = [];
   #at = START;
@@ -76,19 +86,28 @@ export class RecordingLines {
     const uuid = `u-${this.#lines.length + 1}`;
     this.#at += 1_000;
     const timestamp = new Date(at ?? this.#at).toISOString();
-    const envelope = { parentUuid: this.#parent, isSidechain: false, userType: 'external', cwd: '/p', sessionId: 's-1', version: '2.1.0' };
+    const envelope = {
+      parentUuid: this.#parent,
+      isSidechain: false,
+      userType: 'external',
+      cwd: '/p',
+      sessionId: 's-1',
+      version: '2.1.0',
+    };
     const message =
-      type === 'assistant' ? { id: `m-${uuid}`, type: 'message', role: type, model: 'a-model', content } : { role: type, content };
+      type === 'assistant'
+        ? { id: `m-${uuid}`, type: 'message', role: type, model: 'a-model', content }
+        : { role: type, content };
     this.#lines.push(JSON.stringify({ ...envelope, type, message, uuid, timestamp, ...more }));
     this.#parent = uuid;
   }
 
-  /** Where the conversation is, for going back there. */
+  /** The current place of the conversation, as a target of `back`. */
   get place(): string | null {
     return this.#parent;
   }
 
-  /** What comes next follows a place further up: the person went back. */
+  /** Continues from an earlier place: the person went back. */
   back(place: string | null): this {
     this.#parent = place;
     return this;
@@ -116,7 +135,7 @@ export class RecordingLines {
     return this;
   }
 
-  /** A whole read, with its twin. */
+  /** Adds a whole read, with its twin. */
   reads(id: string, path: string, text: string): this {
     const lines = text.replace(/\n$/, '').split('\n');
     const shown = lines.map((line, i) => `${String(i + 1).padStart(6)}→${line}`).join('\n');
@@ -134,9 +153,13 @@ export class RecordingLines {
       userModified: false,
       replaceAll: false,
     };
-    return this.calls(id, 'Edit', { file_path: path, old_string: from, new_string: to }).answers(id, `The file ${path} has been updated.`, {
-      twin,
-    });
+    return this.calls(id, 'Edit', { file_path: path, old_string: from, new_string: to }).answers(
+      id,
+      `The file ${path} has been updated.`,
+      {
+        twin,
+      },
+    );
   }
 
   get lines(): readonly string[] {
@@ -148,7 +171,7 @@ export class RecordingLines {
   }
 }
 
-/** A recording of many turns, each a read and an edit of one of some files. */
+/** Returns a recording of many turns, each with a read and an edit of one of a few files. */
 export function longRecording(turns: number, files = 7): RecordingLines {
   const texts = new Map<string, string>();
   const lines = new RecordingLines();

@@ -7,10 +7,14 @@ import type { ObjectId } from '../../src/objects/ids.js';
 import { mentions, openClient, wholeRead } from './context.js';
 import { temporaryRoot } from './mcp-clients.js';
 
-/** A terminal's title, colours, a cleared screen, an 8-bit control and a reversed word: what recorded output may hold. */
-export const HOSTILE = '\u001b]0;title\u0007\u001b[2J\u001b[31mred\u001b[0m \u009b5m over\rwritten \u202eesrever\u202c\n';
+/**
+ * Hostile recorded output: a terminal title, colours, a cleared screen, an 8-bit control and a
+ * reversed word.
+ */
+export const HOSTILE =
+  '\u001b]0;title\u0007\u001b[2J\u001b[31mred\u001b[0m \u009b5m over\rwritten \u202eesrever\u202c\n';
 
-/** Two sessions over one folder, for those who ask about them later. */
+/** Two sessions over one folder, for later reviews. */
 export interface ReviewedSessions {
   readonly root: string;
   readonly client: ContextClient;
@@ -34,15 +38,19 @@ const call = (report: Partial<CallReport>): CallReport => ({
 });
 
 /**
- * Makes them: the first session reads `a.ts` in turn 1, sees it changed in turn 2, where it also pins it, finds `b.ts` and runs a command with hostile
- * output, and lets go of it in turn 3; the second session reads the changed file.
+ * Creates the sessions. The first reads `a.ts` in turn 1. In turn 2 it sees the file changed, pins
+ * it, finds `b.ts`, and runs a command with hostile output. In turn 3 it deactivates `a.ts`. The
+ * second session reads the changed file.
  */
-export async function reviewedSessions(name: string, options: Partial<ContextClientOptions> = {}): Promise<ReviewedSessions> {
+export async function reviewedSessions(
+  name: string,
+  options: Partial<ContextClientOptions> = {},
+): Promise<ReviewedSessions> {
   const { root, remove } = await temporaryRoot();
   const client = await openClient(root, options);
   const write = async (file: string, text: string, second: number): Promise<void> => {
     await writeFile(join(root, file), text);
-    // Whole seconds of an hour ago, so that every version has a time of its own that can be asked for.
+    // Whole seconds an hour ago, so that every version has its own time for queries.
     const time = Math.floor(Date.now() / 1_000) - 3_600 + second;
     await utimes(join(root, file), time, time);
   };
@@ -63,14 +71,29 @@ export async function reviewedSessions(name: string, options: Partial<ContextCli
   await write('a.ts', 'two\nshared\n', 10);
   await read(first, 'two\nshared\n');
   const { id: file } = await client.files.locate('a.ts');
-  await record(first, { tool: 'pin', args: { ids: ['a.ts'] }, content: 'pinned', plan: await first.planVerb('pin', [file]) });
+  await record(first, {
+    tool: 'pin',
+    args: { ids: ['a.ts'] },
+    content: 'pinned',
+    plan: await first.planVerb('pin', [file]),
+  });
   await write('b.ts', 'never read', 20);
   await record(first, { tool: 'ls', args: { path: '.' }, content: 'b.ts', mentions: await mentions(client, ['b.ts']) });
   const { id: stub } = await client.files.locate('b.ts');
-  const hostileCall = await record(first, { tool: 'bash', args: { command: `printf '${HOSTILE}'` }, content: HOSTILE, status: 'fail' });
+  const hostileCall = await record(first, {
+    tool: 'bash',
+    args: { command: `printf '${HOSTILE}'` },
+    content: HOSTILE,
+    status: 'fail',
+  });
   const { text: handedOut } = await first.assemble({ deliver: 'library' });
   await first.reportMessage({ role: 'user', text: 'Let go of it' });
-  await record(first, { tool: 'deactivate', args: { ids: ['a.ts'] }, content: 'done', plan: await first.planVerb('deactivate', [file]) });
+  await record(first, {
+    tool: 'deactivate',
+    args: { ids: ['a.ts'] },
+    content: 'done',
+    plan: await first.planVerb('deactivate', [file]),
+  });
   await write('a.ts', 'three\nshared\n', 30);
   const second = await client.openSession({ id: `${name}-second` });
   await second.reportMessage({ role: 'user', text: 'Look as well' });

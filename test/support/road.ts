@@ -7,7 +7,10 @@ import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
 import { atSocket } from './xtdb.js';
 
-/** A road to a node, the suite's unless told otherwise, that can be closed and opened: what an outage is to a client. */
+/**
+ * A connection to a node, by default the suite's, that can be closed and opened to simulate an
+ * outage.
+ */
 export class Road {
   readonly socketPath: string;
   #listen: ListenOptions;
@@ -16,14 +19,17 @@ export class Road {
 
   readonly #target: NodeAddress;
 
-  /** A road that begins at a socket in a folder. */
+  /** Makes a connection that begins at a socket in a folder. */
   constructor(folder: string, target: NodeAddress = testAddress()) {
     this.#target = target;
     this.socketPath = join(folder, 'road.sock');
     this.#listen = { path: this.socketPath };
   }
 
-  /** A road that begins at a port of this machine: the node as someone else's, whose address is all that is known. Opened. */
+  /**
+   * Opens a connection that begins at a port of this machine. It simulates a foreign node of which
+   * only the address is known.
+   */
   static async fromPort(folder: string): Promise<Road> {
     const road = new Road(folder);
     road.#listen = { host: '127.0.0.1', port: 0 };
@@ -31,24 +37,24 @@ export class Road {
     return road;
   }
 
-  /** The address of a road from a socket. */
+  /** The address of a connection from a socket. */
   get address(): NodeAddress {
     return atSocket(this.socketPath);
   }
 
-  /** The address of a road from a port; the same after every opening. */
+  /** The address of a connection from a port; the same after every opening. */
   get url(): string {
     return `http://127.0.0.1:${this.#listen.port}`;
   }
 
-  /** How long what is said to the node is on its way, milliseconds. */
+  /** Delay of each request to the node, milliseconds. */
   delayMs = 0;
 
   get isOpen(): boolean {
     return this.#server !== undefined;
   }
 
-  /** Opens the road; nothing happens when it is open. */
+  /** Opens the connection. Does nothing if it is open. */
   async open(): Promise<void> {
     if (this.#server !== undefined) return;
     const target = this.#target.kind === 'unix' ? this.#target.socketPath : '';
@@ -62,7 +68,8 @@ export class Road {
     });
     this.#server.listen(this.#listen);
     await once(this.#server, 'listening');
-    if (this.#listen.port !== undefined) this.#listen = { ...this.#listen, port: (this.#server.address() as AddressInfo).port };
+    if (this.#listen.port !== undefined)
+      this.#listen = { ...this.#listen, port: (this.#server.address() as AddressInfo).port };
   }
 
   #delayed(): Transform {

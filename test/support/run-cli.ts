@@ -4,14 +4,17 @@ import { fileURLToPath } from 'node:url';
 
 const cli = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
 
-/** How a run of the built command line program ended. */
+/** The result of a run of the built command line program. */
 export interface CliResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Starts the built `palimpsest`, or that of another build, with this environment on top of the own one; an undefined value removes a variable. */
+/**
+ * Runs the built `palimpsest`, or that of another build. Adds `env` to the own environment; an
+ * undefined value removes a variable.
+ */
 export function startCli(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>> = {},

@@ -1,4 +1,4 @@
-/** Everything that stands in some values, in every text with what it says in base64. */
+/** Returns all texts of some values, together with their decoded base64. */
 export function saidIn(value: unknown): string {
   const texts: string[] = [];
   const visit = (one: unknown): void => {
@@ -11,7 +11,9 @@ export function saidIn(value: unknown): string {
   };
   visit(value);
   const decoded = texts.flatMap((text) =>
-    (text.match(/[\w+/-]{6,}/g) ?? []).flatMap((run) => [0, 1, 2, 3].map((from) => Buffer.from(run.slice(from), 'base64').toString())),
+    (text.match(/[\w+/-]{6,}/g) ?? []).flatMap((run) =>
+      [0, 1, 2, 3].map((from) => Buffer.from(run.slice(from), 'base64').toString()),
+    ),
   );
   return [...texts, ...decoded].join('\n');
 }

@@ -4,15 +4,15 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { HarnessApi } from './harness-api.js';
 import { type Serve, startServe, temporaryRoot } from './mcp-clients.js';
 
-/** Texts of files by their paths. */
+/** Texts of files by path. */
 type Files = Readonly<Record<string, string>>;
 
-/** A `palimpsest serve` of one test file, there while its tests run. */
+/** A `palimpsest serve` for the tests of one file. */
 export interface ServedFolders {
   readonly serve: Pick<Serve, 'url' | 'token'>;
-  /** A harness that speaks with it. */
+  /** A harness connected to it. */
   readonly api: HarnessApi;
-  /** The folders, the one that is served first. */
+  /** The folders; the first one is the served one. */
   readonly roots: readonly string[];
   readonly root: string;
 }
@@ -26,7 +26,10 @@ async function makeFolder(files: Files) {
   return folder;
 }
 
-/** Serves new folders with these files before the tests of the file that calls it, and ends that behind them: the server must end well, and the folders are removed. */
+/**
+ * Serves new folders with these files during the tests of the calling file. The server must exit
+ * cleanly; the folders are removed.
+ */
 export function servedFolders({
   folders = [{}],
   args = () => [],
@@ -37,7 +40,7 @@ export function servedFolders({
   let made: readonly Awaited<ReturnType<typeof makeFolder>>[] = [];
   let running: Serve | undefined;
   const there = <T>(value: T | undefined): T => {
-    if (value === undefined) throw new Error('the server is there while tests run, not before');
+    if (value === undefined) throw new Error('the server is available only while tests run');
     return value;
   };
   const serve = {

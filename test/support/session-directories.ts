@@ -14,10 +14,12 @@ export async function writeFiles(folder: string, files: DirectoryFiles): Promise
   }
 }
 
-/** All files below a folder, as texts. */
+/** Reads all files below a folder as texts. */
 export async function filesIn(folder: string): Promise<DirectoryFiles> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
   return Object.fromEntries(
     await Promise.all(paths.sort().map(async (path) => [path, await readFile(join(folder, path), 'utf8')] as const)),
   );
@@ -25,7 +27,7 @@ export async function filesIn(folder: string): Promise<DirectoryFiles> {
 
 const lines = (values: readonly object[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
-/** A directory as another program writes it: calls in the events, outputs in parts, notes, what is pinned, a child. */
+/** A directory of another program: calls in the events, outputs in parts, notes, pins, a child. */
 export const FOREIGN: DirectoryFiles = {
   'messages.jsonl': lines([
     { role: 'system', content: 'You are terse.' },
@@ -107,7 +109,8 @@ const text = fc.oneof(
 );
 const id = fc.constantFrom('c1', 'c2', 'c3', 'call_4');
 const member = fc.record({ tag: text, n: fc.integer() }, { requiredKeys: [] });
-const line = (fields: Arbitrary<object>): Arbitrary<object> => fc.tuple(fields, member).map(([own, more]) => ({ ...own, ...more }));
+const line = (fields: Arbitrary<object>): Arbitrary<object> =>
+  fc.tuple(fields, member).map(([own, more]) => ({ ...own, ...more }));
 const message = fc.oneof(
   line(fc.record({ role: fc.constantFrom('user', 'assistant', 'system'), content: text })),
   line(
@@ -120,18 +123,28 @@ const message = fc.oneof(
     fc.record({
       role: fc.constant('assistant'),
       content: text,
-      tool_calls: fc.array(fc.record({ id, name: fc.constantFrom('ls', 'cat'), arguments: fc.record({ path: text }) }), { maxLength: 2 }),
+      tool_calls: fc.array(
+        fc.record({ id, name: fc.constantFrom('ls', 'cat'), arguments: fc.record({ path: text }) }),
+        { maxLength: 2 },
+      ),
     }),
   ),
   line(
     fc.record({
       role: fc.constant('tool'),
-      content: fc.array(fc.record({ type: fc.constant('tool_result'), tool_call_id: id, content: text }), { minLength: 1, maxLength: 2 }),
+      content: fc.array(fc.record({ type: fc.constant('tool_result'), tool_call_id: id, content: text }), {
+        minLength: 1,
+        maxLength: 2,
+      }),
     }),
   ),
 );
 const event = fc.oneof(
-  fc.record({ type: fc.constantFrom('start', 'delta', 'message', 'reasoning_delta'), run: fc.constantFrom('r1', 'r2'), text }),
+  fc.record({
+    type: fc.constantFrom('start', 'delta', 'message', 'reasoning_delta'),
+    run: fc.constantFrom('r1', 'r2'),
+    text,
+  }),
   fc.record({
     type: fc.constant('tool_call'),
     run: fc.constant('r1'),
@@ -168,7 +181,7 @@ const named = (field: string) =>
     { selector: (one) => one.id, maxLength: 3 },
   );
 
-/** Any canonical directory, as a program that knows nothing of us may write it. */
+/** Any canonical directory of a program that knows nothing of Palimpsest. */
 export const anyDirectory: Arbitrary<DirectoryFiles> = fc
   .record({
     messages: fc.array(message, { maxLength: 12 }),

@@ -2,7 +2,7 @@ import { readTimelines } from '../../src/lab/timeline/read-timelines.js';
 import type { Timeline } from '../../src/lab/timeline/timeline.js';
 import { type RecordingLines, recordingFolder } from './replays.js';
 
-/** The timelines of the sessions in a recording that a test wrote. */
+/** Returns the timelines of the sessions in a recording that a test wrote. */
 export async function timelinesOf(text: string): Promise<readonly Timeline[]> {
   const recordings = await recordingFolder();
   try {
@@ -12,14 +12,14 @@ export async function timelinesOf(text: string): Promise<readonly Timeline[]> {
   }
 }
 
-/** The timeline of a recording of one session. */
+/** Returns the timeline of a recording of one session. */
 export async function timelineOf(lines: RecordingLines): Promise<Timeline> {
   const [timeline] = await timelinesOf(lines.text);
   if (timeline === undefined) throw new Error('the recording holds no session');
   return timeline;
 }
 
-/** For policies that write nothing: they never open a database. */
+/** A database for policies that write nothing and never open one. */
 export async function noDatabase(): Promise<never> {
-  throw new Error('no database is asked for here');
+  throw new Error('unexpected request for a database');
 }

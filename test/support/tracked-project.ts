@@ -10,7 +10,7 @@ import { openClient, wholeRead } from './context.js';
 import { historyOf } from './object-history.js';
 import { until } from './until.js';
 
-/** A call as a tool reports it, with what a test says of it. */
+/** Returns a call as a tool reports it, with the given fields. */
 export const callReport = (report: Partial<CallReport> = {}): CallReport => ({
   tool: 'read',
   args: {},
@@ -20,20 +20,25 @@ export const callReport = (report: Partial<CallReport> = {}): CallReport => ({
   ...report,
 });
 
-/** The contents of all versions of an object, oldest first; null where a version has none. */
-export async function contentsOf(client: ContextClient, id: ObjectId | undefined): Promise<readonly (string | null | undefined)[]> {
+/**
+ * Returns the contents of all versions of an object, oldest first; null for a version without one.
+ */
+export async function contentsOf(
+  client: ContextClient,
+  id: ObjectId | undefined,
+): Promise<readonly (string | null | undefined)[]> {
   const history = await historyOf(await client.store.now(), id ?? '');
   return history.map(({ version }) => version?.content);
 }
 
-/** Waits for so many versions of an object. */
+/** Waits for a number of versions of an object. */
 export const versionsOf = (client: ContextClient, id: ObjectId | undefined, count: number) =>
   until(
     () => contentsOf(client, id),
     (all) => all.length >= count,
   );
 
-/** A folder of its own with a project in it, on a filesystem id of its own, and the clients that track it. */
+/** A folder with a project, on a filesystem id of its own, and the clients that track it. */
 export class TrackedProject {
   readonly folder: string;
   readonly root: string;
@@ -56,13 +61,21 @@ export class TrackedProject {
   }
 
   async open(options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {
-    const client = await openClient(this.root, { filesystemId: this.host, dataDir: join(this.folder, 'data'), ...options });
+    const client = await openClient(this.root, {
+      filesystemId: this.host,
+      dataDir: join(this.folder, 'data'),
+      ...options,
+    });
     this.#clients.push(client);
     return client;
   }
 
-  /** Has a session read files that stand there, waits for the database and for the tracker. */
-  async read(client: ContextClient, session: ContextSession, ...paths: readonly string[]): Promise<readonly ObjectId[]> {
+  /** Makes a session read existing files. Waits for the database and for the tracker. */
+  async read(
+    client: ContextClient,
+    session: ContextSession,
+    ...paths: readonly string[]
+  ): Promise<readonly ObjectId[]> {
     const before = client.tracking?.attached ?? 0;
     const readings = await Promise.all(paths.map((path) => wholeRead(client, path)));
     const recorded = await session.recordCall(callReport({ readings }));
@@ -74,7 +87,10 @@ export class TrackedProject {
     return [...outcomes.keys()];
   }
 
-  /** When this resolves, every change that was looked at before it was asked for has been decided: looks go in rounds, one after another. */
+  /**
+   * Resolves once every earlier change has been decided. The tracker reads in rounds, one after
+   * another.
+   */
   async settled(client: ContextClient, session: ContextSession): Promise<void> {
     const name = `marker-${randomUUID()}`;
     await writeFile(this.file(name), 'before');
@@ -89,7 +105,7 @@ export class TrackedProject {
   }
 }
 
-/** Waits, from when it is called on, until a source was read by somebody after a moment. */
+/** Returns a function that waits until a source was read at least `count` times after this call. */
 export function looksOf(client: ContextClient): (path: string, count?: number) => Promise<unknown> {
   const seen: string[] = [];
   const plain = client.files.read.bind(client.files);

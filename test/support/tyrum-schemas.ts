@@ -12,11 +12,16 @@ const share = { type: 'number', minimum: 0, maximum: 1 };
 const list = (items: Schema): Schema => ({ type: 'array', items });
 const oneOf = (...words: readonly string[]): Schema => ({ type: 'string', enum: words });
 
-/** An object; names that end in `?` may be left out. Of reports further fields are allowed, of everything else none. */
+/** An object; names that end in `?` are optional. Only reports may have additional fields. */
 function object(fields: Readonly<Record<string, Schema>>, isOpen = false): Schema {
   const entries = Object.entries(fields).map(([key, schema]) => [key.replace(/\?$/, ''), schema] as const);
   const required = Object.keys(fields).filter((key) => !key.endsWith('?'));
-  return { type: 'object', properties: Object.fromEntries(entries), required, ...(isOpen ? {} : { additionalProperties: false }) };
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries),
+    required,
+    ...(isOpen ? {} : { additionalProperties: false }),
+  };
 }
 
 const open = (fields: Readonly<Record<string, Schema>>): Schema => object(fields, true);
@@ -58,7 +63,7 @@ const memory = (kind: string, fields: Readonly<Record<string, Schema>>): Schema 
     ...fields,
   });
 
-/** What Tyrum's published schemas say of each thing that we answer with. */
+/** Tyrum's published schemas for each kind of our answers. */
 const PUBLISHED = {
   ContextReport: open({
     context_report_id: uuid,
@@ -130,14 +135,14 @@ const PUBLISHED = {
   }),
 } as const satisfies Readonly<Record<string, Schema>>;
 
-/** A thing that Tyrum has a published schema of. */
+/** A kind of value with a published schema of Tyrum. */
 export type TyrumThing = keyof typeof PUBLISHED;
 
 const ajv = new Ajv2020({ strict: true, allErrors: true });
 addFormats.default(ajv);
 const VALIDATORS = new Map<TyrumThing, ValidateFunction>();
 
-/** What Tyrum's published schema finds wrong with a value; nothing where it is valid. */
+/** Returns the findings of Tyrum's published schema on a value; empty if it is valid. */
 export function tyrumFindings(thing: TyrumThing, value: unknown): readonly string[] {
   const validate = VALIDATORS.get(thing) ?? ajv.compile(PUBLISHED[thing]);
   VALIDATORS.set(thing, validate);

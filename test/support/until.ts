@@ -4,8 +4,8 @@ import { inspect } from 'node:util';
 const LIMIT_MS = 240_000;
 
 /**
- * Asks until the answer is what is waited for. Gives up long after any machine would have got there, with the condition and the last answer, so that a test
- * that waits in vain says for what.
+ * Polls until the answer fulfils the condition. Gives up far beyond the time of any machine, with
+ * the condition and the last answer in the error.
  */
 export async function until<T>(ask: () => Promise<T> | T, isSo: (answer: T) => boolean): Promise<T> {
   const from = performance.now();
@@ -13,7 +13,9 @@ export async function until<T>(ask: () => Promise<T> | T, isSo: (answer: T) => b
     const answer = await ask();
     if (isSo(answer)) return answer;
     if (performance.now() - from > LIMIT_MS)
-      throw new Error(`Waited ${LIMIT_MS / 1_000} s for ${isSo.toString()} of ${ask.toString()}; the last answer: ${inspect(answer)}`);
+      throw new Error(
+        `Waited ${LIMIT_MS / 1_000} s for ${isSo.toString()} of ${ask.toString()}; the last answer: ${inspect(answer)}`,
+      );
     await pause(20);
   }
 }

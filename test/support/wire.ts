@@ -1,7 +1,7 @@
 import { parseEDNString } from 'edn-data';
 import { type Dispatcher, Pool } from 'undici';
 
-/** One answer as it came over the wire. */
+/** One answer on the wire. */
 export interface WireAnswer {
   readonly status: number;
   readonly type: string | undefined;
@@ -16,11 +16,11 @@ export interface WireOptions {
 }
 
 export interface PostOptions extends WireOptions {
-  /** The Content-Type; EDN unless told otherwise, none when null. */
+  /** The Content-Type: EDN by default, none if null. */
   readonly type?: string | null;
 }
 
-/** Where a front listens. */
+/** The address of a front. */
 export type WireTarget = { readonly socketPath: string } | { readonly origin: string };
 
 type Body = string | Buffer | NonNullable<Dispatcher.DispatchOptions['body']>;
@@ -29,11 +29,14 @@ export const EDN = 'application/edn';
 export const TRANSIT = 'application/transit+json';
 export const JSON_TYPE = 'application/json';
 
-/** Reads one EDN form: maps as objects, keywords as their names, tagged values as `{ tag, val }` where JavaScript has no type for them. */
+/**
+ * Reads one EDN form: maps as objects, keywords as their names, tagged values without a JavaScript
+ * type as `{ tag, val }`.
+ */
 export const readEdn = (text: string): unknown =>
   parseEDNString(text, { mapAs: 'object', keywordAs: 'string', setAs: 'array', listAs: 'array' });
 
-/** Plain HTTP to a front, without any of the client's own checks. */
+/** Plain HTTP to a front, without the client's checks. */
 export class Wire {
   readonly #pool: Pool;
   readonly #headers: Readonly<Record<string, string>>;
@@ -41,7 +44,9 @@ export class Wire {
   constructor(target: WireTarget, headers: Readonly<Record<string, string>> = {}) {
     const limits = { bodyTimeout: 240_000, headersTimeout: 240_000 };
     this.#pool =
-      'origin' in target ? new Pool(target.origin, limits) : new Pool('http://localhost', { socketPath: target.socketPath, ...limits });
+      'origin' in target
+        ? new Pool(target.origin, limits)
+        : new Pool('http://localhost', { socketPath: target.socketPath, ...limits });
     this.#headers = headers;
   }
 
@@ -66,7 +71,11 @@ export class Wire {
     const response = await this.#pool.request({
       method,
       path: query === '' ? target : `${target}?${query}`,
-      headers: { ...this.#headers, ...(options.accept === undefined ? {} : { accept: options.accept }), ...options.headers },
+      headers: {
+        ...this.#headers,
+        ...(options.accept === undefined ? {} : { accept: options.accept }),
+        ...options.headers,
+      },
       ...(body === undefined ? {} : { body }),
     });
     const type = response.headers['content-type'];
@@ -79,20 +88,22 @@ export class Wire {
   }
 }
 
-/** Submits operations in EDN and waits until they are indexed; answers with the transaction id. */
+/** Submits operations in EDN and waits until they are indexed. Returns the transaction id. */
 export async function submitAndWait(wire: Wire, ops: string): Promise<number> {
   const submitted = await wire.post('/submit-tx', `{:tx-ops [${ops}]}`);
   if (submitted.status !== 202) throw new Error(`submit-tx answered ${submitted.status}: ${submitted.text}`);
   const receipt = readEdn(submitted.text) as { readonly 'xtdb.api/tx-id': number };
   const txId = receipt['xtdb.api/tx-id'];
-  // A front with a short limit on waiting may have to be asked more than once.
+  // A front with a short wait limit may need several requests.
   const deadline = Date.now() + 240_000;
   for (;;) {
     const done = await wire.get('/await-tx', { params: { 'tx-id': txId } });
     if (done.status === 200) return txId;
-    if (!done.text.includes('TimeoutException') || Date.now() > deadline) throw new Error(`await-tx answered ${done.status}: ${done.text}`);
+    if (!done.text.includes('TimeoutException') || Date.now() > deadline)
+      throw new Error(`await-tx answered ${done.status}: ${done.text}`);
   }
 }
 
-/** The `error-key` of an error map of XTDB's shape. */
-export const errorKey = (answer: WireAnswer): unknown => (readEdn(answer.text) as Record<string, unknown>)['xtdb.error/error-key'];
+/** Returns the `error-key` of an error map in XTDB's shape. */
+export const errorKey = (answer: WireAnswer): unknown =>
+  (readEdn(answer.text) as Record<string, unknown>)['xtdb.error/error-key'];

@@ -6,35 +6,55 @@ import { XtdbHttp } from '../../src/xtdb/http.js';
 import { readReceipt, type TxReceipt } from '../../src/xtdb/transactions.js';
 import { XtdbClient, type XtdbClientOptions } from '../../src/xtdb/xtdb-client.js';
 
-/** The address of a socket with the suite's node behind it, in whatever way: with PALIMPSEST_TEST_NODES=several each request may be answered by another node. */
+/**
+ * Returns the address of a socket with the suite's node behind it. With
+ * PALIMPSEST_TEST_NODES=several each request may go to another node.
+ */
 export const atSocket = (socketPath: string): NodeAddress & { readonly kind: 'unix' } => ({
   kind: 'unix',
   socketPath,
   ...(process.env.PALIMPSEST_TEST_NODES === 'several' ? { isListed: true } : {}),
 });
 
-/** Where the suite's node listens. */
+/** Returns the address of the suite's node. */
 export const testNodeAddress = (): NodeAddress => {
   const socketPath = process.env.PALIMPSEST_TEST_SOCKET;
-  if (socketPath === undefined) throw new Error('PALIMPSEST_TEST_SOCKET is not set: the live suite starts the node in its global setup.');
+  if (socketPath === undefined)
+    throw new Error('PALIMPSEST_TEST_SOCKET is not set: the live suite starts the node in its global setup.');
   return atSocket(socketPath);
 };
 
-/** A client of the suite's node. Whoever opens it closes it. */
+/** Opens a client of the suite's node. The caller closes it. */
 export const openTestClient = (options: XtdbClientOptions = {}, address = testNodeAddress()): XtdbClient =>
   new XtdbClient(address, options);
 
-/** A prefix for ids that no other test uses: all tests share one database. */
+/** Returns an id prefix that no other test uses: all tests share one database. */
 export const uniquePrefix = (): string => `t-${randomUUID()}:`;
 
-/** Commits an operation of XTDB that the client never makes, such as `delete` and `evict`, on the suite's node. */
-export async function executeForeign(operation: 'put' | 'delete' | 'evict', ...args: readonly EdnValue[]): Promise<TxReceipt> {
-  const http = new XtdbHttp(testNodeAddress(), { connections: 1, maxRequestBytes: 1_000_000, maxAnswerBytes: 1_000_000 });
+/**
+ * Commits an operation of XTDB that the client never makes, such as `delete` or `evict`, on the
+ * suite's node.
+ */
+export async function executeForeign(
+  operation: 'put' | 'delete' | 'evict',
+  ...args: readonly EdnValue[]
+): Promise<TxReceipt> {
+  const http = new XtdbHttp(testNodeAddress(), {
+    connections: 1,
+    maxRequestBytes: 1_000_000,
+    maxAnswerBytes: 1_000_000,
+  });
   const client = openTestClient();
   try {
     const text = print(kwMap({ 'tx-ops': [[kw(`xtdb.api/${operation}`), ...args]] }));
     const body = { type: 'application/edn', text } as const;
-    const answer = await http.send({ method: 'POST', path: '/submit-tx', body, accept: 'application/edn', timeoutMs: 30_000 });
+    const answer = await http.send({
+      method: 'POST',
+      path: '/submit-tx',
+      body,
+      accept: 'application/edn',
+      timeoutMs: 30_000,
+    });
     const receipt = readReceipt(answer);
     await client.awaitOutcome(receipt.txId);
     return receipt;

@@ -205,7 +205,7 @@ function activeOf(list: readonly (string | null)[]): readonly ActiveObject[] {
 }
 
 describe('splitting a context by its record (decision E3)', () => {
-  test('finds every content at its recorded place, whatever it contains', () => {
+  test('finds every content at its recorded place, for any text', () => {
     fc.assert(
       fc.property(contents, content, (list, prompt) => {
         const active = activeOf(list);

@@ -329,7 +329,7 @@ describe('the usage that a provider reported', () => {
 });
 
 describe('the hash of a passed list', () => {
-  test('is that of its canonical JSON, whatever the earlier lists were', () => {
+  test('is that of its canonical JSON, for any earlier lists', () => {
     const message = fc.record({
       role: fc.constantFrom('user', 'assistant'),
       content: fc.string(),

@@ -109,7 +109,7 @@ describe('a data folder that others could read', () => {
       ]);
     }));
 
-  test('is closed before the first file is written, whatever the umask', () =>
+  test('is closed before the first file is written, with any umask', () =>
     withTemporaryFolder(async (dir) => {
       const before = process.umask(0);
       try {

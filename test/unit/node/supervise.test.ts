@@ -44,7 +44,7 @@ describe('the end of the JVM', () => {
     });
   });
 
-  test('is reported as a full disk at start, even without a word of the front', () => {
+  test('is reported as a full disk at start, even if the front does not say so', () => {
     const tail = 'java.io.IOException: No space left on device';
     expect(judgeFrontExit({ code: 1, signal: null, tail }, starting)).toMatchObject({
       kind: 'failed',

@@ -33,7 +33,7 @@ const longText = (low: number, high: number) =>
     });
 
 describe('chunks (decision G5)', () => {
-  test('join to the text, and none is too long, empty or ill-formed', () => {
+  test('join to the text, and are never too long, empty or ill-formed', () => {
     fc.assert(
       fc.property(longText(0, 3 * CHUNK_UNITS), (text) => {
         const chunks = [...chunkText(text)];

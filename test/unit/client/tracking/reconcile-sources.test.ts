@@ -67,7 +67,7 @@ const statesOf = ({ states }: Reconciliation): readonly SourceState[] => [...sta
 const pathsOf = (batch: readonly FileObservation[] = []) => batch.map(({ source }) => source.path);
 
 describe('sources of a resumed session [§3.6]', () => {
-  test('yield no observation for unchanged bytes, whatever the date', async () => {
+  test('yield no observation for unchanged bytes with any date', async () => {
     const file = await put('a.ts', 'const x = 1;');
     await utimes(file.source.path, 1_600_000_000, 1_600_000_000);
     const result = await reconcile([file, await put('empty', ''), await put('bin', Buffer.from([0, 255]))]);
@@ -166,7 +166,7 @@ describe('sources of a resumed session [§3.6]', () => {
     ]);
   });
 
-  test('read a file without a known hash, whatever its content', async () => {
+  test('read a file without a known hash, for any content', async () => {
     await folder.put('root/stub.ts', 'now read');
     const source = at(join(folder.inside, 'stub.ts'));
     const { batches } = await reconcile([{ id: fileObjectId(source), source, fileHash: null, gone: false }]);

@@ -111,7 +111,7 @@ describe('many files', () => {
     expect(new Set(one.told.map(({ content }) => content))).toEqual(new Set(['changed']));
   });
 
-  test('reports changes made while the event loop is blocked for 2 s, whatever events the system lost', async () => {
+  test('reports changes made while the event loop is blocked for 2 s, even if the system lost events', async () => {
     const one = await temp();
     const names = Array.from({ length: 500 }, (_, index) => `${index}.txt`);
     const paths = await one.trackFiles(...names);
