@@ -153,8 +153,9 @@ export async function lastWriter(owner: string, { locks }: FolderListing): Promi
 
 /**
  * Locks a journal for this process; undefined if another process has it. A lock's generations are
- * removed only after the journal's files, so no generation is created twice while files need protection.
- * `vacate` leaves a journal with records to the next process; `remove` ends one without files.
+ * removed only after the journal's files, so no generation is created twice while files need
+ * protection. `vacate` leaves a journal with records to the next process; `remove` ends one without
+ * files.
  * @throws {JournalError} unwritable, no-space, io – the lock file could not be created
  */
 export async function lockJournal(folder: string, owner: string, what: string): Promise<OwnedFile | undefined> {

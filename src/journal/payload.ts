@@ -83,9 +83,9 @@ class Lifting {
 }
 
 /**
- * Encodes plain JSON data in parts for one write. The parts are a table of lengths, the JSON without
- * its long texts, and each distinct long text once as UTF-8. Equal values with the same key order give equal
- * bytes.
+ * Encodes plain JSON data in parts for one write. The parts are a table of lengths, the JSON
+ * without its long texts, and each distinct long text once as UTF-8. Equal values with the same key
+ * order give equal bytes.
  * @throws {DocumentError} for values that canonical JSON rejects
  */
 export function encodePayload(value: Json): readonly Buffer[] {

@@ -2,7 +2,7 @@ import { systemCode } from '../../process/system-error.js';
 import { CodedError } from '../../values/coded-error.js';
 import { ownMember } from '../../values/own-member.js';
 
-/** Why a path cannot be used as asked. */
+/** Why a path cannot be used as requested. */
 export type SourceErrorCode =
   | 'not-found'
   | 'outside-roots'
@@ -20,8 +20,8 @@ export type SourceErrorCode =
   | 'io';
 
 /**
- * Thrown when a file or folder cannot be used as asked [§5.5].
- * Callers branch on `code`; the message names the path as it was given and never what a symbolic link points to.
+ * Thrown if a file or folder cannot be used as requested [§5.5]. Callers branch on `code`. The
+ * message names the path as given and never the target of a symbolic link.
  */
 export class SourceError extends CodedError<SourceErrorCode> {
   override readonly name = 'SourceError';
@@ -34,15 +34,19 @@ export class SourceError extends CodedError<SourceErrorCode> {
   }
 }
 
-/** What is wrong with a search pattern. */
+/** The fault of a search pattern. */
 export type PatternErrorCode = 'invalid-regex' | 'invalid-glob';
 
-/** Thrown when a glob or a regular expression cannot be used; the message quotes it and says what to change. */
+/**
+ * Thrown if a glob or a regular expression is invalid. The message quotes it and names the repair.
+ */
 export class PatternError extends CodedError<PatternErrorCode> {
   override readonly name = 'PatternError';
 }
 
-/** A path or pattern in a message: JSON-quoted, the middle of a very long one left out. */
+/**
+ * Formats a path or pattern for a message: JSON-quoted, a very long one shortened in the middle.
+ */
 export function named(path: string): string {
   return JSON.stringify(path.length > 400 ? `${path.slice(0, 200)}[...]${path.slice(-180)}` : path);
 }
@@ -78,8 +82,8 @@ const BY_ERRNO: Readonly<Record<string, Failure>> = {
 };
 
 /**
- * Turns a failed system call on `path` into a {@link SourceError}; anything else comes back as it is. The system's own message names the targets of links, so
- * it is only kept as `cause`.
+ * Converts a failed system call on `path` to a {@link SourceError}; returns any other error
+ * unchanged. The system's own message names link targets, so it is only kept as `cause`.
  */
 export function sourceErrorFrom(error: unknown, path: string): unknown {
   const errno = systemCode(error);

@@ -6,9 +6,9 @@ import { type FilesystemId, filesystemId } from '../../objects/ids.js';
 import { createWholeFile, textOf } from '../../process/owned-file.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 
-/** What a filesystem id is made from; everything is read from the machine if left out. */
+/** The inputs of a filesystem id; read from the machine by default. */
 export interface MachineFacts {
-  /** A small text file's content; `undefined` if it cannot be read. */
+  /** Returns the content of a small text file; `undefined` if it cannot be read. */
   readText(path: string): Promise<string | undefined>;
   exists(path: string): Promise<boolean>;
   hostname(): string;
@@ -18,7 +18,10 @@ const MACHINE_ID_FILES = ['/etc/machine-id', '/var/lib/dbus/machine-id'] as cons
 const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'] as const;
 const MACHINE_ID = /^[0-9a-f]{32}$/i;
 const PERSISTED_ID = /^[0-9a-f]{64}$/;
-/** A container's id as the last part of a control group: `/docker/ID`, `docker-ID.scope`, `cri-containerd-ID.scope`. */
+/**
+ * A container's id as the last part of a control group: `/docker/ID`, `docker-ID.scope`,
+ * `cri-containerd-ID.scope`.
+ */
 const CGROUP_ID = /[/-]([0-9a-f]{64})(?:\.scope)?$/;
 const MOUNT_ID = /\/(?:containers|overlay-containers)\/([0-9a-f]{64})\//;
 const ID_FILE = 'filesystem-id';
@@ -30,8 +33,10 @@ const thisMachine: MachineFacts = {
 };
 
 /**
- * The id of the filesystem that this process sees [§5.4, decision C10]: SHA-256 of the trimmed machine id; where there is none, a random id that
- * is written once to `filesystem-id` in the data folder. Inside a container the container's own id is mixed in, so that each has its own.
+ * Returns the id of the filesystem that this process sees [§5.4, decision C10]: the SHA-256 of the
+ * trimmed machine id. Without a machine id it is a random id, written once to `filesystem-id` in
+ * the data folder. Inside a container, the container's id is hashed too, so that each container has
+ * its own filesystem id.
  */
 export async function localFilesystemId(dataDir: string, facts: MachineFacts = thisMachine): Promise<FilesystemId> {
   const machine = await machineId(facts);
@@ -41,7 +46,7 @@ export async function localFilesystemId(dataDir: string, facts: MachineFacts = t
   return filesystemId(machine === undefined ? seed : hash('sha256', machine));
 }
 
-/** The machine's id, trimmed; `undefined` where there is none or it was never set. */
+/** Returns the trimmed machine id; `undefined` if it is missing or was never set. */
 async function machineId(facts: MachineFacts): Promise<string | undefined> {
   for (const path of MACHINE_ID_FILES) {
     const text = (await facts.readText(path))?.trim();
@@ -50,7 +55,7 @@ async function machineId(facts: MachineFacts): Promise<string | undefined> {
   return undefined;
 }
 
-/** The id of the container that this process runs in; `undefined` outside of one. */
+/** Returns the id of the container that this process runs in; `undefined` outside one. */
 export async function containerId(facts: MachineFacts = thisMachine): Promise<string | undefined> {
   for (const line of ((await facts.readText('/proc/self/cgroup')) ?? '').split('\n')) {
     const id = CGROUP_ID.exec(line)?.[1];
@@ -62,7 +67,10 @@ export async function containerId(facts: MachineFacts = thisMachine): Promise<st
   return undefined;
 }
 
-/** Container engines mount a container's own hostname, hosts and resolv.conf from a folder named by its id; other mounts may belong to other containers. */
+/**
+ * Container engines mount a container's own hostname, hosts and resolv.conf from a folder named by
+ * its id. Other mounts may belong to other containers.
+ */
 function mountedId(mountinfo: string): string | undefined {
   for (const line of mountinfo.split('\n')) {
     const [, , , root, mountPoint] = line.split(' ');
@@ -73,7 +81,10 @@ function mountedId(mountinfo: string): string | undefined {
   return undefined;
 }
 
-/** The random id of the data folder; made by whoever comes first, the same for all who come later, however many come at once. */
+/**
+ * Returns the random id of the data folder. The first process creates it; concurrent and later ones
+ * read the same id.
+ */
 async function persistedId(dataDir: string): Promise<string> {
   const path = posix.join(dataDir, ID_FILE);
   const known = await readPersisted(path);
@@ -89,7 +100,11 @@ async function readPersisted(path: string): Promise<string | undefined> {
     throw sourceErrorFrom(error, path);
   });
   if (text === undefined || PERSISTED_ID.test(text.trim())) return text?.trim();
-  throw new SourceError('io', `the file ${named(path)} holds no filesystem id (64 hexadecimal digits); delete it to have a new one made`, {
-    path,
-  });
+  throw new SourceError(
+    'io',
+    `the file ${named(path)} holds no filesystem id (64 hexadecimal digits); delete it to create a new one`,
+    {
+      path,
+    },
+  );
 }

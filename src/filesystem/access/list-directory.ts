@@ -6,37 +6,47 @@ import { sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, leave, openFolderInside, openInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
 
-/** What a folder's entry is; a link is a `symlink`, whatever it leads to. */
+/** The kind of a folder's entry. A link is always a `symlink`, regardless of its target. */
 export type EntryKind = 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'device';
 
 /** One entry of a folder. */
 export interface DirectoryEntry {
-  /** The name; bytes that are not UTF-8 written as `\xNN`. */
+  /** The name; bytes that are not UTF-8 are written as `\xNN`. */
   readonly name: string;
   readonly kind: EntryKind;
-  /** False for a name that is not UTF-8: no path can name it. */
+  /** False for a name that is not UTF-8, which no path can express. */
   readonly addressable: boolean;
-  /** What a link leads to, if that is a file or folder inside the roots; `undefined` otherwise and for anything but a link. */
+  /**
+   * The target of a link, if that is a file or folder inside the roots; `undefined` otherwise and
+   * for other entries.
+   */
   readonly target: 'file' | 'directory' | undefined;
 }
 
-/** A folder's entries. */
+/** The entries of a folder. */
 export interface DirectoryListing {
-  /** In the order of their names' code units. */
+  /** Sorted by the code units of their names. */
   readonly entries: readonly DirectoryEntry[];
-  /** Entries whose names are not UTF-8. */
+  /** Number of entries whose names are not UTF-8. */
   readonly unaddressable: number;
 }
 
-/** How a folder is listed. */
+/** Options for listing a folder. */
 export interface ListOptions {
   readonly signal?: AbortSignal | undefined;
   /** The folder as the agent gave it, for messages. */
   readonly shown?: string;
 }
 
-/** Lists one canonical folder inside the roots, everything in it, hidden and ignored entries too. Throws {@link SourceError}. */
-export async function listDirectory(roots: AllowedRoots, folder: string, options: ListOptions = {}): Promise<DirectoryListing> {
+/**
+ * Lists all entries of a canonical folder inside the roots, including hidden and ignored ones.
+ * Throws {@link SourceError}.
+ */
+export async function listDirectory(
+  roots: AllowedRoots,
+  folder: string,
+  options: ListOptions = {},
+): Promise<DirectoryListing> {
   options.signal?.throwIfAborted();
   const shown = options.shown ?? folder;
   const { handle } = await openFolderInside(roots, folder, shown);
@@ -72,13 +82,16 @@ async function targetKind(roots: AllowedRoots, link: string): Promise<'file' | '
   }
 }
 
-/** A name that is not UTF-8, with its valid parts as they are and every other byte as `\xNN`. */
+/**
+ * Returns a name that is not UTF-8 with its valid parts unchanged and every other byte as `\xNN`.
+ */
 export function escapeName(bytes: Uint8Array): string {
   let text = '';
   for (let at = 0; at < bytes.length; ) {
     const length = [1, 2, 3, 4].find((size) => at + size <= bytes.length && isUtf8(bytes.subarray(at, at + size)));
     const part = bytes.subarray(at, at + (length ?? 1));
-    text += length === undefined ? `\\x${(part[0] ?? 0).toString(16).padStart(2, '0')}` : Buffer.from(part).toString('utf8');
+    text +=
+      length === undefined ? `\\x${(part[0] ?? 0).toString(16).padStart(2, '0')}` : Buffer.from(part).toString('utf8');
     at += part.length;
   }
   return text;

@@ -11,45 +11,52 @@ import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { named, SourceError } from './errors.js';
 
-/** One mount mapping [§5.3]: what the agent sees at `agentPrefix` is the host's `canonicalPrefix`. */
+/** A mount mapping [§5.3]: the agent's `agentPrefix` is the host's `canonicalPrefix`. */
 export interface MountMapping {
   readonly agentPrefix: AgentPath;
   readonly canonicalPrefix: CanonicalPath;
   readonly filesystemId: FilesystemId;
 }
 
-/** A mapping as configured; without a filesystem id it is the host's own. */
+/** A mapping as configured; without a filesystem id it belongs to the host. */
 export interface MountSetting {
   readonly agentPrefix: string;
   readonly canonicalPrefix: string;
   readonly filesystemId?: string;
 }
 
-/** Where an agent's path really is. */
+/** The real location of an agent's path. */
 export interface TranslatedPath {
   readonly path: CanonicalPath;
   readonly filesystemId: FilesystemId;
-  /** Whether a mapping matched; otherwise the path is as the agent gave it, on the default filesystem. */
+  /** Whether a mapping matched. Otherwise the path is unchanged and on the default filesystem. */
   readonly viaMount: boolean;
 }
 
-/** How a mount table is made. */
+/** Options of a mount table. */
 export interface MountTableOptions {
   readonly mappings?: readonly MountSetting[];
-  /** The filesystem of paths that no mapping covers: the host's without a sandbox, the container's own with one [§5.2]. */
+  /**
+   * The filesystem of paths without a mapping: the host's without a sandbox, the container's with
+   * one [§5.2].
+   */
   readonly defaultFilesystemId: FilesystemId;
-  /** The filesystem that this process sees; the default one if left out. */
+  /** The filesystem that this process sees; defaults to `defaultFilesystemId`. */
   readonly localFilesystemId?: FilesystemId;
 }
 
-/** Whether `path` is `prefix` or lies below it, by whole components: `/workspace` does not hold `/workspace-other` (decision C9). */
+/**
+ * Returns whether `path` is `prefix` or lies below it, by whole components: `/workspace-other` is
+ * not within `/workspace` (decision C9).
+ */
 export function isWithin(path: string, prefix: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || prefix === '/' || path[prefix.length] === '/');
 }
 
 /**
- * Whether a source is one of some folders or lies in one, by its path alone: a session may go on on a machine with another filesystem (decision F8). All of a
- * filesystem is that filesystem only.
+ * Returns whether a source is one of the folders or lies in one. Only paths are compared, because a
+ * session may continue on a machine with another filesystem (decision F8). The root of a filesystem
+ * matches that filesystem only.
  */
 export function liesIn(source: FilesystemSource, folders: readonly FilesystemSource[]): boolean {
   return folders.some(
@@ -57,7 +64,7 @@ export function liesIn(source: FilesystemSource, folders: readonly FilesystemSou
   );
 }
 
-/** Puts `to` in the place of `from`, which `path` begins with. */
+/** Replaces the prefix `from` of `path` by `to`. */
 function replacePrefix(path: string, from: string, to: string): string {
   return posix.join(to, path.slice(from.length));
 }
@@ -72,8 +79,9 @@ function normalPrefix(value: string, what: string): CanonicalPath {
 }
 
 /**
- * Reads a mount from `AGENT=CANONICAL[,FSID]`, as `--mount` takes it.
- * What follows the last comma is the filesystem id unless it holds a slash; so a canonical path with a comma in its last name needs the id written out.
+ * Parses a mount from `AGENT=CANONICAL[,FSID]`, the form of `--mount`. The text after the last
+ * comma is the filesystem id unless it contains a slash. If the last name of a canonical path
+ * contains a comma, the id is therefore required.
  */
 export function parseMount(text: string): MountSetting {
   const equals = text.indexOf('=');
@@ -94,8 +102,9 @@ export function parseMount(text: string): MountSetting {
 }
 
 /**
- * Translates between the agent's paths and canonical ones, both ways [§5.2, §5.3, decision C9]; a mount that is not configured is not looked for (reading C9).
- * Pure: touches no disk. The longest matching prefix wins in either direction, by whole components.
+ * Translates between the agent's paths and canonical ones [§5.2, §5.3, decision C9]. Only
+ * configured mounts count (reading C9). Pure: touches no disk. The longest matching prefix wins in
+ * both directions, by whole components.
  */
 export class MountTable {
   readonly mappings: readonly MountMapping[];
@@ -104,7 +113,10 @@ export class MountTable {
   readonly #byAgentPrefix: readonly MountMapping[];
   readonly #byCanonicalPrefix: readonly MountMapping[];
 
-  /** Throws {@link SourceError} `invalid-path` for a relative prefix and for two mappings of one agent prefix. */
+  /**
+   * Throws {@link SourceError} `invalid-path` for a relative prefix and for two mappings of one
+   * agent prefix.
+   */
   constructor(options: MountTableOptions) {
     this.defaultFilesystemId = options.defaultFilesystemId;
     this.localFilesystemId = options.localFilesystemId ?? options.defaultFilesystemId;
@@ -124,7 +136,10 @@ export class MountTable {
     this.#byCanonicalPrefix = [...this.mappings].sort((a, b) => b.canonicalPrefix.length - a.canonicalPrefix.length);
   }
 
-  /** Forward [§5.3]: an absolute agent path, normalised, to its canonical path and filesystem. Throws {@link SourceError} `invalid-path` for a relative one. */
+  /**
+   * Translates an absolute, normalised agent path to its canonical path and filesystem [§5.3].
+   * Throws {@link SourceError} `invalid-path` for a relative one.
+   */
   toCanonical(path: AgentPath): TranslatedPath {
     const normal = normalPrefix(path, 'path');
     const mapping = this.#byAgentPrefix.find(({ agentPrefix }) => isWithin(normal, agentPrefix));
@@ -134,8 +149,9 @@ export class MountTable {
   }
 
   /**
-   * Reverse [§5.3]: how the agent names a canonical path; the canonical path itself where no mapping of that filesystem covers it.
-   * A mapping whose place in the agent's view is covered by another, deeper mount is passed over: its name would lead to another file.
+   * Translates a canonical path to the agent's name for it [§5.3]. Without a mapping of that
+   * filesystem, the canonical path is the name. A mapping hidden by a deeper mount in the agent's
+   * view is skipped, because its name would lead to another file.
    */
   toDisplay(path: CanonicalPath, filesystem: FilesystemId): string {
     for (const mapping of this.#byCanonicalPrefix) {
@@ -147,12 +163,18 @@ export class MountTable {
     return path;
   }
 
-  /** The filesystem of the longest mapping that holds a canonical path; `undefined` where none does. Links may lead from one mount into another. */
+  /**
+   * Returns the filesystem of the longest mapping that contains a canonical path; `undefined` if
+   * there is none. Links may lead from one mount into another.
+   */
   filesystemOfCanonical(path: CanonicalPath): FilesystemId | undefined {
     return this.#byCanonicalPrefix.find(({ canonicalPrefix }) => isWithin(path, canonicalPrefix))?.filesystemId;
   }
 
-  /** Whether this process can read a canonical path of that filesystem: its own, or a mounted one. */
+  /**
+   * Returns whether this process can read a canonical path of that filesystem: its own, or a
+   * mounted one.
+   */
   isReachable(path: CanonicalPath, filesystem: FilesystemId): boolean {
     if (filesystem === this.localFilesystemId) return true;
     return this.mappings.some(

@@ -18,14 +18,14 @@ import { named, SourceError, sourceErrorFrom } from './errors.js';
 import type { AllowedRoots } from './roots.js';
 import { withoutThread } from './without-thread.js';
 
-/** An open file or folder that was verified to lie inside the roots; whoever opens it closes the handle. */
+/** An open file or folder, verified to lie inside the roots. The caller closes the handle. */
 export interface OpenInside {
   readonly handle: FileHandle;
-  /** Taken from the open file itself, not from its name. */
+  /** Taken from the open file, not from its name. */
   readonly stats: BigIntStats;
 }
 
-/** What something other than a regular file is. */
+/** The kind of a file that is not regular. */
 export type IrregularKind = 'directory' | 'fifo' | 'socket' | 'device' | 'symlink';
 
 const DELETED = ' (deleted)';
@@ -33,10 +33,13 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK |
 
 const openFd = promisify<string, number, number>(openDescriptor);
 
-/** Whether the kernel tells where an open file lies, lets a folder's entries be reached through its handle, and a program open what it was handed. */
+/**
+ * Whether the kernel reports the path of an open file, resolves entries through a folder's handle,
+ * and lets a program open an inherited descriptor.
+ */
 export const HANDLES_HAVE_PATHS = process.platform === 'linux' && existsSync('/proc/self/fd');
 
-/** What the file is if it is not regular; `undefined` for a regular one. */
+/** Returns the kind of a file that is not regular; `undefined` for a regular one. */
 export function irregularKind(stats: {
   isFile(): boolean;
   isDirectory(): boolean;
@@ -51,28 +54,35 @@ export function irregularKind(stats: {
   return stats.isSocket() ? 'socket' : 'device';
 }
 
-/** The error for something that is not a regular file. */
+/** Returns the error for a file that is not regular. */
 export function notRegularError(kind: IrregularKind, shown: string): SourceError {
-  if (kind === 'directory') return new SourceError('is-directory', `${named(shown)} is a folder, not a file`, { path: shown });
+  if (kind === 'directory')
+    return new SourceError('is-directory', `${named(shown)} is a folder, not a file`, { path: shown });
   return new SourceError('not-regular', `${named(shown)} is a ${kind}, not a regular file`, { path: shown });
 }
 
-/** A name inside an open folder that stays inside that very folder, whatever its path is renamed to meanwhile (where the system offers it). */
+/**
+ * Returns a path to a name inside an open folder. If the system supports it, the path follows that
+ * folder even when its own path is renamed.
+ */
 export function entryPath(folder: FileHandle, folderPath: string, name: string): string {
   return HANDLES_HAVE_PATHS ? `/proc/self/fd/${folder.fd}/${name}` : posix.join(folderPath, name);
 }
 
-/** What the system knows of an open file. Asked without a thread between: opening has found it out, and a thread takes longer than the answer. */
+/**
+ * Returns the stats of an open file. It is synchronous: opening has cached them, and a thread takes
+ * longer than the answer.
+ */
 export function statsOf({ fd }: { readonly fd: number }): BigIntStats {
   return fstatSync(fd, { bigint: true });
 }
 
-/** Lets go of a file that was only read, without anybody waiting for it. */
+/** Closes a file that was only read, without waiting. */
 export function leave({ handle }: OpenInside): void {
   handle.close().catch(() => undefined);
 }
 
-/** Where an open file really lies. */
+/** Returns the real path of an open file. */
 async function realPathOf(fd: number, stats: BigIntStats, path: string): Promise<string> {
   if (HANDLES_HAVE_PATHS) {
     const bytes = readlinkSync(`/proc/self/fd/${fd}`, 'buffer');
@@ -85,31 +95,36 @@ async function realPathOf(fd: number, stats: BigIntStats, path: string): Promise
 }
 
 function replaced(shown: string): SourceError {
-  return new SourceError('changed-underneath', `${named(shown)} was moved or replaced while it was opened; try again`, { path: shown });
+  return new SourceError('changed-underneath', `${named(shown)} was moved or replaced while it was opened; try again`, {
+    path: shown,
+  });
 }
 
 function outside(shown: string): SourceError {
   return new SourceError('outside-roots', `${named(shown)} is outside the allowed folders`, { path: shown });
 }
 
-/** A path to open, and how messages name it. */
+/** A path to open, and its name in messages. */
 interface Opening {
   readonly roots: AllowedRoots;
   readonly path: string;
   readonly shown: string;
 }
 
-/** What an open file is, once it was found to be the path and inside the roots. */
+/**
+ * Returns the stats of an open file after verifying that it is the path and lies inside the roots.
+ */
 async function verifiedStats(fd: number, { roots, path, shown }: Opening): Promise<BigIntStats> {
   const stats = statsOf({ fd });
-  // A file unlinked between opening and looking has an nlink of 1 here and a path that ends in " (deleted)"; the second look settles it.
+  // A file unlinked between open and check has an nlink of 1 here and a path that ends in "
+  // (deleted)". A second check decides.
   let real = await realPathOf(fd, stats, path);
   if (real !== path && real === path + DELETED) real = await realPathOf(fd, statsOf({ fd }), path);
   if (real === path) return stats;
   throw roots.holds(real) ? replaced(shown) : outside(shown);
 }
 
-/** Opens by `open` and verifies; what was opened and is refused is closed. */
+/** Opens with `open` and verifies the result; closes it if it is rejected. */
 async function openVerified<T extends number | FileHandle>(
   opening: Opening,
   open: (path: string, flags: number) => Promise<T>,
@@ -118,7 +133,7 @@ async function openVerified<T extends number | FileHandle>(
   const { roots, path, shown } = opening;
   if (!roots.holds(path)) throw outside(shown);
   const opened = await open(path, FLAGS).catch((error: unknown) => {
-    // A canonical path has no links: one at its end was put there since.
+    // A canonical path has no links, so a link at its end is new.
     throw systemCode(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
   });
   try {
@@ -130,25 +145,26 @@ async function openVerified<T extends number | FileHandle>(
 }
 
 /**
- * Opens whatever stands at a canonical path for reading and verifies on the open file itself that it is that path and inside the roots,
- * so that a folder or file swapped for a link between check and use gains nothing. Never blocks on a pipe or a device.
- * Throws {@link SourceError}, among them `changed-underneath` when the path no longer is canonical.
+ * Opens any kind of file at a canonical path for reading. It verifies on the open file that it is
+ * that path and inside the roots. A file or folder swapped for a link between check and use
+ * therefore gains no access. Never blocks on a pipe or a device. Throws {@link SourceError},
+ * including `changed-underneath` if the path is no longer canonical.
  */
 export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   const [handle, stats] = await openVerified({ roots, path, shown }, open, (opened) => opened.close());
   return { handle, stats };
 }
 
-/** An open file of whatever kind that is only read; whoever opens it lets go of it. */
+/** An open file of any kind, only for reading. The caller closes it with `leaveRead`. */
 export interface OpenToRead {
   readonly fd: number;
-  /** Taken from the open file itself, not from its name. */
+  /** Taken from the open file, not from its name. */
   readonly stats: BigIntStats;
   /** Whether it is read without a thread. */
   readonly atOnce: boolean;
 }
 
-/** Opens to read like {@link openInside}; without a thread where all mounts are of this machine. */
+/** Opens for reading like {@link openInside}; without a thread if all mounts are local. */
 export async function openToRead(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenToRead> {
   const atOnce = roots.answerAtOnce();
   const open = atOnce ? async (name: string, flags: number) => withoutThread.do(() => openSync(name, flags)) : openFd;
@@ -156,15 +172,15 @@ export async function openToRead(roots: AllowedRoots, path: string, shown: strin
   return { fd, stats, atOnce };
 }
 
-/** Lets go of a file that was only read, without anybody waiting for it. */
+/** Closes a file that was only read, without waiting. */
 export function leaveRead({ fd, atOnce }: Pick<OpenToRead, 'fd' | 'atOnce'>): void {
   if (atOnce) closeSync(fd);
   else close(fd, () => undefined);
 }
 
 /**
- * The descriptor of a regular file, opened like {@link openInside}, and its bytes: for thousands of files, whose handles would cost more than their
- * searching. Whoever opens it closes it.
+ * Opens a regular file like {@link openInside} and returns its descriptor and size. Meant for
+ * thousands of files, whose handles would cost more than searching them. The caller closes it.
  */
 export async function openDescriptorInside(
   roots: AllowedRoots,
@@ -178,7 +194,10 @@ export async function openDescriptorInside(
   throw notRegularError(irregular, shown);
 }
 
-/** Opens a regular file like {@link openInside}; anything else is refused with `is-directory` or `not-regular`. */
+/**
+ * Opens a regular file like {@link openInside}; rejects anything else with `is-directory` or
+ * `not-regular`.
+ */
 export async function openFileInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   const opened = await openInside(roots, path, shown);
   const irregular = irregularKind(opened.stats);
@@ -187,7 +206,7 @@ export async function openFileInside(roots: AllowedRoots, path: string, shown: s
   throw notRegularError(irregular, shown);
 }
 
-/** Opens a folder like {@link openInside}; anything else is refused with `not-regular`. */
+/** Opens a folder like {@link openInside}; rejects anything else with `not-regular`. */
 export async function openFolderInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   const opened = await openInside(roots, path, shown);
   if (opened.stats.isDirectory()) return opened;

@@ -4,7 +4,14 @@ import { type BigIntStats, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { hashBytes, hashedText } from '../../objects/hashes.js';
 import { type CanonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
-import { type Abridged, abridgeEnds, chunkPieces, HEAD_UNITS, LARGE_TEXT_BYTES, TAIL_UNITS } from '../../objects/large-text.js';
+import {
+  type Abridged,
+  abridgeEnds,
+  chunkPieces,
+  HEAD_UNITS,
+  LARGE_TEXT_BYTES,
+  TAIL_UNITS,
+} from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { systemCode } from '../../process/system-error.js';
 import type { FilesystemAccess } from './access.js';
@@ -13,8 +20,8 @@ import { type IrregularKind, irregularKind, leaveRead, type OpenToRead, openToRe
 import { withoutThread } from './without-thread.js';
 
 /**
- * Reads bytes in pieces and keeps what can be said of them as text: whether they are UTF-8 without NUL (decision C2), their length in
- * UTF-16 units, and both ends. Memory is bounded by the ends, not by the text.
+ * Scans bytes in pieces as text. It records whether they are UTF-8 without NUL (decision C2), their
+ * length in UTF-16 units, and both ends. Memory is bounded by the ends, not by the text.
  */
 class TextScan {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -28,13 +35,16 @@ class TextScan {
     return this.#length;
   }
 
-  /** Takes the next bytes. */
+  /** Adds the next bytes. */
   push(bytes: Uint8Array): void {
     if (bytes.includes(0)) this.#isText = false;
     this.#take(() => this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** Takes the end of the bytes: head and tail of the text (decision C6), or `undefined` where the bytes are not text. */
+  /**
+   * Ends the scan. Returns head and tail of the text (decision C6), or `undefined` if the bytes are
+   * not text.
+   */
   end(): Abridged | undefined {
     this.#take(() => this.#decoder.decode());
     return this.#isText ? abridgeEnds(this.#start, this.#end, this.#length) : undefined;
@@ -55,7 +65,10 @@ class TextScan {
 
 const HASHED_PIECE_BYTES = 256 * 1024;
 
-/** The hash of as many bytes as the file had when it was opened; undefined when it has fewer by now, or is no regular file. */
+/**
+ * Hashes as many bytes as the file had when it was opened. Returns undefined if it has fewer now or
+ * is no regular file.
+ */
 async function hashOpen({ fd, stats }: OpenToRead, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
   if (irregularKind(stats) !== undefined) return undefined;
   const size = Number(stats.size);
@@ -71,11 +84,16 @@ async function hashOpen({ fd, stats }: OpenToRead, signal: AbortSignal | undefin
 }
 
 /**
- * The SHA-256 of a source's bytes (decision A3) in bounded memory, whatever its size: enough to tell that a source still holds the bytes of a known
- * hash, and for nothing else, because it does not ask whether the file was written to meanwhile. Undefined when it cannot be told, for whatever
- * reason: `readSource` then says what is so. Rejects only on an abort of `signal`.
+ * Returns the SHA-256 of a source's bytes (decision A3) in bounded memory, for any size. Use it
+ * only to check that a source still has a known hash, because it ignores concurrent writes. Returns
+ * undefined if the hash cannot be computed; `readSource` then gives the reason. Rejects only on an
+ * abort of `signal`.
  */
-export async function hashSource(access: FilesystemAccess, source: FilesystemSource, signal?: AbortSignal): Promise<Sha256 | undefined> {
+export async function hashSource(
+  access: FilesystemAccess,
+  source: FilesystemSource,
+  signal?: AbortSignal,
+): Promise<Sha256 | undefined> {
   signal?.throwIfAborted();
   if (!access.mounts.isReachable(source.path, source.filesystemId)) return undefined;
   let opened: OpenToRead | undefined;
@@ -90,20 +108,20 @@ export async function hashSource(access: FilesystemAccess, source: FilesystemSou
   }
 }
 
-/** A text larger than this is kept as head and tail only (decision C6). */
+/** A larger text is kept as head and tail only (decision C6). */
 const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
 
-/** What every readable file has: taken from one open file, in one reading. */
+/** Properties of every readable file, taken from one open file in one read. */
 interface Readable {
   /** SHA-256 of the raw bytes [§2.4, decision A3]. */
   readonly fileHash: Sha256;
-  /** Bytes that were read. */
+  /** Number of bytes read. */
   readonly size: number;
   /** Time of the last modification, in whole milliseconds. */
   readonly mtimeMs: number;
 }
 
-/** UTF-8 text of at most 1,048,576 bytes; `content` is exactly its bytes decoded. */
+/** UTF-8 text of at most 1,048,576 bytes; `content` is exactly its decoded bytes. */
 export interface TextReading extends Readable {
   readonly kind: 'text';
   readonly content: string;
@@ -116,24 +134,37 @@ export interface LargeTextReading extends Readable {
   readonly content: string;
   /** UTF-16 units of the whole text. */
   readonly length: number;
-  /** The whole text in chunks of at most 524,288 UTF-16 units, as often as asked; `undefined` above 64 MiB. */
+  /**
+   * Yields the whole text in chunks of at most 524,288 UTF-16 units; may be called repeatedly.
+   * `undefined` above 64 MiB.
+   */
   readonly chunks: (() => Iterable<string>) | undefined;
 }
 
-/** Bytes that are not UTF-8, or hold a NUL (decision C2). */
+/** Bytes that are not UTF-8, or contain a NUL (decision C2). */
 export interface BinaryReading extends Readable {
   readonly kind: 'binary';
 }
 
-/** Why a source cannot be read although it may well exist (decision C5): its object is orphaned, the last version stays [§5.9]. */
-export type UnreachableReason = 'no-permission' | 'io' | 'mount-absent' | 'foreign-filesystem' | 'outside-roots' | 'loop' | 'invalid-path';
+/**
+ * Why a source cannot be read although it may exist (decision C5). Its object becomes orphaned and
+ * the last version stays [§5.9].
+ */
+export type UnreachableReason =
+  | 'no-permission'
+  | 'io'
+  | 'mount-absent'
+  | 'foreign-filesystem'
+  | 'outside-roots'
+  | 'loop'
+  | 'invalid-path';
 
-/** What reading a source found. Only `missing` means deleted. */
+/** The result of reading a source. Only `missing` means deleted. */
 export type SourceReading =
   | TextReading
   | LargeTextReading
   | BinaryReading
-  /** Gone, below a root or mount that is there. */
+  /** Deleted, while its root or mount is present. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'unreachable'; readonly reason: UnreachableReason }
   | { readonly kind: 'not-regular'; readonly what: IrregularKind };
@@ -142,16 +173,18 @@ const PIECE_BYTES = 1024 * 1024;
 const ATTEMPTS = 3;
 
 /**
- * Reads a source's bytes once and derives hash and content from them (decisions C1 to C6).
- * What can be wrong with a file is answered by `kind`, never thrown; only an abort of `signal` rejects. A file that changes while it is
- * read is read again, up to three times; if it never rests, the last reading counts, cut to the size that it had when it began.
+ * Reads a source's bytes once and derives hash and content from them (decisions C1 to C6). Faults
+ * of a file are reported by `kind`, never thrown; only an abort of `signal` rejects. A file that
+ * changes during the read is read again, up to three times. If it keeps changing, the last read
+ * counts, cut to the size that it had at its start.
  */
 export async function readSource(
   access: FilesystemAccess,
   source: FilesystemSource,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<SourceReading> {
-  if (!access.mounts.isReachable(source.path, source.filesystemId)) return { kind: 'unreachable', reason: 'foreign-filesystem' };
+  if (!access.mounts.isReachable(source.path, source.filesystemId))
+    return { kind: 'unreachable', reason: 'foreign-filesystem' };
   for (let attempt = 1; ; attempt += 1) {
     options.signal?.throwIfAborted();
     const last = attempt === ATTEMPTS;
@@ -165,7 +198,10 @@ export async function readSource(
   }
 }
 
-/** One attempt; `undefined` if the file changed meanwhile and `acceptChanged` is false. */
+/**
+ * Makes one attempt. Returns `undefined` if the file changed meanwhile and `acceptChanged` is
+ * false.
+ */
 async function readOnce(
   access: FilesystemAccess,
   path: CanonicalPath,
@@ -194,7 +230,7 @@ const milliseconds = (stats: BigIntStats): number => Number(stats.mtimeNs / 1_00
 
 const readThere = promisify(read);
 
-/** Reads into `target` until it is full or the file ends; gives the bytes read. */
+/** Reads until `target` is full or the file ends. Returns the number of bytes read. */
 async function fill(fd: number, target: Buffer, position: number): Promise<number> {
   let filled = 0;
   while (filled < target.length) {
@@ -205,7 +241,7 @@ async function fill(fd: number, target: Buffer, position: number): Promise<numbe
   return filled;
 }
 
-/** The same without a thread. */
+/** Like `fill`, without a thread. */
 function fillAtOnce(fd: number, target: Buffer): number {
   let filled = 0;
   while (filled < target.length) {
@@ -249,7 +285,7 @@ async function readLarge(
     done += got;
     if (got < piece.length) break;
   }
-  // It shrank meanwhile: the first piece holds all of it.
+  // The file shrank meanwhile: the first piece contains all of it.
   if (done <= LARGE_TEXT_BYTES) return smallReading(buffer.subarray(0, done), stats);
   const readable = { fileHash: sha256(hash.digest('hex')), size: done, mtimeMs: milliseconds(stats) };
   const abridged = scan.end();
@@ -281,7 +317,7 @@ const OUTCOMES: Readonly<Record<SourceErrorCode, Outcome>> = {
     (await roots.anchorPresent(path)) ? { kind: 'missing' } : { kind: 'unreachable', reason: 'mount-absent' },
   'outside-roots': unreachable('outside-roots'),
   'is-directory': notRegular('directory'),
-  // What cannot even be opened: a socket.
+  // A socket cannot even be opened.
   'not-regular': notRegular('socket'),
   'not-text': unreachable('io'),
   'no-permission': unreachable('no-permission'),
@@ -290,7 +326,7 @@ const OUTCOMES: Readonly<Record<SourceErrorCode, Outcome>> = {
   'invalid-path': unreachable('invalid-path'),
   loop: unreachable('loop'),
   exists: unreachable('io'),
-  // The path goes on leading elsewhere: it, or a folder above it, is a link by now.
+  // The path, or a folder above it, has become a link.
   'changed-underneath': notRegular('symlink'),
   busy: unreachable('io'),
   io: unreachable('io'),

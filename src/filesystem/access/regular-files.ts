@@ -3,14 +3,21 @@ import { posix } from 'node:path';
 import { entryPath, leave, openFolderInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
 
-/** A regular file and when it was last modified, in whole milliseconds. */
+/** A regular file and its last modification in whole milliseconds. */
 export interface DatedFile {
   readonly path: string;
   readonly mtimeMs: number;
 }
 
-/** The regular files of one folder among some of its names, looked at in the very folder that was found to lie inside the roots. */
-async function datedIn(roots: AllowedRoots, folder: string, paths: readonly string[]): Promise<readonly (DatedFile | undefined)[]> {
+/**
+ * Returns the regular files of one folder among some of its names. They are checked inside the very
+ * folder that was verified to lie inside the roots.
+ */
+async function datedIn(
+  roots: AllowedRoots,
+  folder: string,
+  paths: readonly string[],
+): Promise<readonly (DatedFile | undefined)[]> {
   const opened = await openFolderInside(roots, folder).catch(() => undefined);
   if (opened === undefined) return [];
   const dated = async (path: string): Promise<DatedFile | undefined> => {
@@ -24,10 +31,13 @@ async function datedIn(roots: AllowedRoots, folder: string, paths: readonly stri
   }
 }
 
-/** The existing regular files inside the roots among some canonical paths (decision C7), in their order; never throws. */
+/**
+ * Returns the regular files inside the roots among some canonical paths (decision C7), in order;
+ * never throws.
+ */
 export async function datedFiles(roots: AllowedRoots, paths: readonly string[]): Promise<readonly DatedFile[]> {
   const found: (DatedFile | undefined)[] = [];
-  // In portions: thousands of calls at once would only queue up.
+  // In batches: thousands of concurrent calls would only queue up.
   for (let at = 0; at < paths.length; at += 256) {
     const portion = paths.slice(at, at + 256);
     const byFolder = new Map<string, string[]>();

@@ -8,45 +8,53 @@ import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { isWithin } from './mounts.js';
 import { withoutThread } from './without-thread.js';
 
-/** A path that was found to lie inside the allowed roots. */
+/** A path verified to lie inside the allowed roots. */
 export interface ResolvedPath {
-  /** Absolute, every symbolic link resolved. */
+  /** Absolute, with every symbolic link resolved. */
   readonly path: CanonicalPath;
-  /** False for a file or folder that could be made there. */
+  /** False for a file or folder that could be created there. */
   readonly exists: boolean;
 }
 
-/** How a path is resolved. */
+/** Options for resolving a path. */
 export interface ResolveOptions {
-  /** The folder that relative paths start from; needed for those only. */
+  /** The start of relative paths; only required for those. */
   readonly cwd?: string;
-  /** Whether a path that does not exist is refused with `not-found`; true if left out. */
+  /** Whether a missing path is rejected with `not-found`; default true. */
   readonly mustExist?: boolean;
-  /** The path as the agent gave it, for messages; the path itself if left out. */
+  /** The path as the agent gave it, for messages; defaults to the path. */
   readonly shown?: string;
 }
 
-/** Where sources are anchored: a root, or the place of a mount. */
+/** A root or a mount point that sources depend on. */
 interface Anchor {
   readonly path: string;
-  /** Device at opening time; `undefined` if the place did not exist then. */
+  /** Device when the roots were opened; `undefined` if the place did not exist then. */
   readonly device: bigint | undefined;
 }
 
-/** Views of the kernel, not files: inside no root unless the root itself lies there. */
+/** Views of the kernel, not files. They are inside no root unless the root itself lies there. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'] as const;
 const MOST_LINKS = 40;
 const LONGEST_PATH = 4096;
 
 const outside = (shown: string) =>
-  new SourceError('outside-roots', `${named(shown)} is outside the allowed folders; use a path inside them`, { path: shown });
+  new SourceError('outside-roots', `${named(shown)} is outside the allowed folders; use a path inside them`, {
+    path: shown,
+  });
 
-/** The error for a path whose root or mount is not there. */
+/** Returns the error for a path whose root or mount is absent. */
 export const awayError = (shown: string) =>
-  new SourceError('unreachable', `${named(shown)} cannot be reached: the folder or mount that holds it is away`, { path: shown });
+  new SourceError('unreachable', `${named(shown)} cannot be reached: the folder or mount that holds it is away`, {
+    path: shown,
+  });
 
-/** Resolves every link; `undefined` with the failure where that cannot be done. */
-async function tryRealpath(path: string, shown: string, atOnce: boolean): Promise<{ readonly real: string } | { readonly error: unknown }> {
+/** Resolves every link; `undefined` with the failure if that is impossible. */
+async function tryRealpath(
+  path: string,
+  shown: string,
+  atOnce: boolean,
+): Promise<{ readonly real: string } | { readonly error: unknown }> {
   let bytes: Buffer;
   try {
     bytes = atOnce ? withoutThread.do(() => realpathSync.native(path, 'buffer')) : await realpath(path, 'buffer');
@@ -54,9 +62,13 @@ async function tryRealpath(path: string, shown: string, atOnce: boolean): Promis
     return { error };
   }
   if (!isUtf8(bytes)) {
-    throw new SourceError('invalid-path', `${named(shown)} leads through a name that is not UTF-8 and cannot be addressed`, {
-      path: shown,
-    });
+    throw new SourceError(
+      'invalid-path',
+      `${named(shown)} leads through a name that is not UTF-8 and cannot be addressed`,
+      {
+        path: shown,
+      },
+    );
   }
   return { real: bytes.toString('utf8') };
 }
@@ -66,14 +78,15 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
 }
 
 /**
- * The folders that an agent may use; everything else is refused, through whatever name it is reached.
- * Names are judged by where they really lead, links resolved. What cannot be seen: a hard link inside a root to a file that also has a
- * name outside; such a file is inside. A path outside answers the same whether it exists or not, and no message tells a link's target.
+ * The folders that an agent may use. All other paths are rejected, under any name. Names are judged
+ * by their real location, with links resolved. A hard link inside a root counts as inside, even if
+ * its file also has a name outside. A path outside gives the same answer whether it exists or not,
+ * and no message reveals the target of a link.
  */
 export class AllowedRoots {
-  /** The roots, canonical. */
+  /** The canonical roots. */
   readonly roots: readonly CanonicalPath[];
-  /** Whether what lies there can be asked for without a thread: see `WithoutThread`. */
+  /** Whether files there may be accessed without a thread: see `WithoutThread`. */
   readonly answerAtOnce: () => boolean;
   readonly #anchors: readonly Anchor[];
   readonly #longestFirst: readonly CanonicalPath[];
@@ -86,19 +99,22 @@ export class AllowedRoots {
   }
 
   /**
-   * Takes existing folders, absolute or relative to the working directory; `mountPoints` are further places whose presence decides whether
-   * something missing below them was deleted or is only out of reach (decision C5).
-   * Throws {@link SourceError} for a root that does not exist or is no folder, and for an empty list.
+   * Opens existing folders, absolute or relative to the working directory. `mountPoints` are
+   * further places: while one is absent, a missing file below it counts as unreachable, not deleted
+   * (decision C5). Throws {@link SourceError} for a root that does not exist or is no folder, and
+   * for an empty list.
    */
   static async open(
     roots: readonly string[],
     mountPoints: readonly string[] = [],
     answerAtOnce = () => withoutThread.may,
   ): Promise<AllowedRoots> {
-    if (roots.length === 0) throw new SourceError('invalid-path', 'no allowed folder is given; name at least one', { path: '' });
+    if (roots.length === 0)
+      throw new SourceError('invalid-path', 'no allowed folder is given; name at least one', { path: '' });
     const opened: CanonicalPath[] = [];
     for (const root of roots) {
-      if (root === '' || root.includes('\0')) throw new SourceError('invalid-path', `${named(root)} is no folder`, { path: root });
+      if (root === '' || root.includes('\0'))
+        throw new SourceError('invalid-path', `${named(root)} is no folder`, { path: root });
       const found = await tryRealpath(posix.resolve(root), root, false);
       if ('error' in found) throw sourceErrorFrom(found.error, root);
       if (!(await stat(found.real)).isDirectory()) {
@@ -112,21 +128,22 @@ export class AllowedRoots {
     return new AllowedRoots(unique, anchors, answerAtOnce);
   }
 
-  /** Whether a canonical path lies inside a root, by its name alone. */
+  /** Returns whether a canonical path lies inside a root, by its name alone. */
   holds(path: string): boolean {
     return this.rootOf(path) !== undefined;
   }
 
-  /** The longest root that a canonical path lies in. */
+  /** Returns the longest root that contains a canonical path. */
   rootOf(path: string): CanonicalPath | undefined {
     const kernel = KERNEL_FOLDERS.find((folder) => isWithin(path, folder));
     return this.#longestFirst.find((root) => isWithin(path, root) && (kernel === undefined || isWithin(root, kernel)));
   }
 
   /**
-   * The real path of `path` inside the roots.
-   * Throws {@link SourceError}: `outside-roots`, `unreachable` (its root or mount is away), `not-found`, `invalid-path`, `loop`, `no-permission`, `io`. With `mustExist: false` a missing
-   * file or folder is answered with the path that it would get, its parents' links resolved; a dangling link stays refused.
+   * Returns the real path of `path` inside the roots. Throws {@link SourceError}: `outside-roots`,
+   * `unreachable` (its root or mount is absent), `not-found`, `invalid-path`, `loop`,
+   * `no-permission`, `io`. With `mustExist: false`, a missing file or folder resolves to its future
+   * path, with its parents' links resolved. A dangling link stays rejected.
    */
   async resolve(path: string, options: ResolveOptions = {}): Promise<ResolvedPath> {
     const shown = options.shown ?? path;
@@ -147,7 +164,7 @@ export class AllowedRoots {
     return { path: canonicalPath(found.real), exists: true };
   }
 
-  /** Judges a path that cannot be resolved by the deepest of its parents that can. */
+  /** Judges an unresolvable path by its deepest resolvable parent. */
   async #missing(
     { absolute, failure, links }: { readonly absolute: string; readonly failure: unknown; readonly links: number },
     shown: string,
@@ -168,7 +185,10 @@ export class AllowedRoots {
     return { path: canonicalPath(posix.join(real, rest)), exists: false };
   }
 
-  /** Refuses a link that leads nowhere, as outside or as missing according to where it would lead; never saying where. */
+  /**
+   * Rejects a dangling link as outside or as missing, depending on its target. The error never
+   * reveals the target.
+   */
   async #refuseDangling(
     { parent, rest, links }: { readonly parent: string; readonly rest: string; readonly links: number },
     shown: string,
@@ -177,15 +197,20 @@ export class AllowedRoots {
     const link = posix.join(parent, name);
     const found = await lstat(link).catch(() => undefined);
     if (found?.isSymbolicLink() !== true) return;
-    if (links >= MOST_LINKS) throw new SourceError('loop', `${named(shown)} runs through a loop of symbolic links`, { path: shown });
+    if (links >= MOST_LINKS)
+      throw new SourceError('loop', `${named(shown)} runs through a loop of symbolic links`, { path: shown });
     const target = await readlink(link).catch(() => '');
     await this.#follow(posix.resolve(parent, target, rest.slice(name.length + 1)), shown, links + 1);
-    throw new SourceError('not-found', `${named(shown)} is or runs through a symbolic link to something that does not exist`, {
-      path: shown,
-    });
+    throw new SourceError(
+      'not-found',
+      `${named(shown)} is or runs through a symbolic link to something that does not exist`,
+      {
+        path: shown,
+      },
+    );
   }
 
-  /** Whether a path lies below a root or mount that is not there. */
+  /** Returns whether a path lies below an absent root or mount. */
   async #isAway(absolute: string): Promise<boolean> {
     return this.#anchorOf(absolute) !== undefined && !(await this.anchorPresent(absolute));
   }
@@ -195,8 +220,8 @@ export class AllowedRoots {
   }
 
   /**
-   * Whether the root or mount that holds a canonical path is there and still on the same device (decision C5).
-   * Where it is not, something missing below it is out of reach, not deleted.
+   * Returns whether the root or mount that contains a canonical path is present and on the same
+   * device (decision C5). If not, a missing file below it is unreachable, not deleted.
    */
   async anchorPresent(path: string): Promise<boolean> {
     const anchor = this.#anchorOf(path);
@@ -206,19 +231,28 @@ export class AllowedRoots {
   }
 }
 
-/** Makes a path absolute and normalises it by name; throws {@link SourceError} `invalid-path`. */
+/** Makes a path absolute and normalises it by name. Throws {@link SourceError} `invalid-path`. */
 export function absolutePath(path: string, cwd: string | undefined, shown: string = path): CanonicalPath {
   if (path === '') throw new SourceError('invalid-path', 'the path is empty; name a file or a folder', { path: shown });
-  if (path.includes('\0')) throw new SourceError('invalid-path', `the path ${named(shown)} holds a NUL character`, { path: shown });
+  if (path.includes('\0'))
+    throw new SourceError('invalid-path', `the path ${named(shown)} holds a NUL character`, { path: shown });
   if (!path.isWellFormed()) {
-    throw new SourceError('invalid-path', `the path ${named(shown)} holds half a surrogate pair; no file has such a name`, { path: shown });
+    throw new SourceError(
+      'invalid-path',
+      `the path ${named(shown)} holds half a surrogate pair; no file has such a name`,
+      { path: shown },
+    );
   }
   if (!posix.isAbsolute(path) && (cwd === undefined || !posix.isAbsolute(cwd))) {
-    throw new SourceError('invalid-path', `the path ${named(shown)} is relative and no folder to start from is known`, { path: shown });
+    throw new SourceError('invalid-path', `the path ${named(shown)} is relative and no folder to start from is known`, {
+      path: shown,
+    });
   }
   const absolute = posix.isAbsolute(path) ? path : posix.join(cwd ?? '/', path);
   if (absolute.length > LONGEST_PATH) {
-    throw new SourceError('invalid-path', `the path ${named(shown)} is longer than ${LONGEST_PATH} characters`, { path: shown });
+    throw new SourceError('invalid-path', `the path ${named(shown)} is longer than ${LONGEST_PATH} characters`, {
+      path: shown,
+    });
   }
   return canonicalPath(absolute);
 }

@@ -8,28 +8,33 @@ import { unlessAborted } from '../../values/unless-aborted.js';
 import { named, SourceError } from './errors.js';
 import { entryPath } from './open-inside.js';
 
-/** The file that is changed: its path, as the agent names it, and its open parent folder. */
+/** A file to change: its path, its name for the agent, and its open parent folder. */
 export interface LockedFile {
   readonly path: CanonicalPath;
   readonly shown: string;
   readonly folder: { readonly handle: FileHandle; readonly path: string };
 }
 
-/** Longest time that a change waits for a change of the same file by another process, milliseconds. */
+/**
+ * Maximum time in milliseconds that a change waits for another process's change of the same file.
+ */
 const LIMIT_MS = 30_000;
 
 const LOCK = /^\.palimpsest\.[0-9a-f]{16}\.lock(?:\.[0-9a-f]{16})*$/;
 const lockName = (path: string): string => `.palimpsest.${hashText(posix.basename(path)).slice(0, 16)}.lock`;
 
-/** The last change of each path that this process has under way or waiting. */
+/** The last running or waiting change per path in this process. */
 const latest = new Map<string, Promise<unknown>>();
 
-/** Runs `work` after all earlier work of this process on the same path. A wait ends with the signal; work that has begun does not. */
+/**
+ * Runs `work` after all earlier work of this process on the same path. The signal ends a wait, but
+ * not work that has begun.
+ */
 export async function inTurn<T>(path: CanonicalPath, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const before = latest.get(path) ?? Promise.resolve();
   const waited = signal === undefined ? before : unlessAborted(before, signal);
   const mine = waited.then(work);
-  // Who gives up must not let the next one overtake those before.
+  // An aborted wait must not let the next one overtake earlier work.
   const settled = Promise.allSettled([before, mine]);
   latest.set(path, settled);
   try {
@@ -42,11 +47,16 @@ export async function inTurn<T>(path: CanonicalPath, work: () => Promise<T>, sig
 }
 
 /**
- * Runs `work` while no other process of this machine changes the file (decision F12). The lock lies beside the file, because every process that can change
- * the file finds it there, whatever data folder it uses. A filesystem without symbolic links has no such lock.
- * @throws {SourceError} busy – another process kept the lock; io – something else has the lock's name
+ * Runs `work` while no other process of this machine changes the file (decision F12). The lock lies
+ * beside the file, where every process finds it, with any data folder. On a filesystem without
+ * symbolic links there is no lock.
+ * @throws {SourceError} busy – another process kept the lock; io – another file has the lock's name
  */
-export async function withSourceLock<T>({ path, shown, folder }: LockedFile, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function withSourceLock<T>(
+  { path, shown, folder }: LockedFile,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const name = lockName(path);
   let holder: number | undefined;
   const onWait = (pid: number): void => {
@@ -57,10 +67,11 @@ export async function withSourceLock<T>({ path, shown, folder }: LockedFile, wor
     return await withLinkLock(entryPath(folder.handle, folder.path, name), { limitMs: LIMIT_MS, signal, onWait }, work);
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
+    const lock = posix.join(posix.dirname(shown), name);
     const message =
       error.code === 'held'
-        ? `${named(shown)} has been under change by process ${holder ?? '?'} for ${LIMIT_MS / 1_000} s`
-        : `${named(shown)} cannot be changed: ${named(posix.join(posix.dirname(shown), name))} is in the place of its lock`;
+        ? `process ${holder ?? '?'} has been changing ${named(shown)} for ${LIMIT_MS / 1_000} s`
+        : `${named(shown)} cannot be changed: ${named(lock)} has the name of its lock`;
     throw new SourceError(error.code === 'held' ? 'busy' : 'io', message, { path: shown, cause: error });
   }
 }

@@ -1,13 +1,22 @@
 import { mountsAreLocal } from './local-mounts.js';
 
-/** How long such work may take of one turn of the event loop, milliseconds: then it goes on in threads, so that everything else of the process has its turn. */
+/**
+ * Maximum time per turn of the event loop, milliseconds. Further access uses threads, so that the
+ * process's other work gets its turn.
+ */
 const TURN_MS = 5;
-/** Longer than a disk of this machine takes that answers at once, milliseconds: it may be starting up or failing, or another program be asked before a file is opened. */
+/**
+ * Milliseconds that no healthy local disk takes. The disk may be starting up or failing, or another
+ * program intercepts opening files.
+ */
 const SLOW_MS = 50;
-/** How long everything is done in threads after one such answer. */
+/** How long all access uses threads after one slow answer, milliseconds. */
 const THREADS_MS = 60_000;
 
-/** What decides whether files may be asked for on the thread of the event loop, which is faster than a thread of the pool as long as nobody waits for the answer. */
+/**
+ * Decides whether files may be accessed on the event loop's thread. That is faster than the thread
+ * pool unless the access blocks.
+ */
 export class WithoutThread {
   readonly #areLocal: () => boolean;
   readonly #now: () => number;
@@ -19,7 +28,10 @@ export class WithoutThread {
     this.#now = now;
   }
 
-  /** Whether the next access needs no thread: every mount is of this machine, none was slow of late, and this turn of the event loop has not been used up by others. */
+  /**
+   * Whether the next access needs no thread: all mounts are local, none was slow recently, and this
+   * turn of the event loop has time left.
+   */
   get may(): boolean {
     const now = this.#now();
     if (now < this.#threadsUntil || !this.#areLocal()) return false;
@@ -32,7 +44,10 @@ export class WithoutThread {
     return now - this.#turnBegan < TURN_MS;
   }
 
-  /** Does it here and now, and notes whether it was slow. Gives and throws what the work does. */
+  /**
+   * Runs `work` synchronously and records whether it was slow. Returns its result and rethrows its
+   * errors.
+   */
   do<T>(work: () => T): T {
     const began = this.#now();
     try {
@@ -44,5 +59,5 @@ export class WithoutThread {
   }
 }
 
-/** That of this process. */
+/** The instance of this process. */
 export const withoutThread = new WithoutThread();

@@ -11,10 +11,10 @@ import { entryPath, irregularKind, notRegularError, openFileInside, openFolderIn
 import { type AllowedRoots, awayError } from './roots.js';
 import { inTurn, type LockedFile, withSourceLock } from './source-lock.js';
 
-/** What was written. */
+/** The result of a write. */
 export interface WrittenSource {
   readonly path: CanonicalPath;
-  /** SHA-256 of the bytes as written [§2.4]. */
+  /** SHA-256 of the written bytes [§2.4]. */
   readonly fileHash: Sha256;
   readonly size: number;
   /** Time of the last modification, in whole milliseconds. */
@@ -23,40 +23,45 @@ export interface WrittenSource {
   readonly created: boolean;
 }
 
-/** What must stand at a path before it is changed: nothing, or the bytes of this hash. */
+/** The required state of a path before its change: absent, or bytes with this hash. */
 export type Expected = Sha256 | 'absent';
 
-/** How a file is named, made and waited for. */
+/** Options for changing a file. */
 export interface SourceChange {
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;
-  /** True: a file and folders that are made are their user's alone; otherwise as the user's umask says. */
+  /** If true, new files and folders are for this user only; otherwise the umask applies. */
   readonly private?: boolean;
   /** Ends the wait for other changes of the file. */
   readonly signal?: AbortSignal;
 }
 
-/** What is written, and how. */
+/** The content of a write and its options. */
 export interface SourceWrite extends SourceChange {
-  /** Text or bytes, written exactly as given. */
+  /** Text or bytes, written verbatim. */
   readonly content: string | Uint8Array;
-  /** What must stand there, else `exists` or `changed-underneath`. Anything may if left out. */
+  /**
+   * The required state of the path, else the write fails with `exists` or `changed-underneath`. By
+   * default any state is accepted.
+   */
   readonly expected?: Expected;
 }
 
-/** Writes the file that is locked for a change: text or bytes, exactly as given, as {@link writeSource} does. */
+/** Writes the locked file verbatim, with text or bytes, like {@link writeSource}. */
 export type WriteLocked = (content: string | Uint8Array, expected?: Expected) => Promise<WrittenSource>;
 
-/** An open folder that is known to lie inside the roots. */
+/** An open folder, known to lie inside the roots. */
 interface Folder {
   readonly handle: FileHandle;
   readonly path: string;
 }
 
 /**
- * Changes a file by its canonical path while nothing else of ours changes it, in this process or another (decision F12). `change` reads what stands there, and
- * writes with the function that it is given. Missing parent folders are made.
- * @throws {SourceError} busy – another process kept the file for too long; and what `writeSource` throws
+ * Changes a file by its canonical path while no other Palimpsest code changes it, in this process
+ * or another (decision F12). `change` reads the current file and writes with the function that it
+ * receives. Missing parent folders are created.
+ * @throws {SourceError} busy – another process kept the file for too long; also the errors of
+ *   `writeSource`
  */
 export function changeSource<T>(
   roots: AllowedRoots,
@@ -67,7 +72,7 @@ export function changeSource<T>(
   return inTurn(
     path,
     async () => {
-      // What is written there would be hidden when the mount is back.
+      // The remounted filesystem would hide a file written now.
       if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
       const folder = await openParent({ roots, shown, isPrivate }, path);
       const write: WriteLocked = async (content, expected) => {
@@ -85,14 +90,22 @@ export function changeSource<T>(
 }
 
 /**
- * Writes a file by its canonical path, missing parent folders included.
- * Atomic: the bytes go to a temporary file in the same folder, reach the disk, and take the name in one step; a reader sees the old file or
- * the new one, a crash leaves one of them (and the temporary file, which the next write in that folder removes). The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
- * A folder swapped for a link meanwhile is not followed, a link put at the name itself is replaced, not written through.
- * @throws {SourceError} unreachable – the root or mount that holds it is away; is-directory, not-regular, no-permission, outside-roots, io – the file cannot be written there; exists, changed-underneath – what
- *   stands there is not what was expected; not-text – the text cannot be written exactly; busy – another process kept the file for too long
+ * Writes a file by its canonical path and creates missing parent folders. The write is atomic. The
+ * bytes go to a temporary file in the same folder, reach the disk, and take the name in one step. A
+ * reader sees the old file or the new one, and a crash leaves one of them. After a crash, the next
+ * write in that folder removes the temporary file. The mode and, if permitted, the owner stay;
+ * other hard links of the old file keep its content. A folder swapped for a link meanwhile is not
+ * followed. A link at the name itself is replaced, not followed.
+ * @throws {SourceError} unreachable – its root or mount is absent; is-directory, not-regular,
+ *   no-permission, outside-roots, io – the file cannot be written there. exists, changed-underneath
+ *   – the path has another state than expected; not-text – the text has no exact encoding; busy –
+ *   another process kept the file for too long
  */
-export async function writeSource(roots: AllowedRoots, path: CanonicalPath, write: SourceWrite): Promise<WrittenSource> {
+export async function writeSource(
+  roots: AllowedRoots,
+  path: CanonicalPath,
+  write: SourceWrite,
+): Promise<WrittenSource> {
   const { content, expected, ...options } = write;
   bytesOf(content, options.shown ?? path);
   return changeSource(roots, { ...options, path }, (writeLocked) => writeLocked(content, expected));
@@ -101,9 +114,13 @@ export async function writeSource(roots: AllowedRoots, path: CanonicalPath, writ
 function bytesOf(content: string | Uint8Array, shown: string): Uint8Array {
   if (typeof content !== 'string') return content;
   if (content.isWellFormed()) return Buffer.from(content, 'utf8');
-  throw new SourceError('not-text', `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`, {
-    path: shown,
-  });
+  throw new SourceError(
+    'not-text',
+    `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`,
+    {
+      path: shown,
+    },
+  );
 }
 
 /** Runs `work` under the file's lock and closes the folder. */
@@ -118,8 +135,10 @@ async function locked<T>(file: LockedFile, work: () => Promise<T>, signal?: Abor
 }
 
 /**
- * Removes a file by its canonical path if it holds the bytes of a hash. A folder swapped for a link meanwhile is not followed.
- * @throws {SourceError} not-found, changed-underneath – something else stands there; outside-roots, no-permission, io; busy – another process kept the file for too long
+ * Removes a file by its canonical path if its bytes have the given hash. A folder swapped for a
+ * link meanwhile is not followed.
+ * @throws {SourceError} not-found, changed-underneath – the file has other bytes; outside-roots,
+ *   no-permission, io; busy – another process kept the file for too long
  */
 export function removeSource(roots: AllowedRoots, path: CanonicalPath, expected: Sha256): Promise<void> {
   return inTurn(path, async () => {
@@ -134,7 +153,7 @@ export function removeSource(roots: AllowedRoots, path: CanonicalPath, expected:
   });
 }
 
-/** The file that is written: where, as the agent names it, and its open parent folder. */
+/** The file to write: its path, its name for the agent, and its open parent folder. */
 interface Target {
   readonly roots: AllowedRoots;
   readonly path: CanonicalPath;
@@ -143,8 +162,11 @@ interface Target {
   readonly isPrivate: boolean;
 }
 
-/** Opens the parent folder, making what is missing of it inside its root, one folder at a time. */
-async function openParent({ roots, shown, isPrivate }: Omit<Target, 'path' | 'folder'>, path: CanonicalPath): Promise<Folder> {
+/** Opens the parent folder and creates its missing parts inside its root, one folder at a time. */
+async function openParent(
+  { roots, shown, isPrivate }: Omit<Target, 'path' | 'folder'>,
+  path: CanonicalPath,
+): Promise<Folder> {
   const root = roots.rootOf(path);
   if (root === undefined || root === path) {
     throw new SourceError('outside-roots', `${named(shown)} is not inside an allowed folder`, { path: shown });
@@ -161,7 +183,7 @@ async function openParent({ roots, shown, isPrivate }: Omit<Target, 'path' | 'fo
   return folder;
 }
 
-/** Opens a folder's subfolder, made if missing, and closes the folder itself. */
+/** Opens a subfolder, created if missing, and closes the folder itself. */
 async function enter({ roots, shown, folder, isPrivate }: Omit<Target, 'path'>, name: string): Promise<Folder> {
   try {
     await mkdir(entryPath(folder.handle, folder.path, name), isPrivate ? 0o700 : 0o777).catch((error: unknown) => {
@@ -171,7 +193,7 @@ async function enter({ roots, shown, folder, isPrivate }: Omit<Target, 'path'>, 
     return { handle: (await openFolderInside(roots, path, shown)).handle, path };
   } catch (error) {
     if (error instanceof SourceError && error.code === 'not-regular') {
-      throw new SourceError('not-regular', `${named(shown)} cannot be made: a part of its path is no folder`, {
+      throw new SourceError('not-regular', `${named(shown)} cannot be created: a part of its path is no folder`, {
         path: shown,
         cause: error,
       });
@@ -188,7 +210,9 @@ async function replaceFile(
   expected: SourceWrite['expected'],
 ): Promise<WrittenSource> {
   const target = entryPath(folder.handle, folder.path, posix.basename(path));
-  await removeDeadDrafts(entryPath(folder.handle, folder.path, ''), { isOurs: (name) => name.startsWith('.palimpsest') });
+  await removeDeadDrafts(entryPath(folder.handle, folder.path, ''), {
+    isOurs: (name) => name.startsWith('.palimpsest'),
+  });
   const temporary = await draftOf(entryPath(folder.handle, folder.path, '.palimpsest'));
   const before = await writableTarget(target, shown);
   try {
@@ -202,13 +226,17 @@ async function replaceFile(
   }
 }
 
-/** What stands at the target now; `undefined` for nothing. Refuses what cannot be replaced by a file. */
+/**
+ * Returns the current stats of the target; `undefined` if it is absent. Rejects a target that no
+ * file can replace.
+ */
 async function writableTarget(target: string, shown: string): Promise<Stats | undefined> {
   const before = await unlessMissing(lstat(target));
   if (before === undefined) return undefined;
   const irregular = irregularKind(before);
   if (irregular !== undefined) throw notRegularError(irregular, shown);
-  // Replacing needs rights on the folder alone; a file that is closed to writing stays closed.
+  // Replacing a file only needs rights on its folder. This check keeps write-protected files
+  // protected.
   await (await open(target, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)).close();
   return before;
 }
@@ -233,7 +261,8 @@ async function writeTemporary(
 async function keepOwnerAndMode(handle: FileHandle, before: Stats): Promise<void> {
   const now = await handle.stat();
   if (now.uid !== before.uid || now.gid !== before.gid) {
-    // Only the superuser may give files away; for anyone else the new file is the writer's own.
+    // Only the superuser may change a file's owner. For other users the new file is the writer's
+    // own.
     await handle.chown(before.uid, before.gid).catch((error: unknown) => {
       if (systemCode(error) !== 'EPERM') throw error;
     });
@@ -251,9 +280,13 @@ async function requireExpected(
     if (before !== undefined) throw new SourceError('exists', `${named(shown)} exists already`, { path: shown });
     return;
   }
-  const changed = new SourceError('changed-underneath', `${named(shown)} was changed meanwhile; read it again and repeat the edit`, {
-    path: shown,
-  });
+  const changed = new SourceError(
+    'changed-underneath',
+    `${named(shown)} was changed meanwhile; read it again and repeat the edit`,
+    {
+      path: shown,
+    },
+  );
   if (before === undefined) throw changed;
   const { handle } = await openFileInside(roots, path, shown);
   try {

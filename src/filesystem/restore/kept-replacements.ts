@@ -13,17 +13,17 @@ import { AllowedRoots } from '../access/roots.js';
 import { removeSource, writeSource } from '../access/write-source.js';
 import { RestoreError } from './restore-error.js';
 
-/** A file that is given other bytes. */
+/** A file to be replaced. */
 export interface Replacement {
   readonly path: CanonicalPath;
-  /** The hash of what stands there; null for nothing. */
+  /** The hash of the current bytes; null if absent. */
   readonly before: Sha256 | null;
   readonly after: Sha256;
-  /** What it is given; must have the hash `after`. */
+  /** Returns the new bytes, which must have the hash `after`. */
   readonly bytes: () => Promise<Uint8Array>;
 }
 
-/** What replacements belong to, for those who look at them later. */
+/** The origin of replacements, for later readers. */
 export interface ReplacementsOf {
   readonly session: string;
   readonly turn: number;
@@ -43,7 +43,7 @@ const manifestSchema = z.strictObject({
 });
 type Manifest = z.output<typeof manifestSchema>;
 
-/** Replacements that were made, or begun. */
+/** Replacements that were made or begun. */
 export interface KeptReplacements extends Pick<Manifest, 'id' | 'session' | 'turn' | 'step' | 'at' | 'files'> {
   readonly isUndone: boolean;
 }
@@ -64,7 +64,7 @@ async function syncFolder(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** The bytes of a file inside the roots; undefined where nothing is there. */
+/** Returns the bytes of a file inside the roots; undefined if absent. */
 async function bytesAt(roots: AllowedRoots, path: CanonicalPath): Promise<Uint8Array | undefined> {
   try {
     const { handle } = await openFileInside(roots, path);
@@ -80,7 +80,7 @@ async function readManifest(dataDir: string, id: string): Promise<Manifest | und
   return text === undefined ? undefined : parseJson(text, manifestSchema);
 }
 
-/** Every replacing of files of a data folder that is kept, the oldest first. */
+/** Returns all stored replacements of a data folder, oldest first. */
 export async function keptReplacements(dataDir: string): Promise<readonly KeptReplacements[]> {
   const found: KeptReplacements[] = [];
   for (const name of (await namesIn(folderOf(dataDir))).filter((one) => ID.test(one))) {
@@ -91,7 +91,7 @@ export async function keptReplacements(dataDir: string): Promise<readonly KeptRe
   return found.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** Keeps what stands at the paths, so that it can be given back, whatever happens from here on. */
+/** Stores the current bytes of the paths so that they can be restored after any failure. */
 async function keep(dataDir: string, roots: AllowedRoots, manifest: Manifest): Promise<void> {
   const parent = folderOf(dataDir);
   await mkdir(parent, { recursive: true, mode: 0o700 });
@@ -102,7 +102,10 @@ async function keep(dataDir: string, roots: AllowedRoots, manifest: Manifest): P
     for (const [i, { path, before }] of manifest.files.entries()) {
       const found = await bytesAt(roots, canonicalPath(path));
       if ((found === undefined ? null : hashBytes(found)) !== before)
-        throw new RestoreError('changed-since', `${named(path)} was changed since the plan was made: nothing was changed; try again`);
+        throw new RestoreError(
+          'changed-since',
+          `${named(path)} was changed since the plan was made: nothing was changed; try again`,
+        );
       if (found !== undefined) await writeFile(join(draft, String(i)), found, { mode: 0o600, flag: 'wx', flush: true });
     }
     await writeFile(join(draft, MANIFEST), JSON.stringify(manifest), { mode: 0o600, flag: 'wx', flush: true });
@@ -116,10 +119,12 @@ async function keep(dataDir: string, roots: AllowedRoots, manifest: Manifest): P
 }
 
 /**
- * Gives files other bytes. What stood there is kept in the data folder first, on the disk, so that `undoReplacements` gives it back, also where this process is killed in the middle. Where
- * one cannot be written, those that were are given back, but for those that somebody has changed since, which the error names. `onKept` is called with the id before anything is changed.
+ * Replaces the bytes of files. The old bytes are first flushed to the data folder, so that
+ * `undoReplacements` can restore them even if this process is killed midway. If a write fails, the
+ * files already written are restored, except those changed since, which the error names. `onKept`
+ * is called with the id before any change.
  * @throws {RestoreError} `changed-since`
- * @throws {SourceError} one cannot be written
+ * @throws {SourceError} if a file cannot be written
  */
 export async function replaceKept(
   dataDir: string,
@@ -152,7 +157,10 @@ export async function replaceKept(
   return id;
 }
 
-/** Gives back what was written before an error, as far as it can be; resolves to the error, which then names what could not. */
+/**
+ * Restores the files written before an error as far as possible. Resolves to the error, which then
+ * names the files that were not restored.
+ */
 async function giveBackWritten(
   dataDir: string,
   { id, written, error }: { readonly id: string; readonly written: readonly number[]; readonly error: unknown },
@@ -168,16 +176,21 @@ async function giveBackWritten(
   if (left.length > 0)
     return new RestoreError(
       'changed-since',
-      `${messageOf(error)}; what was written before is given back, except: ${left.join('; ')}. Then palimpsest restore --undo ${id} gives back the rest`,
+      `${messageOf(error)}. The files already written were restored, except: ${left.join('; ')}. ` +
+        `Then palimpsest restore --undo ${id} restores the rest`,
       { cause: error },
     );
   await markUndone(folder);
   return error;
 }
 
-const markUndone = (folder: string): Promise<void> => replaceFile(join(folder, UNDONE), new Date().toISOString(), { flush: true });
+const markUndone = (folder: string): Promise<void> =>
+  replaceFile(join(folder, UNDONE), new Date().toISOString(), { flush: true });
 
-/** Gives back the files of a manifest, of which the first is the one of a number; all or, where one was changed since, none. A file that is away is in nobody's way. */
+/**
+ * Restores the files of a manifest; `first` is the number of its first file. If one was changed
+ * since, restores none. A missing file is no obstacle.
+ */
 async function giveBack(folder: string, { roots: folders, files }: Manifest, first = 0): Promise<readonly string[]> {
   const roots = await AllowedRoots.open(folders);
   const changed: {
@@ -195,7 +208,7 @@ async function giveBack(folder: string, { roots: folders, files }: Manifest, fir
     if (now !== null && now !== after)
       throw new RestoreError(
         'changed-since',
-        `${named(path)} was changed since it was restored, and was not given back: move it away first`,
+        `${named(path)} was changed after it was restored, so it was not undone: move it away first`,
       );
     changed.push({ kept: join(folder, String(first + i)), path, before, expected: now ?? 'absent' });
   }
@@ -207,10 +220,12 @@ async function giveBack(folder: string, { roots: folders, files }: Manifest, fir
 }
 
 /**
- * Gives back what stood at the paths before a replacing, and removes what it made; all of it or, where somebody has changed one of them since, nothing. What is away by now is given back too, so that a file
- * that was changed can be moved away first. Going on after a kill in the middle is asking again. Resolves to the paths that were given back.
+ * Restores the files of earlier replacements and removes the files that they created. If one of
+ * them was changed since, it restores none. A missing file is restored too, so that a user can
+ * first move a changed file away. After a kill midway, call it again. Resolves to the restored
+ * paths.
  * @throws {RestoreError} `unknown-restore`, `changed-since`
- * @throws {SourceError} one cannot be written
+ * @throws {SourceError} if a file cannot be written
  */
 export async function undoReplacements(dataDir: string, id: string): Promise<readonly string[]> {
   const manifest = ID.test(id) ? await readManifest(dataDir, id) : undefined;

@@ -1,19 +1,22 @@
 import { CodedError } from '../../values/coded-error.js';
 
-/** Why files are not restored, or a restoring is not undone. */
+/** Why files are not restored, or a restore is not undone. */
 export type RestoreErrorCode =
-  /** The folder that was to be made holds something. */
+  /** The target folder is not empty. */
   | 'folder-in-use'
   | 'not-a-folder'
-  /** Something would be lost, or cannot be done. */
+  /** The restore would lose data or is impossible. */
   | 'not-clean'
   /** A process has the session open. */
   | 'session-open'
   | 'unknown-restore'
-  /** Somebody has changed what was restored. */
+  /** A restored file was changed since. */
   | 'changed-since';
 
-/** Thrown when files are not restored, or a restoring is not undone. Nothing was changed then, unless the message says so. */
+/**
+ * Thrown if files are not restored, or a restore is not undone. No file has changed, unless the
+ * message says so.
+ */
 export class RestoreError extends CodedError<RestoreErrorCode> {
   override readonly name = 'RestoreError';
 }

@@ -9,7 +9,7 @@ import { RestoreError } from './restore-error.js';
 
 /** A file of a new folder. */
 export interface FileCopy {
-  /** Where it lies below the folder; what leads out of it is refused. */
+  /** Its path below the folder; a path that leads out of it is rejected. */
   readonly path: string;
   readonly bytes: Uint8Array;
 }
@@ -20,17 +20,22 @@ async function requireFree(folder: string): Promise<void> {
   if (!found.isDirectory())
     throw new RestoreError(
       'not-a-folder',
-      `${folder} is ${found.isSymbolicLink() ? 'a symbolic link' : 'no folder'}: name a folder that is not there yet, or an empty one`,
+      `${folder} is ${found.isSymbolicLink() ? 'a symbolic link' : 'no folder'}: ` +
+        'name a folder that does not exist, or an empty one',
     );
   if ((await readdir(folder)).length > 0)
-    throw new RestoreError('folder-in-use', `${folder} is not empty, and nothing is written over: name another folder`);
+    throw new RestoreError(
+      'folder-in-use',
+      `${folder} is not empty, and this command overwrites no file: name another folder`,
+    );
 }
 
 /**
- * Writes files into a folder of their own, for their user alone: all appear at once, by one renaming, or none. Nothing is written through links or outside of it. Resolves to the
- * folder by its whole path.
+ * Writes files into a new folder for this user only. One rename makes all of them appear at once,
+ * or none. It follows no links and writes nothing outside. Resolves to the folder's absolute path.
  * @throws {RestoreError} `folder-in-use`, `not-a-folder`
- * @throws {SourceError} a path that cannot be made there, such as two of which one is the other's folder
+ * @throws {SourceError} for a path that cannot be created, such as one that is both a file and a
+ *   folder
  */
 export async function writeCopies(to: string, copies: AsyncIterable<FileCopy>): Promise<string> {
   const asked = resolve(to);
@@ -39,7 +44,10 @@ export async function writeCopies(to: string, copies: AsyncIterable<FileCopy>): 
   const folder = join(parent, basename(asked));
   await requireFree(folder);
   const hidden = `.${basename(folder)}`;
-  await removeDeadDrafts(parent, { isOurs: (name) => name.startsWith(`${hidden}.`) && name.endsWith('.draft'), recursive: true });
+  await removeDeadDrafts(parent, {
+    isOurs: (name) => name.startsWith(`${hidden}.`) && name.endsWith('.draft'),
+    recursive: true,
+  });
   const draft = await draftOf(join(parent, hidden));
   await mkdir(draft, { mode: 0o700 });
   try {
@@ -48,13 +56,13 @@ export async function writeCopies(to: string, copies: AsyncIterable<FileCopy>): 
       const at = canonicalPath(posix.join(draft, path));
       await writeSource(roots, at, { content: bytes, expected: 'absent', shown: path, private: true });
     }
-    // An empty folder gives way; one that somebody has filled in the meantime does not.
+    // An empty folder is replaced; one that was filled meanwhile is not.
     await unlessMissing(rmdir(folder));
     await rename(draft, folder);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(systemCode(error) ?? '')) throw error;
-    throw new RestoreError('folder-in-use', `${folder} came to hold something else meanwhile: name another folder`, { cause: error });
+    throw new RestoreError('folder-in-use', `${folder} was filled meanwhile: name another folder`, { cause: error });
   }
   return folder;
 }

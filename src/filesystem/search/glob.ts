@@ -1,25 +1,29 @@
 import { RE2JS } from 're2js';
 import { named, PatternError } from '../access/errors.js';
 
-/** A compiled glob: whether a path, relative to the folder that is searched, matches. */
+/** A compiled glob. Returns whether a path, relative to the searched folder, matches. */
 export type Glob = (relativePath: string) => boolean;
 
 const LONGEST = 1000;
-/** A pattern of more takes long to compile. */
+/** Longer patterns take long to compile. */
 const MOST_WILDCARDS = 64;
 
 /**
- * Compiles a glob. A pattern without a slash matches the file's name in any folder, one with a slash the whole relative path.
- * `*` and `?` match within a name, `**` any number of folders, `[a-z]` and `[!a-z]` one character, `{a,b}` alternatives, `\` takes the next
- * character literally; names that begin with a dot are like all others; parentheses are ordinary characters. A closing slash means all below.
- * Matching takes time linear in the path. Throws {@link PatternError} `invalid-glob`.
+ * Compiles a glob. A pattern without a slash matches a file's name in any folder; one with a slash
+ * matches the whole relative path. `*` and `?` match within a name, `**` any number of folders,
+ * `[a-z]` and `[!a-z]` one character, `{a,b}` alternatives. `\` escapes the next character. Names
+ * that begin with a dot are like all others, and parentheses are ordinary characters. A trailing
+ * slash means everything below. Matching takes time linear in the path. Throws {@link PatternError}
+ * `invalid-glob`.
  */
 export function compileGlob(pattern: string): Glob {
   const trimmed = pattern.replace(/^(?:\.\/)+/, '').replace(/\/$/, '/**');
   if (trimmed === '') throw invalid(pattern, 'it is empty; "**" matches all files');
   if (pattern.length > LONGEST) throw invalid(pattern, `it is longer than ${LONGEST} characters`);
-  if ((pattern.match(/\*+|[?[]/g)?.length ?? 0) > MOST_WILDCARDS) throw invalid(pattern, `it holds more than ${MOST_WILDCARDS} wildcards`);
-  if (pattern.includes('\0') || !pattern.isWellFormed()) throw invalid(pattern, 'it holds a character that no file name has');
+  if ((pattern.match(/\*+|[?[]/g)?.length ?? 0) > MOST_WILDCARDS)
+    throw invalid(pattern, `it holds more than ${MOST_WILDCARDS} wildcards`);
+  if (pattern.includes('\0') || !pattern.isWellFormed())
+    throw invalid(pattern, 'it holds a character that no file name has');
   if (trimmed.startsWith('/'))
     throw invalid(pattern, 'it is absolute; write it relative to the folder that is searched, and name that as path');
   const expression = new GlobReader(pattern, trimmed).read();
@@ -32,7 +36,7 @@ function invalid(pattern: string, why: string): PatternError {
   return new PatternError('invalid-glob', `the glob ${named(pattern)} is invalid: ${why}`);
 }
 
-/** Turns a glob into a regular expression, left to right. */
+/** Converts a glob to a regular expression, from left to right. */
 class GlobReader {
   readonly #pattern: string;
   readonly #text: string;
@@ -87,11 +91,12 @@ class GlobReader {
 
   #escape(): string {
     this.#at += 1;
-    if (this.#at >= this.#text.length) throw invalid(this.#pattern, 'it ends in a single "\\"; write "\\\\" for the character');
+    if (this.#at >= this.#text.length)
+      throw invalid(this.#pattern, 'it ends in a single "\\"; write "\\\\" for the character');
     return this.#literal();
   }
 
-  /** `**` counts as any number of folders only where it stands for whole names. */
+  /** `**` only matches folders if it replaces whole names. */
   #stars(): string {
     const run = /^\*+/.exec(this.#text.slice(this.#at))?.[0] ?? '*';
     const before = this.#text[this.#at - 1];
@@ -104,7 +109,8 @@ class GlobReader {
 
   #open(): string {
     const inner = /^\{([^{},]*)\}/.exec(this.#text.slice(this.#at))?.[1];
-    if (inner?.includes('..')) throw invalid(this.#pattern, 'ranges are not known; list the alternatives, as in "{1,2,3}"');
+    if (inner?.includes('..'))
+      throw invalid(this.#pattern, 'ranges are not known; list the alternatives, as in "{1,2,3}"');
     this.#depth += 1;
     return this.#take(1, '(?:');
   }
@@ -120,9 +126,13 @@ class GlobReader {
     try {
       RE2JS.compile(expression);
     } catch (error) {
-      throw new PatternError('invalid-glob', `the glob ${named(this.#pattern)} is invalid: the set ${named(found[0])} is`, {
-        cause: error,
-      });
+      throw new PatternError(
+        'invalid-glob',
+        `the glob ${named(this.#pattern)} is invalid: the set ${named(found[0])} is`,
+        {
+          cause: error,
+        },
+      );
     }
     return this.#take(found[0].length, expression);
   }

@@ -1,6 +1,9 @@
 import { ownMember } from '../../values/own-member.js';
 
-/** What one byte of a path may be, or how many of them: a part of a pattern. Patterns and paths are texts of bytes, as git compares them. */
+/**
+ * A part of a pattern: one byte of a path, or a number of bytes. Patterns and paths are byte
+ * strings, as git compares them.
+ */
 type Part =
   | { readonly kind: 'byte'; readonly code: number }
   | { readonly kind: 'set'; readonly holds: Uint8Array }
@@ -8,7 +11,10 @@ type Part =
   | { readonly kind: 'star' }
   /** Any number of bytes, slashes included. */
   | { readonly kind: 'deep' }
-  /** Nothing, or any number of folders with their slashes: this part lets the next one be left out, which passes over them. */
+  /**
+   * Nothing, or any number of folders with their slashes. The next part, which skips them, is
+   * optional.
+   */
   | { readonly kind: 'folders' }
   | { readonly kind: 'through-slash' };
 
@@ -17,7 +23,7 @@ const BYTES = Array.from({ length: 256 }, (_, code) => code);
 const ANY_IN_NAME = Uint8Array.from(BYTES, (code) => Number(code !== SLASH));
 const GLOB_SPECIAL = /[*?[\\]/;
 
-/** The classes of POSIX as git reads them: ASCII alone. */
+/** The POSIX classes as git reads them: ASCII only. */
 const CLASSES: Readonly<Record<string, RegExp>> = {
   alnum: /[0-9A-Za-z]/,
   alpha: /[A-Za-z]/,
@@ -33,28 +39,34 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
   xdigit: /[0-9A-Fa-f]/,
 };
 
-/** What may still be spent on finding out whether patterns match; what is negative is over. */
+/** The remaining effort for matching; negative means exhausted. */
 export interface MatchEffort {
-  /** Comparisons of a part of a pattern with a byte. */
+  /** Remaining comparisons of a pattern's part with a byte. */
   left: number;
 }
 
-/** What a pattern costs that is only compared. */
+/** The cost of a pattern that is only compared. */
 const COMPARISON = 4;
 
-/** Text as one character for each byte of its UTF-8. */
+/** Returns text as one character per byte of its UTF-8. */
 export function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Reads the parts of a pattern as git's wildmatch does; undefined where git gives the pattern up, so that it matches nothing. */
+/**
+ * Reads the parts of a pattern as git's wildmatch does. Returns undefined if git abandons the
+ * pattern, so that it matches nothing.
+ */
 class PatternReader {
   readonly #text: string;
   readonly #start: number;
   #at: number;
   readonly #parts: Part[] = [];
 
-  /** `start` is where the pattern's wildcards begin: git compares what is before apart, and knows nothing of it any more after that. */
+  /**
+   * `start` is the position of the first wildcard. Git compares the text before it separately and
+   * then ignores it.
+   */
   constructor(text: string, start: number) {
     this.#text = text;
     this.#start = start;
@@ -93,11 +105,12 @@ class PatternReader {
     else {
       this.#at += 1;
       // Any number of folders twice is any number of folders.
-      if (this.#parts.at(-1)?.kind !== 'through-slash') this.#parts.push({ kind: 'folders' }, { kind: 'through-slash' });
+      if (this.#parts.at(-1)?.kind !== 'through-slash')
+        this.#parts.push({ kind: 'folders' }, { kind: 'through-slash' });
     }
   }
 
-  /** A bracket expression; undefined for one that never closes or names a class that there is not. */
+  /** Reads a bracket expression; undefined if it never closes or names an unknown class. */
   #set(): Uint8Array | undefined {
     const text = this.#text;
     const holds = new Uint8Array(256);
@@ -135,8 +148,8 @@ class PatternReader {
 }
 
 /**
- * Whether the parts match a text. All ways to match are followed side by side, one byte after another, so that it takes at most as many steps as parts
- * times bytes; no match where the effort does not suffice.
+ * Returns whether the parts match a text. All alternatives advance together, one byte at a time, so
+ * the steps are at most parts times bytes. Returns false if the effort is exhausted.
  */
 function partsMatch(parts: readonly Part[], text: string, effort: MatchEffort): boolean {
   let now = new Uint8Array(parts.length + 2);
@@ -175,11 +188,16 @@ function partsMatch(parts: readonly Part[], text: string, effort: MatchEffort): 
 
 /** One rule of a `.gitignore`. */
 export interface IgnorePattern {
-  /** Takes back what rules before it ignore. */
+  /** Reverses earlier ignore rules. */
   readonly negated: boolean;
-  /** How many of its characters have to be tried at every byte of a path; 0 for what is compared once. */
+  /**
+   * Number of its characters that must be tried at every byte of a path; 0 if it is compared once.
+   */
   readonly cost: number;
-  /** Whether it matches a path, relative to the folder of its file, in bytes and without a slash at its end; no once the effort is spent. */
+  /**
+   * Returns whether it matches a path, relative to the folder of its file, in bytes and without a
+   * trailing slash. False once the effort is exhausted.
+   */
   matches(path: string, isFolder: boolean, effort: MatchEffort): boolean;
 }
 
@@ -190,10 +208,11 @@ function textMatcher(pattern: string): Matcher {
   if (start < 0) return (text) => text === pattern;
   const prefix = pattern.slice(0, start);
   const parts = new PatternReader(pattern, start).read();
-  return (text, effort) => parts !== undefined && text.startsWith(prefix) && partsMatch(parts, text.slice(start), effort);
+  return (text, effort) =>
+    parts !== undefined && text.startsWith(prefix) && partsMatch(parts, text.slice(start), effort);
 }
 
-/** A line without the spaces at its end, unless they are quoted. */
+/** Removes unquoted spaces from the end of a line. */
 function withoutTrailingSpaces(line: string): string {
   let end = line.length;
   while (line[end - 1] === ' ') end -= 1;
@@ -202,7 +221,10 @@ function withoutTrailingSpaces(line: string): string {
   return line.slice(0, quotes % 2 === 1 ? end + 1 : end);
 }
 
-/** Reads one line of a `.gitignore`, in bytes and without its end; undefined for one that is empty or a comment. */
+/**
+ * Parses one line of a `.gitignore`, in bytes and without its line end; undefined for an empty line
+ * or a comment.
+ */
 export function readIgnorePattern(line: string): IgnorePattern | undefined {
   if (line.startsWith('#')) return undefined;
   const trimmed = withoutTrailingSpaces(line);
@@ -214,7 +236,7 @@ export function readIgnorePattern(line: string): IgnorePattern | undefined {
   const suffix = sought.slice(1);
   const bySuffix = ofNames && sought.startsWith('*') && !GLOB_SPECIAL.test(suffix);
   if (sought === '') return undefined;
-  // Made when it is first needed: what a limit leaves out is never read.
+  // Compiled on first use: rules beyond a limit are never compiled.
   let made: Matcher | undefined;
   return {
     negated,

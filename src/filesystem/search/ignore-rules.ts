@@ -7,9 +7,9 @@ import { bytesOf, type IgnorePattern, type MatchEffort, readIgnorePattern } from
 
 /** The rules of one file. */
 interface Rules {
-  /** The folder that they hold in, in bytes, with a slash at its end. */
+  /** The folder that they apply to, in bytes, with a trailing slash. */
   readonly base: string;
-  /** The last one first: it wins. */
+  /** Last one first, because it wins. */
   readonly patterns: readonly IgnorePattern[];
 }
 
@@ -19,23 +19,31 @@ const REPOSITORY = '.git';
 const EXCLUDE_FILE = [REPOSITORY, 'info', 'exclude'] as const;
 
 const LARGEST_FILE = 1024 * 1024;
-/** Rules that hold in one folder, those of the folders above included. What is behind them is passed over: each of them is tried for every path. */
+/**
+ * Maximum number of rules for one folder, including those of its parents. Later ones are skipped,
+ * because each rule is tried for every path.
+ */
 const MOST_RULES = 20_000;
-/** Characters of those with wildcards, those like `*.log` not counted: each character may be tried at every byte of a path. */
+/**
+ * Maximum total characters of rules with wildcards, except those like `*.log`. Each character may
+ * be tried at every byte of a path.
+ */
 const MOST_COSTLY = 64 * 1024;
-/** Comparisons for one path, some milliseconds; rules that are not reached by then do not hold for it. */
+/** Maximum comparisons per path, some milliseconds. Rules beyond it do not apply to that path. */
 const MOST_STEPS = 1_000_000;
 /** Milliseconds after which other work of the process gets its turn. */
 const TURN = 20;
 const LINES_AT_ONCE = 1_000;
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Whether a path is a `.git` or lies in one; such paths are never discovered (decision C7). */
+/**
+ * Returns whether a path is a `.git` or lies in one. Such paths are never discovered (decision C7).
+ */
 export function isInGitFolder(path: string): boolean {
   return path.split('/').includes(REPOSITORY);
 }
 
-/** How many more rules, and characters of those with wildcards, a folder may bring. */
+/** How many more rules, and characters of rules with wildcards, a folder may add. */
 interface Room {
   readonly rules: number;
   readonly costly: number;
@@ -43,40 +51,42 @@ interface Room {
 
 const WHOLE_ROOM: Room = { rules: MOST_RULES, costly: MOST_COSTLY };
 
-/** The rules of some folders, each below the one after it, and how many more there may be. */
+/** The rules of nested folders, deepest first, and the remaining room. */
 interface Chain {
-  /** The deepest first. */
+  /** Deepest first. */
   readonly rules: readonly Rules[];
   readonly room: Room;
 }
 
 const NO_RULES: Chain = { rules: [], room: WHOLE_ROOM };
 
-/** What a folder brings of its own. */
+/** A folder's own rules. */
 interface OwnRules {
-  /** Where its entries are read: its path, or one through a handle of it. */
+  /** The path for reading its entries: its own, or one through its handle. */
   readonly at: string;
   /** Whether it is the top of a repository. */
   readonly isTop: boolean;
   readonly hasFile: boolean;
 }
 
-/** What a folder with these entries brings of its own. `at` is where they are read. */
+/** Returns the own rules of a folder with these entries. `at` is the path for reading them. */
 export function ownRules(at: string, entries: readonly Dirent<Buffer>[]): OwnRules {
   const named = (name: string) => entries.find((entry) => entry.name.equals(Buffer.from(name)));
   return { at, isTop: named(REPOSITORY) !== undefined, hasFile: named(IGNORE_FILE)?.isFile() === true };
 }
 
 /**
- * The ignore rules that hold in one folder: its own `.gitignore` and those of the folders above, up to the top of the repository, and `.git/info/exclude` of that top.
- * The top of a repository inside another one begins anew, as it does for git. Immutable; {@link IgnoreRules.enter} gives those of a subfolder. Deeper rules win over
- * higher ones, as in git. However many rules a repository brings, a verdict takes milliseconds: of more than 20,000 those nearest to the top hold.
+ * The ignore rules of one folder: its own `.gitignore`, those of its parents up to the top of the
+ * repository, and that top's `.git/info/exclude`. A nested repository starts anew, as in git.
+ * Immutable; {@link IgnoreRules.enter} returns the rules of a subfolder. Deeper rules win over
+ * higher ones, as in git. A verdict takes milliseconds for any number of rules: beyond 20,000, only
+ * those nearest to the top apply.
  */
 export class IgnoreRules {
-  /** The folder below which paths are judged; it is not ignored by the chain itself. */
+  /** The folder below which paths are judged. The chain does not ignore the folder itself. */
   readonly #folder: string;
   readonly #chain: Chain;
-  /** Whether the folder itself is ignored by the rules above it. */
+  /** Whether the rules above the folder ignore it. */
   readonly folderIgnored: boolean;
 
   private constructor(folder: string, chain: Chain, folderIgnored: boolean) {
@@ -85,21 +95,30 @@ export class IgnoreRules {
     this.folderIgnored = folderIgnored;
   }
 
-  /** Reads the rules that hold in a folder. In one that is itself ignored only its own hold, not those above: it was named on purpose. */
+  /**
+   * Loads the rules of a folder. If the folder itself is ignored, only its own rules apply, because
+   * it was named explicitly.
+   */
   static async load(folder: string): Promise<IgnoreRules> {
     const above = await foldersAbove(folder);
     let chain = NO_RULES;
     for (const one of above) chain = await withRules(chain, one, await rulesAt(one));
     const folderIgnored = new IgnoreRules(above[0] ?? folder, chain, false).ignores(folder, true);
-    return new IgnoreRules(folder, await withRules(folderIgnored ? NO_RULES : chain, folder, await rulesAt(folder)), folderIgnored);
+    return new IgnoreRules(
+      folder,
+      await withRules(folderIgnored ? NO_RULES : chain, folder, await rulesAt(folder)),
+      folderIgnored,
+    );
   }
 
-  /** The rules of a subfolder that is not ignored. */
+  /** Returns the rules of a subfolder that is not ignored. */
   async enter(subfolder: string, own: OwnRules): Promise<IgnoreRules> {
     return new IgnoreRules(subfolder, await withRules(this.#chain, subfolder, own), this.folderIgnored);
   }
 
-  /** Whether a path below the folder is ignored, by its own name or that of a folder on the way. */
+  /**
+   * Returns whether a path below the folder is ignored, by its own name or that of a parent folder.
+   */
   ignores(path: string, isFolder: boolean): boolean {
     if (posix.basename(path) === REPOSITORY) return true;
     const { rules } = this.#chain;
@@ -113,7 +132,7 @@ export class IgnoreRules {
   }
 }
 
-/** The verdict of the deepest rules that have one. */
+/** Returns the verdict of the deepest rules that have one. */
 function ignoresItself(
   chain: readonly Rules[],
   { path, isFolder }: { readonly path: string; readonly isFolder: boolean },
@@ -130,7 +149,10 @@ function ignoresItself(
 
 const below = (folder: string): string => (folder === '/' ? '/' : `${folder}/`);
 
-/** Lets other work of the process have its turn from time to time: the rules of a repository may be costly for many names. */
+/**
+ * Returns a function that yields to other work of the process from time to time. Matching many
+ * names against a repository's rules may be expensive.
+ */
 export function turnTaker(): () => Promise<void> | undefined {
   let since = performance.now();
   return () => {
@@ -141,7 +163,10 @@ export function turnTaker(): () => Promise<void> | undefined {
   };
 }
 
-/** The names of a folder's entries that are ignored; all of them where the folder itself is, or lies in a `.git`. */
+/**
+ * Returns the ignored names of a folder's entries. All of them if the folder itself is ignored or
+ * lies in a `.git`.
+ */
 export async function ignoredNames(
   folder: string,
   entries: readonly { readonly name: string; readonly isFolder: boolean }[],
@@ -157,7 +182,7 @@ export async function ignoredNames(
   return names;
 }
 
-/** The folders above one, up to the top of the repository that it lies in, that top first. */
+/** Returns the parent folders up to the top of the repository, that top first. */
 async function foldersAbove(folder: string): Promise<readonly string[]> {
   const above: string[] = [];
   for (let current = folder; current !== '/' && !(await isRepositoryTop(current)); ) {
@@ -171,15 +196,22 @@ async function isRepositoryTop(folder: string): Promise<boolean> {
   return (await lstat(posix.join(folder, REPOSITORY)).catch(() => undefined)) !== undefined;
 }
 
-const rulesAt = async (folder: string): Promise<OwnRules> => ({ at: folder, isTop: await isRepositoryTop(folder), hasFile: true });
+const rulesAt = async (folder: string): Promise<OwnRules> => ({
+  at: folder,
+  isTop: await isRepositoryTop(folder),
+  hasFile: true,
+});
 
-/** A chain with the rules of one folder more. */
+/** Returns a chain extended by one folder's rules. */
 async function withRules(chain: Chain, folder: string, { at, isTop, hasFile }: OwnRules): Promise<Chain> {
   const above = isTop ? await withFile(NO_RULES, folder, [at, ...EXCLUDE_FILE]) : chain;
   return hasFile ? withFile(above, folder, [at, IGNORE_FILE]) : above;
 }
 
-/** Opens a file by the names on its way, none of which may be a link: whoever made the repository chose them. */
+/**
+ * Opens a file by the names on its way and rejects links, because the repository's author chose
+ * them.
+ */
 async function openWithoutLinks([folder, name, ...rest]: readonly string[]): Promise<FileHandle> {
   const path = posix.join(folder ?? '/', name ?? '');
   if (rest.length === 0) return open(path, FLAGS);
@@ -187,7 +219,10 @@ async function openWithoutLinks([folder, name, ...rest]: readonly string[]): Pro
   return openWithoutLinks([entryPath(handle, path, ''), ...rest]).finally(() => handle.close());
 }
 
-/** A chain with the rules of one file more; the same one where that is no readable regular file, or says nothing. */
+/**
+ * Returns a chain extended by one file's rules; the same chain if there is no readable regular file
+ * or no rule.
+ */
 async function withFile(chain: Chain, folder: string, names: readonly string[]): Promise<Chain> {
   const handle = await openWithoutLinks(names).catch(() => undefined);
   if (handle === undefined) return chain;
@@ -195,7 +230,9 @@ async function withFile(chain: Chain, folder: string, names: readonly string[]):
     const stats = await handle.stat();
     if (!stats.isFile() || stats.size > LARGEST_FILE) return chain;
     const { patterns, room } = await readPatterns(await handle.readFile('latin1'), chain.room);
-    return patterns.length === 0 ? chain : { rules: [{ base: below(bytesOf(folder)), patterns }, ...chain.rules], room };
+    return patterns.length === 0
+      ? chain
+      : { rules: [{ base: below(bytesOf(folder)), patterns }, ...chain.rules], room };
   } catch {
     return chain;
   } finally {
@@ -203,8 +240,11 @@ async function withFile(chain: Chain, folder: string, names: readonly string[]):
   }
 }
 
-/** The patterns of a file in bytes, the last one first, as far as there is room for them. */
-async function readPatterns(text: string, room: Room): Promise<{ readonly patterns: readonly IgnorePattern[]; readonly room: Room }> {
+/** Returns the patterns of a file in bytes, last one first, as far as the room allows. */
+async function readPatterns(
+  text: string,
+  room: Room,
+): Promise<{ readonly patterns: readonly IgnorePattern[]; readonly room: Room }> {
   const patterns: IgnorePattern[] = [];
   const takeTurns = turnTaker();
   let { rules, costly } = room;

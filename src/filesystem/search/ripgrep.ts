@@ -1,26 +1,26 @@
 import { spawn } from 'node:child_process';
 import { SourceError } from '../access/errors.js';
 
-/** What a search program is asked to do; its records are handed over as they come. */
+/** A run of a search program. Records are passed on as they arrive. */
 export interface ProgramRun {
   readonly binary: string;
   readonly args: readonly string[];
-  /** Descriptors that it gets as its own, from 3 on. */
+  /** Descriptors that it inherits, numbered from 3. */
   readonly descriptors?: readonly number[];
   /** The byte that ends a record. */
   readonly separator: number;
-  /** Takes one record; false stops the program. */
+  /** Takes one record; returning false stops the program. */
   take(record: Buffer): boolean;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How the program ended. */
+/** The result of a run. */
 export interface ProgramOutcome {
   readonly ended: 'exited' | 'stopped' | 'timed-out';
   readonly exitCode: number | null;
   readonly stderr: string;
-  /** Records that were too long and left out. */
+  /** Number of records skipped because of their length. */
   readonly oversize: number;
 }
 
@@ -29,7 +29,10 @@ const MOST_STDERR = 8192;
 
 let located: Promise<string | undefined> | undefined;
 
-/** The ripgrep program: the one that was installed along, else the one on the path; `undefined` where there is neither. Looked for once. */
+/**
+ * Returns the ripgrep program: the bundled one, else the one on the path; `undefined` if there is
+ * neither. Searched once.
+ */
 export function ripgrepPath(): Promise<string | undefined> {
   located ??= locate();
   return located;
@@ -53,13 +56,13 @@ function answers(binary: string): Promise<boolean> {
   });
 }
 
-/** Cuts a stream of bytes into records, of which none grows without bound. */
+/** Splits a byte stream into records of bounded length. */
 class RecordCutter {
   #parts: Buffer[] = [];
   #length = 0;
   oversize = 0;
 
-  /** Hands over the records that the bytes complete; false as soon as one was refused. */
+  /** Passes completed records to `take`; returns false once one was refused. */
   push(bytes: Buffer, separator: number, take: (record: Buffer) => boolean): boolean {
     let from = 0;
     for (let end = bytes.indexOf(separator); end >= 0; end = bytes.indexOf(separator, from)) {
@@ -82,12 +85,18 @@ class RecordCutter {
   }
 }
 
-/** Runs a search program without a shell. It is killed on abort (which rejects), at the time limit, and when a record is refused. */
+/**
+ * Runs a search program without a shell. It is killed on abort (which rejects), at the time limit,
+ * and when `take` refuses a record.
+ */
 export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
   run.signal?.throwIfAborted();
   if (run.timeoutMs <= 0) return { ended: 'timed-out', exitCode: null, stderr: '', oversize: 0 };
   return new Promise((resolve, reject) => {
-    const child = spawn(run.binary, [...run.args], { cwd: '/', stdio: ['ignore', 'pipe', 'pipe', ...(run.descriptors ?? [])] });
+    const child = spawn(run.binary, [...run.args], {
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'pipe', ...(run.descriptors ?? [])],
+    });
     const cutter = new RecordCutter();
     let ended: ProgramOutcome['ended'] = 'exited';
     let failure: unknown;
@@ -112,7 +121,10 @@ export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
       if (stderr.length < MOST_STDERR) stderr += bytes.toString('utf8');
     });
     child.once('error', (error) => {
-      failure = new SourceError('io', `the search program could not be started: ${error.message}`, { path: run.binary, cause: error });
+      failure = new SourceError('io', `the search program could not be started: ${error.message}`, {
+        path: run.binary,
+        cause: error,
+      });
     });
     child.once('close', (exitCode) => {
       clearTimeout(timer);

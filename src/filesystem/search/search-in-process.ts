@@ -5,12 +5,12 @@ import { openFileInside } from '../access/open-inside.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 
 const LINES_AT_ONCE = 2000;
-/** What means the ends of a line when lines are looked at one by one, and those of the text otherwise. */
+/** Anchors that mean line ends if lines are matched one by one, and text ends otherwise. */
 const TEXT_ANCHOR = /\\[Az]/;
 
 /**
- * Searches without any program: a walk and a regular expression engine of linear time. Slower, and `\w`, `\d`, `\b` know ASCII only;
- * the result has the same shape.
+ * Searches without an external program: a walk and a linear-time regular expression engine. It is
+ * slower, and `\w`, `\d`, `\b` know ASCII only. The result has the same shape.
  */
 export async function searchInProcess(task: SearchTask): Promise<FoundText> {
   const expression = compile(task, 0);
@@ -19,7 +19,8 @@ export async function searchInProcess(task: SearchTask): Promise<FoundText> {
   for (const path of task.paths) {
     task.signal?.throwIfAborted();
     const text = await readText({ task, collector }, path);
-    // Most files match nowhere, and one look at the whole text tells so much sooner than one at each line.
+    // Most files have no match. Matching the whole text shows that much sooner than matching each
+    // line.
     if (text === undefined || !(TEXT_ANCHOR.test(task.pattern) || wholeText.test(text))) continue;
     collector.timedOut = !(await searchLines({ task, collector, expression }, path, text));
     if (!collector.finish(true) || collector.timedOut) break;
@@ -32,21 +33,31 @@ function compile(task: SearchTask, flags: number): RE2JS {
     const source = task.literal ? RE2JS.quote(task.pattern) : task.pattern;
     return RE2JS.compile(source, task.ignoreCase ? flags | RE2JS.CASE_INSENSITIVE : flags);
   } catch (error) {
-    const message = error instanceof Error ? error.message : 'it is no regular expression';
+    const message = error instanceof Error ? error.message : 'it is no valid regular expression';
     throw invalidRegex(task.pattern, message.replace(/^error parsing regexp: /, ''), error);
   }
 }
 
-/** Text without its byte order mark, which tells UTF-16 from UTF-8; undefined for bytes that hold a NUL. */
+/**
+ * Decodes text without its byte order mark, which distinguishes UTF-16 from UTF-8. Undefined for
+ * bytes with a NUL.
+ */
 function decoded(bytes: Buffer): string | undefined {
   const [first, second] = bytes;
-  const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
+  const utf16 =
+    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
   if (utf16 === undefined && bytes.includes(0)) return undefined;
   return new TextDecoder(utf16 ?? 'utf-8').decode(bytes);
 }
 
-/** The text of a file, line ends as one character; `undefined` where it is gone, closed, binary or too large. The one file that was named must open. */
-async function readText({ task, collector }: Pick<Search, 'task' | 'collector'>, path: string): Promise<string | undefined> {
+/**
+ * Returns the text of a file with single-character line ends. `undefined` if it is gone, not
+ * readable, binary or too large. A file that the agent named must open.
+ */
+async function readText(
+  { task, collector }: Pick<Search, 'task' | 'collector'>,
+  path: string,
+): Promise<string | undefined> {
   const opened = await openFileInside(task.roots, path, task.named).catch((error: unknown) => {
     if (task.named === undefined && error instanceof SourceError) return undefined;
     throw error;
@@ -68,14 +79,14 @@ async function readText({ task, collector }: Pick<Search, 'task' | 'collector'>,
   }
 }
 
-/** One search under way. */
+/** A running search. */
 interface Search {
   readonly task: SearchTask;
   readonly collector: LineCollector;
   readonly expression: RE2JS;
 }
 
-/** Collects what matches in one file; false where the time is over before its end. */
+/** Collects the matches of one file. Returns false if the time ends before the file does. */
 async function searchLines({ task, collector, expression }: Search, path: string, text: string): Promise<boolean> {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
@@ -89,12 +100,12 @@ async function searchLines({ task, collector, expression }: Search, path: string
     const matcher = expression.matcher(line);
     if (!matcher.find()) continue;
     for (let before = Math.max(shownTo, index - task.context); before < index; before += 1) {
-      // What follows the last match up to its own context was already shown.
+      // The context after the last match was already added.
       collector.add({ path, line: before + 1, isContext: true }, lines[before] ?? '');
     }
     if (!collector.add({ path, line: index + 1, isContext: false }, line, matcher.start())) return true;
     shownTo = index + 1;
-    // What follows is context of this match up to the next one.
+    // The following lines are context of this match, up to the next one.
     const end = Math.min(lines.length, index + 1 + task.context);
     for (; shownTo < end && !expression.matcher(lines[shownTo] ?? '').find(); shownTo += 1) {
       collector.add({ path, line: shownTo + 1, isContext: true }, lines[shownTo] ?? '');

@@ -8,32 +8,35 @@ export interface FoundLine {
   readonly path: string;
   /** From 1. */
   readonly line: number;
-  /** Without its line end; bytes that are not UTF-8 replaced. At most 2,000 UTF-16 units, those around the first match. */
+  /**
+   * Without its line end; bytes that are not UTF-8 are replaced. At most 2,000 UTF-16 units around
+   * the first match.
+   */
   readonly text: string;
-  /** Whether the line only surrounds a match. */
+  /** Whether the line is only context of a match. */
   readonly isContext: boolean;
   /** Whether `text` is only a part of the line. */
   readonly cut: boolean;
 }
 
-/** What a search found. */
+/** The result of a search. */
 export interface FoundText {
-  /** File by file, lines rising, no line twice; context included. */
+  /** File by file, in line order, each line once, including context. */
   readonly lines: readonly FoundLine[];
-  /** Matching lines among them. */
+  /** Number of matching lines among them. */
   readonly matches: number;
-  /** Whether the limit left matches out. */
+  /** Whether the limit omitted matches. */
   readonly truncated: boolean;
   readonly timedOut: boolean;
-  /** Files that path and glob chose, whether they were searched or not. */
+  /** Number of files that path and glob select, searched or not. */
   readonly files: number;
-  /** Matching lines that are too long to handle, and files whose names are not UTF-8. */
+  /** Number of matching lines that are too long, and of files whose names are not UTF-8. */
   readonly skipped: number;
-  /** Files that were not searched: the large ones, and a binary one if it is the one that was named. */
+  /** Files that were not searched: large ones, and a named binary file. */
   readonly leftOut: readonly LeftOutFile[];
 }
 
-/** A file that a search leaves out. */
+/** A file that a search skips. */
 export interface LeftOutFile {
   /** Canonical. */
   readonly path: string;
@@ -41,34 +44,39 @@ export interface LeftOutFile {
   readonly why: 'too-large' | 'binary';
 }
 
-/** What both ways of searching are told. */
+/** The input of both search engines. */
 export interface SearchTask {
   readonly roots: AllowedRoots;
-  /** Canonical paths of the files that are searched, in the order of the result. */
+  /** Canonical paths of the files to search, in the order of the result. */
   readonly paths: readonly string[];
-  /** The one file that was named, as the agent gave it; undefined where a folder was. That file must open, of a folder's those that do are searched. */
+  /**
+   * The single file that the agent named, in its words; undefined for a folder. A named file must
+   * open; files of a folder that do not open are skipped.
+   */
   readonly named: string | undefined;
   readonly pattern: string;
   readonly literal: boolean;
   readonly ignoreCase: boolean;
   readonly context: number;
   readonly limit: number;
-  /** When the search ends, on the clock of `performance`. */
+  /** End of the search, on the clock of `performance`. */
   readonly deadline: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Files of more bytes are not searched. */
+/** Larger files, in bytes, are not searched. */
 export const LARGEST_SEARCHED = 64 * 1024 * 1024;
 const LONGEST_TEXT = 2000;
 
-/** The error for a regular expression, with the reason in the words of whoever refused it. */
+/** Returns the error for a regular expression, with the engine's reason. */
 export function invalidRegex(pattern: string, why: string, cause?: unknown): PatternError {
   const advice = 'correct it, escape special characters with "\\", or search for it as plain text (literal)';
-  return new PatternError('invalid-regex', `the pattern ${named(pattern)} cannot be searched for: ${why}; ${advice}`, { cause });
+  return new PatternError('invalid-regex', `the pattern ${named(pattern)} cannot be searched for: ${why}; ${advice}`, {
+    cause,
+  });
 }
 
-/** A line of at most 2,000 units: from its beginning, or around a match that lies further on. */
+/** Cuts a line to 2,000 units, from its beginning or around a later match. */
 function cutLine(text: string, matchStart: number): { readonly text: string; readonly cut: boolean } {
   if (text.length <= LONGEST_TEXT) return { text, cut: false };
   const from = matchStart < LONGEST_TEXT / 2 ? 0 : Math.min(matchStart - LONGEST_TEXT / 4, text.length - LONGEST_TEXT);
@@ -76,8 +84,8 @@ function cutLine(text: string, matchStart: number): { readonly text: string; rea
 }
 
 /**
- * Collects the lines of a search file by file, up to the limit of matches.
- * A file's lines count only once it is finished, so that a file that turns out to be binary leaves none.
+ * Collects the lines of a search file by file, up to the limit of matches. A file's lines count
+ * only once it is finished, so that a binary file leaves none.
  */
 export class LineCollector {
   readonly #task: SearchTask;
@@ -94,7 +102,10 @@ export class LineCollector {
     this.#task = task;
   }
 
-  /** Takes a line of the current file; a match over the limit is refused with false, its leading context taken back, and so is what follows it. */
+  /**
+   * Takes a line of the current file. Refuses a match over the limit with false, removes its
+   * leading context, and refuses all later lines.
+   */
   add(place: Pick<FoundLine, 'path' | 'line' | 'isContext'>, text: string, matchStart = 0): boolean {
     if (this.#isFull) return false;
     if (!place.isContext && this.#matches + this.#pendingMatches >= this.#task.limit) {
@@ -108,7 +119,10 @@ export class LineCollector {
     return true;
   }
 
-  /** Ends the current file, keeping its lines or not; false where what is kept is all that the limit allows, and there was more. */
+  /**
+   * Ends the current file and keeps or drops its lines. Returns false if the kept lines reach the
+   * limit and there were more.
+   */
   finish(keep: boolean): boolean {
     if (keep) {
       for (const line of this.#pending) this.#lines.push(line);

@@ -9,23 +9,23 @@ import { type FoundText, invalidRegex, type SearchTask } from './search-task.js'
 import { searchWithRipgrep } from './search-with-ripgrep.js';
 import { walkFiles } from './walk.js';
 
-/** What is searched for, and how. */
+/** The pattern and options of a search. */
 export interface SearchOptions {
-  /** A regular expression of linear time: no look-around, no back-references. */
+  /** A linear-time regular expression: no look-around, no back-references. */
   readonly pattern: string;
-  /** Take the pattern as plain text. */
+  /** Treats the pattern as plain text. */
   readonly literal?: boolean;
   readonly ignoreCase?: boolean;
-  /** Which files to search, as {@link compileGlob} has it. */
+  /** The files to search, as for {@link compileGlob}. */
   readonly glob?: string | undefined;
-  /** Lines shown around each match; 0 if left out. */
+  /** Lines of context around each match; default 0. */
   readonly context?: number;
-  /** Matching lines at most; 100 if left out. */
+  /** Maximum matching lines; default 100. */
   readonly limit?: number;
-  /** Milliseconds; 30,000 if left out. What was found until then is returned. */
+  /** Time limit in milliseconds; default 30,000. The matches found until then are returned. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** The search program; found by itself if left out, `null` for searching in this process. */
+  /** The search program; located automatically by default, `null` to search in this process. */
   readonly ripgrep?: string | null | undefined;
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;
@@ -35,11 +35,12 @@ const MOST_CONTEXT = 1000;
 const DEFAULT_TIMEOUT = 30_000;
 
 /**
- * Searches the lines of a regular file, or of the files below a folder.
- * What is walked: see {@link walkFiles}; a file that is named itself is searched whatever rules ignore it. Files with a NUL are skipped, but for UTF-16 with
- * its byte order mark. Every file is
- * opened first and found to be a regular one inside the roots, and what was opened is searched.
- * Throws {@link PatternError} and {@link SourceError}, `not-regular` for a named pipe, socket or device; rejects with the signal's reason on abort.
+ * Searches the lines of a regular file, or of the files below a folder. For the files of a folder
+ * see {@link walkFiles}; a named file is searched even if it is ignored. Files with a NUL are
+ * skipped, except UTF-16 with its byte order mark. Every file is opened first and verified to be a
+ * regular one inside the roots; the opened file is searched. Throws {@link PatternError} and {@link
+ * SourceError}, `not-regular` for a named pipe, socket or device. Rejects with the signal's reason
+ * on abort.
  */
 export async function searchText(roots: AllowedRoots, path: CanonicalPath, options: SearchOptions): Promise<FoundText> {
   options.signal?.throwIfAborted();
@@ -61,7 +62,8 @@ export async function searchText(roots: AllowedRoots, path: CanonicalPath, optio
     deadline,
     signal,
   };
-  const ripgrep = options.ripgrep === undefined && HANDLES_HAVE_PATHS ? await ripgrepPath() : (options.ripgrep ?? undefined);
+  const ripgrep =
+    options.ripgrep === undefined && HANDLES_HAVE_PATHS ? await ripgrepPath() : (options.ripgrep ?? undefined);
   const found = await (ripgrep === undefined ? searchInProcess(task) : searchWithRipgrep(task, ripgrep));
   return {
     ...found,
@@ -70,7 +72,10 @@ export async function searchText(roots: AllowedRoots, path: CanonicalPath, optio
   };
 }
 
-/** Whether a folder is searched, and not a regular file; what is neither is refused before anything waits for it. */
+/**
+ * Returns whether the path is a folder rather than a regular file. Anything else is rejected at
+ * once.
+ */
 async function isSearchedFolder(roots: AllowedRoots, path: CanonicalPath, shown: string): Promise<boolean> {
   const opened = await openInside(roots, path, shown);
   leave(opened);

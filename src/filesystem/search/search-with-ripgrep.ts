@@ -5,7 +5,7 @@ import { openDescriptorInside } from '../access/open-inside.js';
 import { runProgram } from './ripgrep.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 
-/** Text in ripgrep's records: as text, or in base64 where it is not UTF-8. */
+/** Text in ripgrep's records: plain, or base64 if it is not UTF-8. */
 type RecordText = { readonly text: string } | { readonly bytes: string };
 
 interface RecordData {
@@ -21,31 +21,31 @@ interface SearchRecord {
   readonly data: RecordData;
 }
 
-/** A file that was opened and found to lie inside the roots. */
+/** An open file, verified to lie inside the roots. */
 interface OpenedFile {
   readonly path: string;
   readonly fd: number;
 }
 
 const NEWLINE = 10;
-/** Files of the first run; few, because most searches for something frequent are full after some. */
+/** Files of the first run. Few, because a search for a frequent text is usually full after some. */
 const FIRST_RUN = 64;
-/** Descriptors of one run: half of what the most careful systems allow a process. */
+/** Maximum descriptors of one run: half the limit of a process on the strictest systems. */
 const MOST_AT_ONCE = 512;
 const PIECE_BYTES = 1024 * 1024;
-/** The first descriptor that a program gets beyond those of its input and outputs. */
+/** The first descriptor after standard input and outputs. */
 const FIRST_DESCRIPTOR = 3;
 
 /**
- * Searches with ripgrep, which opens no file by its name: it is handed descriptors of files that were opened and found to lie inside the roots, so that
- * what is swapped for a link meanwhile gains nothing.
+ * Searches with ripgrep, which opens no file by name. It inherits descriptors of files verified to
+ * lie inside the roots. A file swapped for a link meanwhile therefore gains no access.
  */
 export async function searchWithRipgrep(task: SearchTask, binary: string): Promise<FoundText> {
   const collector = new LineCollector(task);
   let size = FIRST_RUN;
   let at = 0;
   let goesOn: boolean;
-  // Once in any case: a pattern is refused where there is nothing to search, too.
+  // Runs at least once, so that an invalid pattern is rejected even without files.
   do {
     const files = await openFiles({ task, collector }, task.paths.slice(at, at + size));
     try {
@@ -59,7 +59,10 @@ export async function searchWithRipgrep(task: SearchTask, binary: string): Promi
   return collector.result();
 }
 
-/** Opens files, in their order, without those that are gone, closed, no regular files any more or too large. The one file that was named must open. */
+/**
+ * Opens files in order. Skips those that are gone, not readable, not regular or too large. A named
+ * file must open.
+ */
 async function openFiles(
   { task, collector }: Pick<Search, 'task' | 'collector'>,
   paths: readonly string[],
@@ -76,7 +79,8 @@ async function openFiles(
   const searched: OpenedFile[] = [];
   for (const { path, fd, size } of files) {
     const bytes = Number(size);
-    const why = bytes > LARGEST_SEARCHED ? 'too-large' : task.named !== undefined && (await isBinary(fd)) ? 'binary' : undefined;
+    const why =
+      bytes > LARGEST_SEARCHED ? 'too-large' : task.named !== undefined && (await isBinary(fd)) ? 'binary' : undefined;
     if (why === undefined) searched.push({ path, fd });
     else {
       collector.leftOut.push({ path, bytes, why });
@@ -88,7 +92,10 @@ async function openFiles(
 
 const readAt = promisify(read);
 
-/** Whether a file holds a NUL and is not UTF-16 by its byte order mark: ripgrep does not tell of such a file unless something in it matches. */
+/**
+ * Returns whether a file contains a NUL without a UTF-16 byte order mark. ripgrep reports such a
+ * file only if it has a match.
+ */
 async function isBinary(fd: number): Promise<boolean> {
   const piece = Buffer.alloc(PIECE_BYTES);
   for (let at = 0; ; ) {
@@ -100,19 +107,22 @@ async function isBinary(fd: number): Promise<boolean> {
   }
 }
 
-/** One search under way. */
+/** A running search. */
 interface Search {
   readonly task: SearchTask;
   readonly collector: LineCollector;
   readonly binary: string;
 }
 
-/** Searches opened files; false where the search ends with them. */
+/** Searches opened files; returns false if the search ends with them. */
 async function searchOpened({ task, collector, binary }: Search, files: readonly OpenedFile[]): Promise<boolean> {
   const reader = new RecordReader(collector, files);
   const outcome = await runProgram({
     binary,
-    args: [...searchArgs(task), ...(files.length === 0 ? ['-'] : files.map((_, index) => `${DESCRIPTORS}${index + FIRST_DESCRIPTOR}`))],
+    args: [
+      ...searchArgs(task),
+      ...(files.length === 0 ? ['-'] : files.map((_, index) => `${DESCRIPTORS}${index + FIRST_DESCRIPTOR}`)),
+    ],
     descriptors: files.map(({ fd }) => fd),
     separator: NEWLINE,
     take: (record) => reader.take(record),
@@ -121,7 +131,8 @@ async function searchOpened({ task, collector, binary }: Search, files: readonly
   });
   collector.timedOut ||= outcome.ended === 'timed-out';
   collector.skipped += outcome.oversize;
-  if (outcome.ended === 'exited' && outcome.exitCode === 2 && outcome.stderr !== '') throw refusal(task, outcome.stderr);
+  if (outcome.ended === 'exited' && outcome.exitCode === 2 && outcome.stderr !== '')
+    throw refusal(task, outcome.stderr);
   return outcome.ended === 'exited';
 }
 
@@ -134,10 +145,10 @@ function searchArgs(task: SearchTask): readonly string[] {
     '--no-ignore',
     '--no-messages',
     '--color=never',
-    // One after another, as the files are named.
+    // One after another, in the given order.
     '--threads=1',
     '--crlf',
-    // A byte order mark is no part of the first line, and tells UTF-16.
+    // Strips a byte order mark from the first line and detects UTF-16 by it.
     '--encoding=auto',
     `--max-count=${task.limit + 1}`,
     `--context=${task.context}`,
@@ -149,7 +160,7 @@ function searchArgs(task: SearchTask): readonly string[] {
   ];
 }
 
-/** ripgrep names what it dislikes in a line `error: …`; other failures are one line. */
+/** ripgrep names the fault of a pattern in a line `error: …`; other failures are one line. */
 function refusal({ named = '', pattern }: SearchTask, stderr: string): Error {
   const first = stderr.split('\n', 1)[0]?.replace(/^rg: /, '') ?? '';
   if (!/regex parse error|not allowed in a regex|Compiled regex exceeds|error parsing/i.test(stderr)) {
@@ -168,7 +179,7 @@ class RecordReader {
     this.#files = files;
   }
 
-  /** Takes one record; false once the limit is passed. */
+  /** Takes one record; returns false once the limit is exceeded. */
   take(record: Buffer): boolean {
     const { type, data } = JSON.parse(record.toString('utf8')) as SearchRecord;
     if (type === 'end') return this.#collector.finish((data.binary_offset ?? null) === null);
@@ -177,14 +188,16 @@ class RecordReader {
   }
 
   #line({ path, lines, line_number: line, submatches }: RecordData, isContext: boolean): void {
-    if (path === undefined || path === null || !('text' in path) || lines === undefined || typeof line !== 'number') return;
+    if (path === undefined || path === null || !('text' in path) || lines === undefined || typeof line !== 'number')
+      return;
     const file = this.#files[Number(path.text.slice(DESCRIPTORS.length)) - FIRST_DESCRIPTOR];
     if (file === undefined) return;
     const bytes = 'text' in lines ? undefined : Buffer.from(lines.bytes, 'base64');
     const text = 'text' in lines ? lines.text : (bytes?.toString('utf8') ?? '');
     const start = submatches?.[0]?.start ?? 0;
-    // Offsets are in bytes; they matter for very long lines only.
-    const before = text.length > 1000 && start > 0 ? (bytes ?? Buffer.from(text)).toString('utf8', 0, start).length : start;
+    // Offsets are in bytes; they only matter for very long lines.
+    const before =
+      text.length > 1000 && start > 0 ? (bytes ?? Buffer.from(text)).toString('utf8', 0, start).length : start;
     this.#collector.add({ path: file.path, line, isContext }, text, before);
   }
 }

@@ -7,13 +7,13 @@ import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
 import { IgnoreRules, ownRules, turnTaker } from './ignore-rules.js';
 
-/** How a folder is walked. */
+/** Options for walking a folder. */
 export interface WalkOptions {
-  /** Which files to keep, by their path relative to the folder; all if left out. */
+  /** Selects files by their path relative to the folder; default all. */
   readonly accept?: (relativePath: string) => boolean;
-  /** Files kept at most; 200,000 if left out. */
+  /** Maximum number of files; default 200,000. */
   readonly limit?: number;
-  /** Milliseconds; 30,000 if left out. */
+  /** Time limit in milliseconds; default 30,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
   /** The folder as the agent gave it, for messages. */
@@ -22,28 +22,30 @@ export interface WalkOptions {
 
 /** The files below a folder. */
 export interface Walked {
-  /** Relative to the folder, or canonical where {@link findFiles} says so; depth first, names in the order of their bytes. */
+  /**
+   * Relative to the folder, or canonical from {@link findFiles}. Depth first, names in byte order.
+   */
   readonly paths: readonly string[];
-  /** Whether the limit left files out. */
+  /** Whether the limit omitted files. */
   readonly truncated: boolean;
   readonly timedOut: boolean;
-  /** Files whose names are not UTF-8 and that no path can name. */
+  /** Number of files whose names are not UTF-8, which no path can express. */
   readonly unaddressable: number;
 }
 
 const DEFAULT_LIMIT = 200_000;
 const DEFAULT_TIMEOUT = 30_000;
 
-/** One folder of a walk: its entries in the order of their names' bytes, and the rules that hold in it. */
+/** One folder of a walk: its entries in byte order of their names, and its ignore rules. */
 interface Entered {
   readonly folder: string;
-  /** What the paths of its entries begin with, relative to the folder that is walked. */
+  /** The prefix of its entries' paths, relative to the walked folder. */
   readonly prefix: string;
   readonly entries: readonly Dirent<Buffer>[];
   readonly rules: IgnoreRules;
 }
 
-/** One walk under way. */
+/** A running walk. */
 class Walk {
   readonly #roots: AllowedRoots;
   readonly #options: WalkOptions;
@@ -60,20 +62,28 @@ class Walk {
     this.#deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT);
   }
 
-  /** Entries and rules are read in the very folder that was found to lie inside the roots, whatever its name leads to meanwhile. */
+  /**
+   * Reads entries and rules in the very folder that was verified to lie inside the roots, even if
+   * its name changes meanwhile.
+   */
   async enter(folder: string, prefix: string, above: IgnoreRules | undefined): Promise<Entered> {
     const opened = await openFolderInside(this.#roots, folder, above === undefined ? this.#options.shown : folder);
     try {
       const at = entryPath(opened.handle, folder, '');
       const entries = await readdir(at, { withFileTypes: true, encoding: 'buffer' });
       entries.sort((a, b) => Buffer.compare(a.name, b.name));
-      return { folder, prefix, entries, rules: await (above?.enter(folder, ownRules(at, entries)) ?? IgnoreRules.load(folder)) };
+      return {
+        folder,
+        prefix,
+        entries,
+        rules: await (above?.enter(folder, ownRules(at, entries)) ?? IgnoreRules.load(folder)),
+      };
     } finally {
       leave(opened);
     }
   }
 
-  /** Visits a folder and what is below it; false where the walk ends. */
+  /** Visits a folder and its subfolders; returns false if the walk ends. */
   async visit({ folder, prefix, entries, rules }: Entered): Promise<boolean> {
     for (const entry of entries) {
       await this.#takeTurns();
@@ -106,14 +116,20 @@ class Walk {
   }
 
   result(): Walked {
-    return { paths: this.#paths, truncated: this.#truncated, timedOut: this.#timedOut, unaddressable: this.#unaddressable };
+    return {
+      paths: this.#paths,
+      truncated: this.#truncated,
+      timedOut: this.#timedOut,
+      unaddressable: this.#unaddressable,
+    };
   }
 }
 
 /**
- * Lists the regular files below a canonical folder inside the roots: hidden ones included; `.git`, what a `.gitignore` excludes, and
- * everything behind a symbolic link left out. Folders that cannot be read count as empty.
- * Throws {@link SourceError} for the folder itself; rejects with the signal's reason on abort.
+ * Lists the regular files below a canonical folder inside the roots, including hidden ones. Omits
+ * `.git`, files that a `.gitignore` excludes, and everything behind a symbolic link. Unreadable
+ * folders count as empty. Throws {@link SourceError} for the folder itself; rejects with the
+ * signal's reason on abort.
  */
 export async function walkFiles(roots: AllowedRoots, folder: string, options: WalkOptions = {}): Promise<Walked> {
   options.signal?.throwIfAborted();
@@ -125,14 +141,19 @@ export async function walkFiles(roots: AllowedRoots, folder: string, options: Wa
 const FOUND_LIMIT = 1000;
 
 /**
- * Finds files by a glob below a canonical folder; see {@link compileGlob} for the pattern and {@link walkFiles} for what is walked.
- * The paths that it finds are canonical. `limit` is 1,000 if left out. Throws {@link PatternError} `invalid-glob` and {@link SourceError} for the folder.
+ * Finds files by a glob below a canonical folder. See {@link compileGlob} for the pattern and
+ * {@link walkFiles} for the files. Returns canonical paths; `limit` defaults to 1,000. Throws
+ * {@link PatternError} `invalid-glob`, and {@link SourceError} for the folder.
  */
 export async function findFiles(
   roots: AllowedRoots,
   folder: string,
   { pattern, ...options }: Omit<WalkOptions, 'accept'> & { readonly pattern: string },
 ): Promise<Walked> {
-  const walked = await walkFiles(roots, folder, { ...options, limit: options.limit ?? FOUND_LIMIT, accept: compileGlob(pattern) });
+  const walked = await walkFiles(roots, folder, {
+    ...options,
+    limit: options.limit ?? FOUND_LIMIT,
+    accept: compileGlob(pattern),
+  });
   return { ...walked, paths: walked.paths.map((path) => posix.join(folder, path)) };
 }

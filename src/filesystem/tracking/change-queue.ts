@@ -1,31 +1,36 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { type FileStamp, stampOf } from './file-stamp.js';
 
-/** How long a changed file must rest before it is read; all in milliseconds. */
+/** How long a changed file must rest before it is read, in milliseconds. */
 export interface SettleTimes {
-  /** Without a change for that long, a file is taken as written to its end. */
+  /** Rest after which a write counts as complete. */
   readonly restMs: number;
-  /** Missing for that long, a file is taken as deleted: shorter, it is being saved by an editor or a checkout. */
+  /**
+   * Absence after which a file counts as deleted. A shorter one comes from an editor's save or a
+   * checkout.
+   */
   readonly absentMs: number;
-  /** A file that never rests is read after that long all the same. */
+  /** A file that never rests is read after this time. */
   readonly longestMs: number;
 }
 
-/** One check of a file that is settling. */
+/** One check of a settling file. */
 export interface SettleCheck {
   readonly stamp: FileStamp;
-  /** Since when every check found this same stamp. */
+  /** Time of the first of the checks that found this same stamp. */
   readonly sameSinceMs: number;
-  /** Since when the file is waited for. */
+  /** Start of the wait for the file. */
   readonly beganMs: number;
   /** Monotonic, like the two above. */
   readonly nowMs: number;
-  /** The system's clock, which files are dated by. */
+  /** The system clock, which dates files. */
   readonly clockMs: number;
 }
 
-/** Whether the file may be read, and then whether it was at rest; else when to check again. */
-export type SettleVerdict = { readonly settled: true; readonly atRest: boolean } | { readonly settled: false; readonly againInMs: number };
+/** Whether the file may be read, and whether it was at rest; else the time of the next check. */
+export type SettleVerdict =
+  | { readonly settled: true; readonly atRest: boolean }
+  | { readonly settled: false; readonly againInMs: number };
 
 /** Decides whether a file may be read now. Pure. */
 export function settle(check: SettleCheck, times: SettleTimes): SettleVerdict {
@@ -35,51 +40,53 @@ export function settle(check: SettleCheck, times: SettleTimes): SettleVerdict {
   const needed = present === undefined ? times.absentMs : times.restMs;
   if (rested >= needed) return { settled: true, atRest: true };
   const left = times.longestMs - (check.nowMs - check.beganMs);
-  // Something missing is on its way back or deleted; the limit is for files that go on growing.
+  // A missing file is about to return or deleted; the limit is for files that keep growing.
   if (present !== undefined && left <= 0) return { settled: true, atRest: false };
   const wait = present === undefined ? Math.min(needed - rested, times.restMs) : Math.min(needed - rested, left);
   return { settled: false, againInMs: Math.max(1, Math.ceil(wait)) };
 }
 
-/** A file whose changes are reported, one at a time. */
+/** A file whose changes are reported one at a time. */
 export interface QueuedFile {
   readonly path: string;
-  /** Mark of what was last reported or taken as known; `undefined` makes the next check report. */
+  /** Mark of the state last reported or known; with `undefined` the next check reports. */
   seen: string | undefined;
 }
 
 /**
- * Asked after a reported file has been read: whether it still stands as it came to rest. When it does not, what was read may be half of something, and
- * the file is reported anew once it rests again. True all the same for one that never rests for long enough.
+ * Returns, after a reported file was read, whether it is still in its settled state. If not, the
+ * read may be partial, and the file is reported again once it rests. Always true for a file that
+ * never rests long enough.
  */
 export type StillAtRest = () => Promise<boolean>;
 
-/** How a queue of changes works. */
+/** Options of a change queue. */
 export interface ChangeQueueOptions<File extends QueuedFile> {
   readonly times: SettleTimes;
-  /** How many files are reported at once, at most. */
+  /** Maximum number of concurrent reports. */
   readonly concurrency: number;
-  /** Called once a file came to rest; if it rejects, the next check reports the file again. */
+  /** Called once a file has settled. If it rejects, the next check reports the file again. */
   readonly report: (file: File, isStill: StillAtRest) => Promise<void>;
   readonly onFailure: (file: File, error: unknown) => void;
 }
 
 interface Waiting {
-  /** Whether a hint came after the last check. */
+  /** Whether a hint arrived after the last check. */
   again: boolean;
   readonly beganMs: number;
   mark: string | undefined;
   sameSinceMs: number;
   timer: NodeJS.Timeout | undefined;
-  /** Since when the file changed every time between coming to rest and being read. */
+  /** Since when the file has changed every time between settling and being read. */
   readonly restlessSinceMs: number | undefined;
   /** Whether it did so this time. */
   moved: boolean;
 }
 
 /**
- * Turns many hints into single reports of settled files: a file that is being written is waited for, hints that come meanwhile are one, a file is never
- * reported twice at once, and a hint is dropped when nothing changed since the last report.
+ * Turns many hints into single reports of settled files. It waits while a file is being written and
+ * merges hints that arrive meanwhile. It never reports a file twice at once, and drops a hint if
+ * the file equals the last report.
  */
 export class ChangeQueue<File extends QueuedFile> {
   readonly #options: ChangeQueueOptions<File>;
@@ -104,14 +111,14 @@ export class ChangeQueue<File extends QueuedFile> {
     this.#begin(file, undefined);
   }
 
-  /** Forgets a file: a report under way ends, no other follows. */
+  /** Forgets a file: a running report ends and no other follows. */
   drop(file: File): void {
     const waiting = this.#waiting.get(file);
     clearTimeout(waiting?.timer);
     this.#waiting.delete(file);
   }
 
-  /** Begins no further report and waits for those under way. */
+  /** Starts no further report and waits for the running ones. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const file of [...this.#waiting.keys()]) this.drop(file);
@@ -121,7 +128,14 @@ export class ChangeQueue<File extends QueuedFile> {
   #begin(file: File, restlessSinceMs: number | undefined): void {
     const nowMs = performance.now();
     const again = { again: false, moved: false };
-    const fresh: Waiting = { ...again, beganMs: nowMs, mark: undefined, sameSinceMs: nowMs, timer: undefined, restlessSinceMs };
+    const fresh: Waiting = {
+      ...again,
+      beganMs: nowMs,
+      mark: undefined,
+      sameSinceMs: nowMs,
+      timer: undefined,
+      restlessSinceMs,
+    };
     this.#waiting.set(file, fresh);
     this.#check(file, fresh);
   }
@@ -142,7 +156,7 @@ export class ChangeQueue<File extends QueuedFile> {
   }
 
   async #judge(file: File, waiting: Waiting, stamp: FileStamp | undefined): Promise<void> {
-    // Out of reach: nothing can be said about it; the sweep goes on checking.
+    // The file is unreachable, so its state is unknown; the sweep keeps checking.
     if (stamp === undefined || stamp.mark === file.seen) return this.#done(file, waiting);
     const nowMs = performance.now();
     if (stamp.mark !== waiting.mark) waiting.sameSinceMs = nowMs;
@@ -158,7 +172,8 @@ export class ChangeQueue<File extends QueuedFile> {
     }
     await this.#limit(async () => {
       if (this.#waiting.get(file) !== waiting) return;
-      // A file in motion can change again within the grain of its own times: what comes next must not look known.
+      // A file in motion can change again within the resolution of its timestamps. Its next state
+      // must not look known.
       file.seen = verdict.atRest ? stamp.mark : undefined;
       await this.#report(file, waiting, verdict.atRest ? stamp.mark : undefined);
     });
@@ -181,7 +196,8 @@ export class ChangeQueue<File extends QueuedFile> {
   async #isStill(file: File, waiting: Waiting, restedAs: string | undefined): Promise<boolean> {
     if (restedAs === undefined || (await stampOf(file.path))?.mark === restedAs) return true;
     const { restlessSinceMs } = waiting;
-    if (restlessSinceMs !== undefined && performance.now() - restlessSinceMs >= this.#options.times.longestMs) return true;
+    if (restlessSinceMs !== undefined && performance.now() - restlessSinceMs >= this.#options.times.longestMs)
+      return true;
     if (this.#waiting.get(file) === waiting) waiting.moved = true;
     else this.hint(file);
     return false;

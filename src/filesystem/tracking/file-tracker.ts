@@ -15,49 +15,61 @@ import {
   watchFolder,
 } from './watch-folder.js';
 
-/** How files are tracked; all times in milliseconds. */
+/** Options of a file tracker; all times in milliseconds. */
 export interface FileTrackerOptions {
   /**
-   * Called when a source may have changed, appeared or gone; reading it decides what is so (decision C11). Never called twice at once for one source; a
-   * change meanwhile is reported afterwards. If it rejects, the next sweep reports the source again. The caller that reads the source asks `isStill`
-   * afterwards, and drops what it read when the answer is false.
+   * Called when a source may have changed, appeared or vanished; reading it decides (decision C11).
+   * Never called twice at once for one source; a change meanwhile is reported afterwards. If it
+   * rejects, the next sweep reports the source again. After reading, the callback calls `isStill`
+   * and drops its result if that returns false.
    */
   readonly onChange: (source: FilesystemSource, isStill: StillAtRest) => Promise<void>;
-  /** Called when an attached source is orphaned or the other way round; the first state is that of `state` once `trackMany` resolved. */
+  /**
+   * Called when the state of a source changes. `state` has the first state once `trackMany` has
+   * resolved.
+   */
   readonly onState?: (source: FilesystemSource, state: TrackerState) => void;
-  /** Called with one line for the user: a limit of the system, a change that could not be taken up. */
+  /** Called with one line for the user: a system limit, or a change that could not be processed. */
   readonly onNotice?: (message: string) => void;
-  /** Sources reported at once, at most; 8 if left out. */
+  /** Maximum number of concurrent reports; default 8. */
   readonly concurrency?: number;
-  /** Rest after which a file counts as written to its end; 100 if left out. */
+  /** Rest after which a write counts as complete; default 100. */
   readonly restMs?: number;
-  /** Absence after which a file counts as deleted; 500 if left out. */
+  /** Absence after which a file counts as deleted; default 500. */
   readonly absentMs?: number;
-  /** A file that never rests is reported after that long all the same; 2,000 if left out. */
+  /** A file that never rests is reported after this time; default 2,000. */
   readonly longestSettleMs?: number;
-  /** Time between sweeps; 30,000 if left out. */
+  /** Time between sweeps; default 30,000. */
   readonly sweepMs?: number;
-  /** A stall of the event loop after which a sweep follows; 500 if left out, which is also the least. */
+  /** Stall of the event loop that triggers a sweep; default and minimum 500. */
   readonly stallMs?: number;
-  /** Up to that many tracked files, folders are watched by chokidar, beyond without it; 2,000 if left out. */
+  /**
+   * Maximum number of tracked files with chokidar; beyond it folders are watched without chokidar;
+   * default 2,000.
+   */
   readonly chokidarFiles?: number;
-  /** How a folder is watched; {@link watchFolder} if left out. */
+  /** Watches a folder; default {@link watchFolder}. */
   readonly watch?: (folder: string, wanted: FolderWatchKind, listener: FolderListener) => Promise<FolderWatch>;
 }
 
-/** A source to be tracked. */
+/** A source to track. */
 export interface TrackRequest {
   readonly source: FilesystemSource;
-  /** What was read of it before: where the file differs by now, it is reported. Left out, what stands there counts as known. */
+  /**
+   * The caller's last read of it. If the file differs now, it is reported. By default the current
+   * state counts as known.
+   */
   readonly known?: KnownContent;
 }
 
-/** What a tracker holds at the moment. */
+/** The current state of a tracker. */
 export interface FileTrackerStatus {
   readonly attached: number;
   readonly orphaned: number;
   readonly folders: number;
-  /** Attached folders that only the sweep checks, because the system has no watch left. */
+  /**
+   * Number of attached folders that only the sweep checks, because the system has no watch left.
+   */
   readonly sweptFolders: number;
 }
 
@@ -67,9 +79,10 @@ const FIRST_RETRY_MS = 50;
 const keyOf = (source: FilesystemSource, path: string): string => `${source.filesystemId}\0${path}`;
 
 /**
- * Notices that tracked sources may have changed [§5.8, §5.9], never what they hold, by watching their parent folders, with a slow sweep behind for what
- * the system lost. Only canonical paths inside the roots that this process can reach are watched; anything else tracked stays orphaned [§5.8].
- * Keeps no process alive.
+ * Notices that tracked sources may have changed [§5.8, §5.9], but not their content. It watches
+ * their parent folders; a slow sweep finds the events that the system lost. Only canonical paths
+ * inside the roots that this process can reach are watched. Other tracked paths stay orphaned
+ * [§5.8]. Keeps no process alive.
  */
 export class FileTracker {
   readonly #access: FilesystemAccess;
@@ -78,13 +91,13 @@ export class FileTracker {
   readonly #queue: ChangeQueue<TrackedFile>;
   readonly #stalls: StallMonitor;
   readonly #folders = new Map<string, TrackedFolder>();
-  /** Sources that this process can never see; orphaned for good. */
+  /** Sources that this process can never see; permanently orphaned. */
   readonly #unreachable = new Set<string>();
   readonly #retries = new Map<TrackedFolder, NodeJS.Timeout>();
   readonly #leaving = new Set<Promise<void>>();
   readonly #reporting = new Map<string, Promise<void>>();
   #size = 0;
-  /** How many files were announced at most. */
+  /** The maximum number of announced files. */
   #expected = 0;
   #limited = false;
   #sweepTimer: NodeJS.Timeout | undefined;
@@ -97,11 +110,17 @@ export class FileTracker {
     this.#options = options;
     this.#sweepMs = options.sweepMs ?? 30_000;
     this.#queue = new ChangeQueue({
-      times: { restMs: options.restMs ?? 100, absentMs: options.absentMs ?? 500, longestMs: options.longestSettleMs ?? 2_000 },
+      times: {
+        restMs: options.restMs ?? 100,
+        absentMs: options.absentMs ?? 500,
+        longestMs: options.longestSettleMs ?? 2_000,
+      },
       concurrency: options.concurrency ?? 8,
       report: (file, isStill) => this.#report(file, isStill),
       onFailure: ({ path }, error) => {
-        options.onNotice?.(`${named(path)} changed but could not be taken up; it is tried again at the next sweep: ${messageOf(error)}`);
+        options.onNotice?.(
+          `${named(path)} changed but could not be processed; the next sweep retries it: ${messageOf(error)}`,
+        );
       },
     });
     this.#stalls = monitorStalls(options.stallMs ?? 500, () => void this.sweep());
@@ -109,8 +128,9 @@ export class FileTracker {
   }
 
   /**
-   * Tracks many sources; `expected` says that they are the first of about so many. Resolves when each is attached or found to be orphaned; no change from then
-   * on is missed. Nothing happens for one that is tracked already.
+   * Tracks many sources; `expected` is their approximate total if more follow. Resolves once each
+   * is attached or found to be orphaned; no later change is missed. Skips sources that are already
+   * tracked.
    */
   async trackMany(requests: Iterable<TrackRequest>, expected = 0): Promise<void> {
     if (this.#closing !== undefined) return;
@@ -131,15 +151,18 @@ export class FileTracker {
   }
 
   /**
-   * Whether a tracked source was last seen with what a caller read of it, and no other state of it has been reported since: what it becomes after that
-   * will be reported.
+   * Returns whether the last seen state of a tracked source is the caller's read, with no other
+   * state reported since. Later changes will be reported.
    */
   hasSeen(source: FilesystemSource, known: KnownContent): boolean {
     const file = this.#find(source);
     return file !== undefined && file.baseline === undefined && isMarkOf(file.seen, known);
   }
 
-  /** Reports a tracked source once more when it is at rest, although nothing changed since it was reported: for a caller that may have an older state by now. */
+  /**
+   * Reports a tracked source once more when it is at rest, even without a change. For a caller that
+   * may have an older state.
+   */
   reportAgain(source: FilesystemSource): void {
     const file = this.#find(source);
     if (file === undefined) return;
@@ -148,7 +171,7 @@ export class FileTracker {
     this.#queue.hint(file);
   }
 
-  /** No report on the source begins after this. */
+  /** Stops tracking: no report on the source begins after this. */
   untrack(source: FilesystemSource): void {
     this.#unreachable.delete(keyOf(source, source.path));
     const key = keyOf(source, posix.dirname(source.path));
@@ -164,7 +187,7 @@ export class FileTracker {
     this.#leave(folder);
   }
 
-  /** Undefined for a source that is not tracked. */
+  /** Returns the state; undefined for a source that is not tracked. */
   state(source: FilesystemSource): TrackerState | undefined {
     if (this.#unreachable.has(keyOf(source, source.path))) return 'orphaned';
     const folder = this.#folders.get(keyOf(source, posix.dirname(source.path)));
@@ -183,14 +206,17 @@ export class FileTracker {
     };
   }
 
-  /** Checks all tracked files and folders now; resolves when what differs is on its way to being reported. */
+  /**
+   * Checks all tracked files and folders now. Resolves once all differences are queued for a
+   * report.
+   */
   sweep(): Promise<void> {
     if (this.#closing !== undefined) return Promise.resolve();
     if (this.#sweeping === undefined) {
       this.#sweeping = this.#sweep();
       return this.#sweeping;
     }
-    // The one under way may have passed by what the caller means.
+    // The running sweep may already have passed the caller's file.
     this.#nextSweep ??= this.#sweeping.then(() => {
       this.#nextSweep = undefined;
       return this.sweep();
@@ -198,7 +224,7 @@ export class FileTracker {
     return this.#nextSweep;
   }
 
-  /** Ends all watching and waits for the reports under way. Idempotent. */
+  /** Ends all watching and waits for the running reports. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -243,7 +269,10 @@ export class FileTracker {
     return Math.max(this.#size, this.#expected) <= (this.#options.chokidarFiles ?? 2_000) ? 'chokidar' : 'plain';
   }
 
-  /** One source is never reported twice at once, not even when it was untracked and tracked again meanwhile. */
+  /**
+   * One source is never reported twice at once, even if it was untracked and tracked again
+   * meanwhile.
+   */
   async #report(file: TrackedFile, isStill: StillAtRest): Promise<void> {
     const key = keyOf(file.source, file.path);
     while (this.#reporting.has(key)) await this.#reporting.get(key);
@@ -260,14 +289,18 @@ export class FileTracker {
     }
   }
 
-  /** Checks a folder soon, and then at growing intervals as long as it is missing: checkouts remove folders and make them again. */
+  /**
+   * Checks a folder soon, and at growing intervals while it is missing. Checkouts remove folders
+   * and recreate them.
+   */
   #retry(folder: TrackedFolder, inMs: number): void {
     if (this.#closing !== undefined || this.#retries.has(folder)) return;
     const timer = setTimeout(() => {
       this.#retries.delete(folder);
       void folder.check().then(() => {
-        // Without files it was left meanwhile.
-        if (folder.files.size > 0 && folder.state === 'orphaned' && inMs * 2 < this.#sweepMs) this.#retry(folder, inMs * 2);
+        // A folder without files has been untracked meanwhile.
+        if (folder.files.size > 0 && folder.state === 'orphaned' && inMs * 2 < this.#sweepMs)
+          this.#retry(folder, inMs * 2);
       });
     }, inMs);
     timer.unref();
@@ -286,7 +319,8 @@ export class FileTracker {
     if (this.#limited) return;
     this.#limited = true;
     this.#options.onNotice?.(
-      `no more folders can be watched (${errno}); the others are checked every ${Math.ceil(this.#sweepMs / 1000)} s instead; raise fs.inotify.max_user_watches or the limit of open files`,
+      `no more folders can be watched (${errno}); the others are checked every ${Math.ceil(this.#sweepMs / 1000)} s; ` +
+        'raise fs.inotify.max_user_watches or the limit of open files',
     );
   }
 

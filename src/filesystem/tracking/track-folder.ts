@@ -9,7 +9,7 @@ import type { FolderWatch, StartFolderWatch } from './watch-folder.js';
 /** Whether changes of a source are noticed [§5.9]. */
 export type TrackerState = 'attached' | 'orphaned';
 
-/** What the caller read of a source before it had it tracked. */
+/** The caller's read of a source before tracking. */
 export interface KnownContent {
   readonly size: number;
   readonly mtimeMs: number;
@@ -18,11 +18,14 @@ export interface KnownContent {
 /** A file of a tracked folder. */
 export interface TrackedFile extends QueuedFile {
   readonly source: FilesystemSource;
-  /** What the first check compares the file with: what the caller read, or whatever stands there then; `undefined` after it. */
+  /**
+   * The reference of the first check: the caller's read, or the state found then; `undefined` after
+   * that check.
+   */
   baseline: KnownContent | 'as found' | undefined;
 }
 
-/** What a tracked folder needs around it. */
+/** Dependencies of a tracked folder. */
 export interface TrackedFolderOptions {
   readonly roots: AllowedRoots;
   readonly start: StartFolderWatch;
@@ -31,16 +34,21 @@ export interface TrackedFolderOptions {
   /** The folder itself may be gone or replaced. */
   readonly onFolder: (folder: TrackedFolder) => void;
   readonly onState: (file: TrackedFile, state: TrackerState) => void;
-  /** The system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`); only the sweep checks the folder. */
+  /**
+   * The system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`); only the sweep checks the folder.
+   */
   readonly onLimit: (errno: string) => void;
 }
 
 const LIMITS: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 const AT_ONCE = 64;
-/** Equal to no mark of a file: the next check reports it. */
+/** Equals no mark of a file, so the next check reports it. */
 const NEVER_SEEN = 'never seen';
 
-/** One folder with tracked files: its watch, attached and detached as the folder comes and goes. */
+/**
+ * One folder with tracked files. Its watch is attached and detached as the folder appears and
+ * vanishes.
+ */
 export class TrackedFolder {
   readonly path: string;
   readonly files = new Map<string, TrackedFile>();
@@ -66,7 +74,10 @@ export class TrackedFolder {
     return this.#watch !== undefined;
   }
 
-  /** Attaches or detaches as the folder stands now, and hints at the given files, all if left out, that differ from what was last seen. Never rejects. */
+  /**
+   * Attaches or detaches according to the folder's current state. Hints at the given files (default
+   * all) that differ from their last seen state. Never rejects.
+   */
   check(files?: Iterable<TrackedFile>): Promise<void> {
     this.#work = this.#work.then(() => this.#check(files));
     return this.#work;
@@ -87,7 +98,7 @@ export class TrackedFolder {
       await this.#detach();
       this.#become(identity !== undefined && (await this.#attach(identity)) ? 'attached' : 'orphaned');
     }
-    // With the root or mount away, everything below is out of reach, not deleted.
+    // If the root or mount is absent, everything below is unreachable, not deleted.
     if (identity === undefined && !(await this.#options.roots.anchorPresent(this.path))) return this.#postpone();
     await this.#compare([...((replaced ? undefined : files) ?? this.files.values())]);
   }
@@ -103,7 +114,7 @@ export class TrackedFolder {
       this.#options.onLimit(errno);
       return true;
     }
-    // Replaced while the watch was being set: it may sit on the old folder.
+    // The folder was replaced while the watch was being set, which may watch the old folder.
     if ((await folderIdentity(this.#options.roots, this.path)) === identity) return true;
     await this.#detach();
     return false;
@@ -152,7 +163,10 @@ export class TrackedFolder {
   }
 }
 
-/** A file that cannot be checked yet is reported once it can be, unless it is then as the caller knows it. */
+/**
+ * A file that cannot be checked yet is reported once it can be, unless it then equals the caller's
+ * read.
+ */
 function uncheckable(file: TrackedFile): void {
   if (file.baseline !== 'as found') return;
   file.baseline = undefined;

@@ -3,26 +3,35 @@ import { opendir } from 'node:fs/promises';
 
 /** A watch on the names of one folder. */
 export interface FolderWatch {
-  /** What watches the folder now. */
+  /** The watcher in use. */
   readonly kind: FolderWatchKind;
   /** Idempotent. */
   close(): Promise<void>;
 }
 
-/** Called with a name in the folder that something happened to; with the folder's own name, or undefined, where the folder itself changed. */
+/**
+ * Called with the name of a changed entry. If the folder itself changed, called with its own name
+ * or undefined.
+ */
 export type FolderListener = (name: string | undefined) => void;
 
-/** Starts a watch; it is in place when the promise resolves. Rejects with the system's error, such as `ENOSPC` where no watches are left. */
+/**
+ * Starts a watch, which is active once the promise resolves. Rejects with the system's error, such
+ * as `ENOSPC` if no watches are left.
+ */
 export type StartFolderWatch = (folder: string, listener: FolderListener) => Promise<FolderWatch>;
 
-/** What watches a folder: chokidar, or `fs.watch` itself (decision 0006). */
+/** The watcher: chokidar, or plain `fs.watch` (decision 0006). */
 export type FolderWatchKind = 'chokidar' | 'plain';
 
-/** Above this many entries a folder is watched without chokidar, which reads the whole folder again at every event. */
+/**
+ * Above this many entries a folder is watched without chokidar, which reads the whole folder at
+ * every event.
+ */
 const CROWDED_ENTRIES = 250;
 
 async function startChokidar(folder: string, listener: FolderListener): Promise<FolderWatch> {
-  // Loaded only when something is watched: it costs a tenth of a second.
+  // Loaded on first use: it costs a tenth of a second.
   const { watch } = await import('chokidar');
   const watcher = watch(folder, {
     depth: 0,
@@ -30,7 +39,8 @@ async function startChokidar(folder: string, listener: FolderListener): Promise<
     ignoreInitial: true,
     followSymlinks: false,
     atomic: false,
-    // The folder's own watch tells every name in it; watches on the files themselves would lose a file that is removed and made again.
+    // The folder's own watch reports every name in it. Watches on files would lose a file that is
+    // removed and recreated.
     ignored: (path) => path !== folder,
   });
   watcher.on('raw', (_event, name) => listener(typeof name === 'string' ? name : undefined));
@@ -54,7 +64,7 @@ async function startPlain(folder: string, listener: FolderListener): Promise<Fol
   return { kind: 'plain', close: async () => watcher.close() };
 }
 
-/** How many entries a folder has, counted up to the first that makes it crowded. */
+/** Counts the entries of a folder, up to the first that makes it crowded. */
 async function countEntries(folder: string): Promise<number> {
   let entries = 0;
   for await (const _entry of await opendir(folder, { bufferSize: 256 })) {
@@ -64,7 +74,10 @@ async function countEntries(folder: string): Promise<number> {
   return entries;
 }
 
-/** Watches by chokidar for as long as the folder is not crowded: it is counted again once so many names were told that it may have become so. */
+/**
+ * Watches with chokidar until the folder is crowded. It counts again once enough names were
+ * reported that it may be crowded.
+ */
 async function startUntilCrowded(folder: string, entries: number, listener: FolderListener): Promise<FolderWatch> {
   const told = new Set<string>();
   let counted = entries;
@@ -84,7 +97,8 @@ async function startUntilCrowded(folder: string, entries: number, listener: Fold
   const started = startChokidar(folder, (name) => {
     listener(name);
     if (name === undefined || change !== undefined || told.add(name).size + counted <= CROWDED_ENTRIES) return;
-    // Where the folder is gone or no watch is left, chokidar goes on; the next name that is told has it tried again.
+    // If the folder is gone or no watch is left, chokidar continues; the next reported name
+    // triggers a retry.
     change = changeIfCrowded()
       .catch(() => undefined)
       .finally(() => {
@@ -104,8 +118,15 @@ async function startUntilCrowded(folder: string, entries: number, listener: Fold
   };
 }
 
-/** Watches a folder, by chokidar unless `plain` is wanted or the folder is or becomes crowded; nothing below its subfolders, no links followed. */
-export async function watchFolder(folder: string, wanted: FolderWatchKind, listener: FolderListener): Promise<FolderWatch> {
+/**
+ * Watches a folder with chokidar, unless `plain` is requested or the folder is or becomes crowded.
+ * Ignores subfolders' contents and follows no links.
+ */
+export async function watchFolder(
+  folder: string,
+  wanted: FolderWatchKind,
+  listener: FolderListener,
+): Promise<FolderWatch> {
   if (wanted === 'plain') return startPlain(folder, listener);
   const entries = await countEntries(folder);
   return entries > CROWDED_ENTRIES ? startPlain(folder, listener) : startUntilCrowded(folder, entries, listener);
@@ -120,8 +141,8 @@ export interface StallMonitor {
 }
 
 /**
- * Calls `onStall` after the event loop stood still for `longestMs` or more, when notices of the system may have been lost unseen;
- * shorter stalls from `longestMs - 250` on may count. Keeps no process alive.
+ * Calls `onStall` after the event loop stalled for `longestMs` or more, when system events may have
+ * been lost. Shorter stalls from `longestMs - 250` on may count. Keeps no process alive.
  */
 export function monitorStalls(longestMs: number, onStall: () => void): StallMonitor {
   let last = performance.now();
