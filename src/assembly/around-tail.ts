@@ -8,44 +8,57 @@ import { referenceLine } from './metadata.js';
 import { type RenderedMessage, sectionRecords } from './render-messages.js';
 import { showsNumbered } from './shown-text.js';
 
-/** A context for a harness that keeps the running turn itself: what stands before that turn, what after it, and what becomes of its results. */
+/**
+ * A context for a harness that keeps the running turn itself: the sections before and after that
+ * turn, and replacements for its results.
+ */
 export interface AroundTail {
-  /** Null when there is none, or an empty one. */
+  /** Null if there is none, or an empty one. */
   readonly system: string | null;
-  /** Messages in the role of the user, one for each section, one part for each active block. */
+  /** Messages in the user's role, one per section, with one part per active block. */
   readonly before: readonly RenderedMessage[];
   readonly after: readonly RenderedMessage[];
-  /** The results of the tail that are not active, with the line that stands in their place [§4.1]. */
+  /** The tail's inactive results, each with the reference line that replaces it [§4.1]. */
   readonly references: ReadonlyMap<ObjectId, string>;
-  /** Its hashes and lengths are those of canonical JSON, as for messages: of `{system, before, references, after}`, and of each section. */
+  /**
+   * Its hashes and lengths are of canonical JSON, as for messages: of `{system, before, references,
+   * after}`, and of each section.
+   */
   readonly record: AssemblyRecord;
 }
 
 type Placed = Exclude<SectionName, 'system' | 'notes'>;
 
-/** Which sections stand before the running turn and which after it; a layout that is to be tried out is one more line. */
-export const TAIL_PLACES: Readonly<Record<CallLayout, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>> = {
-  // §4.1 in its order; the running turn is the end of the chat.
+/** The sections before and after the running turn, per layout. A new layout is one more line. */
+export const TAIL_PLACES: Readonly<
+  Record<CallLayout, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>
+> = {
+  // The order of §4.1; the running turn is the end of the chat.
   ssot: { before: ['pool', 'chat'], after: ['active'] },
-  // What changes with each call stands behind what does not.
+  // Sections that change with each call come last.
   'chat-first': { before: ['chat'], after: ['pool', 'active'] },
-  // Contents mostly grow at their end, results of the running turn collapse in its middle.
+  // Contents mostly grow at their end; results of the running turn collapse in its middle.
   'pool-last': { before: ['chat', 'active'], after: ['pool'] },
 };
 
-/** The version of this rendering; it rises when the same state and tail would give other bytes. */
+/** The version of this rendering. Raise it when the same state and tail would give other bytes. */
 export const AROUND_VERSION = 1;
 
-/** The call of the tail whose active result shows a file's content from beginning to end. */
+/** Returns the tail's call whose active result shows a file's whole content. */
 function showingCall({ metadata, content }: ActiveObject, calls: readonly ActiveObject[]): ActiveObject | undefined {
   if (metadata.type !== 'file' || content === null || content === '') return undefined;
   return calls.find(
     (call) =>
-      call.metadata.type === 'toolcall' && call.metadata.fileRefs.includes(metadata.id) && showsNumbered(call.content ?? '', content),
+      call.metadata.type === 'toolcall' &&
+      call.metadata.fileRefs.includes(metadata.id) &&
+      showsNumbered(call.content ?? '', content),
   );
 }
 
-/** The active blocks that go with a tail: what it shows itself is not repeated; a file that it shows is named by the call that shows it (decisions E2, E4). */
+/**
+ * Returns the active blocks beside a tail. Contents in the tail are not repeated; a file in it is
+ * named by the call that shows it (decisions E2, E4).
+ */
 function blocksBeside(frame: Frame, shown: ReadonlySet<ObjectId>, input: AssemblyInput): readonly Block[] {
   const calls = input.active.filter(({ metadata }) => shown.has(metadata.id));
   const objects = new Map(input.active.map((object) => [object.metadata.id, object]));
@@ -76,9 +89,11 @@ function sectionMessages(
 }
 
 /**
- * Renders a context around the running turn that a harness keeps (decision E3): pool, closed turns and active content as messages of the user where the
- * layout puts them, a reference line for every result of the tail that is not active. An active result stands in the tail alone, without a block of its
- * own (divergence 0009); a file that such a result shows whole is named by it. Pure like `assemble`; same errors.
+ * Renders a context around the running turn that a harness keeps (decision E3). Pool, closed turns
+ * and active content become messages of the user at the layout's places. Every inactive result of
+ * the tail becomes a reference line. An active result appears in the tail only, without a block
+ * (divergence 0009). A file that such a result shows whole is named by it. Pure like `assemble`;
+ * same errors.
  */
 export function renderAround(input: AssemblyInput, tail: FrozenTail, name: CallLayout = 'ssot'): AroundTail {
   const closed = input.turns.filter(({ turn }) => turn < tail.turn);

@@ -5,13 +5,13 @@ import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '.
 /** The sections of §4.1. */
 type OwnSection = Exclude<SectionName, 'notes'>;
 
-/** A section that is not empty. */
+/** A non-empty section. */
 export interface AssemblySection {
   readonly name: OwnSection;
   readonly text: string;
-  /** Where it begins in the whole text, in UTF-16 units. */
+  /** Its offset in the whole text, in UTF-16 units. */
   readonly offset: number;
-  /** The bodies of the active blocks, counted from the beginning of this section; empty for the other sections. */
+  /** The bodies of the active blocks, relative to this section; empty for the other sections. */
   readonly pieces: readonly BlockPlace[];
 }
 
@@ -24,14 +24,16 @@ export interface Assembly {
 
 const BETWEEN_SECTIONS = '\n\n';
 
-/** A block of active content as text [§4.1]. */
+/** Returns a block of active content as text [§4.1]. */
 export function blockText({ header, body }: Block): string {
   return body === null ? header : `${header}\n${body}`;
 }
 
-/** Where the body of a block stands when the block begins at `start`. */
+/** Returns the place of a block's body if the block begins at `start`. */
 export function bodyPlace({ id, header, body }: Block, start: number): BlockPlace {
-  return body === null ? { id, offset: start + header.length, chars: 0 } : { id, offset: start + header.length + 1, chars: body.length };
+  return body === null
+    ? { id, offset: start + header.length, chars: 0 }
+    : { id, offset: start + header.length + 1, chars: body.length };
 }
 
 function piecesOf(blocks: readonly Block[]): readonly BlockPlace[] {
@@ -62,7 +64,7 @@ function sectionsOf(input: AssemblyInput): readonly AssemblySection[] {
   });
 }
 
-/** The sections with what stands between them. */
+/** Yields the sections and their separators. */
 function* piecesOfText(sections: readonly AssemblySection[]): Iterable<string> {
   for (const [i, { text }] of sections.entries()) {
     if (i > 0) yield BETWEEN_SECTIONS;
@@ -71,14 +73,15 @@ function* piecesOfText(sections: readonly AssemblySection[]): Iterable<string> {
 }
 
 /**
- * Assembles a context as one text [§4.1, decisions E1-E6]: system prompt, metadata pool, chat, active content. A pure function of its
- * input: the same state gives the same bytes.
- * @throws {AssemblyError} when the chat and the pool do not fit
+ * Assembles a context as one text [§4.1, decisions E1-E6]: system prompt, metadata pool, chat,
+ * active content. Pure: the same state gives the same bytes.
+ * @throws {AssemblyError} if the chat and the pool do not match
  * @throws {DocumentError} for text that is not well-formed
  */
 export function assemble(input: AssemblyInput): Assembly {
   const sections = sectionsOf(input);
-  // Added up and not joined: it takes no memory of its own until somebody reads it, and a replay only wants its hash.
+  // Concatenated rather than joined: it takes no extra memory until it is read, and a replay needs
+  // only its hash.
   let text = '';
   for (const piece of piecesOfText(sections)) text += piece;
   let hashed: AssemblyRecord['sections'] | undefined;
@@ -87,12 +90,19 @@ export function assemble(input: AssemblyInput): Assembly {
     layout: 'ssot',
     version: RENDERER_VERSION,
     options: { strict: input.options.strict, shortIds: input.options.shortIds },
-    // Where they are asked for: whoever compares a context with what was handed out looks at the whole alone, and at its sections where that is another one.
+    // Computed lazily: a comparison with a handed-out context needs the sections only if the whole
+    // differs.
     get sections() {
-      hashed ??= sections.map((section) => ({ name: section.name, chars: section.text.length, sha256: hashTexts([section.text]) }));
+      hashed ??= sections.map((section) => ({
+        name: section.name,
+        chars: section.text.length,
+        sha256: hashTexts([section.text]),
+      }));
       return hashed;
     },
-    blocks: sections.flatMap(({ offset, pieces }) => pieces.map((piece) => ({ ...piece, offset: offset + piece.offset }))),
+    blocks: sections.flatMap(({ offset, pieces }) =>
+      pieces.map((piece) => ({ ...piece, offset: offset + piece.offset })),
+    ),
     chars: text.length,
     sha256: hashTexts(piecesOfText(sections)),
   };

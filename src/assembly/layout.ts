@@ -5,31 +5,37 @@ import { CodedError } from '../values/coded-error.js';
 import { type NameOf, namesOf, type ObjectMetadata, poolLines, referenceLine } from './metadata.js';
 import { renderedValue } from './rendered-value.js';
 
-/** What can keep a context from being assembled. */
+/** Why a context cannot be assembled. */
 export type AssemblyErrorCode = 'unknown-object';
 
-/** Thrown when the parts of a context do not fit together [§4]: the chat refers to what the pool does not hold. */
+/**
+ * Thrown if the parts of a context do not match [§4]: the chat refers to a call that the pool
+ * lacks.
+ */
 export class AssemblyError extends CodedError<AssemblyErrorCode> {
   override readonly name = 'AssemblyError';
 }
 
-/** What the agent's harness chose of the rendering. */
+/** The harness's choices for the rendering. */
 export interface AssemblyOptions {
-  /** The letter of §4.1 where a ruling departs from it (decision E8). */
+  /** Follows §4.1 literally where a ruling departs from it (decision E8). */
   readonly strict: boolean;
-  /** Shortest unique prefixes instead of full ids (decision D6). */
+  /** Uses the shortest unique prefixes instead of full ids (decision D6). */
   readonly shortIds: boolean;
 }
 
-/** An active object; null content (a deleted file that is still active) is told from empty text. */
+/** An active object. Null content (a deleted file that is still active) differs from empty text. */
 export interface ActiveObject {
   readonly metadata: ObjectMetadata;
   readonly content: string | null;
 }
 
-/** Everything that a context is made of [§4.1]; pool in insertion order, active objects in activation order (decision E5). */
+/**
+ * The input of a context [§4.1]: the pool in insertion order, active objects in activation order
+ * (decision E5).
+ */
 export interface AssemblyInput {
-  /** Null: the harness has set none. */
+  /** Null if the harness has set none. */
   readonly systemPrompt: string | null;
   readonly pool: readonly ObjectMetadata[];
   readonly turns: readonly Turn[];
@@ -37,20 +43,20 @@ export interface AssemblyInput {
   readonly options: AssemblyOptions;
 }
 
-/** A message of the chat and the lines of its tool calls. */
+/** A chat message and the lines of its tool calls. */
 export interface ChatEntry {
   readonly message: Message;
   readonly references: readonly string[];
 }
 
-/** One block of active content: its header line and its body; a null body means the header stands alone. */
+/** A block of active content: its header line and its body; null if it has no body. */
 export interface Block {
   readonly id: ObjectId;
   readonly header: string;
   readonly body: string | null;
 }
 
-/** The four sections in parts, before a renderer puts them together. */
+/** The parts of the four sections, input of a renderer. */
 export interface Layout {
   readonly system: string;
   readonly pool: readonly string[];
@@ -58,36 +64,47 @@ export interface Layout {
   readonly blocks: readonly Block[];
 }
 
-/** What the sections of a context are made with, and those that are not the chat. */
+/** All sections but the chat, and the helpers for rendering it. */
 export interface Frame extends Omit<Layout, 'chat'> {
   readonly nameOf: NameOf;
   readonly pooled: ReadonlyMap<ObjectId, ObjectMetadata>;
 }
 
 /**
- * The tool calls that a message refers to.
- * @throws {AssemblyError} `unknown-object` for one that the pool does not hold
+ * Returns the tool calls that a message refers to.
+ * @throws {AssemblyError} `unknown-object` if the pool lacks one
  */
 function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly ObjectMetadata<'toolcall'>[] {
   return (message.toolcall_refs ?? []).map((id) => {
     const call = pooled.get(id);
     if (call?.type !== 'toolcall')
-      throw new AssemblyError('unknown-object', `the chat refers to the tool call ${quoted(id)}, which the pool does not hold`);
+      throw new AssemblyError(
+        'unknown-object',
+        `the chat refers to the tool call ${quoted(id)}, which the pool does not hold`,
+      );
     return call;
   });
 }
 
-/** A message with the lines of its tool calls; same errors. */
+/** Returns a message with the lines of its tool calls; same errors. */
 function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf'>): ChatEntry {
   return { message, references: callsOf(message, frame).map((call) => referenceLine(call, frame.nameOf)) };
 }
 
-/** The file among active objects that a whole read repeats word for word; undefined when there is none (divergence E4). */
-export function repeatedFile(metadata: ObjectMetadata, active: ReadonlyMap<ObjectId, ObjectMetadata>): ObjectId | undefined {
+/**
+ * Returns the active file that a whole read repeats verbatim; undefined if there is none
+ * (divergence E4).
+ */
+export function repeatedFile(
+  metadata: ObjectMetadata,
+  active: ReadonlyMap<ObjectId, ObjectMetadata>,
+): ObjectId | undefined {
   if (metadata.type !== 'toolcall' || !metadata.wholeRead || metadata.contentHash === null) return undefined;
   const [ref, ...others] = metadata.fileRefs;
   const file = ref === undefined || others.length > 0 ? undefined : active.get(ref);
-  return file?.type === 'file' && file.state === 'indexed' && file.contentHash === metadata.contentHash ? file.id : undefined;
+  return file?.type === 'file' && file.state === 'indexed' && file.contentHash === metadata.contentHash
+    ? file.id
+    : undefined;
 }
 
 interface BlockContext {
@@ -101,7 +118,8 @@ function block({ metadata, content }: ActiveObject, { active, nameOf, strict }: 
   const header = `ACTIVE_CONTENT id=${nameOf(id)}`;
   const file = strict ? undefined : repeatedFile(metadata, active);
   if (file !== undefined) return { id, header, body: `file_ref id=${nameOf(file)}` };
-  // A deleted file stays in the active set (decision C3) without content; an empty line below its header would claim that it is an empty file.
+  // A deleted file stays in the active set (decision C3) without content. An empty line below its
+  // header would look like an empty file.
   return { id, header, body: metadata.contentHash === null ? null : content };
 }
 
@@ -110,7 +128,10 @@ function* idsOf({ pool, active }: AssemblyInput): Iterable<ObjectId> {
   for (const { metadata } of active) yield metadata.id;
 }
 
-/** Lays out all sections of a context but the chat [§4.1]; objects are named as the options say, or as given. */
+/**
+ * Lays out all sections of a context but the chat [§4.1]. Objects are named by the options or by
+ * `nameOf`.
+ */
 export function frameOf(input: AssemblyInput, nameOf: NameOf = namesOf(idsOf(input), input.options.shortIds)): Frame {
   const { systemPrompt, pool, active, options } = input;
   const { strict } = options;
@@ -126,26 +147,37 @@ export function frameOf(input: AssemblyInput, nameOf: NameOf = namesOf(idsOf(inp
 
 /**
  * Lays out the four sections of a context [§4.1].
- * @throws {AssemblyError} `unknown-object` for a call in the chat that the pool does not hold
+ * @throws {AssemblyError} `unknown-object` if the pool lacks a call of the chat
  */
 export function layoutOf(input: AssemblyInput): Layout {
   const frame = frameOf(input);
   const { system, pool, blocks } = frame;
-  return { system, pool, blocks, chat: input.turns.flatMap(({ messages }) => messages.map((message) => chatEntry(message, frame))) };
+  return {
+    system,
+    pool,
+    blocks,
+    chat: input.turns.flatMap(({ messages }) => messages.map((message) => chatEntry(message, frame))),
+  };
 }
 
-/** Every line of a message in the chat: its text, where it has some, and its tool calls. The name stands in no line (decision E1). */
+/**
+ * Returns the lines of a chat message: its text, if any, and its tool calls. A message's name is in
+ * no line (decision E1).
+ */
 export function chatLines({ message, references }: ChatEntry): readonly string[] {
   return message.text === '' ? references : [`${renderedValue(message.role)}: ${message.text}`, ...references];
 }
 
 interface TurnText {
   readonly text: string;
-  /** The tool calls whose lines stand in it. */
+  /** The tool calls with lines in it. */
   readonly calls: readonly ObjectMetadata[];
 }
 
-/** Turns under full ids. A session keeps its closed turns as they are, and every context holds all of them. */
+/**
+ * Cached turns with full ids. A session keeps its closed turns unchanged, and every context
+ * contains them all.
+ */
 const known = new WeakMap<Turn, TurnText>();
 
 function turnText(turn: Turn, frame: Frame, shortIds: boolean): string {
@@ -158,8 +190,8 @@ function turnText(turn: Turn, frame: Frame, shortIds: boolean): string {
 }
 
 /**
- * The chat of a context as text: the lines of every message, turn after turn. What a closed turn says is made once, not for each context of
- * a long session.
+ * Returns the chat of a context as text: the lines of every message, turn by turn. A closed turn is
+ * rendered once, not for each context of a long session.
  * @throws {AssemblyError} `unknown-object`
  */
 export function chatText({ turns, options }: AssemblyInput, frame: Frame): string {

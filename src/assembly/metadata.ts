@@ -5,19 +5,22 @@ import { type FilesystemSource, parseSource } from '../objects/source.js';
 import { shortIds } from '../session/object-reference.js';
 import { renderedValue } from './rendered-value.js';
 
-/** What is known of a file's text: only mentioned, read as text, read but no text (decision C2), confirmed deleted (decision C3). */
+/**
+ * The knowledge of a file's text: only mentioned, read as text, read but not text (decision C2), or
+ * confirmed deleted (decision C3).
+ */
 export type FileState = 'stub' | 'indexed' | 'not-text' | 'deleted';
 
 interface MetadataByType {
   readonly file: {
-    /** The path as the agent sees it [§5.3]. */
+    /** The path in the agent's view [§5.3]. */
     readonly displayPath: string;
     readonly fileType: string;
     /** UTF-16 units of the stored text (decision A4). */
     readonly charCount: number;
     readonly state: FileState;
     readonly fileHash: Sha256 | null;
-    /** Null: there is no content. */
+    /** Null if there is no content. */
     readonly contentHash: Sha256 | null;
   };
   readonly toolcall: {
@@ -26,32 +29,40 @@ interface MetadataByType {
     readonly contentHash: Sha256 | null;
     readonly charCount: number;
     readonly fileRefs: readonly ObjectId[];
-    /** The call read one file from beginning to end (decision E4). */
+    /** Whether the call read one whole file (decision E4). */
     readonly wholeRead: boolean;
   };
 }
 
-/** What a pool line says of a content object and what assembly decides by [§4.1]; never its content. */
+/**
+ * The metadata of a content object, for its pool line and for assembly [§4.1]; never its content.
+ */
 export type ObjectMetadata<T extends ContentType = ContentType> = {
   readonly [K in ContentType]: { readonly type: K; readonly id: ObjectId } & MetadataByType[K];
 }[T];
 
-/** How the agent sees the path of a source [§5.3], and which sources it sees. */
+/** Translates the path of a source to the agent's view [§5.3], and selects visible sources. */
 export interface DisplayPaths {
   display(source: FilesystemSource): string;
-  /** Whether a file is shown; all are where this is left out. */
+  /** Returns whether a file is shown; default all. */
   shows?(source: FilesystemSource): boolean;
-  /** The paths that a relative one may stand for where it is given; a relative path names nothing where this is left out. */
+  /**
+   * Returns the paths that a relative one may mean in the agent's folder. Without it a relative
+   * path names no file.
+   */
   here?(path: string): readonly string[];
 }
 
-/** What the store keeps beside a document that its metadata depends on: a confirmed deletion, and the length of a call's output in UTF-16 units. */
+/**
+ * Stored facts beside a document on which its metadata depends: a confirmed deletion, and the
+ * length of a call's output in UTF-16 units.
+ */
 export interface MetadataMarks {
   readonly gone?: boolean;
   readonly size?: number;
 }
 
-/** A version or head, read by its fields. */
+/** A version or head, read by field names. */
 type Described = Readonly<Record<string, unknown>>;
 
 function fileState(document: Described, marks: MetadataMarks): FileState {
@@ -60,7 +71,7 @@ function fileState(document: Described, marks: MetadataMarks): FileState {
   return document.content_hash === null ? 'not-text' : 'indexed';
 }
 
-/** Whether a call read one file from beginning to end (decision E4). */
+/** Returns whether a call read one whole file (decision E4). */
 function isWholeRead(document: Described): boolean {
   const args = document.args as Described;
   const refs = document.file_refs as readonly unknown[] | undefined;
@@ -68,8 +79,15 @@ function isWholeRead(document: Described): boolean {
   return document.tool === 'read' && refs?.length === 1 && isWhole;
 }
 
-/** The metadata of a content object [§4.1], from its head or its version; undefined for infrastructure, and for a file that is not shown. */
-export function metadataOf(versionOrHead: object, marks: MetadataMarks, paths: DisplayPaths): ObjectMetadata | undefined {
+/**
+ * Returns the metadata of a content object [§4.1] from its head or version; undefined for
+ * infrastructure, and for a hidden file.
+ */
+export function metadataOf(
+  versionOrHead: object,
+  marks: MetadataMarks,
+  paths: DisplayPaths,
+): ObjectMetadata | undefined {
   const document = versionOrHead as Described;
   const id = document['xt/id'] as ObjectId;
   const contentHash = document.content_hash as Sha256 | null;
@@ -100,19 +118,29 @@ export function metadataOf(versionOrHead: object, marks: MetadataMarks, paths: D
   };
 }
 
-/** How an object is named in the context. */
+/** Returns the name of an object in the context. */
 export type NameOf = (id: ObjectId) => string;
 
-/** Full ids, or with the short-id option the shortest prefixes that are unique among the given ids (decision D6); quoted where E3 asks for it. */
+/**
+ * Names objects by full ids or, with the short-id option, by their shortest unique prefixes among
+ * `ids` (decision D6). Quotes them where E3 requires it.
+ */
 export function namesOf(ids: Iterable<ObjectId>, short: boolean): NameOf {
   if (!short) return renderedValue;
   const names = shortIds(ids);
   return (id) => renderedValue(names.get(id) ?? id);
 }
 
-type LineOf<T extends ContentType> = (metadata: ObjectMetadata<T>, nameOf: NameOf, strict: boolean) => readonly string[];
+type LineOf<T extends ContentType> = (
+  metadata: ObjectMetadata<T>,
+  nameOf: NameOf,
+  strict: boolean,
+) => readonly string[];
 
-/** How a file's line ends [§4.1]; by the letter a deleted file is unread, since its file_hash is null (divergence C3). */
+/**
+ * The end of a file's line [§4.1]. Taken literally, a deleted file is unread, because its file_hash
+ * is null (divergence C3).
+ */
 const FILE_ENDINGS: Readonly<Record<FileState, (charCount: number, strict: boolean) => string>> = {
   stub: () => '[unread]',
   indexed: (charCount) => `char_count=${charCount}`,
@@ -136,26 +164,34 @@ const LINES: { readonly [T in ContentType]: LineOf<T> } = {
   ],
 };
 
-/** The line of a content object in the metadata pool summary [§4.1]. */
+/** Returns the line of a content object in the metadata pool summary [§4.1]. */
 export function metadataLine(metadata: ObjectMetadata, nameOf: NameOf, strict: boolean): string {
   return (LINES[metadata.type] as LineOf<ContentType>)(metadata, nameOf, strict).join(' ');
 }
 
-/** The line that stands in the chat for a tool call and its output [§4.1, decision E2]. */
+/** Returns the chat line that replaces a tool call and its output [§4.1, decision E2]. */
 export function referenceLine({ id, tool, status }: ObjectMetadata<'toolcall'>, nameOf: NameOf): string {
   return `toolcall_ref id=${nameOf(id)} tool=${renderedValue(tool)} status=${renderedValue(status)}`;
 }
 
-/** Pool lines under full ids, by what they are the line of: a client keeps the metadata of an object as long as nothing of it changes. */
-const known: Readonly<Record<'strict' | 'plain', WeakMap<ObjectMetadata, string>>> = { strict: new WeakMap(), plain: new WeakMap() };
+/**
+ * Cached pool lines with full ids, by metadata. A client keeps an object's metadata while it is
+ * unchanged.
+ */
+const known: Readonly<Record<'strict' | 'plain', WeakMap<ObjectMetadata, string>>> = {
+  strict: new WeakMap(),
+  plain: new WeakMap(),
+};
 
-/** The lines of a pool; those of a long session are made once, not for each of its contexts. */
+/**
+ * Returns the lines of a pool. Lines are cached, not rendered for each context of a long session.
+ */
 export function poolLines(
   pool: readonly ObjectMetadata[],
   nameOf: NameOf,
   { strict, shortIds }: { readonly strict: boolean; readonly shortIds: boolean },
 ): readonly string[] {
-  // Short names depend on what else there is.
+  // Short names depend on the other objects.
   if (shortIds) return pool.map((metadata) => metadataLine(metadata, nameOf, strict));
   const lines = known[strict ? 'strict' : 'plain'];
   return pool.map((metadata) => {

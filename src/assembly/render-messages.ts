@@ -10,13 +10,13 @@ import { AssemblyError, type AssemblyInput, type ChatEntry, type Layout, layoutO
 import { type ObjectMetadata, referenceLine } from './metadata.js';
 import { renderedValue } from './rendered-value.js';
 
-/** One text of a message; `id` names the active object whose block it is. */
+/** One text of a message; `id` names the active object of its block. */
 export interface RenderedPart {
   readonly text: string;
   readonly id?: ObjectId;
 }
 
-/** One message for a model; pool and active content speak in the role of the user. */
+/** One message for a model; pool and active content have the user's role. */
 export interface RenderedMessage {
   readonly section: Exclude<SectionName, 'system'>;
   readonly role: string;
@@ -26,16 +26,22 @@ export interface RenderedMessage {
 
 /** A context as messages with parts (decision E3). */
 export interface MessageAssembly {
-  /** Null when there is none, or an empty one. */
+  /** Null if there is none, or an empty one. */
   readonly system: string | null;
   readonly messages: readonly RenderedMessage[];
-  /** Its hashes and lengths are those of canonical JSON: of all of `{system, messages}`, of a section's messages; the system section's are of its text. */
+  /**
+   * Its hashes and lengths are of canonical JSON: of `{system, messages}`, and of a section's
+   * messages. For the system section they are of its text.
+   */
   readonly record: AssemblyRecord;
 }
 
 function chatMessage({ message, references }: ChatEntry): readonly RenderedMessage[] {
   const { role, name, text } = message;
-  const parts = [...(text === '' ? [] : [{ text }]), ...(references.length === 0 ? [] : [{ text: references.join('\n') }])];
+  const parts = [
+    ...(text === '' ? [] : [{ text }]),
+    ...(references.length === 0 ? [] : [{ text: references.join('\n') }]),
+  ];
   return parts.length === 0 ? [] : [{ section: 'chat', role, ...defined({ name }), parts }];
 }
 
@@ -46,15 +52,20 @@ function messagesOf({ pool, chat, blocks }: Layout): readonly RenderedMessage[] 
     role: 'user',
     parts: blocks.map((block) => ({ id: block.id, text: blockText(block) })),
   };
-  return [...(pool.length === 0 ? [] : [summary]), ...chat.flatMap(chatMessage), ...(blocks.length === 0 ? [] : [content])];
+  return [
+    ...(pool.length === 0 ? [] : [summary]),
+    ...chat.flatMap(chatMessage),
+    ...(blocks.length === 0 ? [] : [content]),
+  ];
 }
 
 const ASSISTANT = 'assistant';
 
 /**
- * What some steps brought into the chat as messages, in the order of the steps: each with its text and the reference lines of its calls, a part each. Calls are named by
- * their full ids, which stay theirs whatever comes later, so what stands in a request never has to be rendered again.
- * @throws {AssemblyError} `unknown-object` for a call that is not known
+ * Returns the chat additions of some steps as messages, in order of the steps. The text and the
+ * reference lines of calls are separate parts. Calls have full ids, which never change, so no part
+ * of a request is rendered again.
+ * @throws {AssemblyError} `unknown-object` for an unknown call
  */
 export function recordedChat(
   marks: readonly ChatMark[],
@@ -71,16 +82,22 @@ export function recordedChat(
     if (call === undefined) continue;
     const last = entries.at(-1);
     if (last?.message.role === ASSISTANT) last.references.push(lineOf(call));
-    // Its message stands in an earlier request, or it came without one.
+    // Its message is in an earlier request, or it had none.
     else entries.push({ message: { role: ASSISTANT, text: '' }, references: [lineOf(call)] });
   }
   return entries.flatMap(chatMessage);
 }
 
-/** What the record says of a section, by its text. */
-export const sectionText = (text: string): Omit<SectionRecord, 'name'> => ({ chars: text.length, sha256: hashText(text) });
+/** Returns the record of a section's text. */
+export const sectionText = (text: string): Omit<SectionRecord, 'name'> => ({
+  chars: text.length,
+  sha256: hashText(text),
+});
 
-/** What the record says of each section of a list of messages: of the prompt's text, and of canonical JSON of a section's messages, which `tell` may know already. */
+/**
+ * Returns the record of each section of a message list: of the prompt's text, and of the canonical
+ * JSON of a section's messages. `tell` may have cached results.
+ */
 export function sectionRecords(
   system: string | null,
   messages: readonly RenderedMessage[],
@@ -97,9 +114,10 @@ export function sectionRecords(
 }
 
 /**
- * Renders a context for models that take messages in parts: the system prompt apart, then in the order of §4.1 the pool as one part, the chat's
- * messages with their reference lines as a part of their own, and one part for each active block, so that no content can pass for another block.
- * Pure like `assemble`; same errors.
+ * Renders a context for models that take messages in parts. The system prompt is separate. Then, in
+ * the order of §4.1, the pool is one part, and the chat's messages have their reference lines as a
+ * separate part. Each active block is one part, so that no content can pass for another block. Pure
+ * like `assemble`; same errors.
  */
 export function renderMessages(input: AssemblyInput): MessageAssembly {
   const layout = layoutOf(input);

@@ -1,6 +1,12 @@
-/** What could end a value, begin another one or hide in it: white space, quotes, control and invisible format characters (bidi ones too). */
+/**
+ * Characters that could end a value, begin another or hide in it: white space, quotes, control and
+ * invisible format characters, including bidi ones.
+ */
 const NEEDS_QUOTES = /[\s"'\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-/** What JSON leaves as it is although a reader may take it for a line end, or not see it at all. */
+/**
+ * Characters that JSON leaves unescaped although a reader may take them for a line end or not see
+ * them.
+ */
 const LEFT_BY_JSON = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 function escaped(character: string): string {
@@ -9,26 +15,27 @@ function escaped(character: string): string {
   return units;
 }
 
-/** Whether a value stands in a line as it is. */
+/** Returns whether a value appears in a line unquoted. */
 export const isBare = (value: string): boolean => value !== '' && !NEEDS_QUOTES.test(value);
 
 /**
- * A value as it stands in a line of the context (divergence E3): bare, or as a JSON string when it is empty or holds white space, quotes, control or
- * format characters. So no file, tool or id can forge a line. A bare value is the value itself, a quoted one is JSON for it; a backslash
- * alone needs no quotes.
+ * Returns a value as it appears in a line of the context (divergence E3). It is bare, or a JSON
+ * string if it is empty or contains white space, quotes, control or format characters. No file,
+ * tool or id can therefore forge a line. A backslash alone needs no quotes.
  */
 export function renderedValue(value: string): string {
-  // Ids of sets were keys; they stand in every line.
+  // Ids of sets were object keys; every line contains them.
   if (isBare(value)) return directString(value);
   return JSON.stringify(value).replace(LEFT_BY_JSON, escaped);
 }
 
-/** Without a prototype: any text can be a key. */
+/** No prototype: any text can be a key. */
 const keys = Object.create(null) as Record<string, true>;
 
 /**
- * The same text, as the string that V8 itself has of it. A string that was once the key of an object is only a pointer from then on, until memory is
- * collected, and `join` takes a pointer for a text of two bytes a character: one such id among ten thousand lines, and the whole text is twice as large.
+ * Returns the same text as V8's internalised string. A string that was an object key becomes a
+ * pointer until the next garbage collection, and `join` takes a pointer for a two-byte string. One
+ * such id among ten thousand lines would double the size of the whole text.
  */
 export function directString(value: string): string {
   keys[value] = true;

@@ -15,26 +15,26 @@ import { beginEpoch, EPOCH_VERSION, type EpochState, epochText, renderEpoch } fr
 import type { AssemblyInput } from './layout.js';
 import { type RenderedMessage, renderMessages } from './render-messages.js';
 
-/** The name of a renderer, as records have it. */
+/** The name of a renderer in records. */
 export type RendererName = AssemblyRecord['renderer'];
 
-/** A context as a record measures it: one text, or canonical JSON where it is messages. */
+/** A context as a record measures it: one text, or canonical JSON for messages. */
 export interface Rendered {
   readonly record: AssemblyRecord;
   readonly whole: string;
   readonly sections: readonly { readonly name: SectionName; readonly text: string }[];
 }
 
-/** What a record says of how it was rendered, beside the options. */
+/** A record's rendering parameters besides the options. */
 export interface RenderedHow {
   readonly layout: LayoutName;
   readonly tail: FrozenTail | undefined;
-  /** Of a request of an epoch: what the epoch shows, and its place in it. */
+  /** For an epoch's request: the epoch's state and the proof of its place in it. */
   readonly epoch?: { readonly state: EpochState; readonly proof: EpochProof };
 }
 
 interface Renderer {
-  /** Rises when the same state would give other bytes. */
+  /** Raised when the same state would give other bytes. */
   readonly version: number;
   readonly layouts: readonly LayoutName[];
   readonly render: (input: AssemblyInput, how: RenderedHow) => Rendered;
@@ -42,13 +42,20 @@ interface Renderer {
 
 const NO_TAIL: FrozenTail = { turn: Number.MAX_SAFE_INTEGER, results: [] };
 
-function sectionTexts(record: AssemblyRecord, system: string | null, messages: readonly RenderedMessage[]): Rendered['sections'] {
+function sectionTexts(
+  record: AssemblyRecord,
+  system: string | null,
+  messages: readonly RenderedMessage[],
+): Rendered['sections'] {
   const text = (name: SectionName): string =>
     name === 'system' ? (system ?? '') : canonicalJson(messages.filter(({ section }) => section === name));
   return record.sections.map(({ name }) => ({ name, text: text(name) }));
 }
 
-/** Every renderer by its name. What was handed out by one is made again by it (decision E7): one that was used once is never taken out. */
+/**
+ * All renderers by name. A handed-out context is rendered again by its renderer (decision E7), so a
+ * renderer that was ever used is never removed.
+ */
 export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
   text: {
     version: RENDERER_VERSION,
@@ -79,18 +86,26 @@ export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
     version: EPOCH_VERSION,
     layouts: ['epoch'],
     render: (input, { tail = NO_TAIL, epoch }) => {
-      const state = epoch?.state ?? beginEpoch({ ...input, index: input.pool.map(({ id }) => id), chatSince: () => [] }, tail.turn);
-      const { record, system, before, notes, lines } = renderEpoch(state, input, { tail, ...defined({ epoch: epoch?.proof }) });
+      const state =
+        epoch?.state ?? beginEpoch({ ...input, index: input.pool.map(({ id }) => id), chatSince: () => [] }, tail.turn);
+      const { record, system, before, notes, lines } = renderEpoch(state, input, {
+        tail,
+        ...defined({ epoch: epoch?.proof }),
+      });
       const messages = [...before, ...notes.map(({ message }) => message)];
-      return { record, whole: epochText({ system, before, notes, lines }), sections: sectionTexts(record, system, messages) };
+      return {
+        record,
+        whole: epochText({ system, before, notes, lines }),
+        sections: sectionTexts(record, system, messages),
+      };
     },
   },
 };
 
-/** Whether a context around a harness's running turn can be laid out so. */
+/** Returns whether a name is a layout for a context around a harness's running turn. */
 export const isLayout = (name: string): name is LayoutName => name === 'epoch' || Object.hasOwn(TAIL_PLACES, name);
 
-/** The renderer of a record's name; undefined for one of a later version. */
+/** Returns the renderer of a record; undefined for one of a later version. */
 export function rendererOf(name: string): Renderer | undefined {
   return Object.hasOwn(RENDERERS, name) ? RENDERERS[name as RendererName] : undefined;
 }

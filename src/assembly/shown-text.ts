@@ -1,10 +1,13 @@
-/** What tools put before a line that they show: a number, and a mark behind it. */
+/** Prefix of tools' output lines: a line number and a mark. */
 const NUMBER = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
 
-/** The same where no space belongs to it: one behind the mark is the line's own. */
+/** The same without a trailing space: a space after the mark belongs to the line. */
 const TIGHT_NUMBER = /^\s*\d+(?:[\t|:→]|\.)?/u;
 
-/** A line without the number that a tool may have put before it; what begins with a number of its own loses that. */
+/**
+ * Removes the number that a tool may have put before a line. A line that begins with its own number
+ * loses that.
+ */
 export const withoutNumber = (line: string): string => line.replace(NUMBER, '');
 
 const showsBehind = (output: string, wanted: string, number: RegExp): boolean =>
@@ -21,10 +24,13 @@ function showsWith(output: string, text: string, numbers: readonly RegExp[]): bo
 }
 
 /**
- * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
- * text need not stand a second time beside it (decision E2).
+ * Returns whether an output shows a whole text, plain or with numbered lines, with or without
+ * surroundings. The text then need not appear a second time (decision E2).
  */
 export const showsText = (output: string, text: string): boolean => showsWith(output, text, [NUMBER, TIGHT_NUMBER]);
 
-/** As contexts rendered for each call have had it from the first: the numbers of indented lines are not known where a tool puts no space behind them. */
+/**
+ * The rule of contexts rendered for each call since the first version. It does not recognise
+ * numbers of indented lines without a space after them.
+ */
 export const showsNumbered = (output: string, text: string): boolean => showsWith(output, text, [NUMBER]);

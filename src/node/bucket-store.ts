@@ -17,7 +17,7 @@ import { filesBelow, writeHashed } from './folder-store.js';
 import { ATTEMPTS, type S3Answer, type S3Body, type S3Requests, valuesOf } from './s3-requests.js';
 
 interface Listed {
-  /** Without the prefix that was asked for. */
+  /** Relative to the requested prefix. */
   readonly files: readonly string[];
   readonly folders: readonly string[];
 }
@@ -33,12 +33,13 @@ async function fileBody(path: string): Promise<S3Body> {
   return { size: (await stat(path)).size, sha256: hash.digest('hex'), open: () => createReadStream(path) };
 }
 
-/** The name of an object in a list that was asked for with names encoded as in a URL. */
+/** Decodes an object's name from a list requested with URL encoding. */
 const decodedKey = (key: string): string => decodeURIComponent(key.replaceAll('+', ' '));
 
 /**
- * Checkpoints in a bucket of a store like S3. A checkpoint is there once its manifest is, which is written last; who writes is elected by a conditional write
- * (`If-None-Match`), which the store must know.
+ * Checkpoints in an S3-compatible bucket. A checkpoint exists once its manifest does, which is
+ * written last. A conditional write (`If-None-Match`), which the store must support, elects the
+ * writer.
  */
 export class BucketStore implements CheckpointStore {
   readonly copiesAtOnce = 4;
@@ -72,19 +73,23 @@ export class BucketStore implements CheckpointStore {
   async fetch(path: string, to: string): Promise<CopiedFile> {
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#found(path);
-      if (answer === undefined) throw new CheckpointError('damaged', `${this.addressOf(path)} has gone while it was read`);
+      if (answer === undefined)
+        throw new CheckpointError('damaged', `${this.addressOf(path)} disappeared while it was read`);
       try {
         return await writeHashed(answer.body, to);
       } catch (error) {
-        // A connection that broke in the middle; a disk that is full stays so.
+        // Retries a connection that broke midway. A full disk stays full.
         if (attempt < ATTEMPTS && codeOf(error) !== 'ENOSPC') continue;
-        throw new CheckpointError('io', `${this.addressOf(path)} was not copied: ${messageOf(error)}`, { cause: error });
+        throw new CheckpointError('io', `${this.addressOf(path)} was not copied: ${messageOf(error)}`, {
+          cause: error,
+        });
       }
     }
   }
 
   async write(name: string, from: string, manifest: (files: readonly CheckpointFile[]) => string): Promise<void> {
-    // What has this name and no manifest is no checkpoint, until the new one is there.
+    // An object with this name but without a manifest is no checkpoint until the new manifest is
+    // written.
     await this.remove(name);
     const limit = pLimit(this.copiesAtOnce);
     const files = await Promise.all(
@@ -110,7 +115,8 @@ export class BucketStore implements CheckpointStore {
     await this.#delete(path);
     throw new CheckpointError(
       'unfit',
-      `${this.address} lies in a store that does not heed If-None-Match: its hosts could not elect who writes. Use a store that does, or a folder.`,
+      `${this.address} lies in a store that does not heed If-None-Match: its hosts could not elect who writes. ` +
+        'Use a store that does, or a folder.',
     );
   }
 
@@ -120,7 +126,8 @@ export class BucketStore implements CheckpointStore {
     await answer.text();
     const [now, then] = [answer.header('date'), answer.header('last-modified')].map((text) => Date.parse(text ?? ''));
     const age = (now ?? Number.NaN) - (then ?? Number.NaN);
-    if (Number.isNaN(age)) throw new CheckpointError('io', `${this.addressOf(path)} came without Date and Last-Modified`);
+    if (Number.isNaN(age))
+      throw new CheckpointError('io', `${this.addressOf(path)} came without Date and Last-Modified`);
     return age;
   }
 
@@ -131,7 +138,7 @@ export class BucketStore implements CheckpointStore {
     const headers = etag === undefined ? {} : { 'if-match': etag };
     const asked = { method: 'DELETE', key: `${this.#prefix}${path}`, headers } as const;
     const { status } = await drain(await this.#requests.send(asked, [200, 204, 400, 404, 409, 412, 501]));
-    // A store that removes nothing under a condition: what was read a moment ago is still ours.
+    // A store without conditional deletes: the file was ours a moment ago.
     if (status === 400 || status === 501) await this.#delete(path);
   }
 
@@ -144,7 +151,7 @@ export class BucketStore implements CheckpointStore {
     const answer = await this.#requests.send({ method: 'GET', key: `${this.#prefix}${path}` }, [200, 404]);
     if (answer.status === 200) return answer;
     const text = await answer.text();
-    // A bucket that is not there is no file that is not there.
+    // A missing bucket is a different error than a missing file.
     if (text.includes('<Code>NoSuchBucket</Code>'))
       throw new CheckpointError('io', `there is no bucket ${this.#requests.bucket}. Make it, or correct its name.`);
     return undefined;
@@ -166,12 +173,14 @@ export class BucketStore implements CheckpointStore {
   }
 
   async #page(prefix: string, more: Readonly<Record<string, string | undefined>>): Promise<string> {
-    const given = Object.entries(more).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+    const given = Object.entries(more).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    );
     const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...Object.fromEntries(given) };
     return (await this.#requests.send({ method: 'GET', query }, [200])).text();
   }
 
-  /** False where the file is there. */
+  /** Returns false if the file exists. */
   async #createIfNone(path: string, content: string): Promise<boolean> {
     const headers = { 'if-none-match': '*' };
     const asked = { method: 'PUT', key: `${this.#prefix}${path}`, headers, body: textBody(content) } as const;

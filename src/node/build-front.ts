@@ -10,13 +10,15 @@ const PROBLEMS: readonly { readonly pattern: RegExp; readonly code: NodeErrorCod
   { pattern: /No space left on device|not enough space|Disk quota exceeded/i, code: 'no-space' },
   { pattern: /JAVA_HOME .*not defined correctly|JAVA_HOME .*is not set/i, code: 'no-java' },
   {
-    pattern:
-      /Unknown host|UnknownHostException|Name or service not known|Temporary failure in name resolution|Network is unreachable|No route to host|Connection (?:refused|reset|timed out)|connect timed out|Read timed out|Could not transfer artifact|in offline mode|PKIX path building failed|No plugin found for prefix/i,
+    pattern: /Unknown host|UnknownHostException|Name or service not known|Temporary failure in name resolution/i,
     code: 'no-network',
   },
+  { pattern: /Network is unreachable|No route to host|Connection (?:refused|reset|timed out)/i, code: 'no-network' },
+  { pattern: /connect timed out|Read timed out|Could not transfer artifact|in offline mode/i, code: 'no-network' },
+  { pattern: /PKIX path building failed|No plugin found for prefix/i, code: 'no-network' },
 ];
 
-/** What a failed run of Maven means, from what it printed. */
+/** Classifies a failed run of Maven by its output. */
 export function classifyMavenFailure(output: string): NodeErrorCode {
   return PROBLEMS.find(({ pattern }) => pattern.test(output))?.code ?? 'build-failed';
 }
@@ -24,24 +26,30 @@ export function classifyMavenFailure(output: string): NodeErrorCode {
 const NEXT_STEP: Readonly<Partial<Record<NodeErrorCode, string>>> = {
   'no-space': 'Free some space on that disk (about 150 MB are needed), then try again.',
   'no-java': 'Point JAVA_HOME at a JDK of version 17 or later, or unset it.',
-  'no-network': 'The first start needs the network once. Check the connection, proxy and ~/.m2/settings.xml, then try again.',
+  'no-network':
+    'The first start needs the network once. Check the connection, proxy and ~/.m2/settings.xml, then try again.',
 };
 
-/** The lines in which Maven says what went wrong, without its pointers to articles: the line that says why ends in one. */
+/**
+ * Returns the lines of Maven's output that explain a failure, without its links to articles. The
+ * decisive line ends in such a link.
+ */
 export function essence(output: string): string {
   const errors = output
     .split('\n')
     .map((line) => line.replace(/\s*-> \[Help \d+\]\s*$/, ''))
     .filter(
       (line) =>
-        line.includes('ERROR') && !/\[ERROR\]\s*$|\[Help \d+\]|For more information|full stack trace|re-run Maven|-X switch/.test(line),
+        line.includes('ERROR') &&
+        !/\[ERROR\]\s*$|\[Help \d+\]|For more information|full stack trace|re-run Maven|-X switch/.test(line),
     );
   return lastLines(errors.length > 0 ? errors.slice(0, 3).join('\n') : output, 3).slice(0, 1_500);
 }
 
 /**
- * Copies every jar of `pom` into `targetDir` with Maven, from the network only where the user's Maven cache lacks them. `kept` is the file that `pom` is a copy of: it is there
- * when the copy is gone, for whoever tries by hand.
+ * Copies every jar of `pom` into `targetDir` with Maven. It only uses the network for jars that the
+ * user's Maven cache lacks. `kept` is the original of `pom`. It outlives the copy, so that the user
+ * can run Maven by hand.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`
  */
 export async function copyDependencies(
@@ -49,12 +57,21 @@ export async function copyDependencies(
   targetDir: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const args = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${targetDir}`];
+  const args = [
+    '-q',
+    '-B',
+    '-f',
+    pom,
+    'dependency:copy-dependencies',
+    '-DincludeScope=runtime',
+    `-DoutputDirectory=${targetDir}`,
+  ];
   const result = await runProcess('mvn', args, { cwd: join(targetDir, '..'), limitMs: TIME_LIMITS.mavenMs, signal });
   if (result === undefined) {
     throw new NodeError(
       'no-maven',
-      'The first start fetches XTDB with Maven, and there is no `mvn` on the PATH. Install Apache Maven 3.6 or later (maven.apache.org), then try again.',
+      'The first start fetches XTDB with Maven, and there is no `mvn` on the PATH. ' +
+        'Install Apache Maven 3.6 or later (maven.apache.org), then try again.',
     );
   }
   if (result.code === 0) return;
@@ -62,11 +79,15 @@ export async function copyDependencies(
   const nextStep = NEXT_STEP[code] ?? `Run it by hand to see more: mvn -f ${kept} dependency:copy-dependencies`;
   throw new NodeError(
     code,
-    `Maven could not fetch the libraries of the node (exit code ${result.code ?? result.signal}):\n${essence(result.output)}\n${nextStep}`,
+    `Maven could not fetch the libraries of the node (exit code ${result.code ?? result.signal}):\n` +
+      `${essence(result.output)}\n${nextStep}`,
   );
 }
 
-/** Compiles the front and puts the classes into a jar; one JVM does both, so that a Java without the `jar` tool will do. */
+/**
+ * Compiles the front and packs the classes into a jar. One JVM does both, so a Java without the
+ * `jar` tool suffices.
+ */
 const COMPILE_AND_PACK = `
 (let [classes (System/getProperty "front.classes")
       roots (.split (System/getProperty "front.roots") ",")
@@ -80,17 +101,18 @@ const COMPILE_AND_PACK = `
       (.closeEntry out)))
   (shutdown-agents))`;
 
-/** The namespaces that load all others: of the front, and of what it needs for a shared log. */
+/** The root namespaces of the front and of its modules for a shared log. */
 const ROOTS = ['front.main', 'front.shared.modules'] as const;
 
 /**
- * Compiles the Clojure sources of the front's folders ahead of time, with all they require, and packs them into `jar`.
+ * Compiles the Clojure sources of the front's folders and their dependencies ahead of time, and
+ * packs them into `jar`.
  * @throws {NodeError} `build-failed` or `no-space`
  */
 export async function compileFront(
   work: {
     readonly java: Java;
-    /** The front's folder, and that for shared logs where it is wanted. */
+    /** The front's folder and, if requested, the one for shared logs. */
     readonly rooms: readonly string[];
     readonly jars: readonly string[];
     readonly classesDir: string;
@@ -100,7 +122,7 @@ export async function compileFront(
 ): Promise<void> {
   const sources = work.rooms.map((room) => join(room, 'src'));
   await mkdir(work.classesDir, { recursive: true });
-  // What is not Clojure (the logging configuration) goes into the jar as it is.
+  // Files that are not Clojure (the logging configuration) are copied into the jar.
   for (const from of sources) {
     await cp(from, work.classesDir, { recursive: true, filter: (path) => !['.clj', '.cljc'].includes(extname(path)) });
   }
@@ -126,8 +148,9 @@ export async function compileFront(
 }
 
 /**
- * Makes the class-data archive by one warm run of the node. False when this JVM cannot: then the node starts without one, in twice the time.
- * The jars must lie where they will be used, since the archive remembers their paths.
+ * Creates the class-data archive by one warm run of the node. Returns false if this JVM cannot; the
+ * node then starts without one, in twice the time. The jars must be at their final paths, because
+ * the archive stores them.
  */
 export async function makeArchive(
   work: {

@@ -7,26 +7,28 @@ import { codeOf, messageOf } from '../values/thrown.js';
 import { DATA_FORMAT } from './data-folder.js';
 
 /**
- * Why a checkpoint cannot be written or used. `missing`: there is none; `damaged`: it is not as it was written; `unfit`: another version wrote it, or the node has no index that
- * others could use; `index-exists`: the data folder has an index, which a checkpoint would replace; `busy`: another host writes one there;
- * `unreachable`: no node runs that could make one; `io`: the place where checkpoints are kept cannot be read or written.
+ * Why a checkpoint cannot be written or used. `missing`: it does not exist. `damaged`: its content
+ * has changed. `unfit`: another version wrote it, or the node has no index for other hosts.
+ * `index-exists`: the data folder has an index, which the checkpoint would replace. `busy`: another
+ * host is writing one there. `unreachable`: no running node can create one. `io`: the checkpoint
+ * store cannot be read or written.
  */
 export type CheckpointErrorCode = 'missing' | 'damaged' | 'unfit' | 'index-exists' | 'busy' | 'unreachable' | 'io';
 
-/** Thrown when a checkpoint of an index cannot be written or used. Nothing was changed. */
+/** Thrown if a checkpoint of an index cannot be written or used. No file has changed. */
 export class CheckpointError extends CodedError<CheckpointErrorCode> {
   override readonly name = 'CheckpointError';
 }
 
 const manifestSchema = z.object({
   format: z.literal(1),
-  /** The name of the log that the index was made from. */
+  /** The name of the index's log. */
   log: z.string().min(1),
-  /** The format of what is in that log. */
+  /** The format of that log's content. */
   dataFormat: z.int().positive(),
   /** The format of XTDB's index. */
   indexVersion: z.int(),
-  /** The transaction that the index holds at least, and its time by the log's own clock. */
+  /** A transaction that the index includes, and its time by the log's own clock. */
   txId: z.int().nonnegative(),
   txTime: z.iso.datetime({ offset: true }),
   /** The host that wrote it. */
@@ -34,75 +36,88 @@ const manifestSchema = z.object({
   files: z.array(z.object({ path: z.string().min(1), size: z.int().nonnegative(), sha256: z.string().length(64) })),
 });
 
-/** What a checkpoint says of itself: which index it is, and its files with their hashes. */
+/** The manifest of a checkpoint: its index, and its files with their hashes. */
 export type CheckpointManifest = Readonly<z.infer<typeof manifestSchema>>;
 
-/** One file of a checkpoint, by its path in the index. */
+/** One file of a checkpoint, with its path in the index. */
 export type CheckpointFile = CheckpointManifest['files'][number];
 
-/** A checkpoint where checkpoints are kept, as its name and its manifest say: its files have not been looked at. */
+/** A stored checkpoint, known by its name and manifest. Its files have not been verified. */
 export interface FoundCheckpoint extends CheckpointManifest {
-  /** Its folder, or its address. */
+  /** Its folder or address. */
   readonly path: string;
-  /** Its path in the store that it was found in: empty where it is that itself. */
+  /** Its path in its store; empty if it is the store itself. */
   readonly name: string;
 }
 
-/** What was found of a file while it was copied. */
+/** The size and hash of a copied file. */
 export type CopiedFile = Omit<CheckpointFile, 'path'>;
 
 /**
- * A place where checkpoints of logs are kept for all hosts, or one checkpoint. Paths in it are relative, with `/` between their parts.
+ * A store of checkpoints for all hosts, or a single checkpoint. Paths in it are relative and
+ * separated by `/`.
  *
- * Each method throws what its system throws, or CheckpointError `io`.
+ * Each method throws system errors or CheckpointError `io`.
  */
 export interface CheckpointStore {
-  /** How people name it. */
+  /** Its name for people. */
   readonly address: string;
-  /** How many files are best copied at a time. */
+  /** The best number of concurrent copies. */
   readonly copiesAtOnce: number;
-  /** How people name what lies in it. */
+  /** Returns the name of a path in it for people. */
   addressOf(path: string): string;
-  /** The names of what lies directly in it; none where it is not there. */
+  /** Returns the names directly in it; none if it does not exist. */
   names(): Promise<readonly string[]>;
-  /** Every file below a path, relative to it, in order. */
+  /** Returns all files below a path, relative to it, in order. */
   filesBelow(path: string): Promise<readonly string[]>;
-  /** The text of a small file; undefined where there is none. */
+  /** Returns the text of a small file; undefined if it does not exist. */
   text(path: string): Promise<string | undefined>;
-  /** Copies a file to one of this host, durably, and gives its size and hash. */
+  /** Copies a file to this host durably and returns its size and hash. */
   fetch(path: string, to: string): Promise<CopiedFile>;
-  /** Writes a checkpoint: the files of a folder of this host, and then the manifest that is made from what they are. It appears whole, in place of what has its name. */
+  /**
+   * Writes a checkpoint: the files of a local folder, then the manifest computed from them. It
+   * appears whole and replaces one of the same name.
+   */
   write(name: string, from: string, manifest: (files: readonly CheckpointFile[]) => string): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Makes a file that of all hosts only one can make; false where it is there. The first of a place makes the place. */
+  /**
+   * Creates a file that only one of all hosts can create; returns false if it exists. Creates the
+   * store if necessary.
+   */
   createOnce(path: string, content: string): Promise<boolean>;
-  /** How old a file is by the place's own clock, milliseconds; undefined where there is none. */
+  /**
+   * Returns the age of a file by the store's own clock in milliseconds; undefined if it does not
+   * exist.
+   */
   ageMs(path: string): Promise<number | undefined>;
   /** Removes a file if it still has this content. */
   removeIf(path: string, content: string): Promise<void>;
-  /** Removes what writers left that were killed. For the one who is elected to write. */
+  /** Removes the leftovers of killed writers. Only the elected writer may call it. */
   sweep(): Promise<void>;
 }
 
-/** The environment of a process, of which a store like S3 takes its credentials. */
+/** A process environment with the credentials of an S3-compatible store. */
 export type StoreEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Where in a checkpoint a file of the index lies; all of them without one. */
+/**
+ * Returns the path of an index file in a checkpoint; of the folder of all files without an
+ * argument.
+ */
 export const filesOf = (file = ''): string => join('index', file);
 
-/** The file that says what a checkpoint is. */
+/** The manifest's file name. */
 export const MANIFEST = 'manifest.json';
 const NAME = /^checkpoint-[0-9a-f]{8}-\d{12,}$/;
-/** Whether a name is one that a checkpoint has: what else lies beside them is somebody else's. */
+/** Returns whether a name belongs to a checkpoint. Other entries are foreign. */
 export const isCheckpointName = (name: string): boolean => NAME.test(name);
 const sealedSchema = z.object({ manifest: z.string(), sha256: z.string().length(64) });
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The name of a checkpoint: by log, then by how far it goes. */
+/** Returns the name of a checkpoint, which contains its log and transaction. */
 export const checkpointName = ({ log, txId }: Pick<CheckpointManifest, 'log' | 'txId'>): string =>
   `checkpoint-${sha256(log).slice(0, 8)}-${String(txId).padStart(12, '0')}`;
 
-/** The text of a manifest file, which shows every change of it. */
+/** Returns the text of a manifest file, which reveals every change of it. */
 export function manifestText(manifest: CheckpointManifest): string {
   const text = JSON.stringify(manifest);
   return `${JSON.stringify({ manifest: text, sha256: sha256(text) }, null, 2)}\n`;
@@ -111,7 +126,7 @@ export function manifestText(manifest: CheckpointManifest): string {
 const formatSchema = z.looseObject({ format: z.int() });
 
 /**
- * Reads the manifest of a checkpoint in a store; that of the store itself where no name is given.
+ * Reads the manifest of a checkpoint in a store; of the store itself without a name.
  * @throws {CheckpointError} `missing`, `damaged`, `io`; `unfit` – a later version wrote it
  */
 export async function readManifest(store: CheckpointStore, name = ''): Promise<FoundCheckpoint> {
@@ -120,10 +135,14 @@ export async function readManifest(store: CheckpointStore, name = ''): Promise<F
   const text = await store.text(inStore).catch((error: unknown) => {
     throw new CheckpointError('io', `${file} cannot be read: ${messageOf(error)}`, { cause: error });
   });
-  if (text === undefined) throw new CheckpointError('missing', `there is no checkpoint in ${path}: it has no ${MANIFEST}`);
+  if (text === undefined)
+    throw new CheckpointError('missing', `there is no checkpoint in ${path}: it has no ${MANIFEST}`);
   const sealed = parseJson(text, sealedSchema);
   if (sealed === undefined || sha256(sealed.manifest) !== sealed.sha256)
-    throw new CheckpointError('damaged', `${file} is not as it was written. Take another checkpoint, or start the node without one.`);
+    throw new CheckpointError(
+      'damaged',
+      `${file} is not as it was written. Take another checkpoint, or start the node without one.`,
+    );
   const manifest = parseJson(sealed.manifest, manifestSchema);
   if (manifest !== undefined) return { ...manifest, path, name };
   const format = parseJson(sealed.manifest, formatSchema)?.format;
@@ -133,43 +152,58 @@ export async function readManifest(store: CheckpointStore, name = ''): Promise<F
   );
 }
 
-/** What is none is passed over; one that could not be looked at is not, or nobody would know of it. */
+/**
+ * Skips entries that are no valid checkpoints. Rethrows read errors, which must not go unnoticed.
+ */
 function passOver(error: unknown): undefined {
   if (codeOf(error) === 'io') throw error;
 }
 
 /**
- * The checkpoints of a store, or those of one log, the newest of each log first. Those that are damaged or of another format are passed over.
+ * Returns the checkpoints of a store, or those of one log, newest first per log. Skips damaged ones
+ * and other formats.
  * @throws {CheckpointError} io – the store cannot be read
  */
 export async function listCheckpoints(store: CheckpointStore, log?: string): Promise<readonly FoundCheckpoint[]> {
   const names = await store.names().catch((error: unknown) => {
-    throw new CheckpointError('io', `the checkpoints of ${store.address} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new CheckpointError('io', `the checkpoints of ${store.address} cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
   });
-  const found = await Promise.all(names.filter(isCheckpointName).map((name) => readManifest(store, name).catch(passOver)));
+  const found = await Promise.all(
+    names.filter(isCheckpointName).map((name) => readManifest(store, name).catch(passOver)),
+  );
   return found
     .flatMap((one) => (one === undefined || (log !== undefined && one.log !== log) ? [] : [one]))
     .sort((a, b) => b.txTime.localeCompare(a.txTime) || b.txId - a.txId);
 }
 
-/** Refuses a checkpoint of another format. @throws {CheckpointError} unfit */
+/**
+ * Rejects a checkpoint of another format.
+ * @throws {CheckpointError} unfit
+ */
 export function requireFormat({ path, dataFormat }: FoundCheckpoint): void {
   if (dataFormat === DATA_FORMAT) return;
   const next =
     dataFormat > DATA_FORMAT
       ? 'Use the newer version of Palimpsest that wrote it'
       : 'This version would not read it: start the node without it, and it makes its index from the log';
-  throw new CheckpointError('unfit', `${path} has data format ${dataFormat}; this version has format ${DATA_FORMAT}. ${next}.`);
+  throw new CheckpointError(
+    'unfit',
+    `${path} has data format ${dataFormat}; this version has format ${DATA_FORMAT}. ${next}.`,
+  );
 }
 
 const rememberedSchema = z.object({ folder: z.string() });
 const rememberedFile = (dir: string): string => join(dir, 'checkpoints.json');
 
-/** Notes in a data folder where the checkpoints of its log are kept, so that `node status` can tell of them. */
+/** Records in a data folder where its log's checkpoints are stored, for `node status`. */
 export const rememberCheckpoints = (dir: string, address: string): Promise<void> =>
   replaceFile(rememberedFile(dir), `${JSON.stringify({ folder: address })}\n`);
 
-/** Where the checkpoints of a data folder's log are kept; undefined where it never had one. */
+/**
+ * Returns where the checkpoints of a data folder's log are stored; undefined if it never had any.
+ */
 export async function rememberedCheckpoints(dir: string): Promise<string | undefined> {
   const text = await textOf(rememberedFile(dir)).catch(() => undefined);
   return text === undefined ? undefined : parseJson(text, rememberedSchema)?.folder;

@@ -13,34 +13,35 @@ import { NodeError } from './errors.js';
 import { isOwnEntry, makePrivate } from './private-folder.js';
 
 /**
- * The format of what lies in the data folder that this version writes; it reads those before it too. 2: parts have ids of their own (decision 0012).
- * The marker says so before anything of the format is written, so that no earlier version meets what it cannot read.
+ * The data format that this version writes; it also reads earlier ones. Format 2 gives parts ids of
+ * their own (decision 0012). The marker is raised before any such data is written, so that earlier
+ * versions refuse it.
  */
 export const DATA_FORMAT = 2;
 
-/** The file of a data folder that says which log its index is made from; the node reads it as its settings. */
+/** The file in a data folder that names the log of its index. The node reads it as its settings. */
 export const SHARED_LOG_FILE = 'shared-log.json';
 
-/** Where in a data folder the database lies. */
+/** Folders of the database in a data folder. */
 const DATABASE_FOLDERS: readonly string[] = ['golden', 'index'];
 
-/** The places in one data folder. */
+/** The paths in one data folder. */
 export interface DataFolder {
-  /** Absolute, symbolic links resolved: one folder is one node, however it is named. */
+  /** Absolute, with symbolic links resolved: one folder is one node under any name. */
   readonly dir: string;
   readonly stateFile: string;
   readonly logFile: string;
-  /** Held by whoever starts or stops the node. */
+  /** Held by the process that starts or stops the node. */
   readonly startLock: string;
-  /** Kernel lock held by the node itself for its whole life. */
+  /** A kernel lock that the node holds for its whole life. */
   readonly nodeLock: string;
-  /** One file for each process that uses the node. */
+  /** One file per process that uses the node. */
   readonly usersDir: string;
-  /** The JVM's own temporary folder. */
+  /** The JVM's temporary folder. */
   readonly tmpDir: string;
 }
 
-/** The places in a data folder, which need not exist. */
+/** Returns the paths in a data folder, which need not exist. */
 export function dataFolderAt(dir: string): DataFolder {
   return {
     dir,
@@ -53,7 +54,7 @@ export function dataFolderAt(dir: string): DataFolder {
   };
 }
 
-/** The data folder of that name, links resolved; undefined when there is none. Creates nothing. */
+/** Returns the existing data folder with links resolved; undefined if there is none. Read-only. */
 export async function findDataFolder(dataDir: string): Promise<DataFolder | undefined> {
   try {
     return dataFolderAt(await realpath(resolve(dataDir)));
@@ -65,7 +66,7 @@ export async function findDataFolder(dataDir: string): Promise<DataFolder | unde
 const markerSchema = z.object({ format: z.int().positive() });
 
 /**
- * The format that the text of a marker file says.
+ * Parses the format in a marker file.
  * @throws {NodeError} `data-corrupt` or `data-newer`
  */
 function checkedFormat(text: string, path: string): number {
@@ -75,21 +76,24 @@ function checkedFormat(text: string, path: string): number {
   } catch (cause) {
     throw new NodeError(
       'data-corrupt',
-      `${path} does not say which format the data folder has (it should be like {"format":${DATA_FORMAT}}). Restore it from a backup, or name another folder with --data.`,
+      `${path} does not say which format the data folder has (it should be like {"format":${DATA_FORMAT}}). ` +
+        'Restore it from a backup, or name another folder with --data.',
       { cause },
     );
   }
   if (format > DATA_FORMAT) {
     throw new NodeError(
       'data-newer',
-      `${path} says format ${format}; this version knows formats up to ${DATA_FORMAT}. Use the newer version of Palimpsest that made it, or name another folder with --data.`,
+      `${path} says format ${format}; this version knows formats up to ${DATA_FORMAT}. ` +
+        'Use the newer version of Palimpsest that made it, or name another folder with --data.',
     );
   }
   return format;
 }
 
 /**
- * Refuses a log of another format: what this version would write into it, those who use it could not read. A node that says no format has passed its own check.
+ * Rejects a log of another format, because its other users could not read this version's data. A
+ * node that reports no format has passed its own check.
  * @throws {NodeError} `data-newer` or `data-older`
  */
 export function requireLogFormat(format: number | null | undefined, node: string): void {
@@ -97,10 +101,14 @@ export function requireLogFormat(format: number | null | undefined, node: string
   const [code, next] =
     format > DATA_FORMAT
       ? (['data-newer', 'Use the newer version of Palimpsest that its nodes have'] as const)
-      : (['data-older', 'Use the version that its nodes have, or take the log along to this one as its changelog says'] as const);
+      : ([
+          'data-older',
+          'Use the version that its nodes have, or take the log along to this one as its changelog says',
+        ] as const);
   throw new NodeError(
     code,
-    `The log of ${node} has format ${format}; this version reads and writes format ${DATA_FORMAT}. ${next}. What was acknowledged stays in the journal.`,
+    `The log of ${node} has format ${format}; this version reads and writes format ${DATA_FORMAT}. ${next}. ` +
+      'Acknowledged steps stay in the journal.',
   );
 }
 
@@ -118,8 +126,8 @@ const UNWRITABLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The NodeError that a failure in a data folder stands for: of a system call, of a lock that stayed in other hands, of a caller that gave up waiting. Anything
- * else comes back as it is.
+ * Converts a failure in a data folder to a NodeError: a system error, a lock held elsewhere, or an
+ * aborted wait. Returns any other error unchanged.
  */
 export function nodeFailure(dir: string, error: unknown): unknown {
   if (error instanceof LockError) return new NodeError('locked', error.message, { cause: error });
@@ -130,14 +138,19 @@ export function nodeFailure(dir: string, error: unknown): unknown {
   if (code === undefined) return error;
   const reason = messageOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new NodeError('no-space', `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`, {
-      cause: error,
-    });
+    return new NodeError(
+      'no-space',
+      `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`,
+      {
+        cause: error,
+      },
+    );
   }
   if (!UNWRITABLE.has(code)) return error;
   return new NodeError(
     'data-unwritable',
-    `The data folder ${dir} cannot be written (${reason}). Give yourself access to it, or name another with --data or PALIMPSEST_DATA.`,
+    `The data folder ${dir} cannot be written (${reason}). ` +
+      'Give yourself access to it, or name another with --data or PALIMPSEST_DATA.',
     { cause: error },
   );
 }
@@ -145,9 +158,10 @@ export function nodeFailure(dir: string, error: unknown): unknown {
 const markerOf = (dir: string): string => join(dir, 'palimpsest.json');
 
 /**
- * Checks that this version knows the format of what a data folder holds, before anything is written there. Changes nothing; gives the format, undefined for a
- * folder that holds no database yet.
- * @throws {NodeError} `data-newer`, or `data-corrupt` for a marker that is damaged, or missing beside a database
+ * Checks that this version knows the format of a data folder before it writes there. Read-only.
+ * Returns the format; undefined for a folder without a database.
+ * @throws {NodeError} `data-newer`, or `data-corrupt` for a damaged marker, or a missing one beside
+ *   a database
  */
 export async function checkDataFormat(dir: string): Promise<number | undefined> {
   const text = await textOf(markerOf(dir)).catch((error: unknown) => {
@@ -158,31 +172,41 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
   if (found.length === 0) return undefined;
   throw new NodeError(
     'data-corrupt',
-    `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. Restore that file, or name another folder with --data.`,
+    `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. ` +
+      'Restore that file, or name another folder with --data.',
   );
 }
 
-/** Says in a data folder that it has the format of this version: earlier ones refuse it from then on. */
+/**
+ * Raises the format of a data folder to this version's. Earlier versions refuse it from then on.
+ */
 export const raiseDataFormat = (dir: string): Promise<void> =>
   replaceFile(markerOf(dir), `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });
 
-/** Where in a data folder, and in those for nodes that someone else runs, files appear whole. */
+/** Folders with drafts, in a data folder and in its folders for foreign nodes. */
 const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as const;
 
-/** Removes what killed processes left half-made in a data folder. Touches nothing that a living process makes, and nothing that is not ours. Never rejects. */
+/**
+ * Removes unfinished files of killed processes from a data folder. Leaves files of living processes
+ * and foreign files alone. Never rejects.
+ */
 export async function sweepDataFolder(dir: string): Promise<void> {
   await removeDeadDrafts(dir, { isOurs: isOwnEntry, isDataFolder: true });
   const remote = await namesIn(remoteFolders(dir)).catch(() => []);
   const folders = [dir, ...remote.map((name) => join(remoteFolders(dir), name))];
   await Promise.all(
-    folders.flatMap((folder) => DRAFTED_FOLDERS.map((name) => removeDeadDrafts(join(folder, name), { isDataFolder: true }))),
+    folders.flatMap((folder) =>
+      DRAFTED_FOLDERS.map((name) => removeDeadDrafts(join(folder, name), { isDataFolder: true })),
+    ),
   );
 }
 
 /**
- * Closes a data folder that exists, and all that is kept in it, to everybody but its owner, checks its format, and removes what killed processes left half-made. For whoever
- * writes there before the node is asked for.
- * @throws {NodeError} `data-newer`, `data-corrupt`; `data-unwritable` when it belongs to another user, its modes cannot be changed, or it is a shared folder that is used for other things too
+ * Restricts an existing data folder and its content to its owner, checks its format, and removes
+ * unfinished files of killed processes. For processes that write there before they request the
+ * node.
+ * @throws {NodeError} `data-newer`, `data-corrupt`; `data-unwritable` if it belongs to another
+ *   user, its modes cannot change, or it is a shared folder with other content
  */
 export async function protectDataFolder(dataDir: string): Promise<void> {
   const folder = await findDataFolder(dataDir);
@@ -198,7 +222,8 @@ export async function protectDataFolder(dataDir: string): Promise<void> {
 }
 
 /**
- * Makes the data folder ready for use, closes it and all that is kept in it to everybody but its owner, and checks its format.
+ * Creates the data folder if necessary, restricts it and its content to its owner, and checks its
+ * format.
  * @throws {NodeError} `data-unwritable`, `no-space`, `data-corrupt` or `data-newer`
  */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
@@ -209,12 +234,13 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     await makePrivate(folder.dir);
     await mkdir(join(folder.dir, 'logs'), { recursive: true, mode: 0o700 });
     await mkdir(folder.usersDir, { recursive: true, mode: 0o700 });
-    // An existing folder may have lost its write permission since.
+    // An existing folder may have lost its write permission.
     const probe = await draftOf(join(folder.usersDir, 'probe'));
     await writeFile(probe, 'x', { mode: 0o600 });
     await rm(probe, { force: true });
     const format = await checkDataFormat(folder.dir);
-    // What lies there beside a shared log has the log's format, and whether this version may use that its node finds out.
+    // Data beside a shared log has the log's format. The node checks whether this version may use
+    // it.
     const isShared = format !== undefined && (await namesIn(folder.dir)).includes(SHARED_LOG_FILE);
     if (format !== DATA_FORMAT && !isShared) await raiseDataFormat(folder.dir);
     return folder;
@@ -223,40 +249,52 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   }
 }
 
-/** Bytes that a node needs to begin anew beside what its logs hold: new logs, manifests, what it writes until it is ready. */
+/**
+ * Bytes that a node needs for a restart beside its logs: new logs, manifests, and writes until it
+ * is ready.
+ */
 const LEAST_ROOM = 16_777_216;
 
-/** What the disks of a node's database have, and what a start needs of them, both in bytes. */
+/** Free space on the disks of a node's database, and the space that a start needs, in bytes. */
 export interface DiskRoom {
-  /** The least that is free on the disks that the database lies on; undefined where the folder cannot be looked at. */
+  /** The smallest free space on the database's disks; undefined if the folder is unreadable. */
   readonly free: number | undefined;
-  /** What must be free for a node to begin anew: RocksDB writes what its logs hold into tables before it removes them. */
+  /**
+   * Free space that a node needs to restart. RocksDB writes the content of its logs into tables
+   * before it removes them.
+   */
   readonly least: number;
-  /** False when a start would fail for want of room, as far as can be seen. */
+  /** False if a start would apparently fail for lack of space. */
   readonly suffices: boolean;
 }
 
-/** Looks at the disks of a data folder; a database that does not exist yet needs the least. */
+/** Measures the disks of a data folder. A database that does not exist yet needs the minimum. */
 export async function diskRoom(dataDir: string): Promise<DiskRoom> {
   const databases = DATABASE_FOLDERS.map((name) => join(dataDir, name));
   const disks = await Promise.all([dataDir, ...databases].map((place) => statfs(place).catch(() => undefined)));
   const free = disks.flatMap((disk) => (disk === undefined ? [] : [disk.bavail * disk.bsize]));
   const names = await Promise.all(databases.map((folder) => namesIn(folder).catch(() => [])));
-  const logs = names.flatMap((files, at) => files.filter((file) => file.endsWith('.log')).map((file) => join(databases[at] ?? '', file)));
+  const logs = names.flatMap((files, at) =>
+    files.filter((file) => file.endsWith('.log')).map((file) => join(databases[at] ?? '', file)),
+  );
   const found = await Promise.all(logs.map((file) => stat(file).catch(() => undefined)));
   const least = found.reduce((sum, log) => sum + (log?.size ?? 0), LEAST_ROOM);
   const room = free.length === 0 ? undefined : Math.min(...free);
   return { free: room, least, suffices: room === undefined || room >= least };
 }
 
-/** Longest path that a unix socket takes everywhere: `sun_path` has 104 bytes on macOS, 108 on Linux, a final NUL included. */
+/**
+ * Maximum length of a Unix socket's path on all systems. `sun_path` has 104 bytes on macOS and 108
+ * on Linux, including a final NUL.
+ */
 export const MAX_SOCKET_PATH_BYTES = 100;
 
 const SOCKET_NAME = 'xtdb.sock';
 
 /**
- * The folder for a node's socket: `run` in the data folder, or, where that path is too long for a socket, one named by a hash of it under
- * `runtimeDir` (the user's XDG runtime folder), or under the system's temporary folder where that one is too long or missing.
+ * Returns the folder for a node's socket: `run` in the data folder. If that path is too long for a
+ * socket, a folder named by its hash under `runtimeDir` (the user's XDG runtime folder). If that is
+ * too long or missing too, under the system's temporary folder.
  */
 export function runtimeFolderFor(
   dataDir: string,
@@ -270,14 +308,15 @@ export function runtimeFolderFor(
   return own !== undefined && fits(own) ? own : join(roots.tmpDir, `palimpsest-${roots.user}-${name}`);
 }
 
-/** The socket in a runtime folder. */
+/** Returns the path of the socket in a runtime folder. */
 export function socketIn(runtimeFolder: string): string {
   return join(runtimeFolder, SOCKET_NAME);
 }
 
 /**
- * Makes the runtime folder of a data folder, open to its owner alone, and returns its path.
- * @throws {NodeError} `data-unwritable` when somebody else owns it or could look inside: a shared temporary folder invites such traps
+ * Creates the runtime folder of a data folder for its owner only, and returns its path.
+ * @throws {NodeError} `data-unwritable` if another user owns it or has access to it; shared
+ *   temporary folders invite such attacks
  */
 export async function makeRuntimeFolder(dataDir: string, runtimeDir: string | undefined): Promise<string> {
   const { uid, username } = userInfo();

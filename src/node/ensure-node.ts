@@ -3,7 +3,14 @@ import { dirname, join } from 'node:path';
 import { namedLockOwner, withNamedLock } from '../process/lock.js';
 import { rememberCheckpoints } from './checkpoint.js';
 import { checkpointStore } from './checkpoint-store.js';
-import { type DataFolder, nodeFailure, openDataFolder, raiseDataFormat, requireLogFormat, sweepDataFolder } from './data-folder.js';
+import {
+  type DataFolder,
+  nodeFailure,
+  openDataFolder,
+  raiseDataFormat,
+  requireLogFormat,
+  sweepDataFolder,
+} from './data-folder.js';
 import { NodeError } from './errors.js';
 import {
   countUsers,
@@ -16,8 +23,23 @@ import {
 } from './node-state.js';
 import { probeNode } from './node-status.js';
 import { refuseOverIndex, restoreCheckpoint } from './restore-checkpoint.js';
-import { type ChosenLog, chooseLog, describeSharedLog, forgetSharedLog, readSharedLog, writeSharedLog } from './shared-log.js';
-import { type ChosenStart, failureOf, pollStart, type RunningNode, runningNode, type StartOptions, startNode } from './start-node.js';
+import {
+  type ChosenLog,
+  chooseLog,
+  describeSharedLog,
+  forgetSharedLog,
+  readSharedLog,
+  writeSharedLog,
+} from './shared-log.js';
+import {
+  type ChosenStart,
+  failureOf,
+  pollStart,
+  type RunningNode,
+  runningNode,
+  type StartOptions,
+  startNode,
+} from './start-node.js';
 import { endProcess, stopNodeOf } from './stop-node.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -30,7 +52,8 @@ async function checkProfile(folder: DataFolder, state: NodeState, { profile, log
     : [`of profile ${state.profile}`, `profile ${profile}`];
   throw new NodeError(
     'profile-mismatch',
-    `A node ${runs} runs on ${folder.dir}, and ${asked} was asked for. Stop it with: palimpsest node stop, or name another folder with --data.`,
+    `A node ${runs} runs on ${folder.dir}, and ${asked} was asked for. Stop it with: ` +
+      'palimpsest node stop, or name another folder with --data.',
   );
 }
 
@@ -39,18 +62,21 @@ async function checkAnswer(folder: DataFolder, node: RunningNode): Promise<Runni
   if (answer?.ingesterFailed === true) {
     throw new NodeError(
       'ingester-failed',
-      `The node of ${folder.dir} answers, but its indexer has failed: it would serve stale data. Its supervisor starts it again as soon as its disk has room; see palimpsest node status and palimpsest node logs.`,
+      `The node of ${folder.dir} answers, but its indexer has failed: it would serve stale data. ` +
+        'Its supervisor starts it again as soon as its disk has room; ' +
+        'see palimpsest node status and palimpsest node logs.',
     );
   }
-  // One that an earlier or later version of the program left running.
+  // An earlier or later version of the program may have started it.
   requireLogFormat(answer?.log?.format, folder.dir);
   return answer === undefined ? undefined : node;
 }
 
 /**
- * The node that runs on a data folder, once it answers; undefined when none does. Waits for one that is starting or coming back, and ends
- * an orphan that does not answer.
- * @throws {NodeError} `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for
+ * Returns the running node of a data folder once it answers; undefined if there is none. Waits for
+ * a node that is starting or restarting, and stops an orphan that does not answer.
+ * @throws {NodeError} `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the
+ *   failure of the awaited start
  */
 async function findNode(folder: DataFolder, options: ChosenStart): Promise<RunningNode | undefined> {
   let waited = false;
@@ -60,7 +86,7 @@ async function findNode(folder: DataFolder, options: ChosenStart): Promise<Runni
       if (waited && liveness.state?.phase === 'failed') throw failureOf(liveness.state);
       return 'none';
     }
-    // One that is about to go is waited for and then replaced.
+    // A node that is stopping is awaited and then replaced.
     if (liveness.state.phase !== 'stopping') await checkProfile(folder, liveness.state, options.chosen);
     waited = true;
     seen(liveness.state);
@@ -74,49 +100,60 @@ async function findNode(folder: DataFolder, options: ChosenStart): Promise<Runni
   return found === 'none' ? undefined : found;
 }
 
-/** What is asked of the node of a data folder. */
+/** Options for the node of a data folder. */
 export interface EnsureNodeOptions extends StartOptions {
   readonly dataDir: string;
-  /** What happens when this process leaves: the node stays (`leave`, the default), or stops if no other process uses it (`stop-last`). */
+  /**
+   * Fate of the node when this process leaves: it stays (`leave`, the default), or stops if no
+   * other process uses it (`stop-last`).
+   */
   readonly onExit?: 'leave' | 'stop-last';
 }
 
-/** A node that answers, and this process as a registered user of it. */
+/** A running node with this process registered as its user. */
 export interface NodeHandle {
   readonly address: OwnNodeAddress;
-  /** Pid of the JVM when the handle was made; another after a crash. */
+  /** Pid of the JVM when the handle was created; it changes after a crash. */
   readonly pid: number;
-  /** Whether this call started the node; false when it already ran. */
+  /** Whether this call started the node; false if it already ran. */
   readonly started: boolean;
   readonly profile: RunningNode['state']['profile'];
   /** XTDB's version. */
   readonly version: string | null;
-  /** Ends the use; idempotent. With `stop-last` it resolves when the node has stopped. */
+  /** Ends the use; idempotent. With `stop-last` it resolves once the node has stopped. */
   release(): Promise<void>;
 }
 
-/** Takes the index from a checkpoint where that is asked for; gives what takes it back. */
-async function restoreIndex(folder: DataFolder, { restoreFrom, environment, onProgress }: StartOptions): Promise<() => Promise<void>> {
+/** Copies the index from a checkpoint if requested. Returns the function that undoes it. */
+async function restoreIndex(
+  folder: DataFolder,
+  { restoreFrom, environment, onProgress }: StartOptions,
+): Promise<() => Promise<void>> {
   if (restoreFrom === undefined) return async () => undefined;
   onProgress?.('Taking the index from a checkpoint …');
   const restored = await restoreCheckpoint(await checkpointStore(restoreFrom, environment ?? {}), folder.dir);
-  // Of an address like s3://BUCKET/PREFIX/NAME too.
+  // Also for an address like s3://BUCKET/PREFIX/NAME.
   await rememberCheckpoints(folder.dir, dirname(restored.path));
   return () => rm(join(folder.dir, 'index'), { recursive: true, force: true });
 }
 
-/** Starts a node; a data folder that was never used with a shared log does not remember one that could not be used, nor keep an index that does not fit it. */
+/**
+ * Starts a node. If the start with a new shared log fails, the data folder forgets the log and the
+ * copied index.
+ */
 async function startOver(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
   const { log } = options.chosen;
   if (log === undefined && options.restoreFrom !== undefined) {
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} has a database of its own, whose index is not taken from a checkpoint. Leave out --restore, or name a shared log (--profile, --log).`,
+      `${folder.dir} has a database of its own, whose index is not taken from a checkpoint. ` +
+        'Leave out --restore, or name a shared log (--profile, --log).',
     );
   }
   if (log === undefined) return startNode(folder, options);
   const takeBack = await restoreIndex(folder, options);
-  // A folder whose file was damaged has been used with a log: it must not pass for one with a database of its own.
+  // A damaged file also shows that the folder was used with a log. It must not pass for one with
+  // its own database.
   const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
   try {
@@ -131,22 +168,27 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   }
 }
 
-async function findOrStart(folder: DataFolder, options: ChosenStart): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
+async function findOrStart(
+  folder: DataFolder,
+  options: ChosenStart,
+): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
   const found = async (node: RunningNode): Promise<{ readonly node: RunningNode; readonly started: boolean }> => {
     if (options.restoreFrom !== undefined) await refuseOverIndex(folder.dir);
     return { node, started: false };
   };
-  // Whoever holds the lock is starting or stopping this very node. This process is registered already, so a process that is about to stop the node
-  // as its last user either sees the registration or is seen here by its lock.
+  // The lock's owner is starting or stopping this very node. This process is already registered. A
+  // process that wants to stop the node as its last user therefore sees the registration, or this
+  // process sees its lock.
   if ((await namedLockOwner(folder.startLock)) === undefined) {
     const node = await findNode(folder, options);
     if (node !== undefined) return found(node);
   }
-  const onWait = (pid: number): void => options.onProgress?.(`Process ${pid} is starting or stopping the node; waiting for it …`);
+  const onWait = (pid: number): void =>
+    options.onProgress?.(`Process ${pid} is starting or stopping the node; waiting for it …`);
   return withNamedLock(folder.startLock, { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait }, async () => {
     const node = await findNode(folder, options);
     if (node !== undefined) return found(node);
-    // Now and then is enough, and a start is slow anyway.
+    // Occasional clean-up suffices, and a start is slow anyway.
     await removeDeadUsers(folder);
     await sweepDataFolder(folder.dir);
     return { node: await startOver(folder, options), started: true };
@@ -166,9 +208,10 @@ async function leave(folder: DataFolder, registration: Registration, onExit: 'le
 }
 
 /**
- * Finds the node of a data folder or starts it, and waits until it answers.
- * All processes that name the folder share one node; of several that start it at once one does and the others wait. The very first start builds
- * the node (about a minute), later ones take some seconds. What a crash left behind (lock, socket, state) is put right.
+ * Finds or starts the node of a data folder and waits until it answers. All processes that use the
+ * folder share one node. If several start it at once, one does and the others wait. The very first
+ * start builds the node (about a minute); later ones take some seconds. Leftovers of a crash (lock,
+ * socket, state) are repaired.
  *
  * @throws {NodeError} see its codes
  */

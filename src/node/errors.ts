@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** What can keep a node from running. Every code has its own next step, which the message names. */
+/** Why a node cannot run. The message of every code names its own next step. */
 export type NodeErrorCode =
   | 'no-java'
   | 'java-too-old'
@@ -28,14 +28,15 @@ export type NodeErrorCode =
   | 'aborted';
 
 /**
- * Thrown when the database node cannot be built, started, reached or stopped.
- * Callers branch on `code`; the message says what failed, with which value, and what to do next.
+ * Thrown if the database node cannot be built, started, reached or stopped. Callers branch on
+ * `code`; the message says what failed, with which value, and what to do next.
  */
 export class NodeError extends CodedError<NodeErrorCode> {
   override readonly name = 'NodeError';
 }
 
-/** @throws {NodeError} `aborted` when the caller has given up */
+/** @throws {NodeError} `aborted` if the caller has given up */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: signal.reason });
+  if (signal?.aborted)
+    throw new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: signal.reason });
 }

@@ -7,9 +7,16 @@ import { pipeline } from 'node:stream/promises';
 import { draftOf } from '../process/drafts.js';
 import { createWholeFile, namesIn, ownedFile, textOf } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
-import { type CheckpointFile, type CheckpointStore, type CopiedFile, filesOf, isCheckpointName, MANIFEST } from './checkpoint.js';
+import {
+  type CheckpointFile,
+  type CheckpointStore,
+  type CopiedFile,
+  filesOf,
+  isCheckpointName,
+  MANIFEST,
+} from './checkpoint.js';
 
-/** Writes what is read into a new file, durably, and gives its size and hash. Throws what the system throws. */
+/** Writes a stream to a new file durably and returns its size and hash. Throws system errors. */
 export async function writeHashed(from: Readable, to: string): Promise<CopiedFile> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   const hash = createHash('sha256');
@@ -26,7 +33,10 @@ export async function writeHashed(from: Readable, to: string): Promise<CopiedFil
   return { size: (await stat(to)).size, sha256: hash.digest('hex') };
 }
 
-/** Every file below a folder, by its path in it, in order; none where the folder does not exist. Throws what the system throws otherwise. */
+/**
+ * Returns all files below a folder with their relative paths, in order; none if it does not exist.
+ * Throws other system errors.
+ */
 export async function filesBelow(folder: string): Promise<readonly string[]> {
   const entries = (await unlessMissing(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
   return entries
@@ -35,10 +45,13 @@ export async function filesBelow(folder: string): Promise<readonly string[]> {
     .sort();
 }
 
-/** The file by which a writer is elected, and the one that tells the time: drafts of these are left by killed writers too. */
+/**
+ * The election file and the file that shows the store's time. Killed writers leave drafts of them
+ * too.
+ */
 const OWN_FILES: readonly string[] = ['writing.json', 'now'];
 
-/** Checkpoints in a folder, of one host or of a file system that all of them have. */
+/** Checkpoints in a folder of one host, or of a filesystem that all hosts share. */
 export class FolderStore implements CheckpointStore {
   readonly address: string;
   readonly copiesAtOnce = 1;
@@ -75,7 +88,10 @@ export class FolderStore implements CheckpointStore {
       await mkdir(draft, { mode: 0o700 });
       const files: CheckpointFile[] = [];
       for (const file of await filesBelow(from))
-        files.push({ path: file, ...(await writeHashed(createReadStream(join(from, file)), join(draft, filesOf(file)))) });
+        files.push({
+          path: file,
+          ...(await writeHashed(createReadStream(join(from, file)), join(draft, filesOf(file)))),
+        });
       await writeFile(join(draft, MANIFEST), manifest(files), { mode: 0o600, flush: true });
       await rm(path, { recursive: true, force: true });
       await rename(draft, path);

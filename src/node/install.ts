@@ -12,13 +12,13 @@ import { NodeError } from './errors.js';
 import type { Java } from './java.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** Raised when the layout of an installation changes, so that older ones are not taken for current. */
+/** Raised when the layout of an installation changes, so that older ones do not match. */
 const LAYOUT = 'installation-2';
 
-/** The key of an installation: equal only when the jars, the sources and the JVM are. */
+/** Returns the key of an installation. Keys are equal only if jars, sources and JVM are. */
 export function installationKey(parts: { readonly java: string; readonly files: ReadonlyMap<string, Buffer> }): string {
   const hash = createHash('sha256');
-  // Lengths in front keep two different lists of parts from ever reading alike.
+  // Length prefixes keep different lists of parts distinct.
   const add = (part: string | Buffer): void => {
     const bytes = Buffer.from(part);
     hash.update(`${bytes.length}:`).update(bytes);
@@ -32,22 +32,27 @@ export function installationKey(parts: { readonly java: string; readonly files: 
   return hash.digest('hex').slice(0, 16);
 }
 
-/** The SHA-256 of every library of the node, as `sha256sum` writes them: what Maven fetched, and what a start finds in the cache, has to be these bytes. */
+/**
+ * The SHA-256 of every library of the node in `sha256sum` format. Libraries from Maven and from the
+ * cache must match it.
+ */
 const PINNED = 'jars.sha256';
 
-/** The folder in that of the front with what only a node over a shared log needs. */
+/** The subfolder of the front with the files that only a node over a shared log needs. */
 const SHARED = 'shared';
 
 /**
- * The files that an installation is made from, `pom.xml`, the pinned libraries and everything under `src`, by their path in `frontDir` (with `/`); with `isShared`
- * also those of its folder `shared`.
+ * Reads the sources of an installation: `pom.xml`, the pinned libraries and everything under `src`,
+ * by path in `frontDir` (with `/`). With `isShared` it adds those of the folder `shared`.
  */
 export async function readFrontFiles(
   frontDir: string,
   { isShared = false }: { readonly isShared?: boolean } = {},
 ): Promise<ReadonlyMap<string, Buffer>> {
   const folders = [frontDir, ...(isShared ? [join(frontDir, SHARED)] : [])];
-  const listed = await Promise.all(folders.map((folder) => readdir(join(folder, 'src'), { recursive: true, withFileTypes: true })));
+  const listed = await Promise.all(
+    folders.map((folder) => readdir(join(folder, 'src'), { recursive: true, withFileTypes: true })),
+  );
   const paths = [
     ...folders.flatMap((folder) => [join(folder, 'pom.xml'), join(folder, PINNED)]),
     ...listed.flat().flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : [])),
@@ -58,7 +63,10 @@ export async function readFrontFiles(
   return new Map(files);
 }
 
-/** Which names of a cache folder can go: drafts of dead builds and installations unused for long, never the current one and nothing unknown. */
+/**
+ * Returns the removable names of a cache folder: drafts of dead builds and long unused
+ * installations. Never the current installation or an unknown name.
+ */
 export function expiredEntries(
   entries: readonly { readonly name: string; readonly usedMs: number }[],
   currentKey: string,
@@ -73,45 +81,52 @@ export function expiredEntries(
     .map((entry) => entry.name);
 }
 
-/** Removes what no one needs any more from the cache folder. Failures are left for the next time. */
+/** Removes unused installations from the cache folder. Failures are left for the next time. */
 async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
   const names = await readdir(cacheDir).catch(() => []);
   const entries = await Promise.all(
-    names.map(async (name) => ({ name, usedMs: (await stat(join(cacheDir, name)).catch(() => undefined))?.mtimeMs ?? Date.now() })),
+    names.map(async (name) => ({
+      name,
+      usedMs: (await stat(join(cacheDir, name)).catch(() => undefined))?.mtimeMs ?? Date.now(),
+    })),
   );
   for (const name of expiredEntries(entries, currentKey, Date.now())) {
     await rm(join(cacheDir, name), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
-/** A node ready to be started: everything that the first start makes and later ones reuse. */
+/** An installation ready to start: everything that the first start creates and later ones reuse. */
 export interface Installation {
   readonly key: string;
-  /** Class path in order; the compiled front comes first. */
+  /** The class path in order; the compiled front comes first. */
   readonly jars: readonly string[];
-  /** Class-data archive; null where the JVM can make none. */
+  /** The class-data archive; null if the JVM cannot create one. */
   readonly archive: string | null;
 }
 
-/** What is built, with what, and where it is kept. */
+/** Options of a build. */
 export interface InstallOptions {
   readonly java: Java;
   readonly frontDir: string;
-  /** Whether the node can share a log with others, which takes more libraries; false where absent. */
+  /** Whether the node can share a log with others, which takes more libraries; default false. */
   readonly isShared?: boolean;
-  /** Configuration of a node without files, for the run that makes the archive. */
+  /** Configuration of an in-memory node, for the run that creates the archive. */
   readonly memoryConfig: string;
   readonly cacheDir: string;
   readonly signal?: AbortSignal | undefined;
   onProgress?(message: string): void;
 }
 
-/** The files of the front by their path in its folder. */
+/** The files of the front by path in its folder. */
 type FrontFiles = ReadonlyMap<string, Buffer>;
 
 const FRONT_JAR = 'front.jar';
 const ARCHIVE = 'front.jsa';
-const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean(), made: z.record(z.string(), z.string()) });
+const manifestSchema = z.object({
+  jars: z.array(z.string()).min(2),
+  archive: z.boolean(),
+  made: z.record(z.string(), z.string()),
+});
 
 async function sha256Of(path: string, buffer: Buffer = Buffer.allocUnsafe(262_144)): Promise<string> {
   const file = await open(path);
@@ -126,17 +141,18 @@ async function sha256Of(path: string, buffer: Buffer = Buffer.allocUnsafe(262_14
   }
 }
 
-/** The libraries by their names with the SHA-256 that each must have. */
+/** Returns the required SHA-256 per library. */
 function pinnedJars(files: FrontFiles): ReadonlyMap<string, string> {
   const lists = [PINNED, `${SHARED}/${PINNED}`].map((name) => files.get(name)?.toString('utf8') ?? '');
   const lines = lists.join('').split('\n').filter(Boolean);
   return new Map(lines.map((line) => [line.slice(64).trim(), line.slice(0, 64)]));
 }
 
-/** The files of a folder that do not have the SHA-256 that they must have, or are not there. */
+/** Returns the files of a folder that are missing or do not have the required SHA-256. */
 export async function changedFiles(dir: string, hashes: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const changed: string[] = [];
-  // One after the other through one buffer: an agent's server does this when it starts the node, and would keep the memory of a hundred files at once.
+  // Sequential, with one buffer: an agent's server that starts the node would otherwise retain the
+  // memory of a hundred files.
   const buffer = Buffer.allocUnsafe(262_144);
   for (const [name, hash] of hashes) {
     if ((await sha256Of(join(dir, name), buffer).catch(() => undefined)) !== hash) changed.push(name);
@@ -144,7 +160,7 @@ export async function changedFiles(dir: string, hashes: ReadonlyMap<string, stri
   return changed;
 }
 
-/** Only what is pinned may be compiled and run. */
+/** Only pinned libraries may be compiled and run. */
 async function requirePinned(lib: string, files: FrontFiles): Promise<void> {
   const pinned = pinnedJars(files);
   const unknown = (await readdir(lib)).filter((name) => name.endsWith('.jar') && !pinned.has(name));
@@ -152,17 +168,23 @@ async function requirePinned(lib: string, files: FrontFiles): Promise<void> {
   if (wrong.length === 0) return;
   throw new NodeError(
     'build-failed',
-    `Maven gave other libraries than the ones that this version was made with (${wrong.slice(0, 5).join(', ')}): their SHA-256 is not the one in ${PINNED}. Remove them from Maven's local repository (~/.m2/repository) and look at where its settings let them be fetched, then try again.`,
+    'Maven gave other libraries than the ones that this version was made with ' +
+      `(${wrong.slice(0, 5).join(', ')}): their SHA-256 is not the one in ${PINNED}. ` +
+      `Remove them from Maven's local repository (~/.m2/repository) and look at where its settings let them ` +
+      'be fetched, then try again.',
   );
 }
 
-/** Where an installation lies, and its key. */
+/** The folder of an installation and its key. */
 interface Place {
   readonly dir: string;
   readonly key: string;
 }
 
-/** The installation in `dir` when it is whole: its manifest is written last, and every file that it names holds the bytes that it was made with. */
+/**
+ * Returns the installation in `dir` if it is complete. Its manifest is written last, and every file
+ * in it must have its original hash.
+ */
 async function readInstallation({ dir, key }: Place, files: FrontFiles): Promise<Installation | undefined> {
   try {
     const manifest = manifestSchema.parse(JSON.parse(await readFile(join(dir, 'installation.json'), 'utf8')));
@@ -171,11 +193,16 @@ async function readInstallation({ dir, key }: Place, files: FrontFiles): Promise
       jars: manifest.jars.map((jar) => join(dir, jar)),
       archive: manifest.archive ? join(dir, ARCHIVE) : null,
     };
-    // Whoever tidies up caches may have taken some of the files.
-    await Promise.all([...installation.jars, ...(installation.archive === null ? [] : [installation.archive])].map((file) => access(file)));
+    // A cache cleaner may have removed some files.
+    await Promise.all(
+      [...installation.jars, ...(installation.archive === null ? [] : [installation.archive])].map((file) =>
+        access(file),
+      ),
+    );
     const libraries = [...pinnedJars(files)].map(([name, hash]) => [join('lib', name), hash] as const);
-    if ((await changedFiles(dir, new Map([...libraries, ...Object.entries(manifest.made)]))).length > 0) return undefined;
-    // The clean-up of old installations goes by this time.
+    if ((await changedFiles(dir, new Map([...libraries, ...Object.entries(manifest.made)]))).length > 0)
+      return undefined;
+    // The clean-up of old installations uses this time.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
     return installation;
   } catch {
@@ -183,13 +210,13 @@ async function readInstallation({ dir, key }: Place, files: FrontFiles): Promise
   }
 }
 
-/** Fetches and compiles in a folder of its own, which gets its real name only when it is whole. */
+/** Fetches and compiles in a draft folder, which is renamed only when complete. */
 async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<void> {
   const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
   try {
     await mkdir(join(draft, 'lib'), { recursive: true, mode: 0o700 });
     options.onProgress?.('Fetching XTDB and its libraries with Maven (first start only) …');
-    // Built from what the key was made of, whatever happens to the files meanwhile.
+    // Built from the same bytes as the key, even if the files change meanwhile.
     const frontDir = join(draft, 'front');
     for (const [name, bytes] of files) {
       await mkdir(dirname(join(frontDir, name)), { recursive: true });
@@ -197,7 +224,11 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
     }
     const rooms = files.has(`${SHARED}/pom.xml`) ? [frontDir, join(frontDir, SHARED)] : [frontDir];
     const pom = files.has(`${SHARED}/pom.xml`) ? `${SHARED}/pom.xml` : 'pom.xml';
-    await copyDependencies({ pom: join(frontDir, pom), kept: join(options.frontDir, pom) }, join(draft, 'lib'), options.signal);
+    await copyDependencies(
+      { pom: join(frontDir, pom), kept: join(options.frontDir, pom) },
+      join(draft, 'lib'),
+      options.signal,
+    );
     await requirePinned(join(draft, 'lib'), files);
     const names = (await readdir(join(draft, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
     options.onProgress?.(`Compiling the node (${names.length} libraries; first start only) …`);
@@ -230,7 +261,7 @@ async function build({ dir, key }: Place, files: FrontFiles, options: InstallOpt
       java: options.java,
       jars: jars.map((jar) => join(dir, jar)),
       configFile: options.memoryConfig,
-      // A short path, since a socket lies in it.
+      // A short path, because it contains a socket.
       workDir: await draftOf(join(tmpdir(), 'palimpsest')),
       archive: join(dir, ARCHIVE),
     },
@@ -263,8 +294,9 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
 }
 
 /**
- * The installation for these sources and this Java, built on first need (about a minute) and whenever either changes. Of several processes
- * one builds and the others wait for it.
+ * Returns the installation for these sources and this Java. It is built on first use (about a
+ * minute) and whenever either changes. If several processes need it, one builds and the others
+ * wait.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `build-failed`, `aborted`
  */
 export async function ensureInstallation(options: InstallOptions): Promise<Installation> {
@@ -275,7 +307,8 @@ export async function ensureInstallation(options: InstallOptions): Promise<Insta
     const present = await readInstallation({ dir, key }, files);
     if (present !== undefined) return present;
     await mkdir(options.cacheDir, { recursive: true, mode: 0o700 });
-    const waiting = (pid: number): void => options.onProgress?.(`Process ${pid} is building the node; waiting for it …`);
+    const waiting = (pid: number): void =>
+      options.onProgress?.(`Process ${pid} is building the node; waiting for it …`);
     const lock = { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait: waiting };
     return await withNamedLock(join(options.cacheDir, `node-${key}.lock`), lock, async () => {
       const meanwhile = await readInstallation({ dir, key }, files);

@@ -3,19 +3,19 @@ import { NodeError } from './errors.js';
 import { runProcess } from './run-process.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** The oldest Java the node runs on. */
+/** The oldest Java that runs the node. */
 const MINIMUM_JAVA = 17;
 
 /** A Java that can run the node. */
 export interface Java {
-  /** The command to start: an absolute path where Java told its home. */
+  /** The command to start; an absolute path if Java reported its home. */
   readonly command: string;
   readonly major: number;
-  /** Vendor, version and build in one string: a class-data archive fits this JVM alone. */
+  /** Vendor, version and build in one string. A class-data archive fits only this JVM. */
   readonly fingerprint: string;
 }
 
-/** What `java -XshowSettings:properties -version` tells. */
+/** The output of `java -XshowSettings:properties -version`. */
 export interface JavaDescription {
   readonly major: number;
   readonly version: string;
@@ -23,13 +23,13 @@ export interface JavaDescription {
   readonly fingerprint: string;
 }
 
-/** Reads the major version: `17.0.15` is 17, `1.8.0_292` is 8, `25-ea` is 25. */
+/** Parses the major version: `17.0.15` is 17, `1.8.0_292` is 8, `25-ea` is 25. */
 export function majorVersion(version: string): number | undefined {
   const match = /^(?:1\.)?(\d+)/.exec(version);
   return match?.[1] === undefined ? undefined : Number(match[1]);
 }
 
-/** Reads Java's own description of itself; undefined when the text names no version. */
+/** Parses Java's own description; undefined if the text contains no version. */
 export function parseJavaDescription(text: string): JavaDescription | undefined {
   const property = (name: string): string | undefined =>
     new RegExp(`^\\s*${name.replaceAll('.', '\\.')} = (.*?)\\s*$`, 'm').exec(text)?.[1];
@@ -37,13 +37,20 @@ export function parseJavaDescription(text: string): JavaDescription | undefined 
   const major = version === undefined ? undefined : majorVersion(version);
   if (version === undefined || major === undefined) return undefined;
   const home = property('java.home');
-  const parts = [version, property('java.vm.name'), property('java.vm.version'), property('java.vendor'), property('os.arch'), home];
+  const parts = [
+    version,
+    property('java.vm.name'),
+    property('java.vm.version'),
+    property('java.vendor'),
+    property('os.arch'),
+    home,
+  ];
   return { major, version, home, fingerprint: parts.filter((part) => part !== undefined).join(' | ') };
 }
 
 /**
- * Finds a Java of version 17 or later: in `javaHome`, else on the PATH.
- * @throws {NodeError} `no-java` or `java-too-old` (with the version and the place found)
+ * Finds a Java of version 17 or later, in `javaHome` or else on the PATH.
+ * @throws {NodeError} `no-java` or `java-too-old` (with its version and place)
  */
 export async function findJava(options: {
   readonly javaHome?: string | undefined;
@@ -64,7 +71,9 @@ export async function findJava(options: {
     }
     tooOld ??= { command: candidate, version: description.version };
   }
-  const remedy = `Install a JDK of version ${MINIMUM_JAVA} or later (for example Temurin 21) and put it on the PATH or name it in JAVA_HOME.`;
+  const remedy =
+    `Install a JDK of version ${MINIMUM_JAVA} or later (for example Temurin 21) and put it on the PATH or name it ` +
+    'in JAVA_HOME.';
   if (tooOld !== undefined) {
     throw new NodeError(
       'java-too-old',

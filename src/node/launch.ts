@@ -14,36 +14,43 @@ const planSchema = z.object({
   java: z.string(),
   javaMajor: z.int(),
   jars: z.array(z.string()).min(1),
-  /** The class-data archive; null when the JVM could not make one. */
+  /** The class-data archive; null if the JVM could not create one. */
   archive: z.string().nullable(),
   configFile: z.string(),
-  /** Where the node reads which log it shares; null where it shares none. */
+  /** The node's settings file for its shared log; null without one. */
   settingsFile: z.string().nullable(),
-  /** Where the socket goes; null asks for TCP on the loopback address. */
+  /** Path of the socket; null requests TCP on the loopback address. */
   socketPath: z.string().nullable(),
-  /** File with the bearer token, with TCP only. */
+  /** File with the bearer token; only with TCP. */
   tokenFile: z.string().nullable(),
-  /** 0 is never. */
+  /** 0 means never. */
   idleExitSeconds: z.int().nonnegative(),
   heapMegabytes: z.int().positive(),
 });
 
-/** Everything that the supervisor needs for starting the JVM, again and again if it must. Plain data: it travels on a command line. */
+/**
+ * Everything that the supervisor needs to start the JVM repeatedly. Plain data that travels on a
+ * command line.
+ */
 export type LaunchPlan = Readonly<z.infer<typeof planSchema>>;
 
 /**
- * Reads a plan from the command line of a supervisor.
- * @throws {NodeError} `start-failed` when the text is none
+ * Parses a plan from the command line of a supervisor.
+ * @throws {NodeError} `start-failed` if the text is invalid
  */
 export function parseLaunchPlan(text: string): LaunchPlan {
   try {
     return planSchema.parse(JSON.parse(text));
   } catch (cause) {
-    throw new NodeError('start-failed', 'The plan of this supervisor cannot be read. Start nodes with: palimpsest node start', { cause });
+    throw new NodeError(
+      'start-failed',
+      'The plan of this supervisor cannot be read. Start nodes with: palimpsest node start',
+      { cause },
+    );
   }
 }
 
-/** How much heap each profile may take, in megabytes, unless told otherwise. */
+/** Default heap per profile, in megabytes. */
 export const DEFAULT_HEAP_MEGABYTES: Readonly<Record<NodeProfile, number>> = {
   memory: 1024,
   rocksdb: 1024,
@@ -59,21 +66,21 @@ const PROFILE_FLAGS: Readonly<Record<NodeProfile, readonly string[]>> = {
   kafka: [],
 };
 
-/** Flags that every JVM of ours gets, the one that makes the archive included. */
+/** Flags of all our JVMs, including the one that creates the archive. */
 export function commonJvmFlags(javaMajor: number): readonly string[] {
   return [
     '-XX:+UseSerialGC',
     '-Duser.timezone=UTC',
     '-Dfile.encoding=UTF-8',
     '-Djava.awt.headless=true',
-    // Reasons go to the log, not into a file of their own.
+    // Writes failures to the log instead of a separate file.
     '-Dclojure.main.report=stderr',
-    // Java 24 and later warn about native code that was not announced.
+    // Java 24 and later warn about undeclared native code.
     ...(javaMajor >= 24 ? ['--enable-native-access=ALL-UNNAMED'] : []),
   ];
 }
 
-/** The arguments of `java` for one start of the node. */
+/** Returns the arguments of `java` for one start of the node. */
 export function frontArguments(plan: LaunchPlan): readonly string[] {
   const logs = join(plan.dataDir, 'logs');
   return [
@@ -82,12 +89,12 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     '-Xms64m',
     `-Xmx${plan.heapMegabytes}m`,
     '-XX:MaxDirectMemorySize=512m',
-    // The heap goes back to the system after a large request.
+    // Returns heap to the system after a large request.
     '-XX:MinHeapFreeRatio=15',
     '-XX:MaxHeapFreeRatio=40',
     '-XX:+ExitOnOutOfMemoryError',
     `-XX:ErrorFile=${join(logs, 'hs_err_%p.log')}`,
-    // `auto` starts without the archive when it does not fit this JVM.
+    // `auto` starts without the archive if it does not fit this JVM.
     ...(plan.archive === null ? [] : ['-Xshare:auto', `-XX:SharedArchiveFile=${plan.archive}`]),
     `-Djava.io.tmpdir=${join(plan.dataDir, 'tmp')}`,
     '-cp',
@@ -109,7 +116,7 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
   ];
 }
 
-/** The one line with which the JVM says that it answers. */
+/** The line by which the JVM reports that it is ready. */
 const readyLineSchema = z.object({
   ready: z.literal(true),
   pid: z.int(),
@@ -117,31 +124,33 @@ const readyLineSchema = z.object({
   port: z.int().nullable(),
   version: z.string(),
 });
-/** What a front prints, as one line of JSON, when it is ready. */
+/** The front's output when it is ready, as one line of JSON. */
 export type ReadyLine = Readonly<z.infer<typeof readyLineSchema>>;
 
-/** Reads the ready line; undefined for any other line. */
+/** Parses the ready line; undefined for any other line. */
 export function parseReadyLine(line: string): ReadyLine | undefined {
   return parseJson(line, readyLineSchema);
 }
 
-/** The line with which a JVM that starts says how far its index has come. */
-const startingLineSchema = indexingSchema.extend({ starting: z.literal(true) }).transform(({ indexed, of }) => ({ indexed, of }));
+/** The line by which a starting JVM reports its indexing progress. */
+const startingLineSchema = indexingSchema
+  .extend({ starting: z.literal(true) })
+  .transform(({ indexed, of }) => ({ indexed, of }));
 
-/** Reads how far the index has come out of a line that says it; undefined for any other line. */
+/** Parses a line with indexing progress; undefined for any other line. */
 export function parseStartingLine(line: string): Indexing | undefined {
   return parseJson(line, startingLineSchema);
 }
 
-/** The line with which a node says that it takes no more writes, and why. */
+/** The line by which a node reports that it accepts no more writes, with the reason. */
 const failedLineSchema = z.object({ failed: z.literal(true), reason: z.string() });
 
-/** Reads why a node takes no more writes out of the line that says it; undefined for any other line. */
+/** Parses the reason why a node accepts no more writes; undefined for any other line. */
 export function parseFailedLine(line: string): string | undefined {
   return parseJson(line, failedLineSchema)?.reason;
 }
 
-/** How the JVM ended and what it said last. */
+/** The exit of the JVM and its last output. */
 export interface FrontExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -151,16 +160,19 @@ export interface FrontExit {
 
 /** A running JVM. */
 export interface FrontProcess {
-  /** Undefined when it was gone before it could be looked at. */
+  /** Undefined if it ended before it could be identified. */
   readonly identity: Promise<ProcessIdentity | undefined>;
-  /** Resolves when it ended; never rejects. */
+  /** Resolves when it has ended; never rejects. */
   readonly ended: Promise<FrontExit>;
   kill(signal: NodeJS.Signals): void;
 }
 
 const TAIL_LINES = 60;
 
-/** Starts the JVM of a plan, its output going to the log; `onIndexing` is called as its index grows, `onReady` when it says it is ready, `onFailed` when it takes no more writes. */
+/**
+ * Starts the JVM of a plan with its output in the log. `onIndexing` is called as its index grows,
+ * `onReady` when it is ready, `onFailed` when it accepts no more writes.
+ */
 export function startFront(
   plan: LaunchPlan,
   options: {
@@ -174,7 +186,7 @@ export function startFront(
   const child = spawn(plan.java, [...frontArguments(plan)], {
     cwd: plan.dataDir,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // RocksDB's memory spreads over one arena for each thread otherwise.
+    // Otherwise RocksDB's memory spreads over one arena per thread.
     env: { ...options.env, MALLOC_ARENA_MAX: '2' },
   });
   const tail: string[] = [];
@@ -195,7 +207,7 @@ export function startFront(
   });
   const ended = new Promise<FrontExit>((resolve) => {
     child.on('error', (error) => resolve({ code: 127, signal: null, tail: [...tail, error.message].join('\n') }));
-    // `close` comes after the last line, `exit` might not.
+    // `close` follows the last line, `exit` may not.
     child.on('close', (code, signal) => resolve({ code, signal, tail: tail.join('\n') }));
   });
   return {

@@ -4,12 +4,15 @@ import { systemCode, unlessMissing } from '../process/system-error.js';
 
 /** The log of a node. */
 export interface LogFile {
-  /** Appends whole lines; never throws, because a full disk must not end the process that watches over the node. */
+  /** Appends whole lines. Never throws, because a full disk must not end the node's supervisor. */
   write(text: string): void;
   close(): void;
 }
 
-/** Opens a log that starts anew beyond `maxBytes`, keeping `kept` older files as `<path>.1` (the latest) and so on. */
+/**
+ * Opens a log that rotates beyond `maxBytes` and keeps `kept` older files as `<path>.1` (the
+ * latest) and so on.
+ */
 export function openLogFile(
   path: string,
   limits: { readonly maxBytes: number; readonly kept: number } = { maxBytes: 5_000_000, kept: 3 },
@@ -36,7 +39,7 @@ export function openLogFile(
         fd ??= openSync(path, 'a', 0o600);
         size += writeSync(fd, text);
       } catch {
-        // Lost lines are the lesser harm.
+        // Losing lines is the lesser harm.
       }
     },
     close() {
@@ -48,7 +51,10 @@ export function openLogFile(
 
 const TAIL_BYTES = 1_000_000;
 
-/** The last lines of a log file, at most `lines` and at most one megabyte; undefined when there is no such file. */
+/**
+ * Returns the last lines of a log file, at most `lines` and one megabyte; undefined if it does not
+ * exist.
+ */
 export async function readLogTail(path: string, lines: number): Promise<string | undefined> {
   const file = await unlessMissing(open(path, 'r'));
   if (file === undefined) return undefined;
@@ -57,7 +63,7 @@ export async function readLogTail(path: string, lines: number): Promise<string |
     const start = Math.max(0, size - TAIL_BYTES);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
     const all = buffer.toString('utf8', 0, bytesRead).split('\n');
-    // A file that ends with a line break has no line after it.
+    // A trailing line break is followed by no line.
     if (all.at(-1) === '') all.pop();
     return all.slice(-lines).join('\n');
   } finally {

@@ -23,30 +23,36 @@ import {
 import { describeSharedLog, readSharedLog } from './shared-log.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** What a node says of itself. */
+/** The status that a node reports. */
 export interface ProbeAnswer {
   readonly version: string | undefined;
-  /** True when its indexer is dead: it still answers queries, from stale data, and takes no more writes. */
+  /**
+   * True if its indexer is dead: it still answers queries, from stale data, and accepts no more
+   * writes.
+   */
   readonly ingesterFailed: boolean;
-  /** Why the indexer is dead, as one line; null while it lives, or where the node does not say. */
+  /** Why the indexer is dead, as one line; null while it lives, or if the node gives no reason. */
   readonly ingesterError: string | null;
-  /** True when its store has refused a write: it takes no more until it is started again. */
+  /** True if its store has refused a write: it accepts no more until its restart. */
   readonly storeFailed: boolean;
-  /** What it says of a log that it shares; undefined where it shares none. */
+  /** The state of its shared log; undefined if it shares none. */
   readonly log: LogHealth | undefined;
 }
 
-/** How a node stands to the log that it shares with others. Transactions are counted in steps of the log, of which they need not take every one. */
+/**
+ * The relation of a node to its shared log. Transactions are counted in steps of the log, which may
+ * skip numbers.
+ */
 export interface LogHealth {
-  /** The log's own name, made up when it was begun. */
+  /** The log's own name, generated when it was created. */
   readonly name: string;
-  /** The format of what is in it; null where the node does not say. */
+  /** The format of its content; null if the node does not report it. */
   readonly format: number | null;
-  /** Whether it answered when the node asked last, some seconds ago. */
+  /** Whether it answered the node's last check, some seconds ago. */
   readonly reachable: boolean;
-  /** The last transaction that was seen in the log; null while there is none. */
+  /** The last transaction seen in the log; null if there is none. */
   readonly submitted: number | null;
-  /** The last one that is in the node's index. */
+  /** The last transaction in the node's index. */
   readonly completed: number | null;
 }
 
@@ -83,18 +89,21 @@ const statusSchema = z
     log: said.log,
   }));
 
-/** Reads the body of `/_xtdb/status` as JSON; undefined when it is none. */
+/** Parses the body of `/_xtdb/status` as JSON; undefined if it is invalid. */
 export function parseStatus(body: string): ProbeAnswer | undefined {
   return parseJson(body, statusSchema);
 }
 
-/** What a node answers to one request. */
+/** A node's answer to one request. */
 interface NodeAnswer {
   readonly status: number;
   readonly body: string;
 }
 
-/** Asks a node one thing, in JSON, over a connection of its own; undefined when it does not answer within the limit. */
+/**
+ * Sends a node one JSON request over its own connection; undefined if it does not answer within the
+ * limit.
+ */
 export async function askNode(
   address: OwnNodeAddress,
   { limitMs, ...asked }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly limitMs: number },
@@ -112,24 +121,28 @@ export async function askNode(
   }
 }
 
-/** Asks a node for its status; undefined when it does not answer properly within the limit. */
+/** Requests a node's status; undefined without a valid answer within the limit. */
 export async function probeNode(address: OwnNodeAddress, limitMs: number): Promise<ProbeAnswer | undefined> {
   const answer = await askNode(address, { method: 'GET', path: '/_xtdb/status', limitMs });
   return answer?.status === 200 ? parseStatus(answer.body) : undefined;
 }
 
-/** The newest checkpoint of the log that a node shares. */
+/** The newest checkpoint of a node's shared log. */
 export interface NewestCheckpoint {
-  /** Where the checkpoints of the log are kept. */
+  /** The store of the log's checkpoints. */
   readonly folder: string;
-  /** Null where there is none, or the folder cannot be read. */
+  /** Null if there is none, or the store cannot be read. */
   readonly newest: Pick<FoundCheckpoint, 'path' | 'txId' | 'txTime' | 'host'> | null;
 }
 
-async function newestCheckpoint(dir: string, log: string | undefined, environment: StoreEnvironment): Promise<NewestCheckpoint | null> {
+async function newestCheckpoint(
+  dir: string,
+  log: string | undefined,
+  environment: StoreEnvironment,
+): Promise<NewestCheckpoint | null> {
   const folder = await rememberedCheckpoints(dir);
   if (folder === undefined) return null;
-  // A folder of other hosts may be away, a bucket too.
+  // A shared folder or a bucket may be unavailable.
   const found = await withinLimit(
     checkpointStore(folder, environment)
       .then((store) => listCheckpoints(store, log))
@@ -143,73 +156,98 @@ async function newestCheckpoint(dir: string, log: string | undefined, environmen
   return { folder, newest: { path, txId, txTime, host } };
 }
 
-/** What is known of the node of a data folder. */
+/** A report on the node of a data folder. */
 export type NodeStatusReport = {
   readonly dataDir: string;
-  /** Whether its disk has too little room for it to be started again. */
+  /** Whether its disk has too little space for a restart. */
   readonly isDiskFull: boolean;
-  /** Bytes that must be free there for it to be started again: what its logs hold is written anew. */
+  /** Free bytes that a restart needs: the content of its logs is rewritten. */
   readonly leastRoom: number;
 } & (
   | {
       readonly running: false;
-      /** Why the last start failed; null when it did not. */
+      /** Why the last start failed; null if it succeeded. */
       readonly failure: NodeState['failure'];
     }
   | (Pick<NodeState, 'phase' | 'profile' | 'version' | 'startedAt' | 'restarts' | 'frontExit'> & {
       readonly running: true;
-      /** Pid of the JVM; null while none runs. */
+      /** Pid of the JVM; null if none runs. */
       readonly pid: number | null;
       readonly supervisorPid: number;
-      /** False when the supervisor was killed: the node works, but nobody would start it again after a crash. */
+      /**
+       * False if the supervisor was killed: the node works, but no process would restart it after a
+       * crash.
+       */
       readonly supervised: boolean;
       readonly address: ShownAddress | null;
-      /** Processes that use it. */
+      /** Number of processes that use it. */
       readonly users: number;
-      /** Whether it answers just now. */
+      /** Whether it answers now. */
       readonly answers: boolean;
       readonly ingesterFailed: boolean;
-      /** Why its indexer is dead, as one line; null while it lives, or where the node does not say. */
+      /**
+       * Why its indexer is dead, as one line; null while it lives, or if the node gives no reason.
+       */
       readonly ingesterError: string | null;
       readonly storeFailed: boolean;
-      /** The log that it shares with other nodes, in words without secrets; null where it shares none. */
+      /** Describes its shared log without secrets; null if it shares none. */
       readonly sharedLog: string | null;
-      /** What it says of that log; null where it shares none or does not answer. */
+      /** The reported state of that log; null if it shares none or does not answer. */
       readonly log: LogHealth | null;
-      /** The newest checkpoint of that log; null where the data folder knows of no folder with checkpoints. */
+      /** The newest checkpoint of that log; null if the data folder knows no checkpoint store. */
       readonly checkpoint: NewestCheckpoint | null;
-      /** How far the index of a node that starts has come; null once it is ready. */
+      /** The indexing progress of a starting node; null once it is ready. */
       readonly indexing: Indexing | null;
     })
 );
 
-/** Whether a node takes no more writes until its supervisor has started it again, which it does as soon as there is room. */
-export const hasFailedWrites = (status: NodeStatusReport): boolean => status.running && (status.ingesterFailed || status.storeFailed);
+/**
+ * Returns whether a node accepts no more writes until its supervisor restarts it, which happens
+ * once there is space.
+ */
+export const hasFailedWrites = (status: NodeStatusReport): boolean =>
+  status.running && (status.ingesterFailed || status.storeFailed);
 
-/** What is the matter with the writes of a node and what to do, for people; undefined when nothing is. */
+/**
+ * Describes a problem with the writes of a node and its remedy for people; undefined without one.
+ */
 export function writeTrouble(status: NodeStatusReport): string | undefined {
   const room = `Free at least ${Math.ceil(status.leastRoom / 1_048_576)} MiB on the disk of ${status.dataDir}`;
-  if (!hasFailedWrites(status)) return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
+  if (!hasFailedWrites(status))
+    return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
   const why = status.running && status.ingesterError !== null ? ` (${status.ingesterError})` : '';
   const failed = status.running && status.ingesterFailed ? `HAS STOPPED INDEXING${why}` : 'TAKES NO MORE WRITES';
   if (status.running && !(status.supervised && status.profile !== 'memory'))
     return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
   return status.isDiskFull
-    ? `${failed}: its disk is full. ${room}: then it is started again by itself, and what was acknowledged meanwhile is delivered`
+    ? `${failed}: its disk is full. ${room}: then it is started again by itself, and what was acknowledged ` +
+        'meanwhile is delivered'
     : `${failed}: it is being started again`;
 }
 
-/** How a node stands to the log that it shares, for people: the lag, or that the log does not answer; undefined where it shares none. */
+/**
+ * Describes a node's shared log for people: its lag, or that it does not answer. Undefined if it
+ * shares none.
+ */
 export function logText(status: NodeStatusReport): string | undefined {
   if (!status.running || status.sharedLog === null) return undefined;
   if (status.log === null) return status.sharedLog;
   if (!status.log.reachable)
-    return `${status.sharedLog}: CANNOT BE REACHED; the node answers from what it has, and takes no writes until it can be`;
+    return (
+      `${status.sharedLog}: CANNOT BE REACHED; the node answers from what it has, and takes no writes until it ` +
+      'can be'
+    );
   const behind = (status.log.submitted ?? -1) - (status.log.completed ?? -1);
-  return `${status.sharedLog}: ${behind > 0 ? `the index is ${behind} steps of the log behind` : 'the index is up to date'}`;
+  return (
+    `${status.sharedLog}: ` +
+    `${behind > 0 ? `the index is ${behind} steps of the log behind` : 'the index is up to date'}`
+  );
 }
 
-/** The newest checkpoint of a node's log and how old it is, for people; undefined where none is kept. */
+/**
+ * Describes the newest checkpoint of a node's log and its age for people; undefined without a
+ * checkpoint.
+ */
 export function checkpointText(status: NodeStatusReport): string | undefined {
   if (!status.running || status.checkpoint === null) return undefined;
   const { folder, newest } = status.checkpoint;
@@ -219,19 +257,28 @@ export function checkpointText(status: NodeStatusReport): string | undefined {
   return `${newest.path}: ${age}of a transaction at ${newest.txTime}, by ${newest.host}`;
 }
 
-/** What the state file of a data folder says, without asking the node; undefined where there is none. */
+/**
+ * Reads the phase from the state file of a data folder without a request to the node; undefined if
+ * there is none.
+ */
 export async function nodePhase(dataDir: string): Promise<NodePhase | undefined> {
   return (await readState(dataFolderAt(dataDir).stateFile))?.phase;
 }
 
-/** The profile of the node that runs on a data folder, which is not asked whether it answers; undefined where none runs. Changes nothing there. */
+/**
+ * Returns the profile of the running node of a data folder, without checking whether it answers.
+ * Undefined if none runs. Read-only.
+ */
 export async function runningProfile(dataDir: string): Promise<NodeProfile | undefined> {
   const folder = await findDataFolder(dataDir);
   const liveness = folder === undefined ? undefined : await readLiveness(folder);
   return liveness === undefined || liveness.kind === 'none' ? undefined : liveness.state.profile;
 }
 
-/** Looks at the node of a data folder without changing anything there. `environment` has the credentials of a bucket that its checkpoints are kept in. */
+/**
+ * Inspects the node of a data folder. Read-only. `environment` contains the credentials of the
+ * bucket with its checkpoints.
+ */
 export async function nodeStatus(dataDir: string, environment: StoreEnvironment = {}): Promise<NodeStatusReport> {
   const folder = await findDataFolder(dataDir);
   const dir = folder?.dir ?? resolve(dataDir);
@@ -242,7 +289,8 @@ export async function nodeStatus(dataDir: string, environment: StoreEnvironment 
   if (kind === 'none') return { running: false, ...place, failure: state?.failure ?? null };
   const { address, phase } = state;
   const sharedLog = sharesLog(state.profile) ? await readSharedLog(dir).catch(() => undefined) : undefined;
-  const answer = phase === 'ready' && address !== null ? await probeNode(address, TIME_LIMITS.statusProbeMs) : undefined;
+  const answer =
+    phase === 'ready' && address !== null ? await probeNode(address, TIME_LIMITS.statusProbeMs) : undefined;
   return {
     running: true,
     ...place,
@@ -268,10 +316,10 @@ export async function nodeStatus(dataDir: string, environment: StoreEnvironment 
   };
 }
 
-/** The log of the node of a data folder. */
+/** The log of a data folder's node. */
 export interface NodeLogs {
   readonly path: string;
-  /** The last lines; undefined when no node has run there yet. */
+  /** The last lines; undefined if no node has run there yet. */
   readonly text: string | undefined;
 }
 

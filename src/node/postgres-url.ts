@@ -7,7 +7,7 @@ export interface DatabaseHost {
   readonly port: number;
 }
 
-/** A database of PostgreSQL as a URL names it, without its password. */
+/** A PostgreSQL database from a URL, without its password. */
 export interface DatabaseUrl {
   readonly hosts: readonly DatabaseHost[];
   readonly name: string;
@@ -19,7 +19,7 @@ export interface DatabaseUrl {
 const FORM = 'postgresql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=verify-full&sslrootcert=/path/root.crt]';
 const DEFAULT_PORT = 5432;
 
-/** What of the driver's parameters may be set; the names in which files stand are those of libpq too. */
+/** Permitted driver parameters, with libpq's names for those that are files. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   'sslmode',
   'sslrootcert',
@@ -36,7 +36,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 const FILES: ReadonlySet<string> = new Set(['sslrootcert', 'sslcert', 'sslkey']);
 const SSL_MODES: ReadonlySet<string> = new Set(['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']);
 
-// The URL itself stands in no message: what is wrong with it may be where its password begins.
+// Messages omit the URL: the faulty part may be the beginning of its password.
 function refuse(why: string): never {
   throw new NodeError('log-unfit', `The address of the database must look like ${FORM}; ${why}.`);
 }
@@ -52,7 +52,7 @@ function decoded(text: string, what: string): string {
 function hostOf(text: string): DatabaseHost {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^[\]:@/?#\s]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
-  if (host === undefined) return refuse('a host in it is none');
+  if (host === undefined) return refuse('one of its hosts is invalid');
   const number = port === undefined ? DEFAULT_PORT : Number(port);
   if (number < 1 || number > 65_535) return refuse(`the port ${number} is none`);
   return { host, port: number };
@@ -61,8 +61,10 @@ function hostOf(text: string): DatabaseHost {
 function parametersOf(query: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const [key, value] of new URLSearchParams(query)) {
-    if (/pass|pwd|secret/i.test(key)) refuse('a password belongs into a file (--password-file) or into PALIMPSEST_DATABASE_PASSWORD');
-    if (!PARAMETERS.has(key)) refuse(`it has the parameter ${JSON.stringify(key)}; these may be set: ${[...PARAMETERS].join(', ')}`);
+    if (/pass|pwd|secret/i.test(key))
+      refuse('a password belongs in a file (--password-file) or in PALIMPSEST_DATABASE_PASSWORD');
+    if (!PARAMETERS.has(key))
+      refuse(`it has the parameter ${JSON.stringify(key)}; these may be set: ${[...PARAMETERS].join(', ')}`);
     if (key === 'sslmode' && !SSL_MODES.has(value)) refuse(`sslmode is one of ${[...SSL_MODES].join(', ')}`);
     if (FILES.has(key) && !isAbsolute(value)) refuse(`${key} must be an absolute path`);
     found[key] = value;
@@ -70,18 +72,22 @@ function parametersOf(query: string): Readonly<Record<string, string>> {
   return found;
 }
 
-/** What a URL of PostgreSQL says: where the database is, and the password, which goes nowhere else. */
+/**
+ * The content of a PostgreSQL URL: the database, and the password, which is passed to the node
+ * only.
+ */
 export interface ParsedDatabaseUrl {
   readonly database: DatabaseUrl;
   readonly password: string | undefined;
 }
 
 /**
- * Reads the URL of a database, in the form of libpq.
- * @throws {NodeError} `log-unfit` – it is none; the message never repeats it
+ * Parses the URL of a database in libpq's format.
+ * @throws {NodeError} `log-unfit` – the URL is invalid; the message never repeats it
  */
 export function parseDatabaseUrl(text: string): ParsedDatabaseUrl {
-  const [, authority, path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/.exec(text) ?? [];
+  const [, authority, path = '', query = ''] =
+    /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/.exec(text) ?? [];
   if (authority === undefined) return refuse('it does not');
   const at = authority.lastIndexOf('@');
   if (at < 1) return refuse('it names no user');

@@ -17,7 +17,7 @@ import {
   requireFormat,
 } from './checkpoint.js';
 
-/** The checkpoint that a store is asked for: the one that it is, else the newest in it. */
+/** Returns the requested checkpoint of a store: the store itself if it is one, else its newest. */
 async function chosen(store: CheckpointStore): Promise<FoundCheckpoint> {
   if ((await store.text(MANIFEST).catch(() => undefined)) !== undefined) return readManifest(store);
   const found = await listCheckpoints(store);
@@ -31,12 +31,18 @@ async function chosen(store: CheckpointStore): Promise<FoundCheckpoint> {
   if (logs.size > 1)
     throw new CheckpointError(
       'unfit',
-      `${store.address} has checkpoints of ${logs.size} logs. Name one of them with --restore, the newest of each log: ${[...logs].map((log) => found.find((one) => one.log === log)?.path).join(', ')}`,
+      `${store.address} has checkpoints of ${logs.size} logs. ` +
+        'Name one of them with --restore, the newest of each log: ' +
+        `${[...logs].map((log) => found.find((one) => one.log === log)?.path).join(', ')}`,
     );
   return newest;
 }
 
-async function copyVerified(store: CheckpointStore, { path, name, files }: FoundCheckpoint, draft: string): Promise<void> {
+async function copyVerified(
+  store: CheckpointStore,
+  { path, name, files }: FoundCheckpoint,
+  draft: string,
+): Promise<void> {
   const there = await store.filesBelow(join(name, filesOf()));
   const named = files.map((file) => file.path);
   const stray = there.find((one) => !named.includes(one));
@@ -55,7 +61,7 @@ async function copyVerified(store: CheckpointStore, { path, name, files }: Found
       throw error;
     }
   };
-  // Each has ended before the first failure is told: nothing is written behind the back of whoever cleans up.
+  // Waits for all copies before the first failure is thrown, so that no write follows the clean-up.
   const ended = await Promise.allSettled(files.map((file) => limit(() => copy(file))));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
 }
@@ -63,22 +69,28 @@ async function copyVerified(store: CheckpointStore, { path, name, files }: Found
 const damaged = (path: string, what: string): CheckpointError =>
   new CheckpointError(
     'damaged',
-    `the checkpoint ${path} is not as it was written: ${what}. Name another one, or start the node without --restore: it makes its index from the log.`,
+    `the checkpoint ${path} is not as it was written: ${what}. ` +
+      'Name another one, or start the node without --restore: it makes its index from the log.',
   );
 
-/** Refuses to take an index for a data folder that has one. @throws {CheckpointError} `index-exists` */
+/**
+ * Rejects a data folder that already has an index.
+ * @throws {CheckpointError} `index-exists`
+ */
 export async function refuseOverIndex(dir: string): Promise<void> {
   if (!(await namesIn(dir)).includes('index')) return;
   throw new CheckpointError(
     'index-exists',
-    `${dir} has an index already, which comes to the log's end by itself. Start the node without --restore; to begin again from the checkpoint, stop the node and remove ${join(dir, 'index')} first.`,
+    `${dir} has an index already, which comes to the log's end by itself. Start the node without --restore; ` +
+      `to begin again from the checkpoint, stop the node and remove ${join(dir, 'index')} first.`,
   );
 }
 
 /**
- * Puts the index of a checkpoint into a data folder that has none: the one that is named, or the newest of those in a store. Every file is compared with its hash; the index
- * appears whole or not at all. Whether it was made from the log that the node shares, the node finds out.
- * For whoever holds the start lock.
+ * Copies the index of a checkpoint into a data folder without one. It uses the named checkpoint, or
+ * the newest in a store. Every file is verified by its hash; the index appears whole or not at all.
+ * The node itself checks whether the index belongs to its shared log. The caller must hold the
+ * start lock.
  * @throws {CheckpointError} `index-exists`, `missing`, `damaged`, `unfit`, `io`
  */
 export async function restoreCheckpoint(store: CheckpointStore, dir: string): Promise<FoundCheckpoint> {

@@ -3,7 +3,7 @@ import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { NodeError, throwIfAborted } from './errors.js';
 
-/** How a command ended, with the last part of what it said (both streams, in the order they came). */
+/** The exit of a command with its last output (both streams, in order of arrival). */
 export interface ProcessResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -13,8 +13,9 @@ export interface ProcessResult {
 const KEPT_OUTPUT = 64_000;
 
 /**
- * Runs a command to its end, without a shell and without input. A failing exit code is a result, not an error.
- * Resolves to undefined when there is no such command; throws NodeError `aborted` when the signal fires, `build-failed` after the time limit.
+ * Runs a command to its end, without a shell and without input. A failing exit code is a result,
+ * not an error. Resolves to undefined if the command does not exist. Throws NodeError `aborted`
+ * when the signal fires, `build-failed` after the time limit.
  */
 export async function runProcess(
   command: string,
@@ -45,7 +46,8 @@ export async function runProcess(
       giveUp(
         new NodeError(
           'build-failed',
-          `${command} did not end within ${Math.round(options.limitMs / 1000)} s. It said last:\n${lastLines(output, 10)}`,
+          `${command} did not end within ${Math.round(options.limitMs / 1000)} s. ` +
+            `It said last:\n${lastLines(output, 10)}`,
         ),
       );
     }, options.limitMs);
@@ -58,7 +60,11 @@ export async function runProcess(
       if (systemCode(error) === 'ENOENT') resolve(undefined);
       else
         reject(
-          new NodeError('build-failed', `${command} could not be run: ${error.message}. Check that it may be executed.`, { cause: error }),
+          new NodeError(
+            'build-failed',
+            `${command} could not be run: ${error.message}. Check that it may be executed.`,
+            { cause: error },
+          ),
         );
     });
     child.on('close', (code, signal) => {
@@ -69,7 +75,7 @@ export async function runProcess(
   });
 }
 
-/** The last `count` lines of a text, blank ones left out. */
+/** Returns the last `count` lines of a text without blank ones. */
 export function lastLines(text: string, count: number): string {
   return text
     .split('\n')

@@ -6,24 +6,24 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { CheckpointError, type StoreEnvironment } from './checkpoint.js';
 
-/** A request to a bucket, signed by its method, key, query, headers and body. */
+/** A request to a bucket. Its signature covers method, key, query, headers and body. */
 export interface S3Request {
   readonly method: 'GET' | 'PUT' | 'DELETE';
-  /** The object; the bucket itself where absent. */
+  /** The object; the bucket itself if absent. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: S3Body;
 }
 
-/** What is sent: its length and hash, which the store checks, and the bytes anew for each attempt. */
+/** A request body: its length and hash, which the store checks, and a new stream per attempt. */
 export interface S3Body {
   readonly size: number;
   readonly sha256: string;
   open(): Readable | Buffer;
 }
 
-/** What a store answered. */
+/** A store's answer. */
 export interface S3Answer {
   readonly status: number;
   header(name: string): string | undefined;
@@ -31,52 +31,75 @@ export interface S3Answer {
   text(): Promise<string>;
 }
 
-/** How often something is tried that a busy or a broken connection may have spoilt. */
+/** Maximum attempts of a request that a busy store or a broken connection may have failed. */
 export const ATTEMPTS = 4;
 const LIMIT_MS = 60_000;
-/** SHA-256 of nothing. */
+/** SHA-256 of an empty body. */
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-/** Names with these in them are taken apart by proxies and certificates: such a bucket stands in the path. */
+/** Proxies and certificates split names at dots, so such a bucket is part of the path. */
 const DOTTED = /\./;
 
-/** Every value of an element in a store's answer, as it stands there. */
+/** Returns every value of an XML element in a store's answer, verbatim. */
 export const valuesOf = (text: string, element: string): readonly string[] =>
   [...text.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, 'g'))].map(([, value = '']) => value);
 
-/** One bucket of a store like S3, reached with the variables that AWS's own tools take: endpoint, region, key, secret and token. */
+/**
+ * A bucket of an S3-compatible store, configured by the variables of AWS's own tools: endpoint,
+ * region, key, secret and token.
+ */
 export class S3Requests {
   readonly bucket: string;
   readonly #base: string;
-  readonly #credentials: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string };
+  readonly #credentials: {
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly sessionToken?: string;
+  };
   readonly #region: string;
 
-  /** @throws {CheckpointError} io – there are no credentials, or the endpoint is none */
+  /** @throws {CheckpointError} io – credentials are missing, or the endpoint is invalid */
   constructor(bucket: string, environment: StoreEnvironment) {
-    const said = (...names: readonly string[]): string | undefined => names.map((name) => environment[name]).find((value) => value);
+    const said = (...names: readonly string[]): string | undefined =>
+      names.map((name) => environment[name]).find((value) => value);
     const [accessKeyId, secretAccessKey] = [said('AWS_ACCESS_KEY_ID'), said('AWS_SECRET_ACCESS_KEY')];
     if (accessKeyId === undefined || secretAccessKey === undefined) {
       throw new CheckpointError(
         'io',
-        `s3://${bucket} cannot be used: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set. Of a profile or a role they are given by: aws configure export-credentials --format env`,
+        `s3://${bucket} cannot be used: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set. ` +
+          'Of a profile or a role they are given by: aws configure export-credentials --format env',
       );
     }
     const endpoint = said('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL');
     if (endpoint !== undefined && !/^https?:\/\/[^/?#@\s]+\/?$/.test(endpoint))
-      throw new CheckpointError('io', `s3://${bucket} cannot be used: AWS_ENDPOINT_URL must look like https://HOST:PORT`);
+      throw new CheckpointError(
+        'io',
+        `s3://${bucket} cannot be used: AWS_ENDPOINT_URL must look like https://HOST:PORT`,
+      );
     this.bucket = bucket;
     this.#region = said('AWS_REGION', 'AWS_DEFAULT_REGION') ?? 'us-east-1';
     const host = endpoint?.replace(/\/$/, '') ?? `https://s3.${this.#region}.amazonaws.com`;
-    this.#base = endpoint !== undefined || DOTTED.test(bucket) ? `${host}/${bucket}` : `https://${bucket}.s3.${this.#region}.amazonaws.com`;
+    this.#base =
+      endpoint !== undefined || DOTTED.test(bucket)
+        ? `${host}/${bucket}`
+        : `https://${bucket}.s3.${this.#region}.amazonaws.com`;
     this.#credentials = { accessKeyId, secretAccessKey, ...defined({ sessionToken: said('AWS_SESSION_TOKEN') }) };
   }
 
-  /** Sends a request, again where the store was busy or did not answer; gives an answer whose status is one of `expected`. @throws {CheckpointError} io */
+  /**
+   * Sends a request and retries it if the store was busy or did not answer. Returns an answer whose
+   * status is one of `expected`.
+   * @throws {CheckpointError} io
+   */
   async send(asked: S3Request, expected: readonly number[]): Promise<S3Answer> {
     const what = `${asked.method} s3://${this.bucket}/${asked.key ?? ''}`;
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#sendOnce(asked).catch((error: unknown) => {
         if (attempt < ATTEMPTS) return undefined;
-        throw new CheckpointError('io', `${what} was not answered by ${new URL(this.#base).host}: ${messageOf(error)}`, { cause: error });
+        throw new CheckpointError(
+          'io',
+          `${what} was not answered by ${new URL(this.#base).host}: ${messageOf(error)}`,
+          { cause: error },
+        );
       });
       if (answer !== undefined && expected.includes(answer.status)) return answer;
       const text = (await answer?.text().catch(() => '')) ?? '';
@@ -99,7 +122,10 @@ export class S3Requests {
     const signed = await signer.sign();
     const answer = await request(signed.url, {
       method,
-      headers: { ...Object.fromEntries(signed.headers), ...(body === undefined ? {} : { 'content-length': String(body.size) }) },
+      headers: {
+        ...Object.fromEntries(signed.headers),
+        ...(body === undefined ? {} : { 'content-length': String(body.size) }),
+      },
       body: body?.open() ?? null,
       headersTimeout: LIMIT_MS,
       bodyTimeout: LIMIT_MS,
@@ -107,7 +133,9 @@ export class S3Requests {
     const header = (name: string): string | undefined => [answer.headers[name]].flat()[0];
     const text = (): Promise<string> =>
       answer.body.text().catch((error: unknown) => {
-        throw new CheckpointError('io', `an answer of ${signed.url.host} broke off: ${messageOf(error)}`, { cause: error });
+        throw new CheckpointError('io', `an answer of ${signed.url.host} broke off: ${messageOf(error)}`, {
+          cause: error,
+        });
       });
     return { status: answer.statusCode, header, body: answer.body, text };
   }
@@ -121,7 +149,8 @@ function refusal(what: string, { status, header }: S3Answer, text: string): Chec
     status === 301 || code === 'AuthorizationHeaderMalformed'
       ? ` Set AWS_REGION to the region of the bucket${region === undefined ? '' : `, ${region}`}.`
       : status === 401 || status === 403
-        ? ' Look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at what they may do in this bucket.'
+        ? ' Look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at what they may do in ' +
+          'this bucket.'
         : status === 404
           ? ' Make the bucket, or correct its name.'
           : '';

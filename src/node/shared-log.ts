@@ -13,9 +13,9 @@ const databaseSchema = z.object({
   name: z.string(),
   user: z.string(),
   parameters: z.record(z.string(), z.string()),
-  /** A file with the password alone. */
+  /** A file that contains only the password. */
   passwordFile: z.string().optional(),
-  /** The variable of the node's environment that has the password where no file does. */
+  /** The variable of the node's environment with the password, if there is no file. */
   passwordVariable: z.string(),
 });
 
@@ -23,11 +23,11 @@ const kafkaSchema = z.object({
   /** `host:port` of some brokers, which know the others. */
   brokers: z.array(z.string()).min(1),
   topic: z.string(),
-  /** On how many brokers the topic has to be kept. */
+  /** Required number of brokers with a copy of the topic. */
   replication: z.int().positive(),
-  /** Whether the topic is made where there is none. */
+  /** Whether a missing topic is created. */
   create: z.boolean(),
-  /** A file of the Kafka client's own settings: TLS, SASL. */
+  /** A file with settings of the Kafka client: TLS, SASL. */
   propertiesFile: z.string().optional(),
 });
 
@@ -36,15 +36,17 @@ const sharedLogSchema = z.discriminatedUnion('profile', [
   z.object({ profile: z.literal('kafka'), database: databaseSchema, kafka: kafkaSchema }),
 ]);
 
-/** Where a log and documents lie that several nodes share, without any secret: what may be written down and shown. */
+/**
+ * The log and documents that several nodes share, without any secret. It may be stored and shown.
+ */
 export type SharedLog = Readonly<z.infer<typeof sharedLogSchema>>;
-/** A database of PostgreSQL with where its password is. */
+/** A PostgreSQL database and the location of its password. */
 export type SharedDatabase = SharedLog['database'];
 
-/** The variable by which a node is handed the password of its database. */
+/** The variable that passes a database password to the node. */
 export const PASSWORD_VARIABLE = 'PALIMPSEST_DATABASE_PASSWORD';
 
-/** Where a data folder says which log its index is made from. */
+/** Returns the file of a data folder that names its shared log. */
 export const sharedLogFile = (dir: string): string => join(dir, SHARED_LOG_FILE);
 
 async function textOf(file: string): Promise<string | undefined> {
@@ -53,15 +55,17 @@ async function textOf(file: string): Promise<string | undefined> {
   } catch (cause) {
     throw new NodeError(
       'data-unwritable',
-      `${file}, which says what the data folder is used with, cannot be read (${messageOf(cause)}). Give yourself access to it, or name another folder with --data.`,
+      `${file}, which says what the data folder is used with, cannot be read (${messageOf(cause)}). ` +
+        'Give yourself access to it, or name another folder with --data.',
       { cause },
     );
   }
 }
 
 /**
- * What the data folder says of a shared log; undefined where it has a database of its own, or none yet.
- * @throws {NodeError} `data-unwritable` – the file is there and cannot be read; `data-corrupt` – it does not say what it should
+ * Reads the shared log of a data folder; undefined if it has its own database, or none yet.
+ * @throws {NodeError} `data-unwritable` – the file cannot be read; `data-corrupt` – its content is
+ *   invalid
  */
 export async function readSharedLog(dir: string): Promise<SharedLog | undefined> {
   const text = await textOf(sharedLogFile(dir));
@@ -70,11 +74,12 @@ export async function readSharedLog(dir: string): Promise<SharedLog | undefined>
   if (found !== undefined) return found;
   throw new NodeError(
     'data-corrupt',
-    `${sharedLogFile(dir)} cannot be read. Name the log again: palimpsest node start --profile … --log …, or name another folder with --data.`,
+    `${sharedLogFile(dir)} cannot be read. Name the log again: ` +
+      'palimpsest node start --profile … --log …, or name another folder with --data.',
   );
 }
 
-/** Writes which log a data folder is for, and in which format. */
+/** Writes the shared log of a data folder and its format. */
 export async function writeSharedLog(dir: string, log: SharedLog): Promise<void> {
   await replaceFile(sharedLogFile(dir), `${JSON.stringify({ format: DATA_FORMAT, ...log }, null, 2)}\n`);
 }
@@ -82,27 +87,31 @@ export async function writeSharedLog(dir: string, log: SharedLog): Promise<void>
 /** Forgets a log that a data folder was never used with. */
 export const forgetSharedLog = (dir: string): Promise<void> => rm(sharedLogFile(dir), { force: true });
 
-const databaseText = ({ user, hosts, name }: SharedDatabase): string =>
-  `PostgreSQL ${user}@${hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')}/${name}`;
+const databaseText = ({ user, hosts, name }: SharedDatabase): string => {
+  const servers = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  return `PostgreSQL ${user}@${servers.join(',')}/${name}`;
+};
 
-/** A shared log in words, for people; it names no secret. */
+/** Describes a shared log for people, without secrets. */
 export function describeSharedLog(log: SharedLog): string {
   if (log.profile === 'postgres') return databaseText(log.database);
   const { brokers, topic } = log.kafka;
   return `Kafka ${brokers.join(',')}, topic ${topic}; documents in ${databaseText(log.database)}`;
 }
 
-/** What a node is started as. */
+/** The profile and log of a start. */
 export interface ChosenLog {
   readonly profile: NodeProfile;
-  /** Undefined for the profiles that share nothing. */
+  /** Undefined for profiles without a shared log. */
   readonly log: SharedLog | undefined;
 }
 
 /**
- * The profile and log that a data folder is used with: what is asked for, else what the folder says, else a database of its own.
- * @throws {NodeError} `profile-mismatch` – the folder holds something else; `log-missing` – a shared log is asked for and nothing says where it is;
- * `data-unwritable` or `data-corrupt` – what the folder says cannot be read, so that nobody takes it for one with a database of its own
+ * Returns the profile and log of a data folder: the requested ones, else those that the folder
+ * names, else its own database.
+ * @throws {NodeError} `profile-mismatch` – the folder has another database; `log-missing` – a
+ *   shared log is requested and its address is unknown. `data-unwritable` or `data-corrupt` – the
+ *   folder's file cannot be read, so that the folder does not pass for one with its own database
  */
 export async function chooseLog(
   folder: DataFolder,
@@ -112,7 +121,7 @@ export async function chooseLog(
     asked.profile === 'memory'
       ? undefined
       : await readSharedLog(folder.dir).catch((error) => {
-          // Whoever names the log anew needs no file that is damaged.
+          // A log named anew replaces the damaged file.
           if (asked.log !== undefined && codeOf(error) === 'data-corrupt') return undefined;
           throw error;
         });
@@ -122,7 +131,9 @@ export async function chooseLog(
     if (known === undefined) return { profile, log: undefined };
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} holds the index of a node over ${describeSharedLog(known)}, and a database of its own (profile rocksdb) was asked for. Leave out --profile (and PALIMPSEST_PROFILE), or name another folder with --data.`,
+      `${folder.dir} holds the index of a node over ${describeSharedLog(known)}, and a database of its own ` +
+        '(profile rocksdb) was asked for. Leave out --profile (and PALIMPSEST_PROFILE), or name another folder ' +
+        'with --data.',
     );
   }
   const log = asked.log ?? (known?.profile === profile ? known : undefined);
@@ -131,13 +142,14 @@ export async function chooseLog(
     const where = profile === 'kafka' ? 'HOST:PORT,HOST:PORT' : 'postgresql://USER@HOST/DATABASE';
     throw new NodeError(
       'log-missing',
-      `Profile ${profile} needs to be told where the log is: --profile ${profile} --log ${where}${documents}`,
+      `Profile ${profile} needs the address of its log: --profile ${profile} --log ${where}${documents}`,
     );
   }
   if ((await namesIn(folder.dir)).includes('golden')) {
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} holds a database of its own (profile rocksdb), which ${describeSharedLog(log)} knows nothing of. Name another folder with --data.`,
+      `${folder.dir} holds a database of its own (profile rocksdb), which ${describeSharedLog(log)} knows ` +
+        'nothing of. Name another folder with --data.',
     );
   }
   return { profile, log };

@@ -28,17 +28,17 @@ import { type ChosenLog, type SharedLog, sharedLogFile } from './shared-log.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** The files of this package that the node is built and started from. */
+/** The files of this package from which the node is built and started. */
 interface PackageFiles {
   /** Folder with `pom.xml`, `src/` and the node configurations. */
   readonly frontDir: string;
-  /** The built command line program, which the supervisor runs from. */
+  /** The built command line program, which runs the supervisor. */
   readonly cli: string;
 }
 
 /**
- * Finds the files of this package from wherever this module was bundled to.
- * @throws {NodeError} `incomplete-package` when some are missing
+ * Finds the files of this package from the bundled location of this module.
+ * @throws {NodeError} `incomplete-package` if some are missing
  */
 function packageFiles(): PackageFiles {
   let dir = dirname(fileURLToPath(import.meta.url));
@@ -57,35 +57,44 @@ function packageFiles(): PackageFiles {
   return { frontDir: join(dir, 'xtdb'), cli };
 }
 
-/** How a node is started when there is none. */
+/** Options for starting a node if none runs. */
 export interface StartOptions {
-  /** What the data folder is used with already where absent, else `rocksdb`. */
+  /** Default: the profile that the data folder is used with, else `rocksdb`. */
   readonly profile?: NodeProfile;
-  /** The log that the node shares with others; the one that the data folder names where absent. */
+  /** The log that the node shares with others; default: the one that the data folder names. */
   readonly log?: SharedLog;
-  /** The environment of the node, which may have the password of the database that `log` names; this process's own where absent. */
+  /**
+   * The environment of the node, which may contain the database password of `log`; default: this
+   * process's environment.
+   */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /**
-   * A checkpoint, or a folder or `s3://BUCKET/PREFIX` of them, that the index is taken from where the data folder has none. Of a shared log only; `environment` has the variables
-   * of AWS that a bucket needs.
+   * A checkpoint, or a folder or `s3://BUCKET/PREFIX` of checkpoints. A data folder without an
+   * index copies it from there. Only for a shared log; `environment` contains the AWS variables of
+   * a bucket.
    */
   readonly restoreFrom?: string;
-  /** Limit for the start of the JVM until it answers, without the one-time build; default 60 s. */
+  /**
+   * Time limit from the start of the JVM to its first answer, without the one-time build; default
+   * 60 s.
+   */
   readonly readyTimeoutMs?: number;
-  /** The node stops itself after so long without a request; 0 is never; default 1800. */
+  /** Time without a request after which the node stops itself; 0 means never; default 1800. */
   readonly idleExitSeconds?: number;
-  /** Most memory of the JVM's heap, in megabytes. */
+  /** Maximum heap of the JVM in megabytes. */
   readonly heapMegabytes?: number;
-  /** `unix` (the default, except on Windows) or `tcp` on the loopback address with a bearer token. */
+  /**
+   * `unix` (the default, except on Windows) or `tcp` on the loopback address with a bearer token.
+   */
   readonly transport?: 'unix' | 'tcp';
   readonly signal?: AbortSignal;
-  /** Where built nodes are kept; default `~/.cache/palimpsest`. */
+  /** Cache folder for built nodes; default `~/.cache/palimpsest`. */
   readonly cacheDir?: string;
-  /** Where a socket goes when the data folder's path is too long for one (the XDG runtime folder). */
+  /** Folder for a socket if the data folder's path is too long for one (the XDG runtime folder). */
   readonly runtimeDir?: string;
-  /** Where Java is looked for before the PATH. */
+  /** Java's home, searched before the PATH. */
   readonly javaHome?: string;
-  /** Told about steps that take long. */
+  /** Called before slow steps. */
   onProgress?(message: string): void;
 }
 
@@ -103,32 +112,37 @@ export interface RunningNode {
   readonly state: NodeState;
 }
 
-/** The running node of a state; undefined while it is not ready. */
+/** Returns the running node of a state; undefined while it is not ready. */
 export function runningNode(state: NodeState | undefined): RunningNode | undefined {
   return state?.phase === 'ready' && state.jvm !== null && state.address !== null
     ? { pid: state.jvm.pid, address: state.address, state }
     : undefined;
 }
 
-/** The error that a state in phase `failed` stands for. */
+/** Returns the error of a state in phase `failed`. */
 export function failureOf(state: NodeState): NodeError {
-  // The state file is written by this program alone, with these codes.
+  // Only this program writes the state file, with these codes.
   return new NodeError(
     (state.failure?.code ?? 'start-failed') as NodeErrorCode,
     state.failure?.message ?? 'The node did not start. See: palimpsest node logs',
   );
 }
 
-/** The error of a node that was not ready in time. It goes on starting: a long log takes long to index. */
+/**
+ * Returns the error of a node that was not ready in time. The node keeps starting, because a long
+ * log takes long to index.
+ */
 function readyTimeout(folder: DataFolder, limitMs: number, indexing: Indexing | undefined): NodeError {
   const reached = indexing === undefined ? '' : ` (${indexing.indexed} of ${indexing.of} transactions are indexed)`;
   return new NodeError(
     'ready-timeout',
-    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting${reached}. Look at it with: palimpsest node logs. Then try again, or wait longer with: palimpsest node start --ready-timeout SECONDS`,
+    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting${reached}. ` +
+      'Look at it with: palimpsest node logs. Then try again, or wait longer with: ' +
+      'palimpsest node start --ready-timeout SECONDS',
   );
 }
 
-/** How one start is asked for, with what the data folder had to say to it. */
+/** The options of one start, combined with the data folder's own settings. */
 export interface ChosenStart extends StartOptions {
   readonly chosen: ChosenLog;
 }
@@ -168,12 +182,13 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: Chosen
   };
 }
 
-/** How often `onProgress` is called with how far the index has come. */
+/** Interval in milliseconds at which `onProgress` receives the indexing progress. */
 const REPORT_INDEXING_MS = 2_000;
 
 /**
- * Polls a node that is starting until `ask` answers, and reports how far its index has come. The limit is that of the whole wait where the caller
- * named one, else of the time without progress. Throws NodeError `ready-timeout`.
+ * Polls a starting node until `ask` answers, and reports its indexing progress. A limit set by the
+ * caller applies to the whole wait, the default one to the time without progress. Throws NodeError
+ * `ready-timeout`.
  */
 export async function pollStart<T>(
   folder: DataFolder,
@@ -199,8 +214,8 @@ export async function pollStart<T>(
 }
 
 /**
- * Starts the node of a data folder under a supervisor of its own, detached from this process, and waits until it is ready. To be called by
- * the holder of the start lock, when no node runs.
+ * Starts the node of a data folder under its own detached supervisor and waits until it is ready.
+ * The caller must hold the start lock, and no node may run.
  * @throws {NodeError}
  */
 export async function startNode(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
@@ -227,7 +242,8 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
     ended = signal === null ? `exit code ${code}` : `signal ${signal}`;
   });
   supervisor.unref();
-  // Nobody else may take the node for absent, even if this process stops waiting before the supervisor has said a word.
+  // Other processes must see the node even if this one stops waiting before the supervisor writes
+  // its state.
   const identity = supervisor.pid === undefined ? undefined : await identifyProcess(supervisor.pid);
   if (identity !== undefined) await announceState(folder.stateFile, startingState(identity, plan.profile));
   const outcome = await pollStart(folder, options, async (seen) => {

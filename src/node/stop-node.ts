@@ -6,7 +6,7 @@ import { NodeError } from './errors.js';
 import { readLiveness, removeState } from './node-state.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** Ends exactly this process: asks it, and kills it when it does not go. False when it lives on all the same. */
+/** Ends exactly this process: first SIGTERM, then SIGKILL. Returns false if it survives both. */
 export async function endProcess(identity: ProcessIdentity): Promise<boolean> {
   const gone = async (): Promise<true | undefined> => ((await isAlive(identity)) ? undefined : true);
   await signalProcess(identity, 'SIGTERM');
@@ -15,7 +15,10 @@ export async function endProcess(identity: ProcessIdentity): Promise<boolean> {
   return (await pollUntil(gone, { limitMs: TIME_LIMITS.killedMs })) === true;
 }
 
-/** Stops the node of an existing data folder; true when one ran. What a crash left behind is removed as well. */
+/**
+ * Stops the node of an existing data folder and removes the leftovers of a crash. Returns true if
+ * one ran.
+ */
 export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
   const { kind, state } = await readLiveness(folder);
   if (state === undefined) return false;
@@ -23,10 +26,10 @@ export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
     if (await endProcess(identity)) return;
     throw new NodeError(
       'stop-failed',
-      `Process ${identity.pid} of the node of ${folder.dir} does not end. End it by hand: kill -9 ${identity.pid}`,
+      `Process ${identity.pid} of the node of ${folder.dir} does not end. End it manually: kill -9 ${identity.pid}`,
     );
   };
-  // The supervisor first: it would only start the JVM again.
+  // The supervisor first: otherwise it would restart the JVM.
   if (kind === 'supervised') await end(state.supervisor);
   if (state.jvm !== null) await end(state.jvm);
   await removeState(folder.stateFile, state.supervisor);
@@ -35,7 +38,7 @@ export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
 }
 
 /**
- * Stops the node of a data folder; false when none ran there.
+ * Stops the node of a data folder; returns false if none ran.
  * @throws {NodeError} `stop-failed`
  */
 export async function stopNode(dataDir: string): Promise<boolean> {

@@ -7,49 +7,77 @@ import { dataFolderAt, diskRoom } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
-import { type NodeProfile, type NodeState, type OwnNodeAddress, removeState, sharesLog, startingState, writeState } from './node-state.js';
+import {
+  type NodeProfile,
+  type NodeState,
+  type OwnNodeAddress,
+  removeState,
+  sharesLog,
+  startingState,
+  writeState,
+} from './node-state.js';
 import { lastLines } from './run-process.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** What the supervisor does after the JVM ended. */
+/** The supervisor's decision after the JVM ended. */
 export type ExitVerdict =
   | { readonly kind: 'clean' }
   | { readonly kind: 'crashed'; readonly reason: string }
   | { readonly kind: 'failed'; readonly error: NodeError };
 
-/** Why a start fails, by the front's own word for it where it has one: the error, and what to do next. */
+/**
+ * Reasons of a failed start, by the front's own code if it has one: the error, and what to do next.
+ */
 const FAILURES = {
   'corrupt-data': {
     code: 'data-corrupt',
     nextStep:
-      'Restore the data folder from a backup. If only its index is damaged, remove the folder `index` in it: the node rebuilds that from the log.',
+      'Restore the data folder from a backup. If only its index is damaged, remove the folder `index` in it: ' +
+      'the node rebuilds that from the log.',
   },
-  'newer-data': { code: 'data-newer', nextStep: 'Use the newer version that wrote it, or name another folder with --data.' },
+  'newer-data': {
+    code: 'data-newer',
+    nextStep: 'Use the newer version that wrote it, or name another folder with --data.',
+  },
   'older-data': {
     code: 'data-older',
-    nextStep: 'Use the version that wrote it for as long as its nodes run, or begin a new log: this version has no way to move it on.',
+    nextStep:
+      'Use the version that wrote it for as long as its nodes run, or begin a new log: ' +
+      'this version has no way to move it on.',
   },
   'log-unreachable': {
     code: 'log-unreachable',
-    nextStep: 'Check its address, that it runs and that this host may reach it (for TLS, the certificates), then start the node again.',
+    nextStep:
+      'Check its address, that it runs and that this host may reach it (for TLS, the certificates), then start ' +
+      'the node again.',
   },
   'log-denied': {
     code: 'log-denied',
     nextStep:
-      'Put the right password into the file of --password-file or into PALIMPSEST_DATABASE_PASSWORD (for Kafka, into the file of --kafka-properties), then start the node again.',
+      'Put the right password into the file of --password-file or into PALIMPSEST_DATABASE_PASSWORD (for Kafka, ' +
+      'into the file of --kafka-properties), then start the node again.',
   },
   'log-missing': {
     code: 'log-missing',
-    nextStep: 'Create the database (CREATE DATABASE …), or the topic with --create-topic, or correct its name; then start the node again.',
+    nextStep:
+      'Create the database (CREATE DATABASE …), or the topic with --create-topic, or correct its name; ' +
+      'then start the node again.',
   },
-  'log-unfit': { code: 'log-unfit', nextStep: 'docs/operations.md lists the requirements. Change that, then start the node again.' },
+  'log-unfit': {
+    code: 'log-unfit',
+    nextStep: 'docs/operations.md lists the requirements. Change that, then start the node again.',
+  },
   'log-mismatch': {
     code: 'log-mismatch',
     nextStep:
-      'Name the log that this data folder was used with, or another folder with --data. Where the log was set back on purpose, remove the folder `index` in it: it is made again from the log.',
+      'Name the log that this data folder was used with, or another folder with --data. ' +
+      'Where the log was set back on purpose, remove the folder `index` in it: it is made again from the log.',
   },
   'no-space': { code: 'no-space', nextStep: 'Free some space on that disk, then start the node again.' },
-  'bind-failed': { code: 'start-failed', nextStep: 'Check that the folder of the socket is writable and belongs to you.' },
+  'bind-failed': {
+    code: 'start-failed',
+    nextStep: 'Check that the folder of the socket is writable and belongs to you.',
+  },
   'config-invalid': { code: 'start-failed', nextStep: 'Install the package again.' },
   'start-failed': { code: 'start-failed', nextStep: 'The log says more: palimpsest node logs' },
   locked: { code: 'locked', nextStep: 'Stop that node (palimpsest node stop), or name another folder with --data.' },
@@ -60,14 +88,21 @@ const isFailure = (word: string): word is keyof typeof FAILURES => Object.hasOwn
 
 function failure(why: keyof typeof FAILURES, dataDir: string, said: string): ExitVerdict {
   const { code, nextStep } = FAILURES[why];
-  return { kind: 'failed', error: new NodeError(code, `The node of ${dataDir} did not start: ${said.trim()}. ${nextStep}`) };
+  return {
+    kind: 'failed',
+    error: new NodeError(code, `The node of ${dataDir} did not start: ${said.trim()}. ${nextStep}`),
+  };
 }
 
 /**
- * Judges the end of a JVM: clean (asked to, or idle), crashed (worth another start), or failed (the next start would fail alike).
- * One that ends abnormally before it was ever ready has failed, except by a signal, which says nothing about the next start.
+ * Classifies the exit of a JVM: clean (requested, or idle), crashed (worth a restart), or failed
+ * (the next start would fail too). An abnormal exit before it was ever ready counts as failed,
+ * except by a signal, which predicts nothing about the next start.
  */
-export function judgeFrontExit(exit: FrontExit, context: { readonly wasReady: boolean; readonly dataDir: string }): ExitVerdict {
+export function judgeFrontExit(
+  exit: FrontExit,
+  context: { readonly wasReady: boolean; readonly dataDir: string },
+): ExitVerdict {
   if (exit.code === 0) return { kind: 'clean' };
   const said = [...exit.tail.matchAll(/^front: ([a-z-]+): (.*)$/gm)].at(-1);
   const [, word = '', detail = ''] = said ?? [];
@@ -78,36 +113,43 @@ export function judgeFrontExit(exit: FrontExit, context: { readonly wasReady: bo
   const how = exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`;
   if (exit.code === 3) {
     const reason = 'out of memory';
-    return context.wasReady ? { kind: 'crashed', reason } : failure('out-of-memory', context.dataDir, 'it ran out of memory');
+    return context.wasReady
+      ? { kind: 'crashed', reason }
+      : failure('out-of-memory', context.dataDir, 'it ran out of memory');
   }
   if (context.wasReady || exit.signal !== null) return { kind: 'crashed', reason: how };
   return failure('start-failed', context.dataDir, `${how}; it said last:\n${lastLines(exit.tail, 8)}\n`);
 }
 
-/** How long to wait before the n-th start in a row (n from 1): at once after a first crash, then doubling up to 30 s. */
+/**
+ * Returns the delay before the n-th restart in a row (n from 1): none after a first crash, then
+ * doubling up to 30 s.
+ */
 export function restartDelayMs(crashesInARow: number): number {
-  return crashesInARow <= 1 ? 0 : Math.min(TIME_LIMITS.longestRestartMs, TIME_LIMITS.firstRestartMs * 2 ** (crashesInARow - 2));
+  return crashesInARow <= 1
+    ? 0
+    : Math.min(TIME_LIMITS.longestRestartMs, TIME_LIMITS.firstRestartMs * 2 ** (crashesInARow - 2));
 }
 
 /**
- * Whether a start that failed is tried again, for as long as it takes, because the node was ready before: what it shares with others may be away, and not
- * everything that fails while servers come and go says so.
+ * Returns whether a failed start is retried indefinitely because the node was ready before. Its
+ * shared servers may be temporarily unavailable, and not every such failure is recognisable.
  */
 export function outlastsFailure(code: NodeErrorCode, profile: NodeProfile): boolean {
   return code === 'log-unreachable' || (code === 'start-failed' && sharesLog(profile));
 }
 
-/** Crashes in a row without ever being ready after which another try is pointless. */
+/** Consecutive crashes without ever being ready after which the supervisor gives up. */
 const GIVE_UP_AFTER = 3;
 /** Exit code for a full disk, on which no state file can be written. */
 export const NO_SPACE_EXIT = 28;
 
-/** What is watched over, and what ends it. */
+/** Options of a supervisor. */
 export interface SuperviseOptions {
   readonly plan: LaunchPlan;
-  /** Environment for the JVM. */
+  /** Environment of the JVM. */
   readonly env: NodeJS.ProcessEnv;
-  /** Fires when the node shall stop. */
+  /** Fires when the node must stop. */
   readonly stop: AbortSignal;
 }
 
@@ -117,7 +159,7 @@ async function addressOf(ready: ReadyLine, plan: LaunchPlan): Promise<OwnNodeAdd
   return { kind: 'tcp', origin: `http://127.0.0.1:${ready.port ?? 0}`, token };
 }
 
-/** One supervised node: the state that is on disk, and the JVM it speaks of. */
+/** A supervised node: its state on disk and its JVM. */
 class Supervision {
   readonly #plan: LaunchPlan;
   readonly #options: SuperviseOptions;
@@ -148,15 +190,22 @@ class Supervision {
     this.#log.write(`${new Date().toISOString()} supervisor: ${message}\n`);
   }
 
-  /** One run of the JVM; `replaced` says why it took no more writes where it was ended here for that, `patienceMs` for how long it goes on answering then. */
+  /**
+   * Runs the JVM once. `patienceMs` is how long it still answers after it stopped accepting writes.
+   * `replaced` is why it stopped, if this run ended it for that.
+   */
   async #runOnce(
     plan: LaunchPlan,
     patienceMs: number,
-  ): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined; readonly replaced: string | undefined }> {
+  ): Promise<{
+    readonly exit: FrontExit;
+    readonly readyForMs: number | undefined;
+    readonly replaced: string | undefined;
+  }> {
     const { tmpDir } = dataFolderAt(plan.dataDir);
     await rm(tmpDir, { recursive: true, force: true });
     await mkdir(tmpDir, { recursive: true, mode: 0o700 });
-    // A socket left by a killed JVM would keep the next one from binding.
+    // The socket of a killed JVM would keep the next one from binding.
     if (plan.socketPath !== null) await rm(plan.socketPath, { force: true });
     let readyAt: number | undefined;
     let over = false;
@@ -166,7 +215,8 @@ class Supervision {
       env: this.#options.env,
       log: this.#log,
       onIndexing: (indexing) => {
-        if (this.#state.indexing == null) this.#say(`the index is behind the log: ${indexing.indexed} of ${indexing.of} transactions`);
+        if (this.#state.indexing == null)
+          this.#say(`the index is behind the log: ${indexing.indexed} of ${indexing.of} transactions`);
         void this.#set({ indexing });
       },
       onReady: (line) => {
@@ -179,10 +229,13 @@ class Supervision {
         });
       },
       onFailed: (reason) => {
-        // The next one would have nothing of what this one holds.
+        // A restart would lose all data of this node.
         if (plan.profile === 'memory') return;
-        // It still answers questions, from what it had indexed: it is ended only when the next one can do better.
-        this.#say(`the indexer or the store of the node has failed (${reason}); it is started again as soon as there is room on its disk`);
+        // It still answers queries from its index, so it is ended only once the next one can do
+        // better.
+        this.#say(
+          `the indexer or the store of the node has failed (${reason}); it restarts as soon as its disk has space`,
+        );
         const signal = AbortSignal.any([this.#options.stop, ended.signal]);
         const pause = delay(patienceMs, undefined, { signal }).catch(() => undefined);
         void Promise.all([this.#untilRoom(signal), pause]).then(([hasRoom]) => {
@@ -212,12 +265,14 @@ class Supervision {
     return { exit, readyForMs: readyAt === undefined ? undefined : performance.now() - readyAt, replaced };
   }
 
-  /** Waits until the disk of the data folder has room for a node to work; false when it is given up before. */
+  /** Waits until the data folder's disk has space for a node; false if the wait is aborted. */
   async #untilRoom(signal: AbortSignal): Promise<boolean> {
     for (let look = 2; !signal.aborted; look++) {
       const { free, suffices } = await diskRoom(this.#plan.dataDir);
       if (free !== undefined && suffices && !signal.aborted) return true;
-      await delay(Math.min(restartDelayMs(look), TIME_LIMITS.longestRoomLookMs), undefined, { signal }).catch(() => undefined);
+      await delay(Math.min(restartDelayMs(look), TIME_LIMITS.longestRoomLookMs), undefined, { signal }).catch(
+        () => undefined,
+      );
     }
     return false;
   }
@@ -229,11 +284,17 @@ class Supervision {
     let plan = this.#plan;
     await this.#set({});
     for (;;) {
-      // What made it fail may still be there: from the second time on it goes on answering for a while before another one tries.
+      // The cause of the failure may persist. From the second time on, the JVM keeps answering for
+      // a while before another one starts.
       const { exit, readyForMs, replaced } = await this.#runOnce(plan, restartDelayMs(crashes + 1));
       const wasReady = readyForMs !== undefined;
       wasEverReady ||= wasReady;
-      const frontExit = { code: exit.code, signal: exit.signal, at: new Date().toISOString(), ...defined({ reason: replaced }) };
+      const frontExit = {
+        code: exit.code,
+        signal: exit.signal,
+        at: new Date().toISOString(),
+        ...defined({ reason: replaced }),
+      };
       const verdict: ExitVerdict =
         replaced !== undefined
           ? { kind: 'crashed', reason: `it took no more writes: ${replaced}` }
@@ -245,14 +306,26 @@ class Supervision {
       crashes = (readyForMs ?? 0) >= TIME_LIMITS.healthyMs ? 1 : crashes + 1;
       if (wasEverReady && verdict.kind === 'failed' && verdict.error.code === 'no-space') {
         this.#say(`${verdict.error.message} It is started again as soon as there is room`);
-        await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
+        await this.#set({
+          phase: 'restarting',
+          jvm: null,
+          indexing: null,
+          frontExit,
+          restarts: this.#state.restarts + 1,
+        });
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
         if (await this.#untilRoom(stop)) continue;
         return this.#leave();
       }
       if (wasEverReady && verdict.kind === 'failed' && outlastsFailure(verdict.error.code, plan.profile)) {
         this.#say(`${verdict.error.message} It is tried again`);
-        await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
+        await this.#set({
+          phase: 'restarting',
+          jvm: null,
+          indexing: null,
+          frontExit,
+          restarts: this.#state.restarts + 1,
+        });
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
         if (stop.aborted) return this.#leave();
         continue;
@@ -264,17 +337,26 @@ class Supervision {
             ? { code: verdict.error.code, message: verdict.error.message }
             : {
                 code: 'start-failed',
-                message: `The node of ${plan.dataDir} was ended ${crashes} times before it was ready (${verdict.reason}). See: palimpsest node logs`,
+                message:
+                  `The node of ${plan.dataDir} was ended ${crashes} times before it was ready ` +
+                  `(${verdict.reason}). See: palimpsest node logs`,
               };
         this.#say(`gave up: ${failure.message}`);
         await this.#set({ phase: 'failed', jvm: null, address: null, frontExit, failure });
         return failure.code === 'no-space' ? NO_SPACE_EXIT : 1;
       }
-      // A JVM that dies before it is ready may have loaded a class-data archive that does not fit it.
+      // A JVM that dies before it is ready may have loaded a class-data archive that does not fit
+      // it.
       if (!wasReady) plan = { ...plan, archive: null };
       const pauseMs = replaced === undefined ? restartDelayMs(crashes) : 0;
       this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);
-      await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
+      await this.#set({
+        phase: 'restarting',
+        jvm: null,
+        indexing: null,
+        frontExit,
+        restarts: this.#state.restarts + 1,
+      });
       await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined);
       if (stop.aborted) return this.#leave();
     }
@@ -290,13 +372,16 @@ class Supervision {
 }
 
 /**
- * Runs the node of a plan until it is told to stop or ends by itself: writes the state file, keeps the log, starts the JVM again after a crash, and when its indexer
- * or its store has failed as soon as there is room.
- * Resolves to the exit code of this process: 0 after a clean end, else 1 or, on a full disk, 28 (the state file says why, where it could be written).
+ * Runs the node of a plan until it is stopped or ends by itself. Writes the state file, keeps the
+ * log, and restarts the JVM after a crash. If the indexer or the store fails, it restarts the JVM
+ * once there is space.
+ *
+ * Resolves to the exit code of this process: 0 after a clean end, 28 on a full disk, else 1. The
+ * state file names the reason if it could be written.
  */
 export async function superviseNode(options: SuperviseOptions): Promise<number> {
   const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);
-  // Shows the clean-up of the cache that this installation is in use.
+  // Marks this installation as used for the clean-up of the cache.
   const touch = setInterval(
     () => void utimes(dirname(options.plan.jars[0] ?? '.'), new Date(), new Date()).catch(() => undefined),
     TIME_LIMITS.touchMs,

@@ -1,4 +1,4 @@
-/** Every time limit of this room, in milliseconds unless the name says another unit. */
+/** All time limits of the node, in milliseconds unless the name says another unit. */
 export const TIME_LIMITS = {
   /** `java -version` answers at once; only a machine that swaps needs longer. */
   javaVersionMs: 20_000,
@@ -8,36 +8,53 @@ export const TIME_LIMITS = {
   compileMs: 600_000,
   /** The trial run of the node that makes the class-data archive takes some seconds. */
   archiveMs: 180_000,
-  /** How long a process waits for another one that builds, starts or stops the node: the longest first start one can imagine. */
+  /**
+   * Maximum wait for another process that builds, starts or stops the node: a generous limit for a
+   * first start.
+   */
   lockMs: 900_000,
-  /** Default of `readyTimeoutMs`: how long a start may take until the node answers, without the one-time build. */
+  /**
+   * Default of `readyTimeoutMs`: limit of a start until the node answers, without the one-time
+   * build.
+   */
   readyMs: 60_000,
-  /** Default of `idleExitSeconds`: how long a node runs without a request before it stops itself. */
+  /**
+   * Default of `idleExitSeconds`: how long a node runs without a request before it stops itself.
+   */
   idleExitSeconds: 1_800,
-  /** How long a node that was found may take to say its status before it is asked again. */
+  /** Limit of one status request to a node before it is repeated. */
   probeMs: 10_000,
-  /** The same for `palimpsest node status`, where somebody waits. */
+  /** The same for `palimpsest node status`, where a user waits. */
   statusProbeMs: 5_000,
-  /** How long a node may take to put its index aside for a checkpoint: it links files, and writes what it has in memory. */
+  /**
+   * Limit for a node to set its index aside for a checkpoint: it links files and flushes its
+   * memory.
+   */
   checkpointMs: 600_000,
-  /** How long a JVM may take to close before its supervisor kills it; XTDB itself waits up to ten seconds for a clean close. */
+  /**
+   * Limit for a JVM to close before its supervisor kills it. XTDB itself waits up to ten seconds
+   * for a clean close.
+   */
   frontStopMs: 20_000,
-  /** How long a process of the node may take to end before `node stop` kills it: its supervisor waits for the JVM. */
+  /**
+   * Limit for a process of the node to end before `node stop` kills it: its supervisor waits for
+   * the JVM.
+   */
   processEndMs: 25_000,
-  /** How long the system may take to remove a killed process. */
+  /** Limit for the system to remove a killed process. */
   killedMs: 5_000,
-  /** A JVM that stayed up for so long is healthy again: its next crash counts as a first one. */
+  /** A JVM with this uptime is healthy again: its next crash counts as a first one. */
   healthyMs: 60_000,
-  /** The pause before the second start after crashes in a row; it doubles with each further crash. */
+  /** The delay before the second restart in a row; it doubles with each further crash. */
   firstRestartMs: 500,
-  /** The longest pause between two starts. */
+  /** The maximum delay between two starts. */
   longestRestartMs: 30_000,
-  /** The longest pause between two looks at whether a full disk has room again. */
+  /** The maximum interval between two checks of a full disk. */
   longestRoomLookMs: 5_000,
-  /** How often a supervisor marks its installation as used. */
+  /** Interval at which a supervisor marks its installation as used. */
   touchMs: 86_400_000,
-  /** How long an installation stays in the cache although nothing has started from it. */
+  /** How long an unused installation stays in the cache. */
   unusedInstallationMs: 30 * 86_400_000,
-  /** A draft older than this was left by a build that died. */
+  /** An older draft was left by a build that died. */
   draftMs: 86_400_000,
 } as const;

@@ -24,35 +24,36 @@ import { askNode, probeNode } from './node-status.js';
 import { runningNode } from './start-node.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-/** How a checkpoint is written. */
+/** Options for writing a checkpoint. */
 export interface WriteCheckpointOptions {
-  /** Where checkpoints of this log are kept, for all of its hosts. */
+  /** The checkpoint store for all hosts of this log. */
   readonly store: CheckpointStore;
   readonly dataDir: string;
-  /** How many steps of the log the newest checkpoint may be behind, so that none is written. */
+  /** Maximum lag of the newest checkpoint, in steps of the log, at which no new one is written. */
   readonly behind: number;
-  /** How many checkpoints of this log are kept, this one included. */
+  /** Number of checkpoints of this log to keep, including this one. */
   readonly keep: number;
 }
 
-/** What came of it. */
+/** The result of writing a checkpoint. */
 export interface CheckpointWritten {
   readonly checkpoint: FoundCheckpoint;
-  /** False where the newest one was new enough. */
+  /** False if the newest one was recent enough. */
   readonly written: boolean;
-  /** Older ones that were removed. */
+  /** Older checkpoints that were removed. */
   readonly removed: readonly string[];
 }
 
 const claimSchema = processIdentitySchema.extend({ host: z.string() });
-/** Nobody takes so long for a checkpoint: a claim that is older was left by a host that died. */
+/** No checkpoint takes this long: an older claim was left by a host that died. */
 const CLAIM_MS = 3_600_000;
 
 const CLAIM = 'writing.json';
 
 /**
- * Elects this process of all hosts to write into a store, by a file that only one can make; its work is then done alone. Of a claim of this host it is known whether its process
- * lives; one of another host counts for an hour by the store's own clock.
+ * Elects this process among all hosts to write into a store, by a file that only one can create.
+ * Then it runs `work` exclusively. A claim of this host is valid while its process lives; one of
+ * another host for an hour by the store's clock.
  */
 async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): Promise<T> {
   const content = JSON.stringify({ ...(await identifySelf()), host: hostname(), run: randomUUID() });
@@ -70,7 +71,7 @@ async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): 
     await store.sweep();
     return await work();
   } finally {
-    // A claim that stays counts for an hour; what has come of the work is worth more.
+    // A remaining claim expires after an hour; the result of the work is more important.
     await store.removeIf(CLAIM, content).catch(() => undefined);
   }
 }
@@ -78,7 +79,7 @@ async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): 
 async function standsClaim(store: CheckpointStore, claim: z.infer<typeof claimSchema> | undefined): Promise<boolean> {
   if (claim !== undefined && claim.host === hostname() && (await ranHere(claim))) return isAlive(claim);
   const age = await store.ageMs(CLAIM);
-  // One that has just gone is looked for again.
+  // A claim that has just vanished is checked again.
   return age === undefined || age < CLAIM_MS;
 }
 
@@ -93,22 +94,40 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
       : await askNode(node.address, { method: 'POST', path: '/_xtdb/checkpoint', limitMs: TIME_LIMITS.checkpointMs });
   const made = answer === undefined ? undefined : parseJson(answer.body, madeSchema);
   if (made === undefined) {
-    const said = answer === undefined ? 'it does not answer' : `it answers ${answer.status}: ${answer.body.slice(0, 300)}`;
-    throw new CheckpointError('unreachable', `the node of ${data.dir} made no checkpoint: ${said}. See: palimpsest node status`);
+    const said =
+      answer === undefined ? 'it does not answer' : `it answers ${answer.status}: ${answer.body.slice(0, 300)}`;
+    throw new CheckpointError(
+      'unreachable',
+      `the node of ${data.dir} made no checkpoint: ${said}. See: palimpsest node status`,
+    );
   }
   if (made.log === null)
-    throw new CheckpointError('unfit', `the node of ${data.dir} shares its log with no other: back the whole data folder up instead`);
+    throw new CheckpointError(
+      'unfit',
+      `the node of ${data.dir} shares its log with no other: back the whole data folder up instead`,
+    );
   const ready = join(data.dir, 'checkpoint');
   const { txId, txTime, log, indexVersion } = made;
   const name = checkpointName({ log, txId });
   try {
     let manifest: CheckpointManifest | undefined;
-    // What has this name already is no checkpoint that can be read: there would be nothing to write.
+    // An existing entry of this name is no readable checkpoint; otherwise this write would be
+    // skipped.
     await store.write(name, ready, (files) => {
-      manifest = { format: 1, log, dataFormat: DATA_FORMAT, indexVersion, txId, txTime, host: hostname(), files: [...files] };
+      manifest = {
+        format: 1,
+        log,
+        dataFormat: DATA_FORMAT,
+        indexVersion,
+        txId,
+        txTime,
+        host: hostname(),
+        files: [...files],
+      };
       return manifestText(manifest);
     });
-    if (manifest === undefined) throw new CheckpointError('io', `${store.address} took a checkpoint without its manifest`);
+    if (manifest === undefined)
+      throw new CheckpointError('io', `${store.address} took a checkpoint without its manifest`);
     return { ...manifest, path: store.addressOf(name), name };
   } finally {
     await rm(ready, { recursive: true, force: true });
@@ -116,11 +135,17 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
 }
 
 /**
- * Writes a checkpoint of the index of a data folder's running node, unless the newest one of its log is new enough, and removes the oldest. Hosts that do so at the same time
- * elect one. A checkpoint appears whole; what a killed process left is removed by the next one.
+ * Writes a checkpoint of the index of a data folder's running node, unless the newest one is recent
+ * enough, and removes the oldest. Hosts that write at the same time elect one. A checkpoint appears
+ * whole; the next one removes the leftovers of a killed process.
  * @throws {CheckpointError} `busy`, `unreachable`, `unfit`, `io`
  */
-export async function writeCheckpoint({ store, dataDir, behind, keep }: WriteCheckpointOptions): Promise<CheckpointWritten> {
+export async function writeCheckpoint({
+  store,
+  dataDir,
+  behind,
+  keep,
+}: WriteCheckpointOptions): Promise<CheckpointWritten> {
   const data = await findDataFolder(dataDir);
   const node = data === undefined ? undefined : runningNode((await readLiveness(data)).state);
   if (data === undefined || node === undefined)
@@ -134,9 +159,12 @@ export async function writeCheckpoint({ store, dataDir, behind, keep }: WriteChe
   try {
     return await whileElected(store, async () => {
       const [newest] = await listCheckpoints(store, log.name);
-      if (newest !== undefined && (log.completed ?? 0) - newest.txId <= behind) return { checkpoint: newest, written: false, removed: [] };
-      const checkpoint = await withNamedLock(join(data.dir, 'checkpoint.lock'), { limitMs: TIME_LIMITS.checkpointMs }, () =>
-        take(data, store),
+      if (newest !== undefined && (log.completed ?? 0) - newest.txId <= behind)
+        return { checkpoint: newest, written: false, removed: [] };
+      const checkpoint = await withNamedLock(
+        join(data.dir, 'checkpoint.lock'),
+        { limitMs: TIME_LIMITS.checkpointMs },
+        () => take(data, store),
       );
       await rememberCheckpoints(data.dir, store.address);
       const old = (await listCheckpoints(store, log.name)).slice(Math.max(1, keep));
@@ -145,6 +173,8 @@ export async function writeCheckpoint({ store, dataDir, behind, keep }: WriteChe
     });
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
-    throw new CheckpointError('io', `no checkpoint was written into ${store.address}: ${messageOf(error)}`, { cause: error });
+    throw new CheckpointError('io', `no checkpoint was written into ${store.address}: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -1,44 +1,61 @@
 import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
 import type { ModelPrices } from './prices.js';
 
-/** What an epoch has cost so far, and what the next request has with it and without; in tokens. */
+/** The cost of an epoch so far, and the next request's tokens with and without it. */
 export interface EpochLedger {
-  /** How many requests the session has had. */
+  /** Number of requests in the session so far. */
   readonly calls: number;
-  /** The next request if the epoch goes on. */
+  /** Tokens of the next request if the epoch continues. */
   readonly goesOn: number;
-  /** The same request if a new one begins with it. */
+  /** Tokens of that request if a new epoch begins with it. */
   readonly begins: number;
-  /** How much of that one is the beginning of the request before. */
+  /**
+   * Tokens of the new epoch's request that it shares with the beginning of the previous request.
+   */
   readonly shared: number;
-  /** When the last request was made, milliseconds since 1970. */
+  /** Time of the last request, milliseconds since 1970. */
   readonly lastAt: number;
-  /** Whether the request is the first after a message of the user: only there do all turns before it leave together. */
+  /**
+   * Whether the request is the first after a message of the user. Only there do all earlier turns
+   * leave together.
+   */
   readonly atUser: boolean;
-  /** A verb asked for a new epoch. */
+  /** Whether a verb requested a new epoch. */
   readonly asked: boolean;
-  /** The harness's list does not begin as the one before did, or a model call went out with another one. */
+  /**
+   * Whether the harness's list has another beginning than before, or a model call used another
+   * list.
+   */
   readonly changed: boolean;
 }
 
-/** When epochs end. */
+/** Settings that decide when an epoch ends. */
 export interface EpochSettings {
-  /** In how many calls a border must pay for itself: a share of those so far, since a session that has lasted long goes on for long; at least and at most so many. */
+  /**
+   * Number of calls within which a border must pay for itself. It is a share of the calls so far,
+   * because long sessions tend to continue, within a minimum and a maximum.
+   */
   readonly horizon: { readonly share: number; readonly least: number; readonly most: number };
-  /** The least share of the request that a border must free; less is not worth what it forgets. */
+  /**
+   * Minimum share of the request that a border must free. Less does not justify the loss of
+   * information.
+   */
   readonly leastSaving: number;
-  /** The most tokens that a request is to have. */
+  /** Maximum tokens of a request. */
   readonly budget: number;
-  /** The share of the request that a border under pressure must free: less would not last. */
+  /** Share of the request that a border under pressure must free. A smaller gain would not last. */
   readonly relief: number;
 }
 
-/** A model's window, in tokens, where nobody tells it. */
+/** Default window of a model, in tokens. */
 const USUAL_WINDOW = 200_000;
-/** The rest is for what is not counted here: tools, reasoning, the answer. */
+/** The rest is for uncounted tokens: tools, reasoning, the answer. */
 const SHARE_OF_WINDOW = 0.7;
 
-/** The settings for a model's window; chosen by cross-validation over recorded sessions, and nearly flat around these values. */
+/**
+ * Returns the settings for a model's window. They were chosen by cross-validation over recorded
+ * sessions; results are nearly flat around these values.
+ */
 export const epochSettings = (window: number = USUAL_WINDOW): EpochSettings => ({
   horizon: { share: 0.15, least: 5, most: 20 },
   leastSaving: 0.05,
@@ -46,14 +63,14 @@ export const epochSettings = (window: number = USUAL_WINDOW): EpochSettings => (
   relief: 0.25,
 });
 
-/** What decides: the prices of the model, and the moment in milliseconds since 1970. */
+/** Input of the decision: the model's prices, and the time in milliseconds since 1970. */
 export interface BorderTerms {
   readonly prices: ModelPrices;
   readonly settings: EpochSettings;
   readonly now: number;
 }
 
-/** A new epoch: why, and what it costs and saves. */
+/** A new epoch: its reason, cost and savings. */
 export interface Border {
   readonly reason: BorderReason;
   readonly price: BorderPrice;
@@ -63,29 +80,34 @@ type Rule = (ledger: EpochLedger, terms: BorderTerms) => boolean;
 
 const frees = ({ goesOn, begins }: EpochLedger, share: number): boolean => begins < goesOn * (1 - share);
 
-/** In the order in which one wins over another. */
+/** In order of priority. */
 const RULES: readonly (readonly [BorderReason, Rule])[] = [
   ['history', ({ changed }) => changed],
   ['asked', ({ atUser, asked }) => atUser && asked],
   ['pressure', (ledger, { settings }) => ledger.goesOn > settings.budget && frees(ledger, settings.relief)],
   [
     'cold',
-    (ledger, { prices, settings, now }) => ledger.atUser && now - ledger.lastAt > prices.lifetimeMs && frees(ledger, settings.leastSaving),
+    (ledger, { prices, settings, now }) =>
+      ledger.atUser && now - ledger.lastAt > prices.lifetimeMs && frees(ledger, settings.leastSaving),
   ],
   [
     'saving',
     (ledger, { prices: { read, write }, settings: { horizon, leastSaving } }) => {
       const { atUser, calls, goesOn, begins, shared } = ledger;
       const expected = Math.min(horizon.most, Math.max(horizon.least, horizon.share * calls));
-      return atUser && frees(ledger, leastSaving) && read * (goesOn - begins) * expected >= (write - read) * (begins - shared);
+      return (
+        atUser &&
+        frees(ledger, leastSaving) &&
+        read * (goesOn - begins) * expected >= (write - read) * (begins - shared)
+      );
     },
   ],
 ];
 
 /**
- * Whether a request begins a new epoch (divergence E9), and why; undefined where the epoch goes on. At a
- * message of the user it is worth it when what each request saves pays, within the calls that are expected still, for what is written again; with a cold cache everything is
- * written anyway.
+ * Decides whether a request begins a new epoch (divergence E9), and why; undefined if the epoch
+ * continues. At a message of the user, a border pays if the savings of the expected calls exceed
+ * the cost of rewriting. With a cold cache everything is rewritten anyway.
  */
 export function decideBorder(ledger: EpochLedger, terms: BorderTerms): Border | undefined {
   const reason = RULES.find(([, applies]) => applies(ledger, terms))?.[0];

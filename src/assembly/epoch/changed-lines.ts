@@ -1,38 +1,52 @@
 import { structuredPatch } from 'diff';
 
-/** A difference that takes more edits than this is not worth its lines. */
+/** Maximum edits; beyond it the changed lines are not worth showing. */
 const MOST_EDITS = 1_000;
-/** Lines around a change. */
+/** Lines of context around a change. */
 const AROUND_CHANGE = 1;
 
-/** The changed lines between two texts with their numbers; undefined where the text itself is shorter. */
+/**
+ * Returns the changed lines between two texts with their numbers; undefined if the text itself is
+ * shorter.
+ */
 export function changedLines(before: string, after: string): string | undefined {
   const patch = structuredPatch('', '', before, after, '', '', { context: AROUND_CHANGE, maxEditLength: MOST_EDITS });
   if (patch === undefined) return undefined;
   const text = patch.hunks
-    .flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...lines])
+    .flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
+      `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`,
+      ...lines,
+    ])
     .join('\n');
   return text.length < after.length ? text : undefined;
 }
 
-/** A file as a call read it again: what the request has of it, whole, and what it says now. */
+/** A file that a call read again: its text in the request, and its present text. */
 export interface ReadAgain {
   readonly path: string;
-  /** What the request calls the file. */
+  /** The file's name in the request. */
   readonly name: string;
   readonly before: string;
   readonly after: string;
-  /** Whether the text before stands in a block of ours; else in what an earlier call answered. */
+  /** Whether the earlier text is in a block of ours; else in an earlier call's answer. */
   readonly inBlock: boolean;
 }
 
-/** What stands in the place of a text that the request has, or has an earlier version of; undefined where the text itself is shorter. */
+/**
+ * Returns the replacement for a text that the request contains already, perhaps in an earlier
+ * version. Undefined if the text itself is shorter.
+ */
 export function readAgainText({ path, name, before, after, inBlock }: ReadAgain): string | undefined {
   const where = inBlock ? `in the block ACTIVE_CONTENT id=${name}` : 'in what your last whole read of it answered';
   if (before === after)
-    return `[Palimpsest: ${path} is unchanged; its text stands above, ${where}. Read it once more to have it here again.]`;
+    return (
+      `[Palimpsest: ${path} is unchanged; its text stands above, ${where}. ` +
+      'Read it once more to have it here again.]'
+    );
   const changed = changedLines(before, after);
   return changed === undefined
     ? undefined
-    : `[Palimpsest: ${path} has changed since its text above, ${where}. These are the changed lines with their numbers, the others are as they were. Read it once more to have all of it here.]\n${changed}`;
+    : `[Palimpsest: ${path} has changed since its text above, ${where}. ` +
+        'These are the changed lines with their numbers, the others are as they were. ' +
+        `Read it once more to have all of it here.]\n${changed}`;
 }

@@ -1,14 +1,18 @@
 import type { RenderedMessage } from '../render-messages.js';
 import type { EpochState } from './epoch-state.js';
 
-const textsOf = (messages: readonly RenderedMessage[]): readonly string[] => messages.flatMap(({ parts }) => parts.map(({ text }) => text));
+const textsOf = (messages: readonly RenderedMessage[]): readonly string[] =>
+  messages.flatMap(({ parts }) => parts.map(({ text }) => text));
 const sum = (sizes: readonly number[]): number => sizes.reduce((all, one) => all + one, 0);
 
-/** How much text a request of an epoch has of ours, in UTF-16 units. */
+/** Returns the length of our text in an epoch's request, in UTF-16 units. */
 export const charsOf = ({ before, notes }: EpochState): number =>
   sum(textsOf([...before, ...notes.map(({ message }) => message)]).map(({ length }) => length));
 
-/** How much of a base is the beginning of another one, in UTF-16 units of whole parts: what a provider's cache can still use. */
+/**
+ * Returns how much of a base is the beginning of another one, in UTF-16 units of whole parts. A
+ * provider's cache can reuse that.
+ */
 export function sharedChars(a: Pick<EpochState, 'before'>, b: Pick<EpochState, 'before'>): number {
   const [one, other] = [textsOf(a.before), textsOf(b.before)];
   const differs = other.findIndex((text, i) => text !== one[i]);

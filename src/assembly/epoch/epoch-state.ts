@@ -9,43 +9,55 @@ import { blockText, bodyPlace } from '../assemble.js';
 import type { AssemblyRecord, SectionRecord } from '../assembly-record.js';
 import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
 import { metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
-import { type RenderedMessage, type RenderedPart, recordedChat, sectionRecords, sectionText } from '../render-messages.js';
+import {
+  type RenderedMessage,
+  type RenderedPart,
+  recordedChat,
+  sectionRecords,
+  sectionText,
+} from '../render-messages.js';
 import { renderedValue } from '../rendered-value.js';
 import { changedLines, readAgainText } from './changed-lines.js';
 
-/** What a request of an epoch is made of: as any context, and every id of the session's index, in its order, also those that are not shown. */
+/**
+ * The input of an epoch's request: that of any context, and all ids of the session's index in
+ * order, including those not shown.
+ */
 export interface EpochInput extends AssemblyInput {
   readonly index: readonly ObjectId[];
-  /** What each step behind one brought into the chat. */
+  /** Returns the chat additions of each step after the given one. */
   readonly chatSince: (step: number) => readonly ChatMark[];
 }
 
-/** What was appended in an epoch, and behind how many of the messages that stay it stands. */
+/** An addition to an epoch, and the number of kept messages before it. */
 export interface EpochNote {
   readonly after: number;
   readonly message: RenderedMessage;
 }
 
-/** What the requests of an epoch have shown so far (divergence E9). A change is a new value. */
+/** The content that an epoch's requests have shown so far (divergence E9). Immutable. */
 export interface EpochState {
-  /** The base: rendered at the border, and left as it is. */
+  /** The base: rendered at the border and then unchanged. */
   readonly before: readonly RenderedMessage[];
   readonly notes: readonly EpochNote[];
-  /** What each object is called that has its line. */
+  /** The name of each object whose line was shown. */
   readonly names: ReadonlyMap<ObjectId, string>;
-  /** How many ids of the index these names were chosen among. */
+  /** Number of ids in the index when these names were chosen. */
   readonly indexed: number;
-  /** How many ids the index had where the epoch began: all of them have names. */
+  /** Number of ids in the index when the epoch began. All of them have names. */
   readonly begun: number;
-  /** The newest text that the request shows of an object; null where it says that there is none. Results in the harness's own messages are not in it. */
+  /**
+   * The newest text of each object in the request; null if the request says that it has none.
+   * Excludes results in the harness's own messages.
+   */
   readonly shown: ReadonlyMap<ObjectId, string | null>;
-  /** The active blocks and contents that stand in it. */
+  /** The active blocks and contents in the request. */
   readonly blocks: readonly Block[];
-  /** What stands in the harness's own list in the place of what some calls answered. */
+  /** Replacement lines for some calls' answers in the harness's own list. */
   readonly lines: ReadonlyMap<ObjectId, string>;
 }
 
-/** The version of this rendering; it rises when the same state and notes would give other bytes. */
+/** The version of this rendering. Raise it when the same state and notes would give other bytes. */
 export const EPOCH_VERSION = 1;
 
 const named =
@@ -62,7 +74,7 @@ function message(section: RenderedMessage['section'], parts: readonly RenderedPa
 
 const blockPart = (block: Block): RenderedPart => ({ id: block.id, text: blockText(block) });
 
-/** The lines of files; a call has its line in the chat. */
+/** Returns the lines of files; a call's line is in the chat. */
 const fileLines = ({ pool, options }: AssemblyInput, { nameOf }: Frame): string =>
   pool
     .filter(({ type }) => type === 'file')
@@ -70,9 +82,10 @@ const fileLines = ({ pool, options }: AssemblyInput, { nameOf }: Frame): string 
     .join('\n');
 
 /**
- * Begins an epoch: renders the turns before one of them, a part each, then the files, then what is active, a part each: what changes least stands first, so
- * that two bases share their beginning.
- * @throws {AssemblyError} `unknown-object` for a call in the chat that the pool does not hold
+ * Begins an epoch. Renders the turns before `turn`, one part each, then the files, then the active
+ * contents, one part each. The most stable text comes first, so that two bases share their
+ * beginning.
+ * @throws {AssemblyError} `unknown-object` if the pool lacks a call of the chat
  */
 export function beginEpoch(given: EpochInput, turn: number): EpochState {
   const input = { ...given, options: { ...given.options, shortIds: true } };
@@ -87,29 +100,34 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
     ...message('pool', [{ text: fileLines(input, frame) }]),
     ...message('active', frame.blocks.map(blockPart)),
   ];
-  const shown = new Map(input.active.map(({ metadata, content }) => [metadata.id, metadata.contentHash === null ? null : content]));
+  const shown = new Map(
+    input.active.map(({ metadata, content }) => [metadata.id, metadata.contentHash === null ? null : content]),
+  );
   const count = input.index.length;
   return { before, notes: [], names, indexed: count, begun: count, shown, blocks: frame.blocks, lines: new Map() };
 }
 
-/** What a note is rendered from: the objects that it names. */
+/** The objects from which a note is rendered. */
 export interface NoteInput extends Pick<EpochInput, 'index' | 'options' | 'chatSince'> {
   readonly metadata: (id: ObjectId) => ObjectMetadata | undefined;
-  /** Null where there is none; undefined for an object that is not known. */
+  /** Returns an object's content: null if it has none, undefined for an unknown object. */
   readonly content: (id: ObjectId) => string | null | undefined;
 }
 
-/** A note's objects from everything that a request is made of. */
+/** Returns a note's input from the input of a request. */
 export function noteInputOf({ index, options, pool, active, chatSince }: EpochInput): NoteInput {
   const metadata = new Map(pool.map((one) => [one.id, one]));
-  const contents = new Map(active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]));
+  const contents = new Map(
+    active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]),
+  );
   return { index, options, chatSince, metadata: (id) => metadata.get(id), content: (id) => contents.get(id) };
 }
 
 /**
- * Appends what a request of an epoch adds: what the chat says where no list of a harness does, lines, then texts, then changes of what is shown already. What
- * stands before it stays as it is. A pure function: the record of a context names what it adds, so that it is rendered again from the database alone.
- * @throws {AssemblyError} `unknown-object` for a call of the chat that is not known
+ * Appends a request's additions to an epoch: the chat if there is no harness's list, then lines,
+ * texts, and changes of texts shown before. Earlier text is unchanged. Pure: a context's record
+ * names its additions, so that they can be rendered again from the database alone.
+ * @throws {AssemblyError} `unknown-object` for an unknown call of the chat
  */
 export function withNote(state: EpochState, note: NoteProof, input: NoteInput): EpochState {
   const { index, options, metadata, content } = input;
@@ -134,12 +152,18 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
     const changed = typeof before === 'string' && after !== null ? changedLines(before, after) : undefined;
     append(id, changed === undefined ? ' changed=whole' : ' changed=lines', changed ?? after);
   }
-  // Behind the changes: the line stands for what the file says now.
+  // After the changes, because the line represents the file's present text.
   for (const id of note.refs ?? []) append(id, '', fileRef(metadata(id), nameOf));
   const read = (note.reads ?? []).flatMap(({ call, file, inBlock }) => {
     const [described, before, after] = [metadata(file), state.shown.get(file), known(file)];
     if (described?.type !== 'file' || typeof before !== 'string' || after === null) return [];
-    const text = readAgainText({ path: renderedValue(described.displayPath), name: nameOf(file), before, after, inBlock });
+    const text = readAgainText({
+      path: renderedValue(described.displayPath),
+      name: nameOf(file),
+      before,
+      after,
+      inBlock,
+    });
     return text === undefined ? [] : [[call, text] as const];
   });
   for (const id of shownBy(note)) shown.set(id, known(id));
@@ -157,7 +181,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   };
 }
 
-/** The objects whose text a request shows from this note on. */
+/** Returns the objects whose text a request shows from this note on. */
 export const shownBy = ({ contents = [], refs = [], changes = [], seen = [] }: NoteProof): readonly ObjectId[] => [
   ...contents,
   ...refs,
@@ -165,14 +189,18 @@ export const shownBy = ({ contents = [], refs = [], changes = [], seen = [] }: N
   ...seen,
 ];
 
-/** The line that stands for the output of a call whose text is that of a file [divergence E4]. */
+/** Returns the line that replaces a call's output that equals a file's text [divergence E4]. */
 function fileRef(call: ObjectMetadata | undefined, nameOf: NameOf): string | null {
   const [file] = call?.type === 'toolcall' ? call.fileRefs : [];
   return file === undefined ? null : `file_ref id=${nameOf(file)}`;
 }
 
-function namesAfter({ names }: EpochState, { lines = [], contents = [], changes = [], refs = [] }: NoteProof, index: readonly ObjectId[]) {
-  // What is called by its name already keeps it, unless its line stands here again.
+function namesAfter(
+  { names }: EpochState,
+  { lines = [], contents = [], changes = [], refs = [] }: NoteProof,
+  index: readonly ObjectId[],
+) {
+  // A named object keeps its name, unless its line appears here again.
   const fresh = [...lines, ...[...contents, ...changes, ...refs].filter((id) => !names.has(id))];
   if (fresh.length === 0) return names;
   const present = shortIds(index);
@@ -181,28 +209,33 @@ function namesAfter({ names }: EpochState, { lines = [], contents = [], changes 
 
 /** A request of an epoch without the harness's own messages. */
 export interface EpochContext extends Pick<EpochState, 'before' | 'notes' | 'lines'> {
-  /** Null when there is none, or an empty one. */
+  /** Null if there is none, or an empty one. */
   readonly system: string | null;
-  /** Its hashes and lengths are those of canonical JSON: of `{system, before, notes}`, with `lines` where there are some, and of each section. */
+  /**
+   * Its hashes and lengths are of canonical JSON: of `{system, before, notes}`, including `lines`
+   * if there are any, and of each section.
+   */
   readonly record: AssemblyRecord;
 }
 
-/** What a record says of a request of an epoch beside its text. */
+/** The parts of an epoch's record that do not describe its text. */
 export interface EpochPlace extends Required<Pick<AssemblyRecord, 'tail'>>, Pick<AssemblyRecord, 'epoch'> {}
 
-/** The canonical JSON of a list of what never changes. */
+/** Returns the canonical JSON of a list of immutable values. */
 const listText = (values: readonly object[]): string => `[${values.map(lastingJson).join(',')}]`;
 
 const baseText = (before: EpochState['before']): string => `{"before":${listText(before)}`;
 
-/** What stands behind the base in the canonical JSON of a request: members in the order of their names. */
+/** Returns the text after the base in a request's canonical JSON, members sorted by name. */
 const textBehind = ({ system, notes, lines }: Omit<EpochContext, 'record' | 'before'>): string =>
-  `${lines.size === 0 ? '' : `,"lines":${canonicalJson([...lines])}`},"notes":${listText(notes)},"system":${canonicalJson(system)}}`;
+  `${lines.size === 0 ? '' : `,"lines":${canonicalJson([...lines])}`}` +
+  `,"notes":${listText(notes)},"system":${canonicalJson(system)}}`;
 
-/** The canonical JSON of a request of an epoch. */
-export const epochText = ({ before, ...others }: Omit<EpochContext, 'record'>): string => `${baseText(before)}${textBehind(others)}`;
+/** Returns the canonical JSON of an epoch's request. */
+export const epochText = ({ before, ...others }: Omit<EpochContext, 'record'>): string =>
+  `${baseText(before)}${textBehind(others)}`;
 
-/** Hashes of bases, which stay for as long as their epochs. */
+/** Hashes of bases, cached as long as their epochs. */
 const bases = new WeakMap<EpochState['before'], GrowingHash>();
 
 function baseHash(before: EpochState['before']): GrowingHash {
@@ -216,7 +249,7 @@ function baseHash(before: EpochState['before']): GrowingHash {
 
 type ToldSection = Omit<SectionRecord, 'name'>;
 
-/** What is told of messages that are the only ones of their section, as those of a base are. */
+/** Section records of messages that are alone in their section, like those of a base. */
 const sections = new WeakMap<RenderedMessage, ToldSection>();
 
 function toldOf(messages: readonly RenderedMessage[]): ToldSection {
@@ -228,8 +261,12 @@ function toldOf(messages: readonly RenderedMessage[]): ToldSection {
   return told;
 }
 
-/** A request of an epoch as it stands, with its record. */
-export function renderEpoch(state: EpochState, input: Pick<AssemblyInput, 'systemPrompt' | 'options'>, place: EpochPlace): EpochContext {
+/** Renders the current request of an epoch and its record. */
+export function renderEpoch(
+  state: EpochState,
+  input: Pick<AssemblyInput, 'systemPrompt' | 'options'>,
+  place: EpochPlace,
+): EpochContext {
   const { before, notes, blocks, lines } = state;
   const system = input.systemPrompt === null || input.systemPrompt === '' ? null : input.systemPrompt;
   const base = baseHash(before);

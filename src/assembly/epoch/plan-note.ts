@@ -6,20 +6,21 @@ import type { ObjectMetadata } from '../metadata.js';
 import type { EpochInput, EpochState } from './epoch-state.js';
 import { newReads, readAgain, type TailRead } from './read-again.js';
 
-/** What the messages that stay show of the session's objects. */
+/** The session's objects that the kept messages show. */
 export interface ShownByTail {
-  /** Behind how many of those messages a note would stand. */
+  /** Number of kept messages before a new note. */
   readonly count: number;
-  /** The calls whose results stand there. */
+  /** The calls whose results are in those messages. */
   readonly results: ReadonlySet<ObjectId>;
   /**
-   * Whether the messages show a file's present text: a call's result from beginning to end, or, since the last request, what a call did to the text that
-   * the request has shown of it; `before` is undefined where it has shown none.
+   * Returns whether the messages show a file's present text. Either a call's result contains it
+   * whole, or, since the last request, a call changed the text that the request has shown. `before`
+   * is that text; undefined if there is none.
    */
   readonly shows: (file: ObjectMetadata<'file'>, text: string, before: string | undefined) => boolean;
-  /** The calls there that read something, in their order. */
+  /** The reading calls in those messages, in order. */
   readonly reads: readonly TailRead[];
-  /** Where no list of a harness stays, and the chat as recorded stands in its place: the step up to which the request has it. */
+  /** Last step of the chat in the request, if the recorded chat replaces a harness's list. */
   readonly chatUpTo?: number;
 }
 
@@ -28,10 +29,13 @@ interface ShortNames {
   readonly lengths: readonly number[];
 }
 
-/** Names are added to a copy: what is made of them once serves for as long as none comes. */
+/** Names are added to a copy, so a result is valid as long as its map. */
 const shortened = new WeakMap<EpochState['names'], ShortNames>();
 
-/** The names that are shorter than ids. They have few lengths: looked up by each of them, ten thousand new objects cost no more than reading their ids. */
+/**
+ * Returns the names that are shorter than ids. They have few different lengths. Looking names up by
+ * length keeps ten thousand new objects as cheap as reading their ids.
+ */
 function shortNames(names: EpochState['names']): ShortNames {
   const known = shortened.get(names);
   if (known !== undefined) return known;
@@ -41,7 +45,7 @@ function shortNames(names: EpochState['names']): ShortNames {
   return found;
 }
 
-/** Objects whose short names another one's id begins with since it came. */
+/** Returns the objects whose short names have become a prefix of another id. */
 function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): readonly ObjectId[] {
   const fresh = index.slice(indexed);
   if (fresh.length === 0) return [];
@@ -49,10 +53,15 @@ function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): 
   return [...new Set(fresh.flatMap((other) => lengths.flatMap((length) => short.get(other.slice(0, length)) ?? [])))];
 }
 
-/** New files that a call read or wrote. One that was merely named has its line from the next border on; a call stands in the request itself. */
+/**
+ * Returns the new files that a call read or wrote. A file that was only named gets its line at the
+ * next border; a call is in the request itself.
+ */
 function freshLines({ names, begun }: EpochState, { pool, active, index }: EpochInput): readonly ObjectId[] {
-  // What the index had where the epoch began has a name; the pool may lack some of it.
-  const fresh = pool.slice(Math.max(0, begun - (index.length - pool.length))).filter(({ id, type }) => type === 'file' && !names.has(id));
+  // Ids from before the epoch have names; the pool may lack some of them.
+  const fresh = pool
+    .slice(Math.max(0, begun - (index.length - pool.length)))
+    .filter(({ id, type }) => type === 'file' && !names.has(id));
   if (fresh.length === 0) return [];
   const isActive = new Set(active.map(({ metadata }) => metadata.id));
   return fresh.flatMap((metadata) =>
@@ -60,22 +69,29 @@ function freshLines({ names, begun }: EpochState, { pool, active, index }: Epoch
   );
 }
 
-/** Whether a call's output is the text of an active file, which the request shows: then one line names the file (divergence E4). */
+/**
+ * Returns whether a call's output equals the text of an active file, which the request shows. One
+ * line then names the file (divergence E4).
+ */
 function repeatedBy(active: EpochInput['active']): (call: ObjectMetadata<'toolcall'>) => boolean {
   const files = new Map(active.map(({ metadata }) => [metadata.id, metadata]));
   return (call) => repeatedFile(call, files) !== undefined;
 }
 
-/** The step behind which the chat says something that the request does not have yet. */
+/**
+ * Returns the last step whose chat is already in the request; undefined if there is no newer chat.
+ */
 function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number | undefined {
   const isNew =
-    chatUpTo !== undefined && chatSince(chatUpTo).some(({ message, call }) => call !== undefined || (message?.text ?? '') !== '');
+    chatUpTo !== undefined &&
+    chatSince(chatUpTo).some(({ message, call }) => call !== undefined || (message?.text ?? '') !== '');
   return isNew ? chatUpTo : undefined;
 }
 
 /**
- * What the next request of an epoch must have behind the last one: lines of new objects, texts that became active and that the request does not show, and
- * changes of active texts that it shows in an older version. Undefined where it has everything. What is active no longer stays where it stands.
+ * Plans the note of an epoch's next request. It contains lines of new objects, newly active texts
+ * that the request does not show, and changes of shown active texts. Undefined if nothing is
+ * missing. Texts that are no longer active stay in the request.
  */
 export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail): NoteProof | undefined {
   const { index, active } = input;
@@ -94,17 +110,24 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
     if (metadata.type === 'toolcall') {
       if (before === undefined && !tail.results.has(id)) (isRepeated(metadata) ? refs : contents).push(id);
     } else if (text !== null && tail.shows(metadata, text, before ?? undefined)) seen.push(id);
-    // Lines that changed would be taken to be against what such a read has answered.
+    // Changed lines would seem to refer to that read's answer.
     else if (before === undefined || (text !== null && isReadAnew.has(id))) contents.push(id);
     else {
       changes.push(id);
-      // Its line says what became of the file.
+      // The line shows the file's state.
       if (text === null) lines.push(id);
     }
   }
-  const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen, refs }).filter(([, ids]) => ids.length > 0);
+  const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen, refs }).filter(
+    ([, ids]) => ids.length > 0,
+  );
   const chat = newChat(input, tail);
   const reads = readAgain(state, input, tail.reads);
   if (parts.length === 0 && reads.length === 0 && chat === undefined) return undefined;
-  return { after: tail.count, ...Object.fromEntries(parts), ...(reads.length === 0 ? {} : { reads }), ...defined({ chat }) };
+  return {
+    after: tail.count,
+    ...Object.fromEntries(parts),
+    ...(reads.length === 0 ? {} : { reads }),
+    ...defined({ chat }),
+  };
 }

@@ -1,24 +1,30 @@
-/** What a model's provider asks for a token of a request, a fresh one being 1, and how long it keeps what was written. */
+/**
+ * A provider's prices per token of a request, relative to a fresh token, and the lifetime of its
+ * cache.
+ */
 export interface ModelPrices {
-  /** A token that is read from the cache. */
+  /** Price of a token read from the cache. */
   readonly read: number;
-  /** A token that is written into the cache. */
+  /** Price of a token written to the cache. */
   readonly write: number;
-  /** How long after its last use a cached beginning can be read, milliseconds. */
+  /** Time after its last use during which a cached prefix can be read, milliseconds. */
   readonly lifetimeMs: number;
 }
 
 interface PriceRow extends ModelPrices {
-  /** How the names of its models begin; the first row that fits counts. */
+  /** Prefix of its models' names; the first matching row counts. */
   readonly models: RegExp;
 }
 
 const MINUTES = 60_000;
 
-/** The day on which the prices below stood on the providers' own pages. */
+/** The date of the prices below, from the providers' own pages. */
 export const PRICES_AS_OF = '2026-11-22';
 
-/** The tariffs of providers. Where one promises a lifetime from one length to another, the longer one stands here: behind it the cache is gone for sure. */
+/**
+ * The tariffs of providers. If one promises a range of lifetimes, the upper limit counts: after it
+ * the cache is certainly gone.
+ */
 export const TARIFFS = {
   anthropic: { read: 0.1, write: 1.25, lifetimeMs: 5 * MINUTES },
   anthropicHour: { read: 0.1, write: 2, lifetimeMs: 60 * MINUTES },
@@ -33,8 +39,9 @@ const ROWS: readonly PriceRow[] = [
 ];
 
 /**
- * The prices of a model by its name; `:1h` behind the name says that its marks are kept for an hour. Only their ratios decide. Models that are not listed count
- * as Claude with marks of five minutes, which is the dearest cache to lose but one.
+ * Returns the prices of a model by its name; `:1h` after the name means that its cache marks live
+ * for an hour. Only their ratios decide. Unlisted models count as Claude with marks of five
+ * minutes, the second most expensive cache to lose.
  */
 export function pricesOf(model = ''): ModelPrices {
   return ROWS.find(({ models }) => models.test(model)) ?? TARIFFS.anthropic;

@@ -3,17 +3,20 @@ import type { ObjectId } from '../../objects/ids.js';
 import { readAgainText } from './changed-lines.js';
 import type { EpochInput, EpochState } from './epoch-state.js';
 
-/** A call of a harness's list that read something. */
+/** A reading call in a harness's list. */
 export interface TailRead {
   readonly call: ObjectId;
   readonly output: string;
-  /** The whole text of one file, where that and nothing else is what it answered, but for numbers of lines and what a tool puts around it. Made anew by each call. */
+  /**
+   * Returns the whole text of one file if the answer is exactly that, apart from line numbers and
+   * the tool's frame. Computed at each call.
+   */
   readonly whole: () => string | undefined;
-  /** Whether it came since the last request. */
+  /** Whether it is newer than the last request. */
   readonly isNew: boolean;
 }
 
-/** The file of each call that is about one alone. */
+/** Returns the file of each call that concerns exactly one. */
 const filesOf = ({ pool }: EpochInput): ReadonlyMap<ObjectId, ObjectId> =>
   new Map(
     pool.flatMap((one) => {
@@ -22,7 +25,7 @@ const filesOf = ({ pool }: EpochInput): ReadonlyMap<ObjectId, ObjectId> =>
     }),
   );
 
-/** The files that calls since the last request read. */
+/** Returns the files that calls have read since the last request. */
 export function newReads(input: EpochInput, reads: readonly TailRead[]): ReadonlySet<ObjectId> {
   const fresh = reads.filter(({ isNew }) => isNew);
   if (fresh.length === 0) return new Set();
@@ -30,22 +33,25 @@ export function newReads(input: EpochInput, reads: readonly TailRead[]): Readonl
   return new Set(fresh.flatMap(({ call }) => files.get(call) ?? []));
 }
 
-/** Whether a call answered this whole text. */
+/** Returns whether a call answered with this whole text. */
 const isWhole = ({ output, whole }: TailRead, text: string): boolean =>
   output.length >= text.trimEnd().length && whole()?.trimEnd() === text.trimEnd();
 
-/** Whether an output has a text without numbers of lines. */
+/** Returns whether an output contains a text without line numbers. */
 const isPlain = (output: string, text: string): boolean => output.includes(text.trimEnd());
 
-/** What stands above a read of a file. */
+/** An earlier text of a file in the request. */
 interface Above {
-  /** The text that the request shows of it. */
+  /** The text that the request shows. */
   readonly before: string;
-  /** The last read of it whose answer stands as it was. */
+  /** The last read of it with an unchanged answer. */
   readonly answered: TailRead | undefined;
 }
 
-/** Whether the text before stands above as a whole, and with numbers of lines where the new answer has them. Of several texts above, the last one is meant. */
+/**
+ * Returns whether the earlier text is in the request as a whole, with line numbers if the new
+ * answer has them. With several earlier texts, the last one counts.
+ */
 function stands(
   { blocks }: EpochState,
   { before, answered }: Above,
@@ -55,12 +61,14 @@ function stands(
   return isWhole(answered, before) && (isBare || !isPlain(answered.output, before));
 }
 
-/** A line in the place of a text must be shorter by so many characters. */
+/** Minimum characters that a replacement line must save. */
 const LEAST_SAVED = 100;
 
 /**
- * New reads of whole active files of which the request has the text, or an earlier one, whole: in a block of ours, or in what a call before it answered. What the line
- * says is only true where that text stands, so a read that is not sure stays as it is; so does one right after a line, which asked for it.
+ * Finds new reads of whole active files whose text, or an earlier one, is whole in the request. It
+ * may be in a block of ours or in an earlier answer. The replacement line is only true where that
+ * text is. An uncertain read therefore keeps its answer. So does a read right after such a line,
+ * which requested it.
  */
 export function readAgain(state: EpochState, input: EpochInput, reads: readonly TailRead[]): readonly ReadProof[] {
   if (newReads(input, reads).size === 0) return [];
@@ -80,7 +88,8 @@ export function readAgain(state: EpochState, input: EpochInput, reads: readonly 
     if (!stands(state, { before, answered }, { file: id, isBare: isPlain(read.output, after) })) continue;
     const inBlock = answered === undefined;
     const text = readAgainText({ path, name: state.names.get(id) ?? id, before, after, inBlock });
-    if (text !== undefined && text.length + LEAST_SAVED <= read.output.length) found.push({ call: read.call, file: id, inBlock });
+    if (text !== undefined && text.length + LEAST_SAVED <= read.output.length)
+      found.push({ call: read.call, file: id, inBlock });
   }
   return found;
 }
