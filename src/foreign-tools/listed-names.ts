@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { ListingFormat } from './tool-table.js';
 
-/** Lines of an output that are read; a call discovers at most 2,000 files (decision C7). */
+/** Maximum lines of an output that are read; a call discovers at most 2,000 files (decision C7). */
 const MOST_LINES = 20_000;
 const LONGEST_LINE = 4_096;
 
@@ -19,14 +19,16 @@ const LONG =
 /** The line of a match or of context: `path:3: text`, `path-2- text`. */
 const MATCH = /^((?:[A-Za-z]:)?[^:]+?)[:-]\d+[:-]/;
 
-// What an output may name: generous, for those who ask the disk.
+// Names that an output may contain. Generous, for callers that check the disk.
 
-/** The ways in which one line may be meant: paths relative to the call's folder, the most likely first. */
+/** The possible readings of one line: paths relative to the call's folder, most likely first. */
 export type LineReadings = readonly string[];
 
 const unquoted = (name: string): string => (/^(["'`]).+\1$/.test(name) ? name.slice(1, -1) : name);
 
-/** A name without what listings put around it: marks before it, a type suffix or a size behind it. */
+/**
+ * Returns a name without a listing's decoration: marks before it, a type suffix or a size after it.
+ */
 function bareNames(text: string): readonly string[] {
   const name = text.replace(/^\[(?:FILE|DIR|F|D|LINK)\]\s+/i, '').trimEnd();
   const long = LONG.exec(name)?.[2];
@@ -36,8 +38,8 @@ function bareNames(text: string): readonly string[] {
 }
 
 /**
- * The lines of `ls` or `tree`: names, bare or long, and names below folders by indentation or box drawing. A folder header of `ls -R` (`src:`) holds
- * for the lines after it.
+ * Reads the lines of `ls` or `tree`: names, bare or long, and names below folders by indentation or
+ * box drawing. A folder header of `ls -R` (`src:`) applies to the lines after it.
  */
 function listingReadings(output: string): readonly LineReadings[] {
   const folders: { readonly depth: number; readonly path: string }[] = [];
@@ -50,7 +52,10 @@ function listingReadings(output: string): readonly LineReadings[] {
     if (lead === 0 && name.endsWith(':')) header = name.slice(0, -1);
     const above = folders.at(-1)?.path ?? '';
     const readings = names.map((one) => posix.join(above, one));
-    folders.push({ depth: lead, path: name.startsWith('/') ? name : posix.join(above, name.replace(/\/? \(\d+ files?\)$/, '')) });
+    folders.push({
+      depth: lead,
+      path: name.startsWith('/') ? name : posix.join(above, name.replace(/\/? \(\d+ files?\)$/, '')),
+    });
     const below = header === '' ? [] : names.map((one) => posix.join(header, one));
     return [...readings, ...below, ...(lead > 0 ? [...names, line.trim()] : [])];
   });
@@ -60,7 +65,10 @@ function pathReadings(output: string): readonly LineReadings[] {
   return linesOf(output).map((line) => [...bareNames(line.trim()), ...bareNames(line.replace(/^[-*•]\s+/, '').trim())]);
 }
 
-/** `path:3: text`, `path-2- text`, `path:text`, `path`, or a path as a heading over its matches. */
+/**
+ * Reads `path:3: text`, `path-2- text`, `path:text`, `path`, or a path as a heading above its
+ * matches.
+ */
 function matchReadings(output: string): readonly LineReadings[] {
   return linesOf(output).map((line) => {
     const numbered = /^(.+?)[:-]\d+[:-]/.exec(line)?.[1];
@@ -77,17 +85,23 @@ function wordReadings(output: string): readonly LineReadings[] {
     matchReadings(line)[0] ?? [],
     ...line.split(/[\s"'`()[\]{}<>,;=]+/).map((word) => [word]),
   ]);
-  return words.map((readings) => readings.flatMap((word) => [word, word.replace(/[.:!?]+$/, ''), word.replace(/(?::\d+){1,2}:?$/, '')]));
+  return words.map((readings) =>
+    readings.flatMap((word) => [word, word.replace(/[.:!?]+$/, ''), word.replace(/(?::\d+){1,2}:?$/, '')]),
+  );
 }
 
 function jsonReadings(value: unknown, folder: string): readonly LineReadings[] {
   if (typeof value === 'string') return [[posix.join(value.startsWith('/') ? '' : folder, value)]];
   if (Array.isArray(value)) return value.slice(0, MOST_LINES).flatMap((entry) => jsonReadings(entry, folder));
   if (typeof value !== 'object' || value === null) return [];
-  const { path, file, name, type, children, files, entries, results, matches } = value as Readonly<Record<string, unknown>>;
+  const { path, file, name, type, children, files, entries, results, matches } = value as Readonly<
+    Record<string, unknown>
+  >;
   const own = [path, file, name].find((one) => typeof one === 'string') as string | undefined;
   const here = own === undefined ? folder : posix.join(own.startsWith('/') ? '' : folder, own);
-  const nested = [children, files, entries, results, matches].flatMap((one) => (Array.isArray(one) ? jsonReadings(one, here) : []));
+  const nested = [children, files, entries, results, matches].flatMap((one) =>
+    Array.isArray(one) ? jsonReadings(one, here) : [],
+  );
   return [...(own === undefined || type === 'directory' ? [] : [[here]]), ...nested];
 }
 
@@ -101,21 +115,21 @@ function parsedJson(output: string): unknown {
   }
 }
 
-// What an output certainly names: strict, where there is no disk to ask.
+// Names that an output certainly contains. Strict, for callers without a disk.
 
 const looksLikePath = (name: string): boolean =>
   name !== '' && !name.endsWith('/') && !/[\0\t*?<>|"]/.test(name) && name !== '.' && name !== '..';
 
 const NO_PATH = /^(?:No files found|No matches|Found \d+|\(Results|\[|find: |rg: |grep: |ls: |fatal: |error: )/i;
 
-/** One path a line, as `find -type f`, `rg --files` and globbing tools print them. */
+/** Reads one path per line, as `find -type f`, `rg --files` and globbing tools print them. */
 function certainPaths(output: string): readonly string[] {
   return linesOf(output)
     .map((line) => line.trim())
     .filter((line) => looksLikePath(line) && !NO_PATH.test(line) && !line.includes(': '));
 }
 
-/** Regular files of `ls -l`: their lines begin with `-`. */
+/** Reads the regular files of `ls -l`: their lines begin with `-`. */
 function longNames(output: string): readonly string[] {
   return linesOf(output).flatMap((line) => {
     const [, type, name = ''] = LONG.exec(line) ?? [];
@@ -124,23 +138,30 @@ function longNames(output: string): readonly string[] {
 }
 
 /**
- * Names of a listing that marks its folders, with a slash or in words: then those without a mark are files. A listing without any mark does not tell files
- * from folders, and nothing is taken from it.
+ * Reads a listing that marks its folders, with a slash or in words; unmarked names are files. A
+ * listing without marks does not distinguish files from folders, so it yields nothing.
  */
 function markedNames(output: string): readonly string[] {
   const lines = linesOf(output).map((line) => line.trim().replace(/^[-•] /, ''));
   const typed = lines.flatMap((line) => /^\[(?:FILE|F)\]\s+(.+)$/i.exec(line)?.[1] ?? []);
   if (typed.length > 0) return typed;
   if (!lines.some((line) => line.endsWith('/'))) return [];
-  return lines.map((line) => line.replace(/\*$/, '')).filter((line) => looksLikePath(line) && !/\s{2,}|: |^\(|^\[|[@=]$/.test(line));
+  return lines
+    .map((line) => line.replace(/\*$/, ''))
+    .filter((line) => looksLikePath(line) && !/\s{2,}|: |^\(|^\[|[@=]$/.test(line));
 }
 
-/** The file of a line with a line number or, for searches below a named folder, of a line `path:text`. */
+/**
+ * Returns the file of a line with a line number or, for searches below a named folder, of a line
+ * `path:text`.
+ */
 function matchPath(line: string, targets: readonly string[]): string | undefined {
   const numbered = MATCH.exec(line)?.[1];
   if (numbered !== undefined) return numbered;
   const first = line.slice(0, Math.max(0, line.indexOf(':')));
-  return targets.some((target) => target !== '.' && first.startsWith(`${target.replace(/\/$/, '')}/`)) ? first : undefined;
+  return targets.some((target) => target !== '.' && first.startsWith(`${target.replace(/\/$/, '')}/`))
+    ? first
+    : undefined;
 }
 
 function matchedPaths(output: string, targets: readonly string[]): readonly string[] {
@@ -151,7 +172,7 @@ function matchedPaths(output: string, targets: readonly string[]): readonly stri
 interface FormatReader {
   readonly possible: (output: string) => readonly LineReadings[];
   readonly certain: (output: string, targets: readonly string[]) => readonly string[];
-  /** Whether names are relative to the folder that was listed, not to the call's. */
+  /** Whether names are relative to the listed folder instead of the call's. */
   readonly inFolder: boolean;
 }
 
@@ -164,7 +185,8 @@ const FORMATS: Readonly<Record<ListingFormat, FormatReader>> = {
 };
 
 /**
- * What an output may name, line by line [§5.6, Discovery]. Generous on purpose: the caller keeps only what exists and is a regular file (decisions C7, C8).
+ * Returns the names that an output may contain, line by line [§5.6, Discovery]. Deliberately
+ * generous: the caller keeps only existing regular files (decisions C7, C8).
  */
 export function possibleNames(format: ListingFormat, output: string): readonly LineReadings[] {
   const json = parsedJson(output);
@@ -172,20 +194,27 @@ export function possibleNames(format: ListingFormat, output: string): readonly L
   return readings.map((line) => line.filter((path) => path !== '' && !path.endsWith('/') && !path.includes('\0')));
 }
 
-/** Where a listing was made. */
+/** The location of a listing. */
 export interface ListedPlace {
-  /** The folder that was listed; `.` is the call's own. */
+  /** The listed folder; `.` is the call's own. */
   readonly folder?: string;
-  /** The files and folders that a search was given. */
+  /** The files and folders of a search. */
   readonly targets?: readonly string[];
 }
 
 /**
- * The files that an output certainly names, each once, in its order. A name that may be a folder or no name at all is left out: fewer than a client that can
- * ask the disk discovers, never one that was not there.
+ * Returns the files that an output certainly names, once each, in order. Omits names that may be
+ * folders or no names. The result has fewer files than a client with a disk discovers, but none
+ * that did not exist.
  */
-export function certainNames(format: ListingFormat, output: string, { folder = '.', targets = [] }: ListedPlace = {}): readonly string[] {
+export function certainNames(
+  format: ListingFormat,
+  output: string,
+  { folder = '.', targets = [] }: ListedPlace = {},
+): readonly string[] {
   const { certain, inFolder } = FORMATS[format];
   const names = certain(output, targets);
-  return [...new Set(inFolder ? names.map((name) => (posix.isAbsolute(name) ? name : posix.join(folder, name))) : names)];
+  return [
+    ...new Set(inFolder ? names.map((name) => (posix.isAbsolute(name) ? name : posix.join(folder, name))) : names),
+  ];
 }

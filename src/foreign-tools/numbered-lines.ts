@@ -1,4 +1,4 @@
-/** How tools number the lines of a file that they show: the number, and the line behind it. */
+/** Formats in which tools number the lines of a file: the number, and the line after it. */
 const LINE_GUTTERS = {
   /** `12:text` */
   colon: /^(\d+):(.*)$/s,
@@ -10,7 +10,7 @@ const LINE_GUTTERS = {
   spacedBar: /^ *(\d+) \| ?(.*)$/s,
   /** `  12→text` */
   arrow: /^ *(\d+)→(.*)$/s,
-  /** What `cat -n` prints. */
+  /** The output of `cat -n`. */
   tab: /^ *(\d+)\t(.*)$/s,
   /** `12. text` */
   dot: /^(\d+)\. (.*)$/s,
@@ -20,11 +20,14 @@ export type LineGutter = keyof typeof LINE_GUTTERS;
 /** Lines of a file without their numbers. */
 export interface NumberedLines {
   readonly lines: readonly string[];
-  /** Number of the first one. */
+  /** Number of the first line. */
   readonly first: number;
 }
 
-/** The numbered lines that stand together from `from` on, counting up by one; undefined where the first has no number. */
+/**
+ * Returns the consecutively numbered lines from `from` on; undefined if the first line has no
+ * number.
+ */
 export function numberedLines(lines: readonly string[], from: number, gutter: LineGutter): NumberedLines | undefined {
   const bare: string[] = [];
   let first = 0;
@@ -39,30 +42,32 @@ export function numberedLines(lines: readonly string[], from: number, gutter: Li
   return bare.length === 0 || first < 1 ? undefined : { lines: bare, first };
 }
 
-/** Text as it stands in a file, with the number of its first line where the output gave it. */
+/** A file's text, with the number of its first line if the output has numbers. */
 interface Ungutted {
   readonly text: string;
   readonly startLine: number | undefined;
 }
 
-/** `12|text` is left out: it is a common line of a table. */
+/** `12|text` is omitted: it is a common line of a table. */
 const OF_WHOLE_TEXTS: readonly LineGutter[] = ['arrow', 'tab', 'spacedBar', 'colon', 'dot'];
 
 /**
- * Takes the line numbers off what a tool showed of a file. They are numbers only if every line has one, each one more than the last: a text that happens to
- * begin with a number stays as it is. Without numbers the text is given back with no first line.
+ * Removes line numbers from a tool's output of a file. They count as numbers only if every line has
+ * one, each one more than the last. A text that merely begins with a number is unchanged. Without
+ * numbers, the result has no first line.
  */
 export function withoutGutter(shown: string): Ungutted {
   const end = shown.endsWith('\n') ? '\n' : '';
   const lines = shown.slice(0, shown.length - end.length).split('\n');
   for (const gutter of OF_WHOLE_TEXTS) {
     const numbered = numberedLines(lines, 0, gutter);
-    if (numbered?.lines.length === lines.length) return { text: `${numbered.lines.join('\n')}${end}`, startLine: numbered.first };
+    if (numbered?.lines.length === lines.length)
+      return { text: `${numbered.lines.join('\n')}${end}`, startLine: numbered.first };
   }
   return { text: shown, startLine: undefined };
 }
 
-/** The lines of an output; those of a terminal, which end in `\r\n`, without the `\r`. */
+/** Returns the lines of an output, without the `\r` of a terminal's `\r\n`. */
 export function outputLines(output: string): readonly string[] {
   const lines = output.split('\n');
   const returns = lines.slice(0, -1).filter((line) => line.endsWith('\r')).length;

@@ -1,12 +1,17 @@
 import { bareLines } from './text-edits.js';
 
-/** One change of a file that a patch envelope (`*** Begin Patch`) names. */
+/** A change of one file in a patch envelope (`*** Begin Patch`). */
 type PatchChange =
   | { readonly kind: 'add'; readonly path: string; readonly text: string }
   | { readonly kind: 'delete'; readonly path: string }
-  | { readonly kind: 'update'; readonly path: string; readonly moveTo: string | undefined; readonly hunks: readonly PatchHunk[] };
+  | {
+      readonly kind: 'update';
+      readonly path: string;
+      readonly moveTo: string | undefined;
+      readonly hunks: readonly PatchHunk[];
+    };
 
-/** Lines to be found and what takes their place, below the contexts that `@@` names. */
+/** Lines to find and their replacement, below the contexts that `@@` names. */
 export interface PatchHunk {
   readonly contexts: readonly string[];
   readonly before: readonly string[];
@@ -51,7 +56,7 @@ function hunksOf(lines: readonly string[]): readonly PatchHunk[] | undefined {
   return hunks;
 }
 
-/** Takes a patch envelope apart; undefined for text that is none or is malformed. */
+/** Parses a patch envelope; undefined if the text is no envelope or malformed. */
 export function parsePatch(text: string): readonly PatchChange[] | undefined {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   const begin = lines.findIndex((line) => line.trim() === '*** Begin Patch');
@@ -69,7 +74,8 @@ export function parsePatch(text: string): readonly PatchChange[] | undefined {
     const move = kind === 'Update' ? /^\*\*\* Move to: (.+?)\s*$/.exec(lines[i] ?? '')?.[1] : undefined;
     if (move !== undefined) i += 1;
     const body: string[] = [];
-    for (; i < lines.length && !/^\*\*\* (?:(?:Add|Delete|Update) File: |End Patch)/.test(lines[i] ?? ''); i++) body.push(lines[i] ?? '');
+    for (; i < lines.length && !/^\*\*\* (?:(?:Add|Delete|Update) File: |End Patch)/.test(lines[i] ?? ''); i++)
+      body.push(lines[i] ?? '');
     if (kind === 'Delete') changes.push({ kind: 'delete', path });
     else if (kind === 'Add') {
       const added = body.filter((line) => line.startsWith('+')).map((line) => `${line.slice(1)}\n`);
@@ -86,16 +92,19 @@ export function parsePatch(text: string): readonly PatchChange[] | undefined {
 const ENVELOPE_LINE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/;
 const DIFF_LINE = /^(?:\+\+\+|---) (?:[ab]\/)?([^\t]+)/;
 
-/** The files that the lines of a patch name, each once: of an envelope or of a unified diff, malformed or not. */
+/**
+ * Returns the files that the lines of a patch name, once each. The patch is an envelope or a
+ * unified diff, malformed or not.
+ */
 export function patchedPaths(text: string): readonly string[] {
   const named = text.split('\n').map((line) => (ENVELOPE_LINE.exec(line) ?? DIFF_LINE.exec(line))?.[1]?.trim());
   return [...new Set(named.filter((path) => path !== undefined && path !== '/dev/null'))] as readonly string[];
 }
 
-/** How strictly lines are compared, in the order in which the tool tries. */
+/** Comparisons of lines, strictest first, in the tool's order. */
 const PASSES: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()];
 
-/** Where lines are looked for: from a place on, or at the very end if they stand there. */
+/** Where to search lines: from a place on, or at the end if they match there. */
 interface Place {
   readonly from: number;
   readonly atEnd: boolean;
@@ -114,8 +123,8 @@ function find(lines: readonly string[], wanted: readonly string[], { from, atEnd
 }
 
 /**
- * Applies the hunks of a patch in their order: each is looked for below the one before it and below the contexts that it names. Undefined where one is not
- * found: then the result is not known.
+ * Applies the hunks of a patch in order. Each is searched below the previous one and below its
+ * contexts. Undefined if one is not found, because the result is then unknown.
  */
 export function patched(text: string, hunks: readonly PatchHunk[]): string | undefined {
   const lines = bareLines(text);
@@ -128,9 +137,10 @@ export function patched(text: string, hunks: readonly PatchHunk[]): string | und
       if (found === undefined) return undefined;
       from = found + 1;
     }
-    const start = before.length === 0 ? (contexts.length === 0 ? lines.length : from) : find(lines, before, { from, atEnd });
+    const start =
+      before.length === 0 ? (contexts.length === 0 ? lines.length : from) : find(lines, before, { from, atEnd });
     if (start === undefined) {
-      // An empty line at the end of a hunk may stand for the end of the file.
+      // An empty last line of a hunk may represent the end of the file.
       const shorter = before.at(-1) === '' ? find(lines, before.slice(0, -1), { from, atEnd }) : undefined;
       if (shorter === undefined) return undefined;
       result.push(...lines.slice(at, shorter), ...(after.at(-1) === '' ? after.slice(0, -1) : after));

@@ -1,6 +1,9 @@
 import { argument, type ToolArguments } from './tool-arguments.js';
 
-/** The script that a call runs, where it is one: given as text, as words, or as a list of one script; undefined for anything else. */
+/**
+ * Returns the script of a call, given as text, as words, or as a list of one script; undefined for
+ * anything else.
+ */
 export function scriptOf(args: ToolArguments): string | undefined {
   const given = argument(args, 'script');
   if (typeof given === 'string') return given;
@@ -8,22 +11,30 @@ export function scriptOf(args: ToolArguments): string | undefined {
   const words = given as readonly string[];
   const shell = /(?:^|\/)(?:ba|z)?sh$/.test(words[0] ?? '') && /^-\w*c$/.test(words[1] ?? '');
   if (shell) return words[2];
-  // A list of scripts, or one command in words: only a single entry is surely a script.
+  // It may be a list of scripts or one command in words; only a single entry is certainly a script.
   return words.length === 1 ? words[0] : undefined;
 }
 
-/** What a shell tool's answer holds of the command's own output. */
+/** The command's own output within a shell tool's answer. */
 export interface ShellOutput {
   readonly text: string;
   readonly exitCode: number | undefined;
-  /** Whether some of it is missing, or still to come. */
+  /** Whether some of it is missing or still to come. */
   readonly partial: boolean;
 }
 
-const CUT =
-  /…\d+ (?:tokens|chars|lines) truncated…|<elided_chars>|\[\.\.\. ?\d+|\.\.\. \[\d+ (?:characters|lines) truncated\]|Output truncated|output was truncated|\[\d+ lines truncated\]/i;
+const CUT = new RegExp(
+  [
+    /…\d+ (?:tokens|chars|lines) truncated…|<elided_chars>|\[\.\.\. ?\d+/,
+    /\.\.\. \[\d+ (?:characters|lines) truncated\]|Output truncated|output was truncated/,
+    /\[\d+ lines truncated\]/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);
 
-/** `Chunk ID … Wall time … Process exited with code N … Output:` before the output. */
+/** Reads `Chunk ID … Wall time … Process exited with code N … Output:` before the output. */
 function withHeader(text: string): ShellOutput | undefined {
   const header = /^(?:[A-Z][^\n]*\n){0,8}?Output:\n/.exec(text);
   if (header === null) return undefined;
@@ -34,18 +45,21 @@ function withHeader(text: string): ShellOutput | undefined {
   return { text: body, exitCode: exit === undefined ? undefined : Number(exit), partial: running || cut };
 }
 
-/** `<returncode>N</returncode><output>…</output>` around the output. */
+/** Reads `<returncode>N</returncode><output>…</output>` around the output. */
 function withTags(text: string): ShellOutput | undefined {
   const match = /^\s*<returncode>(-?\d+)<\/returncode>\s*(?:<output>\n?([\s\S]*?)<\/output>)?\s*/.exec(text);
   if (match === null) return undefined;
   return { text: match[2] ?? '', exitCode: Number(match[1]), partial: match[2] === undefined };
 }
 
-/** `{"output": …, "metadata": {"exit_code": …}}`. */
+/** Reads `{"output": …, "metadata": {"exit_code": …}}`. */
 function asJson(text: string): ShellOutput | undefined {
   if (!text.startsWith('{"output"')) return undefined;
   try {
-    const value = JSON.parse(text) as { readonly output?: unknown; readonly metadata?: { readonly exit_code?: unknown } };
+    const value = JSON.parse(text) as {
+      readonly output?: unknown;
+      readonly metadata?: { readonly exit_code?: unknown };
+    };
     if (typeof value.output !== 'string') return undefined;
     const exit = value.metadata?.exit_code;
     return { text: value.output, exitCode: typeof exit === 'number' ? exit : undefined, partial: false };
@@ -54,18 +68,21 @@ function asJson(text: string): ShellOutput | undefined {
   }
 }
 
-/** Lines that a tool puts behind the output. */
+const FOOTER =
+  /\n?\[(?:(?:The command completed|Command finished) with exit|Command exited with) code (-?\d+)[^\]]*\][\s\S]*$/i;
+
+/** Reads the lines that a tool appends to the output. */
 function withFooter(text: string): ShellOutput | undefined {
-  const match =
-    /\n?\[(?:The command completed with exit code|Command finished with exit code|Command exited with code) (-?\d+)[^\]]*\][\s\S]*$/i.exec(
-      text,
-    );
+  const match = FOOTER.exec(text);
   if (match === null) return undefined;
   return { text: text.slice(0, match.index), exitCode: Number(match[1]), partial: false };
 }
 
-/** Takes an answer of a shell tool apart into the command's own output and what the tool said about it. */
+/** Splits a shell tool's answer into the command's own output and the tool's notes. */
 export function shellOutput(text: string): ShellOutput {
-  const taken = withHeader(text) ?? withTags(text) ?? asJson(text) ?? withFooter(text) ?? { text, exitCode: undefined, partial: false };
+  const taken = withHeader(text) ??
+    withTags(text) ??
+    asJson(text) ??
+    withFooter(text) ?? { text, exitCode: undefined, partial: false };
   return { ...taken, partial: taken.partial || CUT.test(taken.text) };
 }

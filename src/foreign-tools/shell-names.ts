@@ -2,32 +2,38 @@ import { posix } from 'node:path';
 import { type LineReadings, possibleNames } from './listed-names.js';
 import { operands, type ShellCommand, shellSteps } from './shell-syntax.js';
 
-/** What the output of a script may name, line by line, and the folders that the names are relative to, the most likely first. */
+/**
+ * The names that a script's output may contain, line by line, and the folders that they are
+ * relative to, most likely first.
+ */
 export interface ShellNames {
   readonly lines: readonly LineReadings[];
   readonly folders: readonly string[];
 }
 
-/** One listing of a script: of `target` as its command names it, else of what stands in the place, or of several folders, each under a header. */
+/**
+ * One listing of a script: of `target` as its command names it, else of the folder itself, or of
+ * several folders, each below a header.
+ */
 interface Listing {
-  /** The folder that the script was in. */
+  /** The script's folder at that point. */
   readonly place: string;
   readonly target: string | undefined;
 }
 
-/** What prints something in a script. */
+/** The parts of a script that print. */
 interface Printed {
   readonly listings: readonly Listing[];
-  /** Where everything else ran. */
+  /** The folders of all other commands. */
   readonly places: readonly string[];
 }
 
 const LISTS: ReadonlySet<string> = new Set(['ls', 'dir', 'vdir', 'exa', 'eza', 'lsd', 'tree']);
-/** Options of those that take a value. */
+/** Their options that take a value. */
 const VALUED = /^-[IwTLP]$/;
-/** What leaves the lines of a listing as they are. */
+/** Commands that leave the lines of a listing unchanged. */
 const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq', 'grep', 'egrep', 'rg', 'cat']);
-/** What names no file in its output. */
+/** Commands that name no file in their output. */
 const NAMELESS: ReadonlySet<string> = new Set([
   '',
   ':',
@@ -43,7 +49,7 @@ const NAMELESS: ReadonlySet<string> = new Set([
   'sleep',
 ]);
 
-/** A path as a script names it; undefined where only the shell could tell. */
+/** Returns a path named by a script; undefined if only the shell could resolve it. */
 function pathAt(place: string | undefined, path: string | undefined): string | undefined {
   if (path === undefined || path === '-' || path.startsWith('~')) return undefined;
   return posix.isAbsolute(path) ? posix.normalize(path) : place === undefined ? undefined : posix.join(place, path);
@@ -52,17 +58,24 @@ function pathAt(place: string | undefined, path: string | undefined): string | u
 const isRedirected = ({ redirects }: ShellCommand): boolean =>
   redirects.some(({ operator, descriptor }) => operator.startsWith('>') && descriptor === 1);
 
-/** The listing of a command; undefined where the folder is not known. Patterns stand for names relative to the place. */
+/**
+ * Returns the listing of a command; undefined if the folder is unknown. Patterns mean names
+ * relative to the place.
+ */
 function listingOf({ words }: ShellCommand, place: string | undefined, hasVariables: boolean): Listing | undefined {
   const given = operands(words, VALUED);
   const [target] = given;
   if (given.length !== 1 || (target === undefined && !hasVariables)) {
-    return place === undefined || (hasVariables && given.includes(undefined)) ? undefined : { place, target: undefined };
+    return place === undefined || (hasVariables && given.includes(undefined))
+      ? undefined
+      : { place, target: undefined };
   }
-  return pathAt(place, target) === undefined ? undefined : { place: place ?? '/', target: target?.replace(/(?<=.)\/+$/, '') };
+  return pathAt(place, target) === undefined
+    ? undefined
+    : { place: place ?? '/', target: target?.replace(/(?<=.)\/+$/, '') };
 }
 
-/** Where a command runs: git changes its folder before it does anything (`-C`). */
+/** Returns the folder of a command. Git changes its folder first (`-C`). */
 function placeOf({ name, words }: ShellCommand, place: string | undefined): string | undefined {
   if (name !== 'git') return place;
   let at = place;
@@ -73,7 +86,7 @@ function placeOf({ name, words }: ShellCommand, place: string | undefined): stri
   return at;
 }
 
-/** What a script prints, by its text; undefined for one that is malformed. */
+/** Returns the printing parts of a script by its text; undefined if it is malformed. */
 function printedBy(script: string, cwd: string): Printed | undefined {
   const listings: Listing[] = [];
   const places = new Set<string>();
@@ -93,9 +106,11 @@ function printedBy(script: string, cwd: string): Printed | undefined {
   return steps === undefined ? undefined : { listings, places: [...places] };
 }
 
-/** The parts of a listing: each folder's below its header, `src:`. */
+/** Returns the parts of a listing, one per folder below its header, `src:`. */
 function sectionsOf(output: string): readonly { readonly header: string | undefined; readonly lines: string[] }[] {
-  const sections: { readonly header: string | undefined; readonly lines: string[] }[] = [{ header: undefined, lines: [] }];
+  const sections: { readonly header: string | undefined; readonly lines: string[] }[] = [
+    { header: undefined, lines: [] },
+  ];
   let before = '';
   for (const line of output.split(/\r?\n/)) {
     const header = before === '' ? /^(\S.*):$/.exec(line)?.[1] : undefined;
@@ -108,7 +123,9 @@ function sectionsOf(output: string): readonly { readonly header: string | undefi
 
 const folderOf = ({ place, target }: Listing): string => posix.resolve(place, target ?? '.');
 
-/** What a listing names, as absolute paths: names below its folder, a file that it was given as it was given. */
+/**
+ * Returns the names of a listing as absolute paths: names below its folder, a given file as given.
+ */
 function listedLines(listing: Listing, output: string): readonly LineReadings[] {
   const { place, target } = listing;
   return sectionsOf(output).flatMap(({ header, lines }) => {
@@ -122,8 +139,9 @@ function listedLines(listing: Listing, output: string): readonly LineReadings[] 
 }
 
 /**
- * What the output of a shell may name [§5.6, Discovery]: what a script lists is meant below the folder that it lists, whatever else is called the same; all other
- * words are meant where their command ran.
+ * Returns the names that a shell's output may contain [§5.6, Discovery]. Listed names are relative
+ * to the listed folder only, even if the same names exist elsewhere. All other words are relative
+ * to their command's folder.
  */
 export function shellNames(script: string | undefined, output: string, cwd: string): ShellNames {
   const printed = script === undefined ? undefined : printedBy(script, cwd);

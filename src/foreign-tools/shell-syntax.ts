@@ -1,12 +1,23 @@
-import { type Command, type ParsedScript, parse, type Redirection, type Statement, type Word, type WordPart } from 'unbash';
+import {
+  type Command,
+  type ParsedScript,
+  parse,
+  type Redirection,
+  type Statement,
+  type Word,
+  type WordPart,
+} from 'unbash';
 
-/** A word of a command: its text, or undefined where only the shell could tell (variables, globs, substitutions). */
+/**
+ * A word of a command: its text, or undefined if only the shell could resolve it (variables, globs,
+ * substitutions).
+ */
 export type ShellWord = string | undefined;
 
-/** Whether a word is an option. */
+/** Returns whether a word is an option. */
 export const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
 
-/** Words that are no options; those after the options that take a value are left out with them. */
+/** Returns the words that are no options, without the values of `valued` options. */
 export function operands(words: readonly ShellWord[], valued: RegExp = /^$/): readonly ShellWord[] {
   const found: ShellWord[] = [];
   let ended = false;
@@ -23,7 +34,7 @@ export function operands(words: readonly ShellWord[], valued: RegExp = /^$/): re
 /** A redirection of a command's output or input. */
 export interface ShellRedirect {
   readonly operator: string;
-  /** The stream; 1 for output where none is named. */
+  /** The stream; defaults to 1 for output. */
   readonly descriptor: number;
   readonly target: ShellWord;
   /** Text of a here-document that the shell would not change. */
@@ -42,15 +53,17 @@ export type ShellPipeline = readonly ShellCommand[];
 
 /** A pipeline at its place in a script. */
 export interface ShellStep {
-  /** Undefined for what is no plain command: loops, conditions, functions, jobs in the background. */
+  /** Undefined for anything but a plain command: loops, conditions, functions, background jobs. */
   readonly pipeline: ShellPipeline | undefined;
-  /** Whether it ran if the script succeeded: nothing behind `||` is sure, nor what is negated. */
+  /**
+   * Whether it certainly ran if the script succeeded. False after `||` and for negated pipelines.
+   */
   readonly sure: boolean;
-  /** What ran inside its words, in `$(…)` and the like; undefined for what cannot be read. */
+  /** The commands inside its words, in `$(…)` and the like; undefined if unreadable. */
   readonly inside: readonly (readonly ShellStep[] | undefined)[];
 }
 
-/** The longest script that is parsed, characters. */
+/** Maximum length of a parsed script, in characters. */
 const LONGEST = 200_000;
 
 const EXPANDED: ReadonlySet<WordPart['type']> = new Set([
@@ -65,7 +78,9 @@ const EXPANDED: ReadonlySet<WordPart['type']> = new Set([
 ]);
 
 function isPlain(parts: readonly WordPart[] | undefined): boolean {
-  return (parts ?? []).every((part) => !EXPANDED.has(part.type) && (part.type !== 'DoubleQuoted' || isPlain(part.parts)));
+  return (parts ?? []).every(
+    (part) => !EXPANDED.has(part.type) && (part.type !== 'DoubleQuoted' || isPlain(part.parts)),
+  );
 }
 
 const wordOf = (word: Word): ShellWord => (isPlain(word.parts) ? word.value : undefined);
@@ -75,19 +90,29 @@ function redirectOf(redirect: Redirection): ShellRedirect {
   const descriptor = named?.type === 'FileDescriptor' ? named.value : redirect.operator.startsWith('<') ? 0 : 1;
   if (redirect.type === 'HereDoc') {
     const plain = redirect.delimiter?.quoted === true || isPlain(redirect.body.parts);
-    return { operator: redirect.operator, descriptor, target: undefined, ...(plain ? { text: redirect.body.text } : {}) };
+    return {
+      operator: redirect.operator,
+      descriptor,
+      target: undefined,
+      ...(plain ? { text: redirect.body.text } : {}),
+    };
   }
-  return { operator: redirect.operator, descriptor, target: redirect.target === undefined ? undefined : wordOf(redirect.target) };
+  return {
+    operator: redirect.operator,
+    descriptor,
+    target: redirect.target === undefined ? undefined : wordOf(redirect.target),
+  };
 }
 
-/** The scripts inside a word; undefined for one that is not read. */
+/** Returns the scripts inside a word; undefined for one that is not read. */
 function scriptsIn(part: WordPart): readonly (ParsedScript | undefined)[] {
   if (part.type === 'CommandExpansion' || part.type === 'ProcessSubstitution') return [part.script];
   if (part.type === 'DoubleQuoted') return part.parts.flatMap(scriptsIn);
   return EXPANDED.has(part.type) && /\$\(|`|[<>]\(/.test(part.text) ? [undefined] : [];
 }
 
-const scriptsInWord = (word: Word | undefined): readonly (ParsedScript | undefined)[] => (word?.parts ?? []).flatMap(scriptsIn);
+const scriptsInWord = (word: Word | undefined): readonly (ParsedScript | undefined)[] =>
+  (word?.parts ?? []).flatMap(scriptsIn);
 
 function scriptsInCommand({ name, prefix, suffix }: Command): readonly (ParsedScript | undefined)[] {
   const parts = [...prefix, ...suffix].flatMap((one) => {
@@ -107,7 +132,7 @@ function simple(command: Command): ShellCommand | undefined {
   return { name: word.slice(word.lastIndexOf('/') + 1), words, redirects: redirects.map(redirectOf) };
 }
 
-/** The deepest that scripts inside scripts are followed. */
+/** Maximum depth of scripts inside scripts. */
 const DEEPEST = 4;
 
 function insideOf(commands: readonly Statement['command'][], depth: number): ShellStep['inside'] {
@@ -129,7 +154,7 @@ function pipelineSteps(node: Statement['command'], sure: boolean, depth: number)
   return [{ pipeline, sure: sure && !negated, inside: insideOf(commands, depth) }];
 }
 
-/** `bash -lc SCRIPT` is the script. */
+/** Returns the script of `bash -lc SCRIPT`. */
 function scriptInside(pipeline: ShellPipeline): string | undefined {
   const [only, second] = pipeline;
   if (only === undefined || second !== undefined || !/^(?:ba|z|da)?sh$/.test(only.name)) return undefined;
@@ -154,5 +179,8 @@ function stepsOf(parsed: ParsedScript, depth: number): readonly ShellStep[] | un
 const readScript = (script: string, depth: number): readonly ShellStep[] | undefined =>
   script.length > LONGEST ? undefined : stepsOf(parse(script), depth);
 
-/** The pipelines of a script one after another, read by a grammar and never run. Undefined as a whole for a script that is malformed. */
+/**
+ * Returns the pipelines of a script in order, parsed by a grammar and never run. Undefined for a
+ * malformed script.
+ */
 export const shellSteps = (script: string): readonly ShellStep[] | undefined => readScript(script, 0);

@@ -2,16 +2,22 @@
 export interface Replacement {
   readonly from: string;
   readonly to: string;
-  /** Whether every place is meant; otherwise the text must stand exactly once. */
+  /** Whether all occurrences are replaced; otherwise the text must occur exactly once. */
   readonly all: boolean;
 }
 
-/** The lines of a text, each with its line end; a last one without is a line too, an empty text has none. */
+/**
+ * Returns the lines of a text with their line ends. A last line without one counts; an empty text
+ * has none.
+ */
 function linesWithEnds(text: string): readonly string[] {
   return text === '' ? [] : text.split(/(?<=\n)/);
 }
 
-/** The lines of a text without their ends, as a program numbers them: what follows the last newline is a line only if there is anything. */
+/**
+ * Returns the lines of a text without their ends, as a program numbers them. Text after the last
+ * newline is a line only if it is not empty.
+ */
 export function bareLines(text: string): readonly string[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
@@ -20,7 +26,10 @@ export function bareLines(text: string): readonly string[] {
 
 const PIECE = 64 * 1024;
 
-/** A text in which all lines end alike. Works in pieces: one pass over a text of line ends alone would hold a match for each. */
+/**
+ * Returns a text with uniform line ends. Works in pieces, because one pass over a text of line ends
+ * alone would hold a match for each.
+ */
 function withEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {
@@ -32,22 +41,28 @@ function withEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   return pieces.join('');
 }
 
-/** A text with Windows line ends. */
+/** Returns a text with Windows line ends. */
 export const toCrlf = (text: string): string => withEnds(text, '\r\n');
 
-/** A text with `\n` for every `\r\n`. */
+/** Returns a text with `\n` for every `\r\n`. */
 export const toLf = (text: string): string => withEnds(text, '\n');
 
-/** How the places of a text are looked for. */
+/** Options of a search for occurrences. */
 interface OccurrenceOptions {
-  /** Whether places that overlap count each. */
+  /** Whether overlapping occurrences count separately. */
   readonly overlapping: boolean;
 }
 
-/** Up to this length the built-in search is linear for all purposes: it compares at most so many characters at each position. */
+/**
+ * Up to this length the built-in search is effectively linear: it compares at most this many
+ * characters per position.
+ */
 const SHORT = 32;
 
-/** For each beginning of a text the length of its longest end, shorter than itself, that the text begins with as well. */
+/**
+ * Returns, for each prefix of a text, the length of its longest proper suffix that is also a
+ * prefix.
+ */
 function borders(wanted: string): Uint32Array {
   const found = new Uint32Array(wanted.length);
   let length = 0;
@@ -59,7 +74,9 @@ function borders(wanted: string): Uint32Array {
   return found;
 }
 
-/** The algorithm of Knuth, Morris and Pratt: time linear in both texts, places that overlap included. */
+/**
+ * The Knuth-Morris-Pratt algorithm: time linear in both texts, including overlapping occurrences.
+ */
 function* longOccurrences(text: string, wanted: string, overlapping: boolean): Generator<number, void, undefined> {
   if (wanted.length > text.length) return;
   const shorter = borders(wanted);
@@ -79,20 +96,26 @@ function* shortOccurrences(text: string, wanted: string, overlapping: boolean): 
 }
 
 /**
- * The rising positions at which a text, not empty, stands in another one. Takes time linear in both, whatever they hold, and four bytes for each
- * code unit of the wanted one.
+ * Yields the ascending positions of a non-empty text in another one. Takes time linear in both, for
+ * any content, and four bytes per code unit of the wanted text.
  */
-export function occurrences(text: string, wanted: string, { overlapping }: OccurrenceOptions): Generator<number, void, undefined> {
-  return wanted.length <= SHORT ? shortOccurrences(text, wanted, overlapping) : longOccurrences(text, wanted, overlapping);
+export function occurrences(
+  text: string,
+  wanted: string,
+  { overlapping }: OccurrenceOptions,
+): Generator<number, void, undefined> {
+  return wanted.length <= SHORT
+    ? shortOccurrences(text, wanted, overlapping)
+    : longOccurrences(text, wanted, overlapping);
 }
 
-/** Where a text that is to be replaced stands. */
+/** The occurrences of a text to be replaced. */
 export interface FoundText {
-  /** The text as it stands: `wanted`, or the same with the Windows line ends of the whole. */
+  /** The text as found: `wanted`, or the same with the Windows line ends of the whole. */
   readonly text: string;
-  /** Rising positions of its first beginnings, five at most. */
+  /** Ascending positions of its first occurrences, at most five. */
   readonly places: readonly number[];
-  /** How often it stands there in all. */
+  /** Total number of occurrences. */
   readonly count: number;
 }
 
@@ -109,8 +132,9 @@ function locate(text: string, wanted: string, overlapping: boolean): FoundText {
 }
 
 /**
- * Finds a text, not empty, in another one. Agents see `\n` where a file has `\r\n`: what stands nowhere as it was given is looked for with the file's ends.
- * Places that overlap count each where that is asked for. Takes time linear in both texts.
+ * Finds a non-empty text in another one. Agents see `\n` where a file has `\r\n`, so a text without
+ * a match is searched again with the file's line ends. Overlapping occurrences count separately if
+ * requested. Takes time linear in both texts.
  */
 export function findText(text: string, wanted: string, { overlapping = false } = {}): FoundText {
   const found = locate(text, wanted, overlapping);
@@ -118,7 +142,7 @@ export function findText(text: string, wanted: string, { overlapping = false } =
   return locate(text, toCrlf(wanted), overlapping);
 }
 
-/** The longest text that replacements may make, in UTF-16 code units; no recorded file is longer. */
+/** Maximum length of a result in UTF-16 code units; no recorded file is longer. */
 const LONGEST_RESULT = 128 * 1024 * 1024;
 
 const MOST_PARTS = 10_000;
@@ -148,14 +172,21 @@ function replaceOne(text: string, { from, to, all }: Replacement): string | unde
 }
 
 /**
- * Applies replacements one after another as an edit tool does: each text must be there, and exactly once unless all are meant. Undefined where one does not
- * apply, or its result were over 128 Mi UTF-16 code units: then the tool did something else than what is known here, and the result is not known either.
+ * Applies replacements in order like an edit tool. Each text must exist, and exactly once unless
+ * all occurrences are meant. Undefined if one does not apply, or if a result exceeds 128 Mi UTF-16
+ * code units. The tool then behaved differently, so the result is unknown.
  */
 export function replaced(text: string, replacements: readonly Replacement[]): string | undefined {
-  return replacements.reduce<string | undefined>((result, one) => (result === undefined ? undefined : replaceOne(result, one)), text);
+  return replacements.reduce<string | undefined>(
+    (result, one) => (result === undefined ? undefined : replaceOne(result, one)),
+    text,
+  );
 }
 
-/** Puts lines after the line of a number, 0 for the beginning; undefined where there is no such line. */
+/**
+ * Inserts lines after the line with a number, 0 for the beginning; undefined if there is no such
+ * line.
+ */
 export function inserted(text: string, afterLine: number, lines: string): string | undefined {
   const all = linesWithEnds(text);
   if (!Number.isInteger(afterLine) || afterLine < 0 || afterLine > all.length) return undefined;
@@ -166,20 +197,22 @@ export function inserted(text: string, afterLine: number, lines: string): string
   return before + lead + lines + trail + after;
 }
 
-/** Lines by their numbers, the first and the last included, and what takes their place. */
+/** A line range, including its first and last line, and its replacement. */
 export interface LineReplacement {
   readonly first: number;
   readonly last: number;
   readonly text: string;
 }
 
-/** Puts lines in the place of others; undefined where those are not there. */
+/** Replaces a line range; undefined if the lines do not exist. */
 export function rangeReplaced(text: string, { first, last, text: lines }: LineReplacement): string | undefined {
   const all = linesWithEnds(text);
-  const sound = Number.isInteger(first) && Number.isInteger(last) && first >= 1 && last >= first - 1 && last <= all.length;
+  const sound =
+    Number.isInteger(first) && Number.isInteger(last) && first >= 1 && last >= first - 1 && last <= all.length;
   if (!sound) return undefined;
   const fresh = bareLines(lines).map((line) => `${line}\n`);
   const kept = all.slice(last);
-  const end = kept.length === 0 && !text.endsWith('\n') && text !== '' ? fresh.join('').replace(/\n$/, '') : fresh.join('');
+  const end =
+    kept.length === 0 && !text.endsWith('\n') && text !== '' ? fresh.join('').replace(/\n$/, '') : fresh.join('');
   return all.slice(0, first - 1).join('') + end + kept.join('');
 }

@@ -19,7 +19,7 @@ const FILE = [
 ];
 const FOLDER = ['dir_path', 'dirPath', 'directory', 'dir', 'target_directory'];
 
-/** What tools call their arguments, in the order in which a name wins over the ones behind it; ours is the first. */
+/** Names of arguments in different tools, in order of priority; ours is the first. */
 export const ARGUMENT_NAMES = {
   path: [...FILE, ...FOLDER],
   folder: ['path', ...FOLDER, ...FILE.slice(1)],
@@ -36,26 +36,36 @@ export const ARGUMENT_NAMES = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 type ArgumentRole = keyof typeof ARGUMENT_NAMES;
 
-const given = (args: ToolArguments, role: ArgumentRole): readonly unknown[] => ARGUMENT_NAMES[role].map((name) => args[name]);
+const given = (args: ToolArguments, role: ArgumentRole): readonly unknown[] =>
+  ARGUMENT_NAMES[role].map((name) => args[name]);
 
-/** The value of an argument under the first of its names that is given; undefined and null count as not given. */
+/**
+ * Returns the value of an argument under the first of its names that is present. Undefined and null
+ * count as absent.
+ */
 export function argument(args: ToolArguments, role: ArgumentRole): unknown {
   return given(args, role).find((value) => value !== undefined && value !== null);
 }
 
-/** The text of an argument under the first of its names that has one. */
+/** Returns the text of an argument under the first of its names that has one. */
 export function textArgument(args: ToolArguments, role: ArgumentRole): string | undefined {
   return given(args, role).find((value) => typeof value === 'string');
 }
 
-/** The path that an argument names; undefined where it is missing or empty. */
-export function pathArgument(args: ToolArguments, role: 'path' | 'folder' | 'source' | 'destination' | 'cwd' = 'path'): string | undefined {
+/** Returns the path in an argument; undefined if it is missing or empty. */
+export function pathArgument(
+  args: ToolArguments,
+  role: 'path' | 'folder' | 'source' | 'destination' | 'cwd' = 'path',
+): string | undefined {
   return given(args, role).find((value) => typeof value === 'string' && value !== '') as string | undefined;
 }
 
 const SEVERAL = ['paths', 'files', 'file_paths', 'filePaths'] as const;
 
-/** The paths of the arguments that name several files, as texts or as objects with a path each. */
+/**
+ * Returns the paths of arguments that name several files, as texts or as objects with one path
+ * each.
+ */
 export function severalPaths(args: ToolArguments): readonly string[] {
   const entries = SEVERAL.flatMap((name): readonly unknown[] => (Array.isArray(args[name]) ? args[name] : []));
   return entries.flatMap((entry) => (typeof entry === 'string' ? entry : pathOfEntry(entry)) ?? []);
@@ -76,7 +86,10 @@ function localPath(path: string): readonly string[] {
 
 const FURTHER = ['notebook_path', 'notebookPath', 'uri', 'source', 'destination', 'old_path', 'new_path'] as const;
 
-/** Every path that a call names in its arguments, each once, as the agent wrote it; a `file:` URI as the path that it stands for. */
+/**
+ * Returns every path in a call's arguments, once each, as the agent wrote it. A `file:` URI becomes
+ * its path.
+ */
 export function namedPaths(args: ToolArguments): readonly string[] {
   const single = [pathArgument(args), ...FURTHER.map((name) => args[name])];
   const edits: readonly unknown[] = Array.isArray(args.edits) ? args.edits : [];
@@ -84,17 +97,28 @@ export function namedPaths(args: ToolArguments): readonly string[] {
   return [...new Set(all.flatMap(localPath))];
 }
 
-/** Arguments that ask for a part of a file, other than a range and a last line. */
-const PART = ['limit', 'range', 'ranges', 'lines', 'line_count', 'pages', 'head', 'tail', 'max_lines', 'max_bytes'] as const;
+/** Arguments that request a part of a file, other than a range and a last line. */
+const PART = [
+  'limit',
+  'range',
+  'ranges',
+  'lines',
+  'line_count',
+  'pages',
+  'head',
+  'tail',
+  'max_lines',
+  'max_bytes',
+] as const;
 
-/** Whether a read asks for a part of its file. */
+/** Returns whether a read requests a part of its file. */
 export function asksForPart(args: ToolArguments): boolean {
   if (Number(argument(args, 'offset') ?? 0) > 1) return true;
   const asked = [argument(args, 'range'), argument(args, 'lastLine'), ...PART.map((name) => args[name])];
   return asked.some((value) => value !== undefined && value !== null && value !== false);
 }
 
-/** The line, from 1, at which a read begins by its arguments. */
+/** Returns the first line of a read, from 1, by its arguments. */
 export function firstLineAsked(args: ToolArguments): number {
   const range = argument(args, 'range');
   const given = Number(Array.isArray(range) ? range[0] : (argument(args, 'offset') ?? 1));

@@ -376,8 +376,8 @@ class Supervision {
  * log, and restarts the JVM after a crash. If the indexer or the store fails, it restarts the JVM
  * once there is space.
  *
- * Resolves to the exit code of this process: 0 after a clean end, 28 on a full disk, else 1. The
- * state file names the reason if it could be written.
+ * Resolves to the exit code of this process: 0 after a clean end, 28 on a full disk, 1 otherwise.
+ * The state file names the reason if it could be written.
  */
 export async function superviseNode(options: SuperviseOptions): Promise<number> {
   const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);
