@@ -9,7 +9,12 @@ export type { DisplayPaths, ObjectMetadata } from './assembly/metadata.js';
 export { metadataLine } from './assembly/metadata.js';
 export type { RenderedMessage, RenderedPart } from './assembly/render-messages.js';
 export type { FileAccess, FileAccessOptions, LocatedFile } from './client/file-access.js';
-export type { AssembleOptions, SessionAssembly, SessionAssemblyRecord, SessionMessageAssembly } from './client/session/assemble-session.js';
+export type {
+  AssembleOptions,
+  SessionAssembly,
+  SessionAssemblyRecord,
+  SessionMessageAssembly,
+} from './client/session/assemble-session.js';
 export type {
   CallReport,
   RecordedCall,

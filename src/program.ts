@@ -24,7 +24,9 @@ const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']
 /** The version in package.json. */
 function packageVersion(home: URL): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('package.json', home), 'utf8'));
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : 'unknown';
 }
 
 /** Adds `palimpsest completion <shell>`; the library behind it is loaded only when a shell calls. */

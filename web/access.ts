@@ -17,7 +17,10 @@ export class Refused extends Error {
 /** The refusal that an answer is; a body that is no problem says nothing more than its status. */
 export async function refusedBy(response: Response): Promise<Refused> {
   const problem: unknown = await response.json().catch(() => undefined);
-  const { code = 'unknown', detail = response.statusText } = (problem ?? {}) as { readonly code?: string; readonly detail?: string };
+  const { code = 'unknown', detail = response.statusText } = (problem ?? {}) as {
+    readonly code?: string;
+    readonly detail?: string;
+  };
   return new Refused(code, response.status, detail);
 }
 

@@ -1,5 +1,15 @@
 /** A view of the page. */
-export type ViewName = 'sessions' | 'strip' | 'turns' | 'request' | 'changes' | 'object' | 'search' | 'files' | 'compare' | 'query';
+export type ViewName =
+  | 'sessions'
+  | 'strip'
+  | 'turns'
+  | 'request'
+  | 'changes'
+  | 'object'
+  | 'search'
+  | 'files'
+  | 'compare'
+  | 'query';
 
 /** What every view is called, in the order of the page's navigation. */
 export const VIEWS: Readonly<Record<ViewName, string>> = {
@@ -63,22 +73,32 @@ export function addressText({ view, of }: Address): string {
 }
 
 /** The address of another view from where a reader is: the same session, call and transaction, unless `of` says otherwise. */
-export function linkTo(from: Address, view: ViewName, of: Readonly<Record<string, string | number | undefined>> = {}): string {
-  const kept = view === 'sessions' ? [] : KEPT.flatMap((name) => (from.of[name] === undefined ? [] : [[name, from.of[name]] as const]));
+export function linkTo(
+  from: Address,
+  view: ViewName,
+  of: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const kept =
+    view === 'sessions'
+      ? []
+      : KEPT.flatMap((name) => (from.of[name] === undefined ? [] : [[name, from.of[name]] as const]));
   const said = Object.entries(of).map(([name, value]) => [name, value === undefined ? '' : String(value)] as const);
   return addressText({ view, of: Object.fromEntries([...kept, ...said]) });
 }
 
 /** What answers the same on the command line; undefined where nothing does. */
 export function commandLine({ view, of }: Address): string | undefined {
-  const quoted = (text: string): string => (/^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+  const quoted = (text: string): string =>
+    /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
   const { session, step, id, q } = of;
   const commands: Readonly<Record<ViewName, string | undefined>> = {
     sessions: 'palimpsest sessions',
     strip: session && `palimpsest report list ${quoted(session)}`,
     turns: session && `palimpsest log ${quoted(session)}`,
     request: session && `palimpsest context ${quoted(step === undefined ? session : `${session}@step:${step}`)}`,
-    changes: session && `palimpsest diff ${quoted(session)} ${of.from ? `step:${of.from}..${step ? `step:${step}` : ''} ` : ''}--prefix`,
+    changes:
+      session &&
+      `palimpsest diff ${quoted(session)} ${of.from ? `step:${of.from}..${step ? `step:${step}` : ''} ` : ''}--prefix`,
     object: id && `palimpsest log --object ${quoted(id)}`,
     search: undefined,
     files: session && `palimpsest restore ${quoted(step === undefined ? session : `${session}@step:${step}`)} --plan`,

@@ -2,7 +2,13 @@ import type { ComponentChildren } from 'preact';
 import type { Answered } from './ask.js';
 
 /** What an answer is shown as; while it is on its way, and where it is refused, that is said instead. */
-export function AnswerBox<T>({ answer, children }: { readonly answer: Answered<T>; readonly children: (value: T) => ComponentChildren }) {
+export function AnswerBox<T>({
+  answer,
+  children,
+}: {
+  readonly answer: Answered<T>;
+  readonly children: (value: T) => ComponentChildren;
+}) {
   if (answer.state === 'waiting')
     return (
       <p class="note" role="status">

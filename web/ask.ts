@@ -38,7 +38,9 @@ function keep(address: string, one: KeptAnswer): void {
 }
 
 function addressOf(path: string, parameters: Parameters): string {
-  const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]));
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  );
   const query = new URLSearchParams(given).toString();
   return query === '' ? path : `${path}?${query}`;
 }
@@ -137,7 +139,9 @@ export function useAnswer<T>(
       (value) => take({ state: 'there', value }),
       (error: unknown) => {
         const refused =
-          error instanceof Refused ? error : new Refused('unreachable', 0, 'the server does not answer; is it still running?');
+          error instanceof Refused
+            ? error
+            : new Refused('unreachable', 0, 'the server does not answer; is it still running?');
         take({ state: 'refused', refused });
       },
     );

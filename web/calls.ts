@@ -28,7 +28,10 @@ export function keptWhileFollowed(): { readonly keeps?: string } {
 export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean } = {}): Answered<Strip> {
   const { session, tx } = place.value.of;
   const now = liveStrip();
-  const answer = useAnswer<Strip>(session === undefined || now !== undefined || !isAsked ? undefined : '/v1/strip', { session, tx });
+  const answer = useAnswer<Strip>(session === undefined || now !== undefined || !isAsked ? undefined : '/v1/strip', {
+    session,
+    tx,
+  });
   return now === undefined ? answer : { state: 'there', value: now };
 }
 

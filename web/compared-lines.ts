@@ -40,7 +40,8 @@ export function sessionComparison(a: Strip, b: Strip, rows: readonly SessionRow[
   ] as const;
   const found = left.find(([parent, fork]) => fork?.session === parent.session);
   const at = found?.[1]?.at;
-  const shared = found === undefined || at === undefined ? undefined : found[2].calls.filter(({ step }) => step <= at).length;
+  const shared =
+    found === undefined || at === undefined ? undefined : found[2].calls.filter(({ step }) => step <= at).length;
   const lines = [sessionLine(a), sessionLine(b)];
   const bounded = lines
     .filter(({ exact }) => exact === 0)
@@ -50,7 +51,8 @@ export function sessionComparison(a: Strip, b: Strip, rows: readonly SessionRow[
 
 type Json = { readonly [key: string]: unknown };
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 
@@ -90,10 +92,18 @@ export function readLabRun(text: string): LabRun {
 /** A line as the points of an SVG, in two parts: exact, and bounded behind it; the second begins where the first ends. */
 export function linePoints(
   { sizes, exact }: ComparedLine,
-  { width, height, calls, most }: { readonly width: number; readonly height: number; readonly calls: number; readonly most: number },
+  {
+    width,
+    height,
+    calls,
+    most,
+  }: { readonly width: number; readonly height: number; readonly calls: number; readonly most: number },
 ): { readonly exact: string; readonly bounded: string } {
   const point = (size: number, i: number): string =>
     `${((i + 0.5) * (width / Math.max(1, calls))).toFixed(1)},${(height - (size / Math.max(1, most)) * height).toFixed(1)}`;
   const points = sizes.map(point);
-  return { exact: points.slice(0, exact).join(' '), bounded: exact >= points.length ? '' : points.slice(Math.max(0, exact - 1)).join(' ') };
+  return {
+    exact: points.slice(0, exact).join(' '),
+    bounded: exact >= points.length ? '' : points.slice(Math.max(0, exact - 1)).join(' '),
+  };
 }

@@ -34,7 +34,15 @@ function rowsOf(hunks: readonly StructuredPatchHunk[]): readonly DiffRow[] {
 }
 
 /** How one text became another, line by line. The comparing is loaded when the first difference is shown. */
-export function DiffView({ before, after, label }: { readonly before: string; readonly after: string; readonly label: string }) {
+export function DiffView({
+  before,
+  after,
+  label,
+}: {
+  readonly before: string;
+  readonly after: string;
+  readonly label: string;
+}) {
   const [hunks, setHunks] = useState<readonly StructuredPatchHunk[] | 'too different'>();
   useEffect(() => {
     let isWanted = true;

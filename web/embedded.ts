@@ -60,7 +60,11 @@ const SPECIAL: Readonly<Record<string, Special>> = {
     return object === undefined ? answer : { ...answer, said: answer.said.filter((note) => note.object === object) };
   },
   '/v1/query': async () => {
-    throw new Refused('not-in-file', 0, 'a query asks a database, and this file holds answers: import the session and ask there');
+    throw new Refused(
+      'not-in-file',
+      0,
+      'a query asks a database, and this file holds answers: import the session and ask there',
+    );
   },
 };
 
@@ -88,7 +92,8 @@ export class EmbeddedSession implements AnswerSource {
       throw broken('it does not say what it holds');
     }
     if (manifest.format !== PAGE_FORMAT) throw broken('it holds something else');
-    if (manifest.version > PAGE_VERSION) throw new Refused('newer-version', 0, 'what this file holds is of a later version than its page');
+    if (manifest.version > PAGE_VERSION)
+      throw new Refused('newer-version', 0, 'what this file holds is of a later version than its page');
     return new EmbeddedSession(manifest, await sha256(bytes));
   }
 
@@ -102,7 +107,11 @@ export class EmbeddedSession implements AnswerSource {
     const key = answerKey(path, parameters, this.manifest);
     const index = (await this.#node(this.manifest.answers)) as Readonly<Record<string, Packed>>;
     if (!Object.hasOwn(index, key))
-      throw new Refused('not-in-file', 0, `this file holds one session as it was at one moment, and no answer to this: ${key}`);
+      throw new Refused(
+        'not-in-file',
+        0,
+        `this file holds one session as it was at one moment, and no answer to this: ${key}`,
+      );
     return this.#value(index[key] as Packed);
   }
 
@@ -120,7 +129,9 @@ export class EmbeddedSession implements AnswerSource {
   async isWhole(number: number): Promise<boolean> {
     const said = this.manifest.blocks[number];
     const bytes = await unpacked(bytesOf(`${BLOCK_ID}${number}`)).catch(() => undefined);
-    return bytes !== undefined && said !== undefined && bytes.length === said.bytes && (await sha256(bytes)) === said.sha256;
+    return (
+      bytes !== undefined && said !== undefined && bytes.length === said.bytes && (await sha256(bytes)) === said.sha256
+    );
   }
 
   async #node(node: number): Promise<Packed> {
@@ -148,7 +159,9 @@ export class EmbeddedSession implements AnswerSource {
   async #read(number: number, first: number): Promise<void> {
     let nodes: readonly Packed[];
     try {
-      nodes = JSON.parse(new TextDecoder().decode(await unpacked(bytesOf(`${BLOCK_ID}${number}`)))) as readonly Packed[];
+      nodes = JSON.parse(
+        new TextDecoder().decode(await unpacked(bytesOf(`${BLOCK_ID}${number}`))),
+      ) as readonly Packed[];
     } catch {
       throw broken(`block ${number} cannot be read`);
     }

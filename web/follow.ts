@@ -46,7 +46,11 @@ function take(session: string, strip: Strip, isConnected: boolean): Strip {
 }
 
 /** Reads one stream to its end; `onStrip` is called with each state that it brings. Throws Refused where the server gives none. */
-async function read(session: string, from: Strip, { signal, onStrip }: { signal: AbortSignal; onStrip: (strip: Strip) => void }) {
+async function read(
+  session: string,
+  from: Strip,
+  { signal, onStrip }: { signal: AbortSignal; onStrip: (strip: Strip) => void },
+) {
   const response = await fetch(`/v1/sessions/${encodeURIComponent(session)}/events`, {
     headers: { ...credentials(), 'last-event-id': String(from.basis.tx_id ?? 0) },
     signal,
@@ -60,7 +64,8 @@ async function read(session: string, from: Strip, { signal, onStrip }: { signal:
     if (done) return;
     const { events, rest } = eventsIn(text + value);
     text = rest;
-    for (const { name, data } of events) if (name === 'change') strip = withChange(strip, JSON.parse(data) as StripChange);
+    for (const { name, data } of events)
+      if (name === 'change') strip = withChange(strip, JSON.parse(data) as StripChange);
     if (events.length > 0) onStrip(strip);
   }
 }

@@ -15,8 +15,8 @@ function NoQuery() {
     <>
       <h1>Query</h1>
       <p class="note">
-        A query asks a database, and this file holds answers. <code>palimpsest export</code> writes the session as a bundle, which{' '}
-        <code>palimpsest import</code> takes into any database: ask there.
+        A query asks a database, and this file holds answers. <code>palimpsest export</code> writes the session as a
+        bundle, which <code>palimpsest import</code> takes into any database: ask there.
       </p>
     </>
   );
@@ -31,7 +31,11 @@ if (root !== null) {
     keptTheme();
     followLinks();
     render(
-      <Page refused={undefined} views={{ sessions: () => <FileView file={file} />, query: NoQuery }} names={{ sessions: 'File' }} />,
+      <Page
+        refused={undefined}
+        views={{ sessions: () => <FileView file={file} />, query: NoQuery }}
+        names={{ sessions: 'File' }}
+      />,
       root,
     );
   } catch (error) {

@@ -35,10 +35,20 @@ function verbs(): readonly Verb[] {
   const views = offeredViews().map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
   return [
     ...views,
-    { name: 'What left', told: 'changes: only what left or became a line', run: () => goTo(from('changes', { kind: 'gone' })) },
+    {
+      name: 'What left',
+      told: 'changes: only what left or became a line',
+      run: () => goTo(from('changes', { kind: 'gone' })),
+    },
     ...(command === undefined
       ? []
-      : [{ name: 'Copy the command', told: command, run: () => void navigator.clipboard.writeText(command).catch(() => undefined) }]),
+      : [
+          {
+            name: 'Copy the command',
+            told: command,
+            run: () => void navigator.clipboard.writeText(command).catch(() => undefined),
+          },
+        ]),
     {
       name: 'Newest',
       told: 'ask again, at the newest transaction',

@@ -60,7 +60,15 @@ const recorded = (step: number) => (
 );
 
 /** What a person may do to an object of the session of the address: each verb with its price before it is done. */
-export function SetVerbs({ object, name, state }: { readonly object: string; readonly name: string; readonly state: BandState }) {
+export function SetVerbs({
+  object,
+  name,
+  state,
+}: {
+  readonly object: string;
+  readonly name: string;
+  readonly state: BandState;
+}) {
   const { session } = place.value.of;
   if (session === undefined || !isServed()) return null;
   return (
@@ -72,7 +80,9 @@ export function SetVerbs({ object, name, state }: { readonly object: string; rea
           name={`${verb} ${oneLine(name, 80)}`}
           ask={() => askFresh<VerbPrice>('/v1/price', { session, object, verb })}
           run={(price) =>
-            price.outcome === 'done' ? () => act<SetsChanged>(actionPath(session, 'sets'), { verb, ids: [object] }) : undefined
+            price.outcome === 'done'
+              ? () => act<SetsChanged>(actionPath(session, 'sets'), { verb, ids: [object] })
+              : undefined
           }
           tell={priceText}
           tellDone={({ step, entries }) =>
@@ -123,8 +133,14 @@ export function UndoAnyStep({ last }: { readonly last: number }) {
     <span>
       <label>
         Take back what step{' '}
-        <input type="number" min="1" max={last} value={step} onInput={(event) => setStep(Number(event.currentTarget.value))} /> did to the
-        sets:
+        <input
+          type="number"
+          min="1"
+          max={last}
+          value={step}
+          onInput={(event) => setStep(Number(event.currentTarget.value))}
+        />{' '}
+        did to the sets:
       </label>{' '}
       <UndoStep step={step} />
     </span>
@@ -142,7 +158,9 @@ export function ForkHere({ step }: { readonly step: number }) {
       name={`fork from here, behind step ${step}`}
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
-      tell={() => `A new session with the chat, the sets and the prompt as they stood behind step ${step}; this one stays as it is.`}
+      tell={() =>
+        `A new session with the chat, the sets and the prompt as they stood behind step ${step}; this one stays as it is.`
+      }
       tellDone={({ id }) => (
         <>
           <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> goes on from there:{' '}

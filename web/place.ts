@@ -19,7 +19,9 @@ export function refine(
   options: { readonly replace?: boolean } = { replace: true },
 ): void {
   const { view, of: before } = place.value;
-  const said = Object.fromEntries(Object.entries(of).map(([name, value]) => [name, value === undefined ? '' : String(value)]));
+  const said = Object.fromEntries(
+    Object.entries(of).map(([name, value]) => [name, value === undefined ? '' : String(value)]),
+  );
   goTo(addressText({ view, of: { ...before, ...said } }), options);
 }
 

@@ -50,7 +50,8 @@ const wasShown = ({ spans }: BandRow): boolean => spans.some(({ state }) => stat
 export function filteredRows(rows: readonly BandRow[], { name, shownOnly }: BandFilter): readonly BandRow[] {
   const wanted = name.toLowerCase();
   const kept = rows.filter(
-    (row) => (!shownOnly || wasShown(row)) && (row.band.name.toLowerCase().includes(wanted) || row.band.id.includes(name)),
+    (row) =>
+      (!shownOnly || wasShown(row)) && (row.band.name.toLowerCase().includes(wanted) || row.band.id.includes(name)),
   );
   return [...kept.filter(({ band }) => band.type === 'file'), ...kept.filter(({ band }) => band.type !== 'file')];
 }
@@ -92,7 +93,9 @@ export function fillOf(calls: readonly StripCall[], rows: readonly BandRow[]): F
 }
 
 /** What the provider counted of each call, as a curve over all of them; none where it said nothing. */
-export function usageCurve(calls: readonly StripCall[]): { readonly most: number; readonly tokens: readonly number[] } | undefined {
+export function usageCurve(
+  calls: readonly StripCall[],
+): { readonly most: number; readonly tokens: readonly number[] } | undefined {
   const tokens = calls.map(usedTokens);
   const most = Math.max(0, ...tokens);
   return most === 0 ? undefined : { most, tokens };
@@ -112,7 +115,11 @@ export function marksByColumn(
 }
 
 /** The call before or behind one, or the first of the turn before or behind it; undefined where there is none. */
-export function neighbour(calls: readonly StripCall[], step: number, move: 'next' | 'previous' | 'next-turn' | 'previous-turn') {
+export function neighbour(
+  calls: readonly StripCall[],
+  step: number,
+  move: 'next' | 'previous' | 'next-turn' | 'previous-turn',
+) {
   const at = Math.min(columnOf(calls, step), calls.length - 1);
   const here = calls[at];
   if (here === undefined) return undefined;

@@ -40,7 +40,11 @@ export function treemap<T extends Weighed>(things: readonly T[], width: number, 
     for (const [n, area] of areas.entries()) {
       const long = thick === 0 ? 0 : area / thick;
       const of = sorted[i + n] as T;
-      tiles.push(w >= h ? { of, x, y: y + along, width: thick, height: long } : { of, x: x + along, y, width: long, height: thick });
+      tiles.push(
+        w >= h
+          ? { of, x, y: y + along, width: thick, height: long }
+          : { of, x: x + along, y, width: long, height: thick },
+      );
       along += long;
     }
     if (w >= h) [x, w] = [x + thick, w - thick];

@@ -32,25 +32,37 @@ function run(command: string, input: string, signal: AbortSignal | undefined): P
       if (error === null) resolve(stdout);
       else reject(error);
     });
-    // A program that does not read what it is given has its own answer.
+    // The exit code reports a program that does not read its input.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
   });
 }
 
-/** A command that is given what is to be summarised as JSON, and writes a checkpoint as JSON. */
-function programWriter(command: string, messagesOf: (entries: readonly Entry[]) => readonly PromptMessage[]): CheckpointWriter {
+/**
+ * Runs a command that reads the text to summarise as JSON on stdin and writes a checkpoint as JSON
+ * to stdout.
+ */
+function programWriter(
+  command: string,
+  messagesOf: (entries: readonly Entry[]) => readonly PromptMessage[],
+): CheckpointWriter {
   return {
     name: 'program',
     write: ({ entries, identifiers, limit, counter, attempt, complaint, signal }) => {
-      const asked = { messages: messagesOf(entries), critical_identifiers: identifiers, max_tokens: limit, counter: counter.name };
+      const asked = {
+        messages: messagesOf(entries),
+        critical_identifiers: identifiers,
+        max_tokens: limit,
+        counter: counter.name,
+      };
       return run(command, JSON.stringify({ ...asked, attempt, ...defined({ complaint }) }), signal);
     },
   };
 }
 
 /**
- * A session while nobody else has it: a compaction is recorded by whoever holds it, as all records of a session are.
+ * Locks a session. Only the lock's holder records a compaction, as it does all records of a
+ * session.
  * @throws {SessionError} `lease-held` – another process has it open
  */
 async function heldSession(clientDir: string, session: SessionId): Promise<SessionLock> {
@@ -65,33 +77,43 @@ async function heldSession(clientDir: string, session: SessionId): Promise<Sessi
     const holder = (await holderIn(clientDir, session)) ?? 'another process';
     throw new SessionError(
       'lease-held',
-      `session ${session} is open in ${holder}, which alone records what becomes of it: ask palimpsest serve there (POST /v1/sessions/${session}/tyrum/compact), or end it and try again; --preview shows what would be`,
+      `session ${session} is open in ${holder}. End it and try again, or ask palimpsest serve there ` +
+        `(POST /v1/sessions/${session}/tyrum/compact). --preview shows the result without recording it`,
       { cause },
     );
   }
 }
 
 async function compactAction(reference: string, flags: CompactFlags): Promise<void> {
-  const [{ answerReview }, { requireSession }, { compactedAnswer }, { compactConversation, compactionRecords }, tyrum] = await Promise.all([
-    import('./review/answer.js'),
-    import('../history/rebuild/find-session.js'),
-    import('../http/tyrum-routes.js'),
-    import('../interop/tyrum/compact-conversation.js'),
-    Promise.all([
-      import('../interop/tyrum/conversation.js'),
-      import('../interop/tyrum/visible-prompt.js'),
-      import('../history/project/session-moment.js'),
-      import('../history/rebuild/timeline.js'),
-      import('../objects/ids.js'),
-    ]),
-  ]);
+  const [{ answerReview }, { requireSession }, { compactedAnswer }, { compactConversation, compactionRecords }, tyrum] =
+    await Promise.all([
+      import('./review/answer.js'),
+      import('../history/rebuild/find-session.js'),
+      import('../http/tyrum-routes.js'),
+      import('../interop/tyrum/compact-conversation.js'),
+      Promise.all([
+        import('../interop/tyrum/conversation.js'),
+        import('../interop/tyrum/visible-prompt.js'),
+        import('../history/project/session-moment.js'),
+        import('../history/rebuild/timeline.js'),
+        import('../objects/ids.js'),
+      ]),
+    ]);
   const [{ conversationAt }, { messagesOf }, { SessionMoment }, { Timeline }, { sessionObjectId }] = tyrum;
   const { budget, reserve: reserved = 0, reason, target, writer: command, preview } = flags;
   const writer =
     command === undefined
       ? undefined
       : programWriter(command, (entries) =>
-          messagesOf(entries.map((entry) => ({ kind: 'entry', entry, form: 'full', text: entry.text ?? '', tokens: entry.tokens }))),
+          messagesOf(
+            entries.map((entry) => ({
+              kind: 'entry',
+              entry,
+              form: 'full',
+              text: entry.text ?? '',
+              tokens: entry.tokens,
+            })),
+          ),
         );
   await answerReview(flags, async ({ timeline, clientDir }) => {
     const session = await requireSession(timeline.present, reference);
@@ -99,7 +121,7 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
     let compacted: CompactedConversation;
     let records: readonly ContextRecord[];
     try {
-      // What the holder before wrote last may have come after the question.
+      // The previous holder may have written its last step after the review was opened.
       const now = await Timeline.open(timeline.store, timeline.paths);
       const lease = (await now.present.heads([sessionObjectId(session)])).get(sessionObjectId(session))?.document;
       const conversation = await conversationAt(await SessionMoment.read(now, session));
@@ -115,43 +137,66 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
     const { tokens, before_tokens: before, limit, state, checkpoint_by: by, refused } = answer;
     return {
       lines: () => [
-        answer.compacted ? `${before} tokens became ${tokens} of ${limit}` : `${tokens} of ${limit} tokens: nothing had to go`,
-        ...(state.checkpoint === null ? [] : [`checkpoint by ${by ?? 'digest'}, through ${state.compacted_through_message_id ?? 'none'}:`]),
+        answer.compacted
+          ? `${before} tokens became ${tokens} of ${limit}`
+          : `${tokens} of ${limit} tokens: nothing to compact`,
+        ...(state.checkpoint === null
+          ? []
+          : [`checkpoint by ${by ?? 'digest'}, through ${state.compacted_through_message_id ?? 'none'}:`]),
         ...(state.checkpoint === null ? [] : JSON.stringify(state.checkpoint, null, 2).split('\n')),
         ...refused.map((why) => `not taken: ${why}`),
-        ...state.pending_approvals.map(({ approval_id, tool_name }) => `waits for an approval: ${approval_id}, ${tool_name}`),
-        ...state.pending_tool_state.map(({ tool_call_id, tool_name }) => `waits for its result: ${tool_call_id}, ${tool_name}`),
+        ...state.pending_approvals.map(
+          ({ approval_id, tool_name }) => `pending approval: ${approval_id}, ${tool_name}`,
+        ),
+        ...state.pending_tool_state.map(
+          ({ tool_call_id, tool_name }) => `pending result: ${tool_call_id}, ${tool_name}`,
+        ),
       ],
       json: () => answer,
     };
   });
 }
 
-/** `palimpsest compact`: brings a conversation within a limit of tokens as Tyrum does. What is stored of the session stays; the compaction is recorded. */
+/**
+ * `palimpsest compact`: compacts a conversation to fit a token limit, as Tyrum does. Stored steps
+ * stay; the compaction is recorded.
+ */
 export function compactCommand(): Command {
   return withData(new Command('compact'))
-    .description('let old turns of a session give way to a checkpoint in what a model is sent, as Tyrum does; nothing that waits goes')
-    .argument('<session>', 'its id or the beginning of it')
-    .addOption(new Option('--budget <tokens>', 'most tokens of a request').argParser(wholeBetween(1, MOST_TOKENS)).makeOptionMandatory())
+    .description('replace old turns of a session with a summary, as Tyrum does; pending calls and approvals are kept')
+    .argument('<session>', 'session id or prefix')
     .addOption(
-      new Option('--reserve <tokens>', 'what tool schemas and the answer take of them (default: 0)').argParser(
+      new Option('--budget <tokens>', 'maximum tokens of a request')
+        .argParser(wholeBetween(1, MOST_TOKENS))
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option('--reserve <tokens>', 'tokens reserved for tool schemas and the answer (default: 0)').argParser(
         wholeBetween(0, MOST_TOKENS),
       ),
     )
     .addOption(
-      new Option('--reason <reason>', 'token_pressure compacts where the budget is passed, the others at once')
+      new Option(
+        '--reason <reason>',
+        'token_pressure compacts only above the budget; the other reasons compact at once',
+      )
         .choices(['token_pressure', 'manual', 'overflow'])
         .default('manual'),
     )
     .addOption(
-      new Option('--target <share>', 'share of the budget that it is brought down to (default: 0.5)').argParser(numberBetween(0.01, 1)),
+      new Option('--target <share>', 'share of the budget to compact down to (default: 0.5)').argParser(
+        numberBetween(0.01, 1),
+      ),
     )
     .addOption(
       new Option(
         '--writer <command>',
-        'a shell command that is given the messages as JSON and writes the checkpoint as JSON; it has two tries of 120 s',
+        'shell command that reads the messages as JSON and writes the checkpoint as JSON; runs at most twice, ' +
+          '120 s each',
       ),
     )
-    .addOption(new Option('--preview', 'show what would be, and record nothing; works while another process has the session open'))
+    .addOption(
+      new Option('--preview', 'show the result without recording it; works while another process has the session open'),
+    )
     .action(compactAction);
 }

@@ -15,30 +15,32 @@ import type { ProbedNode } from '../xtdb/node-list.js';
 import { dataFlag, jsonFlag } from './flags.js';
 import { printJson, printLines, reportFailure } from './output.js';
 
-/** Flags of `palimpsest doctor`, as commander hands them over. */
+/** Flags of `palimpsest doctor`. */
 interface DoctorFlags {
   readonly data?: string;
   readonly json?: boolean;
 }
 
-/** Where a journal is damaged, and which of its records that takes with it. */
+/** Describes where a journal is damaged and which records are lost. */
 export function damageText({ damage, loss }: Pick<InspectedJournal, 'damage' | 'loss'>): string {
   const records = loss.records.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
   const lost = [
     ...(records.length === 0 ? [] : [`records ${records.join(', ')} cannot be read`]),
-    ...(loss.isUncounted ? ['there may have been others there'] : []),
+    ...(loss.isUncounted ? ['other records may have been lost there'] : []),
   ];
-  return `${placesText(damage)}: ${lost.length === 0 ? 'nothing that was acknowledged is missing' : lost.join(', ')}`;
+  return `${placesText(damage)}: ${lost.length === 0 ? 'no acknowledged record is missing' : lost.join(', ')}`;
 }
 
 const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => string | undefined>> = {
   sound: ({ holder, pending }) =>
     holder === undefined && pending > 0
-      ? 'its process has ended; it is delivered by the node while that runs, else for whoever uses this data folder or asks it next'
+      ? 'its process has ended; a running node delivers it, otherwise the next client or question on this data ' +
+        'folder does'
       : undefined,
-  torn: () => 'the end of its last write is missing; what was acknowledged is whole and will be delivered',
+  torn: () => 'its last write is incomplete; every acknowledged record is intact and will be delivered',
   corrupt: (journal) =>
-    `DAMAGED: ${damageText(journal)}. What can be read is delivered by the node while that runs, else for whoever uses this data folder or asks it next; see palimpsest journal salvage`,
+    `DAMAGED: ${damageText(journal)}. A running node delivers the readable records, otherwise the next client or ` +
+    'question on this data folder does; see palimpsest journal salvage',
   'newer-format': ({ reason }) => `written by a later version: ${reason}`,
   unreadable: ({ reason }) => `cannot be read: ${reason}`,
 };
@@ -49,19 +51,23 @@ function nodeLines(
 ): readonly string[] {
   const troubled = trouble === undefined ? [] : [`          ${trouble}`];
   if (!node.running) {
-    return [`node      not running${node.failure === null ? '' : `; the last start failed: ${node.failure.message}`}`, ...troubled];
+    return [
+      `node      not running${node.failure === null ? '' : `; the last start failed: ${node.failure.message}`}`,
+      ...troubled,
+    ];
   }
   const state = node.answers ? 'answers' : 'does not answer';
   const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not be started again after a crash';
   return [
-    `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ${node.restarts} restarts)`,
+    `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ` +
+      `${node.restarts} restarts)`,
     ...(log === undefined ? [] : [`log       ${log}`]),
     ...troubled,
   ];
 }
 
 function journalLines(journals: readonly InspectedJournal[], now: number): readonly string[] {
-  if (journals.length === 0) return ['journal   nothing waits for the database'];
+  if (journals.length === 0) return ['journal   no record waits for the database'];
   return journals.flatMap((journal) => {
     const { owner, holder, pending, pendingBytes, oldestAt, state } = journal;
     const who = holder === undefined ? 'of a process that ended' : `of process ${holder.pid}`;
@@ -76,34 +82,44 @@ function journalLines(journals: readonly InspectedJournal[], now: number): reado
 
 function trackerLines(reports: readonly TrackerReport[]): readonly string[] {
   return reports.flatMap(({ pid, what, attached, orphaned, resuming, sweptFolders, unreadable }) => [
-    `tracker   process ${pid} (${what}): ${attached} sources attached, ${orphaned} orphaned${resuming === 0 ? '' : `, ${resuming} sessions still resuming`}`,
-    ...unreadable.map(({ path, reason }) => `          ${JSON.stringify(path)} cannot be read: ${reason}; its last version stays`),
+    `tracker   process ${pid} (${what}): ${attached} sources attached, ${orphaned} ` +
+      `orphaned${resuming === 0 ? '' : `, ${resuming} sessions still resuming`}`,
+    ...unreadable.map(
+      ({ path, reason }) => `          ${JSON.stringify(path)} cannot be read: ${reason}; its last version stays`,
+    ),
     ...(sweptFolders === 0
       ? []
-      : [`          ${sweptFolders} folders are only checked now and then; raise fs.inotify.max_user_watches or the limit of open files`]),
+      : [
+          `          ${sweptFolders} folders are only polled; raise fs.inotify.max_user_watches or the limit of ` +
+            'open files',
+        ]),
   ]);
 }
 
 function asideLines(aside: InspectedFolder['aside']): readonly string[] {
   return aside.flatMap(({ path, ...found }) => [
-    `damaged   ${path} was kept after what could be read of it was delivered`,
+    `damaged   ${path} was kept after its readable records were delivered`,
     `          ${damageText(found)}. See palimpsest journal salvage`,
   ]);
 }
 
 function folderLines({ journals, aside, sessions, trackers }: InspectedFolder, now: number): readonly string[] {
-  const open = sessions.map(({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`);
+  const open = sessions.map(
+    ({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`,
+  );
   return [...journalLines(journals, now), ...asideLines(aside), ...open, ...trackerLines(trackers)];
 }
 
 function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
   return troubles.map(
     ({ what, pid, isRunning, session, passedThrough, at, reason }) =>
-      `loop      ${what}, process ${pid}${isRunning ? '' : ', which has ended'}: ${passedThrough} model calls had the harness's own context, the last at ${at} in session ${session}: ${reason}`,
+      `loop      ${what}, process ${pid}${isRunning ? '' : ', which has ended'}: ${passedThrough} model calls ` +
+      'used the ' +
+      `harness's own context, the last at ${at} in session ${session}: ${reason}`,
   );
 }
 
-/** Each finding: what it means, what to do, and where the runbook says more. */
+/** Formats each finding: its meaning, the remedy, and the runbook section. */
 function findingLines(findings: readonly Finding[]): readonly string[] {
   return findings.flatMap(({ code, weight, means, next, detail }) => [
     `${weight === 'repair' ? 'REPAIR   ' : 'look     '} ${code}: ${means}`,
@@ -112,14 +128,25 @@ function findingLines(findings: readonly Finding[]): readonly string[] {
   ]);
 }
 
-/** The nodes that clients use in this environment, each asked how it is; none where they use that of the data folder. */
-async function askNodes({ nodeUrl, nodeToken }: Pick<Settings, 'nodeUrl' | 'nodeToken'>): Promise<readonly ProbedNode[]> {
+/**
+ * Asks the status of every node that clients use in this environment. Returns an empty list if they
+ * use the data folder's node.
+ */
+async function askNodes({
+  nodeUrl,
+  nodeToken,
+}: Pick<Settings, 'nodeUrl' | 'nodeToken'>): Promise<readonly ProbedNode[]> {
   if (nodeUrl === undefined) return [];
   const { probeHealth } = await import('../xtdb/node-list.js');
-  return Promise.all(parseNodeUrls(nodeUrl).map((address) => probeHealth({ ...address, ...defined({ token: nodeToken?.() }) })));
+  return Promise.all(
+    parseNodeUrls(nodeUrl).map((address) => probeHealth({ ...address, ...defined({ token: nodeToken?.() }) })),
+  );
 }
 
-/** Acknowledged steps that only a fork has (decision F6); undefined where the database does not answer. */
+/**
+ * Finds acknowledged steps that only a fork has (decision F6). Returns undefined if the database
+ * does not answer.
+ */
 async function forksIn(settings: Settings): Promise<readonly StepsInFork[] | undefined> {
   const [{ stepsInForks }, { openStore }] = await Promise.all([
     import('../client/delivery/rescue-fork.js'),
@@ -133,12 +160,12 @@ async function forksIn(settings: Settings): Promise<readonly StepsInFork[] | und
       await close();
     }
   } catch {
-    // The findings on the node say why.
+    // The findings on the node give the reason.
     return undefined;
   }
 }
 
-/** The Java that a start of the node would use, or why there is none. */
+/** Returns the Java that starting the node would use, or the reason why there is none. */
 async function lookForJava({ javaHome }: Settings['node']): Promise<Java | NodeError> {
   const [{ findJava }, { NodeError }] = await Promise.all([import('../node/java.js'), import('../node/errors.js')]);
   return findJava({ javaHome }).catch((error: unknown) => {
@@ -160,11 +187,12 @@ async function examine(flags: DoctorFlags): Promise<void> {
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
   const [seen, asked] = await Promise.all([inspectDataFolder(dataDir, process.env), askNodes(settings)]);
-  // A node that does not run is not started for this.
-  const answers = asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
+  // Doctor does not start a stopped node.
+  const answers =
+    asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
   const inspected = { ...seen, ...defined({ forks: answers ? await forksIn(settings) : undefined }) };
   const now = Date.now();
-  // A node that runs has one, and with XTDB_URL nobody starts the folder's own.
+  // A running node has a Java, and with XTDB_URL clients never start the folder's own node.
   const java = asked.length > 0 || inspected.node.running ? undefined : await lookForJava(settings.node);
   const findings = findingsOf(inspected, now, { asked, java: java instanceof Error ? java : undefined });
   const { node, own, remote, loops, formatTrouble } = inspected;
@@ -191,7 +219,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
     });
   } else {
     const foreign = remote.flatMap((folder) => [
-      `remote    ${folder.path}, for a node that someone else runs`,
+      `remote    ${folder.path}, for a node that another program runs`,
       ...folderLines(folder, now),
     ]);
     const format = formatTrouble === null ? [] : [`          NOT USED: ${formatTrouble.message}`];
@@ -211,11 +239,12 @@ async function examine(flags: DoctorFlags): Promise<void> {
   if (!healthy) process.exitCode = 1;
 }
 
-/** `palimpsest doctor`: shows what is waiting, open or broken in a data folder. Changes nothing. */
+/** `palimpsest doctor`: shows pending, open and broken state in a data folder. Changes nothing. */
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'show what is waiting, open or broken in a data folder, and what to do about it; changes nothing; exit code 1 when something has to be repaired: the node, its log or disk, a journal, or a format that is not known',
+      'show pending, open and broken state in a data folder and how to fix it; changes nothing; exit code 1 if the ' +
+        'node, its log, its disk or a journal needs repair, or if a format is unknown',
     )
     .addOption(dataFlag())
     .addOption(jsonFlag())

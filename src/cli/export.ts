@@ -6,37 +6,40 @@ import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
 import type { ReviewedSession } from './review/session-answer.js';
 
-/** What hides texts, and the shortest of the words that it hides. */
+/** A mask, and the length of the shortest text that it hides. */
 interface ExportMask extends BundleMask {
   readonly shortest: number;
 }
 
-/** What is to be exported, and where to. */
+/** A requested export and its destination. */
 export interface AskedExport extends ReviewedSession {
   readonly folder: string;
-  /** Whose memory goes with it; nobody's where undefined. */
+  /** The agent whose memory is included; undefined for none. */
   readonly agent: string | undefined;
-  /** Whether what was redacted may go with it. */
+  /** Whether redacted text may be included. */
   readonly withRedacted: boolean;
-  /** Hides what rules say in every text; undefined where nothing is to be hidden. */
+  /** Masks every text by rules; undefined for no masking. */
   readonly mask: ExportMask | undefined;
-  /** The folder of the page for files, as it was built. */
+  /** The folder of the built review page for files. */
   readonly web: string;
 }
 
-/** What was written, for people and for programs. */
+/** The result of an export, for people and for programs. */
 export interface Exported {
   readonly lines: readonly string[];
   readonly json: object;
 }
 
-/** A format; its work is loaded when it is asked for, while the database is opened. */
+/** An export format. Its module loads on demand, while the database opens. */
 interface ExportFormat {
   readonly about: string;
   load(): Promise<(asked: AskedExport) => Promise<Exported>>;
 }
 
-/** Refuses a session of which something may not be shown: a bundle holds all of it, since ids and proofs cover every byte. */
+/**
+ * Rejects a bundle of a session with redaction rules. A bundle holds every byte, because ids and
+ * proofs cover every byte.
+ */
 async function requireUnredacted({ timeline, session, withRedacted, mask }: AskedExport): Promise<void> {
   if (withRedacted || mask !== undefined) return;
   const [{ hiddenTexts }, { BundleError }] = await Promise.all([
@@ -47,32 +50,37 @@ async function requireUnredacted({ timeline, session, withRedacted, mask }: Aske
   if (count === 0) return;
   throw new BundleError(
     'redacted',
-    `session ${session} has redaction rules (${count}), and a file of it would hold what they hide: say --redact to hide it, --with-redacted, or take --format agent-context, which applies them`,
+    `session ${session} has redaction rules (${count}), and the file would contain the text that they hide: use ` +
+      '--redact to mask it, --with-redacted to include it, or --format agent-context, which applies the rules',
   );
 }
 
-/** Refuses a page in which a word of few letters would have to be hidden: all that it shows is made of such words. */
+/**
+ * Rejects a page if a rule hides a very short text: masking that text everywhere would break the
+ * page.
+ */
 async function requireFindable({ session, mask }: AskedExport): Promise<void> {
   const { LEAST_TEXT } = await import('../redaction/text-mask.js');
   if (mask === undefined || mask.shortest >= LEAST_TEXT) return;
   const { BundleError } = await import('../bundle/bundle-error.js');
   throw new BundleError(
     'redacted',
-    `a rule of session ${session} hides an item whose text has less than ${LEAST_TEXT} characters, and a page cannot do without texts like that: take --format bundle with --redact, which hides the item itself`,
+    `a rule of session ${session} hides an item whose text has fewer than ${LEAST_TEXT} characters, which cannot be ` +
+      'masked in a page: use --format bundle with --redact, which hides the item itself',
   );
 }
 
-/** The last step of the moment that is asked for; undefined for the end of the session. */
+/** Returns the last step of the requested moment; undefined for the end of the session. */
 async function lastStep({ timeline, session, when }: AskedExport): Promise<number | undefined> {
   const { stepAt } = await import('../client/session/fork-at.js');
   const isPlaced = Object.values(when).some((clock) => clock !== undefined);
   return isPlaced ? stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
 }
 
-/** Every format that a session can be exported to. */
+/** Every export format. */
 const FORMATS: Readonly<Record<string, ExportFormat>> = {
   bundle: {
-    about: 'one file with everything of it, which palimpsest import takes into any database (docs/bundle.md)',
+    about: 'one file with the whole session, for palimpsest import into any database (docs/bundle.md)',
     load: async () => {
       const { exportBundle } = await import('../bundle/export-bundle.js');
       return async (asked) => {
@@ -87,11 +95,14 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
         const { documents, texts, transactions, redacted } = manifest;
         return {
           lines: [
-            `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} transactions, ${texts} texts in ${file}`,
+            `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} ` +
+              `transactions, ${texts} texts in ${file}`,
             ...(redacted === undefined
               ? []
               : [
-                  `redacted: something in ${redacted.versions} versions, ${redacted.steps} steps and ${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts rendered anew out of what is left`,
+                  `redacted: something in ${redacted.versions} versions, ${redacted.steps} steps and ` +
+                    `${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts ` +
+                    'rendered anew out of what is left',
                 ]),
           ],
           json: { format: 'bundle', session, turn, step, file, manifest },
@@ -100,28 +111,52 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
     },
   },
   html: {
-    about: 'one page for the browser with the session in it, which needs no server (docs/review-page.md)',
+    about: 'one page for the browser with the session in it; needs no server (docs/review-page.md)',
     load: async () => {
-      const [{ writePage }, { progressLine }] = await Promise.all([import('../http/write-page.js'), import('./output.js')]);
+      const [{ writePage }, { progressLine }] = await Promise.all([
+        import('../http/write-page.js'),
+        import('./output.js'),
+      ]);
       const { MaskedAnswers } = await import('../http/mask-answers.js');
       return async (asked) => {
         const { timeline, session, folder, web } = asked;
         await requireUnredacted(asked);
         await requireFindable(asked);
         const line = progressLine();
-        const onProgress = (what: string, done: number, total: number): void => line.show(`${done} of ${total} ${what}`);
+        const onProgress = (what: string, done: number, total: number): void =>
+          line.show(`${done} of ${total} ${what}`);
         try {
           const mask = asked.mask === undefined ? undefined : new MaskedAnswers(asked.mask);
-          const written = await writePage(timeline, { session, file: folder, upto: await lastStep(asked), web, mask, onProgress });
+          const written = await writePage(timeline, {
+            session,
+            file: folder,
+            upto: await lastStep(asked),
+            web,
+            mask,
+            onProgress,
+          });
           const { file, bytes, sha256, manifest } = written;
           const { turn, step, calls, versions, objects, masked } = manifest;
           return {
             lines: [
-              `session ${session}, turn ${turn}, step ${step}: ${calls.length} calls, ${versions} versions of ${objects} objects in ${file} (${bytes} bytes)`,
-              `what it holds has the hash ${sha256}, which the page shows too`,
+              `session ${session}, turn ${turn}, step ${step}: ${calls.length} calls, ${versions} versions of ` +
+                `${objects} objects in ${file} (${bytes} bytes)`,
+              `the SHA-256 of its content is ${sha256}; the page shows it too`,
               ...(masked === null ? [] : [`${masked} texts were masked`]),
             ],
-            json: { format: 'html', session, turn, step, file, bytes, sha256, calls: calls.length, versions, objects, masked },
+            json: {
+              format: 'html',
+              session,
+              turn,
+              step,
+              file,
+              bytes,
+              sha256,
+              calls: calls.length,
+              versions,
+              objects,
+              masked,
+            },
           };
         } finally {
           line.end();
@@ -130,24 +165,27 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
     },
   },
   'agent-context': {
-    about: 'a bundle of Agent Context, one file for each kind of object (docs/agent-context.md)',
+    about: 'an Agent Context bundle, one file for each kind of object (docs/agent-context.md)',
     load: async () => {
       const { exportBundle } = await import('../interop/agent-context/export-bundle.js');
       return ({ folder, ...asked }) => exportBundle(asked, folder);
     },
   },
   cortexfs: {
-    about: 'the session directory of CortexFS; one that is there is brought up to date (docs/cortexfs.md)',
+    about: 'a CortexFS session directory; an existing one is updated (docs/cortexfs.md)',
     load: async () => {
       const { exportSession } = await import('../interop/cortexfs/export-session.js');
       return async ({ timeline, session, when, folder }) => {
-        const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, { session, when });
+        const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, {
+          session,
+          when,
+        });
         const { entries, digest, turn, seq } = projection;
         return {
           lines: [
             `session ${session}, turn ${turn}, step ${seq}: ${entries.length} entries in ${folder}`,
             `${appended} lines added to messages.jsonl; ${written.length} files written, ${unchanged} unchanged`,
-            ...removed.map((path) => `removed ${path}: it is not pinned any more`),
+            ...removed.map((path) => `removed ${path}: it is no longer pinned`),
           ],
           json: {
             format: 'cortexfs',
@@ -173,25 +211,34 @@ interface ExportFlags extends ReviewFlags {
   readonly agent?: string;
   readonly withRedacted?: boolean;
   readonly html?: string;
-  /** Rules in a file; true for none but the session's own. */
+  /** A file of rules; true for only the session's own. */
   readonly redact?: string | true;
 }
 
-/** What hides texts as the flags say it: by the rules of the session, those of a file, and secrets of known forms. */
-async function maskOf({ timeline, session }: ReviewedSession, { redact, withRedacted = false }: ExportFlags): Promise<AskedExport['mask']> {
+/**
+ * Builds the mask that the flags ask for: the session's rules, the rules of a file, and secrets of
+ * known forms.
+ */
+async function maskOf(
+  { timeline, session }: ReviewedSession,
+  { redact, withRedacted = false }: ExportFlags,
+): Promise<AskedExport['mask']> {
   if (redact === undefined) return undefined;
   const [{ TextMask, parseMaskRules }, { hiddenTexts }, { readFile }] = await Promise.all([
     import('../redaction/text-mask.js'),
     import('../interop/agent-context/export-bundle.js'),
     import('node:fs/promises'),
   ]);
-  const { texts, patterns } = redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(redact, 'utf8'));
+  const { texts, patterns } =
+    redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(redact, 'utf8'));
   const own = await hiddenTexts(timeline, session);
   if (own.unresolved > 0 && !withRedacted) {
     const { BundleError } = await import('../bundle/bundle-error.js');
     throw new BundleError(
       'redacted',
-      `${own.unresolved} of the rules of session ${session} name something that is not found in it, so what they hide cannot be hidden: say --with-redacted too, to write it with what the other rules leave`,
+      `${own.unresolved} of the rules of session ${session} name objects that do not exist in it and cannot be ` +
+        'applied: ' +
+        'add --with-redacted to export with the other rules only',
     );
   }
   const { masked, maskedValue } = new TextMask({ texts: [...texts, ...own.texts], words: own.words, patterns });
@@ -205,30 +252,38 @@ async function maskOf({ timeline, session }: ReviewedSession, { redact, withReda
   };
 }
 
-/** Formats that rules are applied to here; the others keep to their own. */
+/** Formats that this command masks; the others apply the rules themselves. */
 const REDACTED: ReadonlySet<string> = new Set(['bundle', 'html']);
 
-/** What is written and where to, as the path and the flags say it. @throws {UsageError} */
+/**
+ * Returns the format and the destination that the path and the flags select. @throws {UsageError}
+ */
 async function wantedFile(
   path: string | undefined,
   { html, format, redact }: ExportFlags,
 ): Promise<{ readonly folder: string; readonly format: string }> {
   const { UsageError } = await import('../host/settings.js');
-  if (html !== undefined && path !== undefined) throw new UsageError(`--html names the file already: leave out ${JSON.stringify(path)}`);
+  if (html !== undefined && path !== undefined)
+    throw new UsageError(`--html already names the file: leave out ${JSON.stringify(path)}`);
   const folder = html ?? path;
-  if (folder === undefined) throw new UsageError('say what is written: a path, or --html FILE');
+  if (folder === undefined) throw new UsageError('missing destination: give a path or --html FILE');
   const name = html === undefined ? format : 'html';
-  if (redact !== undefined && !REDACTED.has(name)) throw new UsageError(`--redact is of ${[...REDACTED].join(' and ')}, not of ${name}`);
+  if (redact !== undefined && !REDACTED.has(name))
+    throw new UsageError(`--redact is of ${[...REDACTED].join(' and ')}, not of ${name}`);
   return { folder, format: name };
 }
 
 async function runExport(
   web: string,
-  { reference, path, flags }: { readonly reference: string; readonly path: string | undefined; readonly flags: ExportFlags },
+  {
+    reference,
+    path,
+    flags,
+  }: { readonly reference: string; readonly path: string | undefined; readonly flags: ExportFlags },
 ): Promise<void> {
   const { folder, format: name } = await wantedFile(path, flags);
   const format = ownMember(FORMATS, name);
-  if (format === undefined) throw new Error(`there is no format ${JSON.stringify(name)}`);
+  if (format === undefined) throw new Error(`unknown format ${JSON.stringify(name)}`);
   const loading = format.load();
   loading.catch(() => undefined);
   const { answerSession } = await import('./review/session-answer.js');
@@ -246,7 +301,11 @@ async function runExport(
   });
 }
 
-/** `palimpsest export`: writes a session for another database, for a browser, or as another program keeps it. Changes nothing in the database. `web` is the folder of the built page for files. */
+/**
+ * `palimpsest export`: writes a session for another database, for a browser, or in another
+ * program's format. Changes nothing in the database. `web` is the folder of the built page for
+ * files.
+ */
 export function exportCommand(web: string): Command {
   const exportAction = async (reference: string, path: string | undefined, flags: ExportFlags): Promise<void> => {
     const { reportFailure } = await import('./output.js');
@@ -254,18 +313,24 @@ export function exportCommand(web: string): Command {
   };
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return withMoment(new Command('export'))
-    .description('write a session as one file for other databases, as a page for the browser, or as another program keeps it')
-    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
-    .addArgument(new Argument('[path]', 'the folder that is written; of a bundle or a page the file'))
+    .description(
+      "write a session as one file for other databases, as a page for the browser, or in another program's format",
+    )
+    .argument('<session>', 'session id or prefix, optionally with @MOMENT, such as @turn:7')
+    .addArgument(new Argument('[path]', 'destination folder; for a bundle or a page, the file'))
     .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).default('bundle'))
-    .addOption(new Option('--html <file>', 'the same as --format html and this file: the review page with the session in it'))
+    .addOption(
+      new Option('--html <file>', 'write the review page with the session in it; same as --format html and this file'),
+    )
     .addOption(new Option('--as-of <moment>', 'the same as --at'))
-    .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
-    .addOption(new Option('--with-redacted', 'bundle, html: also of a session with redaction rules, whose texts stand in it unmasked'))
+    .addOption(new Option('--agent <name>', 'agent-context: include the memory of this agent'))
+    .addOption(
+      new Option('--with-redacted', 'bundle, html: export a session with redaction rules without masking its text'),
+    )
     .addOption(
       new Option(
         '--redact [rules]',
-        'bundle, html: what the session’s own rules and a file of rules hide, and secrets of known forms, is masked everywhere',
+        "bundle, html: mask text by the session's rules, a file of rules, and known forms of secrets",
       ),
     )
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)

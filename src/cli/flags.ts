@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printJson, USAGE_EXIT_CODE } from './output.js';
 
-/** The flag of every command that works on a data folder. */
+/** The `--data` flag, for every command that uses a data folder. */
 export const dataFlag = (): Option =>
   new Option('--data <folder>', 'data folder (default: PALIMPSEST_DATA, else ~/.local/share/palimpsest)');
 
-/** The flag that asks for JSON instead of text for people. */
+/** The `--json` flag, for output as JSON instead of text. */
 export const jsonFlag = (): Option => new Option('--json', 'print one JSON object');
 
-/** Adds a value of a flag that may be given several times to those before it. */
+/** Appends a value of a repeatable flag to the earlier ones. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
@@ -16,31 +16,33 @@ export function collect(value: string, before: readonly string[] | undefined): r
 function numberReader(form: RegExp, what: string): (least: number, most: number) => (text: string) => number {
   return (least, most) => (text) => {
     const value = Number(text);
-    if (!form.test(text) || value < least || value > most) throw new InvalidArgumentError(`It must be ${what} from ${least} to ${most}.`);
+    if (!form.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`It must be ${what} from ${least} to ${most}.`);
     return value;
   };
 }
 
-/** Makes the reader of a number within bounds; a usage error names the bounds. */
+/** Returns a parser for a number within bounds. Its usage error states the bounds. */
 export const numberBetween = numberReader(/^\d+(\.\d+)?$/, 'a number');
 
-/** Makes the reader of a count within bounds; a usage error names the bounds. */
+/** Returns a parser for a whole number within bounds. Its usage error states the bounds. */
 export const wholeBetween = numberReader(/^\d+$/, 'a whole number');
 
-/** Reads a count without an upper bound. */
+/** Parses a whole number without an upper bound. */
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError('It must be a whole number.');
   return value;
 }
 
-/** Whether an answer in JSON is asked for, as far as a command line says that cannot be read. */
+/** Whether an unparsable command line asks for JSON. */
 const wantsJson = (argv: readonly string[]): boolean =>
   argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length).includes('--json');
 
 /**
- * Lets a command and all commands below it end with exit code 64 and a pointer to `--help` when their command line cannot be read; `--help` and
- * `--version` end with 0. With `--json` the error is one object on stdout, as every other error.
+ * Makes a command and its subcommands exit with code 64 and a pointer to `--help` if their command
+ * line cannot be parsed. `--help` and `--version` exit with 0. With `--json` the error is one
+ * object on stdout, as every other error.
  */
 export function endUsageErrors(command: Command, argv: readonly string[], names: readonly string[] = []): void {
   const path = [...names, command.name()];

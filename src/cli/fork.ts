@@ -48,13 +48,19 @@ async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
   });
 }
 
-/** `palimpsest fork`: a new session that begins where another one stood at a moment. The other one stays as it is. */
+/**
+ * `palimpsest fork`: starts a new session from a moment of another one. The other session stays
+ * unchanged.
+ */
 export function forkCommand(): Command {
   return new Command('fork')
-    .description('start a new session from a moment of another one, with its chat, sets and prompt as they stood then; prints its id')
-    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7 or @step:41 (default: its last step)')
-    .addOption(new Option('--id <id>', 'the id of the new session (default: a new one)'))
-    .addOption(new Option('--at <moment>', 'the moment, where none stands behind an @'))
+    .description('start a new session from a moment of another one, with its chat, sets and prompt; prints the new id')
+    .argument(
+      '<session>',
+      'session id or prefix, optionally with @MOMENT, such as @turn:7 or @step:41 (default: its last step)',
+    )
+    .addOption(new Option('--id <id>', 'id of the new session (default: generated)'))
+    .addOption(new Option('--at <moment>', 'the moment, if the session has no @MOMENT'))
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action(forkAction);

@@ -14,7 +14,8 @@ async function gcAction(folder: string, { apply = false, archive, json }: GcFlag
   ]);
   await reportFailure({ json: json === true }, async () => {
     const { collected, kept, archived } = await collectGarbage(folder, { now: Date.now(), apply, archive });
-    if (json === true) return printJson({ folder, applied: archived !== undefined, archived: archived ?? null, collected, kept });
+    if (json === true)
+      return printJson({ folder, applied: archived !== undefined, archived: archived ?? null, collected, kept });
     const what = archived === undefined ? 'would archive' : 'archived';
     const lines = [
       ...collected.map(({ path, bytes, reason }) => `${what} ${path}, ${bytes} bytes: ${reason}`),
@@ -29,13 +30,18 @@ async function gcAction(folder: string, { apply = false, archive, json }: GcFlag
   });
 }
 
-/** `palimpsest gc`: moves derived files of a session directory into an archive; without `--apply` it only says which. Asks no database. */
+/**
+ * `palimpsest gc`: moves derived files of a session directory to an archive. Without `--apply` it
+ * only lists them. Uses no database.
+ */
 export function gcCommand(): Command {
   return new Command('gc')
-    .description('say which derived files of a CortexFS session directory may go, and archive them with --apply; never raw history')
+    .description(
+      'list the derived files of a CortexFS session directory; with --apply archive them; never touches raw history',
+    )
     .addArgument(new Argument('<folder>', 'the session directory; its context/gc.policy says what may go'))
-    .addOption(new Option('--apply', 'move them into the archive'))
-    .addOption(new Option('--archive <folder>', 'where to (default: FOLDER.archive)'))
+    .addOption(new Option('--apply', 'move the files to the archive'))
+    .addOption(new Option('--archive <folder>', 'archive folder (default: FOLDER.archive)'))
     .addOption(jsonFlag())
     .action(gcAction);
 }

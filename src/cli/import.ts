@@ -3,18 +3,21 @@ import type { ObjectStore } from '../store/object-store.js';
 import { ownMember } from '../values/own-member.js';
 import { collect, dataFlag, jsonFlag } from './flags.js';
 
-/** What is to be taken in. */
+/** A requested import. */
 interface AskedImport {
   readonly file: string;
   readonly flags: ImportFlags;
 }
 
-/** A format that can be taken in; its work is loaded when it is asked for. */
+/** An import format. Its module loads on demand. */
 interface ImportFormat {
   readonly about: string;
-  /** Whether what lies at a path looks like it; where left out, it is taken for it if for nothing else. */
+  /**
+   * Whether the file or folder at a path looks like this format. Without this function, the format
+   * is the fallback.
+   */
   readonly recognises?: (path: string) => Promise<boolean>;
-  /** The flags that it has of its own. */
+  /** The flags that belong to this format only. */
   readonly flags: readonly (keyof ImportFlags)[];
   run(asked: AskedImport): Promise<{ readonly lines: readonly string[]; readonly json: object }>;
 }
@@ -31,31 +34,40 @@ interface ImportFlags {
   readonly root?: readonly string[];
 }
 
-/** What an import needs of this host while it works. */
+/** The store and progress output that an import uses. */
 interface ImportWork {
   readonly store: ObjectStore;
   readonly clientDir: string;
   readonly onProgress: (done: number, total: number) => void;
 }
 
-/** Does some of an import's work on the database of the data folder, and shows how far it is. */
+/** Runs one stage of an import on the data folder's database and shows its progress. */
 async function withImportStore<T>(flags: ImportFlags, work: (of: ImportWork) => Promise<T>): Promise<T> {
-  const [{ openStore }, { readSettings }, { clientFolder }, { protectDataFolder }, { runningProfile }, { progressLine }] =
-    await Promise.all([
-      import('../host/open-store.js'),
-      import('../host/settings.js'),
-      import('../process/data-folder.js'),
-      import('../node/data-folder.js'),
-      import('../node/node-status.js'),
-      import('./output.js'),
-    ]);
+  const [
+    { openStore },
+    { readSettings },
+    { clientFolder },
+    { protectDataFolder },
+    { runningProfile },
+    { progressLine },
+  ] = await Promise.all([
+    import('../host/open-store.js'),
+    import('../host/settings.js'),
+    import('../process/data-folder.js'),
+    import('../node/data-folder.js'),
+    import('../node/node-status.js'),
+    import('./output.js'),
+  ]);
   const { defined } = await import('../values/defined.js');
   const settings = readSettings(process.env, defined({ data: flags.data }));
   const { dataDir } = settings.node;
   await protectDataFolder(dataDir);
   const profile = settings.nodeUrl === undefined ? await runningProfile(dataDir) : undefined;
   const line = progressLine();
-  const { store, close } = await openStore({ ...settings, node: { ...settings.node, ...defined({ profile }) } }, (said) => line.show(said));
+  const { store, close } = await openStore(
+    { ...settings, node: { ...settings.node, ...defined({ profile }) } },
+    (said) => line.show(said),
+  );
   try {
     return await work({
       store,
@@ -83,10 +95,12 @@ async function importBundleFile({ file, flags }: AskedImport) {
       onProgress,
     });
     const { documents, texts, transactions } = bundle.manifest;
-    const held = `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} transactions, ${texts} texts`;
+    const held =
+      `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ` +
+      `${transactions} transactions, ${texts} texts`;
     return {
       lines: [
-        isNew ? held : `${held}: all of it was there already${isRemapped ? ', and its files lie where you said now' : ''}`,
+        isNew ? held : `${held}: already complete${isRemapped ? ', and its files now use the given folders' : ''}`,
         ...(isNew ? [`check it with: palimpsest verify ${session}`] : []),
       ],
       json: { format: 'bundle', session, turn, step, sessions, imported: isNew, manifest: bundle.manifest },
@@ -94,15 +108,18 @@ async function importBundleFile({ file, flags }: AskedImport) {
   });
 }
 
-/** Brings the rest of an import that was cut short. */
+/** Finishes an interrupted import. */
 async function finishCutShort(name: string, flags: ImportFlags) {
-  const [{ finishImport }, { sessionId }] = await Promise.all([import('../bundle/import-bundle.js'), import('../objects/ids.js')]);
+  const [{ finishImport }, { sessionId }] = await Promise.all([
+    import('../bundle/import-bundle.js'),
+    import('../objects/ids.js'),
+  ]);
   return withImportStore(flags, async ({ store, clientDir, onProgress }) => {
     const finished = await finishImport(store, sessionId(name), { clientDir, onProgress });
     const { session, turn, step, transactions } = finished;
     return {
       lines: [
-        `session ${session}, turn ${turn}, step ${step}: all of its ${transactions} transactions are there`,
+        `session ${session}, turn ${turn}, step ${step}: all ${transactions} transactions are present`,
         `check it with: palimpsest verify ${session}`,
       ],
       json: { format: 'bundle', ...finished, imported: true },
@@ -111,14 +128,15 @@ async function finishCutShort(name: string, flags: ImportFlags) {
 }
 
 async function importSessionDirectory({ file, flags }: AskedImport) {
-  const [{ importDirectory }, { ImportClock }, { readSettings }, { openClient }, { runningProfile }, { defined }] = await Promise.all([
-    import('../interop/cortexfs/import-session.js'),
-    import('../interop/cortexfs/import-clock.js'),
-    import('../host/settings.js'),
-    import('../host/open-client.js'),
-    import('../node/node-status.js'),
-    import('../values/defined.js'),
-  ]);
+  const [{ importDirectory }, { ImportClock }, { readSettings }, { openClient }, { runningProfile }, { defined }] =
+    await Promise.all([
+      import('../interop/cortexfs/import-session.js'),
+      import('../interop/cortexfs/import-clock.js'),
+      import('../host/settings.js'),
+      import('../host/open-client.js'),
+      import('../node/node-status.js'),
+      import('../values/defined.js'),
+    ]);
   const settings = readSettings(process.env, defined({ data: flags.data }));
   const profile = settings.nodeUrl === undefined ? await runningProfile(settings.node.dataDir) : undefined;
   const clock = new ImportClock();
@@ -136,8 +154,10 @@ async function importSessionDirectory({ file, flags }: AskedImport) {
     return {
       lines: [
         `session ${done.session} ${words[outcome]} ${file}`,
-        ...(outcome === 'unchanged' ? [] : [`${steps} steps: ${messages} messages, ${calls} calls; ${records} records`]),
-        ...leftOut.map((path) => `left out ${path}: it is no text`),
+        ...(outcome === 'unchanged'
+          ? []
+          : [`${steps} steps: ${messages} messages, ${calls} calls; ${records} records`]),
+        ...leftOut.map((path) => `left out ${path}: not a text file`),
       ],
       json: { format: 'cortexfs', source: file, plan: planOnly, ...done, left_out: leftOut },
     };
@@ -146,49 +166,53 @@ async function importSessionDirectory({ file, flags }: AskedImport) {
   }
 }
 
-/** Every format that can be taken in. */
+/** Every import format. */
 const FORMATS: Readonly<Record<string, ImportFormat>> = {
   bundle: {
-    about: 'a file that palimpsest export wrote, whole or not at all (docs/bundle.md)',
+    about: 'a file from palimpsest export, imported whole or not at all (docs/bundle.md)',
     flags: ['map', 'filesystem'],
     run: importBundleFile,
   },
   cortexfs: {
-    about: 'the session directory of CortexFS, ours or another program’s (docs/cortexfs.md)',
+    about: 'a CortexFS session directory, written by Palimpsest or another program (docs/cortexfs.md)',
     recognises: async (path) => (await import('../interop/cortexfs/read-directory.js')).isSessionDirectory(path),
     flags: ['session', 'plan', 'root'],
     run: importSessionDirectory,
   },
 };
 
-/** The format that is named, else the one that recognises what lies at a path. */
+/** Returns the named format, or the one that recognises the file or folder. */
 async function formatOf(file: string, flags: ImportFlags): Promise<ImportFormat> {
   const { UsageError } = await import('../host/settings.js');
   let name = flags.format;
-  for (const [one, { recognises }] of Object.entries(FORMATS)) if (name === undefined && (await recognises?.(file)) === true) name = one;
+  for (const [one, { recognises }] of Object.entries(FORMATS))
+    if (name === undefined && (await recognises?.(file)) === true) name = one;
   const format = ownMember(FORMATS, name ?? 'bundle');
-  if (format === undefined) throw new UsageError(`there is no format ${JSON.stringify(name)}`);
+  if (format === undefined) throw new UsageError(`unknown format ${JSON.stringify(name)}`);
   const others = Object.values(FORMATS).flatMap((one) => (one === format ? [] : one.flags));
   const wrong = others.find((flag) => flags[flag] !== undefined);
   if (wrong !== undefined)
     throw new UsageError(
-      `${file} is taken for the format ${name ?? 'bundle'}, which has no --${wrong}: leave it out, or name another --format`,
+      `${file} has the format ${name ?? 'bundle'}, which does not support --${wrong}: leave it out, or set ` +
+        'another --format',
     );
   return format;
 }
 
-/** What was asked for: a file that is taken in, or an import that is finished. @throws {UsageError} */
+/** Imports a file, or finishes an interrupted import. @throws {UsageError} */
 async function imported(file: string | undefined, asked: ImportFlags) {
   const { finish, ...flags } = asked;
   const { UsageError } = await import('../host/settings.js');
   if (finish === undefined) {
-    if (file === undefined) throw new UsageError('say what is imported: a file, or --finish SESSION');
+    if (file === undefined) throw new UsageError('nothing to import: give a file or --finish SESSION');
     return (await formatOf(file, flags)).run({ file, flags });
   }
-  const others = [...Object.values(FORMATS).flatMap((one) => one.flags), 'format' as const].filter((flag) => asked[flag] !== undefined);
+  const others = [...Object.values(FORMATS).flatMap((one) => one.flags), 'format' as const].filter(
+    (flag) => asked[flag] !== undefined,
+  );
   if (file !== undefined || others.length > 0)
     throw new UsageError(
-      `--finish needs nothing but the session: leave out ${file === undefined ? `--${others[0]}` : JSON.stringify(file)}`,
+      `--finish takes only the session: leave out ${file === undefined ? `--${others[0]}` : JSON.stringify(file)}`,
     );
   return finishCutShort(finish, flags);
 }
@@ -202,24 +226,30 @@ async function importAction(file: string | undefined, flags: ImportFlags): Promi
   });
 }
 
-/** `palimpsest import`: takes a session from another database, or what another program keeps of one, into this one. */
+/** `palimpsest import`: imports a session from another database or another program. */
 export function importCommand(): Command {
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return new Command('import')
-    .description('take a session into this database: checked first, then all of it or nothing; the same again changes nothing')
-    .addArgument(new Argument('[file]', 'what was exported, or the folder that another program keeps'))
-    .addOption(new Option('--finish <session>', 'bring the rest of an import that was cut short; its file is not needed'))
-    .addOption(new Option('--format <format>', 'what it is (default: found out)').choices(Object.keys(FORMATS)))
-    .addOption(new Option('--session <id>', 'cortexfs: the session that it becomes (default: its own name)'))
-    .addOption(new Option('--plan', 'cortexfs: only say what would be done'))
+    .description('import a session: check it first, then take all of it or nothing; a repeated import changes nothing')
+    .addArgument(new Argument('[file]', "file from palimpsest export, or another program's session folder"))
+    .addOption(new Option('--finish <session>', 'finish an interrupted import of a session, without its file'))
+    .addOption(new Option('--format <format>', 'input format (default: detected)').choices(Object.keys(FORMATS)))
+    .addOption(new Option('--session <id>', 'cortexfs: id of the imported session (default: its own name)'))
+    .addOption(new Option('--plan', 'cortexfs: show the changes without making them'))
     .addOption(
-      new Option('--root <folder>', 'cortexfs: folder that the session belongs to; repeatable (default: the working folder)').argParser(
-        collect,
-      ),
+      new Option(
+        '--root <folder>',
+        'cortexfs: folder that the session belongs to; repeatable (default: the working folder)',
+      ).argParser(collect),
     )
-    .addOption(new Option('--map <old=new>', 'bundle: a recorded folder that lies elsewhere here; repeatable').argParser(collect))
     .addOption(
-      new Option('--filesystem <old=new>', 'bundle: a recorded filesystem id that is another one here; repeatable').argParser(collect),
+      new Option('--map <old=new>', 'bundle: map a recorded folder to its place here; repeatable').argParser(collect),
+    )
+    .addOption(
+      new Option(
+        '--filesystem <old=new>',
+        'bundle: map a recorded filesystem id to the one here; repeatable',
+      ).argParser(collect),
     )
     .addOption(dataFlag())
     .addOption(jsonFlag())

@@ -8,14 +8,14 @@ import { printJson, printLines, progressLine, reportFailure, tell } from './outp
 
 const WHAT = 'palimpsest journal';
 
-/** Flags of `palimpsest journal salvage` and `adopt`, as commander hands them over. */
+/** Flags of `palimpsest journal salvage` and `adopt`. */
 interface JournalFlags {
   readonly data?: string;
   readonly apply?: boolean;
   readonly json?: boolean;
 }
 
-/** What is done with what is damaged, in sentences. */
+/** Describes the repair of each damaged journal. */
 async function planOf(folder: string): Promise<readonly string[]> {
   const [{ asideFiles, inspectJournals, isBrokenJournal }, { lossText, readDamaged }] = await Promise.all([
     import('../journal/journals.js'),
@@ -23,19 +23,31 @@ async function planOf(folder: string): Promise<readonly string[]> {
   ]);
   const plan: string[] = [];
   for (const journal of (await inspectJournals(folder)).filter(isBrokenJournal)) {
-    if (journal.holder !== undefined) plan.push(`process ${journal.holder.pid} delivers ${journal.owner}: ${damageText(journal)}`);
-    else if (journal.state !== 'corrupt') plan.push(`${journal.owner} stays as it is: ${journal.reason ?? journal.state}`);
-    else plan.push(`deliver the ${journal.pending} records that wait and can be read: ${lossText(await readDamaged(folder, journal))}`);
+    if (journal.holder !== undefined)
+      plan.push(`process ${journal.holder.pid} delivers ${journal.owner}: ${damageText(journal)}`);
+    else if (journal.state !== 'corrupt')
+      plan.push(`${journal.owner} stays as it is: ${journal.reason ?? journal.state}`);
+    else
+      plan.push(
+        `deliver the ${journal.pending} readable pending records: ${lossText(await readDamaged(folder, journal))}`,
+      );
   }
-  for (const { path, ...found } of await asideFiles(folder)) plan.push(`move ${path} to settled/, where it is kept: ${damageText(found)}`);
+  for (const { path, ...found } of await asideFiles(folder))
+    plan.push(`move ${path} to settled/, where it is kept: ${damageText(found)}`);
   return plan;
 }
 
-/** A database that takes not one record of a journal in so long a time is not working on it, milliseconds. */
+/**
+ * If the database takes no record of a journal for this long, it is not working on it.
+ * Milliseconds.
+ */
 const STUCK_MS = 60_000;
 
 async function salvage(flags: JournalFlags): Promise<void> {
-  const [{ readSettings }, { clientFolder }] = await Promise.all([import('../host/settings.js'), import('../process/data-folder.js')]);
+  const [{ readSettings }, { clientFolder }] = await Promise.all([
+    import('../host/settings.js'),
+    import('../process/data-folder.js'),
+  ]);
   const settings = readSettings(process.env, flags);
   const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);
   const plan = await planOf(folder);
@@ -55,27 +67,37 @@ async function salvage(flags: JournalFlags): Promise<void> {
   if (flags.json === true) printJson({ plan, applied: flags.apply === true, notices, settled });
   else {
     const lines =
-      plan.length === 0 ? ['no journal is damaged'] : plan.map((line) => `${flags.apply === true ? 'done' : 'plan'}      ${line}`);
-    const rest = flags.apply === true || plan.length === 0 ? [] : ['Nothing was changed. Do it with --apply; no file is ever removed.'];
-    printLines([...lines, ...notices.map((line) => `note      ${line}`), ...settled.map((path) => `kept      ${path}`), ...rest]);
+      plan.length === 0
+        ? ['no journal is damaged']
+        : plan.map((line) => `${flags.apply === true ? 'done' : 'plan'}      ${line}`);
+    const rest =
+      flags.apply === true || plan.length === 0
+        ? []
+        : ['No changes made. Run it with --apply; no file is ever removed.'];
+    printLines([
+      ...lines,
+      ...notices.map((line) => `note      ${line}`),
+      ...settled.map((path) => `kept      ${path}`),
+      ...rest,
+    ]);
   }
 }
 
 function writerText({ writer, holder, hasEnded }: LeftJournal): string {
-  if (writer === undefined) return 'of a process that nothing tells of: this host cannot see whether it lives';
+  if (writer === undefined) return 'of an unknown process: this host cannot see whether it is alive';
   const who = `of process ${writer.pid} (${writer.what}, since ${writer.since})`;
-  if (holder !== undefined) return `${who}, which LIVES and delivers it itself`;
+  if (holder !== undefined) return `${who}, which is ALIVE and delivers it itself`;
   return hasEnded
     ? `${who}, which has ended`
-    : `${who}, which ran elsewhere or before this host was started last: this host cannot see whether it lives`;
+    : `${who}, which ran elsewhere or before this host's last boot: this host cannot see whether it is alive`;
 }
 
-/** What a delivery does with a session, after `steps X to Y`. */
+/** How each session is delivered, printed after `steps X to Y`. */
 const FATES: Readonly<Record<SessionFate, string>> = {
   stored: 'all of it is in the database',
-  begins: 'the session begins with them',
-  continues: 'the session goes on with them',
-  forks: 'somebody else went on with the session',
+  begins: 'they start the session',
+  continues: 'they continue the session',
+  forks: 'another writer continued the session',
   unknown: 'they follow steps that the database does not have: it is ANOTHER DATABASE',
 };
 
@@ -86,13 +108,17 @@ function adoptionLines({ folder, usedWith, deliversTo, journals, sessions }: Ado
     `database  ${deliversTo}${differs ? '; go on only if that is the same one' : ''}`,
     ...journals.flatMap((journal) => [
       `journal   ${journal.owner} ${writerText(journal)}: ${journal.pending} records are not marked as delivered`,
-      ...(journal.state === 'corrupt' ? [`          DAMAGED: ${damageText(journal)}. What can be read is delivered`] : []),
+      ...(journal.state === 'corrupt'
+        ? [`          DAMAGED: ${damageText(journal)}. The readable records are delivered`]
+        : []),
       ...(journal.reason === undefined ? [] : [`          cannot be read: ${journal.reason}`]),
     ]),
     ...sessions.map(({ session, fate, records, stored, steps, fork }) => {
       const what = steps === undefined ? 'no steps' : `steps ${steps[0]} to ${steps[1]}`;
       const kept = fork === undefined ? '' : `; from step ${fork.first} on they are kept in the fork ${fork.id}`;
-      return `session   ${session}: ${what}; ${stored} of ${records} records are in the database; ${FATES[fate]}${kept}`;
+      return (
+        `session   ${session}: ${what}; ${stored} of ${records} records are in the database; ` + `${FATES[fate]}${kept}`
+      );
     }),
   ];
 }
@@ -119,17 +145,19 @@ async function adopt(folder: string, flags: JournalFlags): Promise<void> {
   if (flags.json === true) return printJson({ ...plan, undelivered: left, applied: flags.apply === true, notices });
   const rest =
     flags.apply === true || left === 0
-      ? [`All of it is in the database. ${folder} was not changed: remove it when you like.`]
+      ? [`All of it is in the database. ${folder} was not changed; you can remove it.`]
       : [
-          `Nothing was changed. Deliver the ${left} records with --apply; the folder is only read. Its process may live: then it and this deliver the same, once.`,
+          `No changes made. Deliver the ${left} records with --apply, which only reads the folder. If its ` +
+            'process is alive, ' +
+            'both deliver the same records, which are stored once.',
         ];
   printLines([...adoptionLines(plan), ...notices.map((notice) => `note      ${notice}`), ...rest]);
 }
 
-/** How often a delivery looks whether the node that it waits for is ready, milliseconds. */
+/** How often a delivery polls the node that it waits for, milliseconds. */
 const READY_LOOK_MS = 50;
 
-/** Waits for the node of a data folder as long as it is starting; whether it is ready. */
+/** Waits while the node of a data folder is starting. Returns whether it is ready. */
 async function isReady(dataDir: string): Promise<boolean> {
   const { nodePhase } = await import('../node/node-status.js');
   for (;;) {
@@ -139,10 +167,16 @@ async function isReady(dataDir: string): Promise<boolean> {
   }
 }
 
-/** What a supervisor runs when a process has died: delivers what it left to the node of the data folder, starts none, and ends with the supervisor. */
+/**
+ * Delivers the journals of ended processes to a running node. The supervisor starts this process,
+ * and both end together. Never starts a node.
+ */
 async function deliver({ data }: { readonly data: string }): Promise<void> {
   process.stdin.on('close', () => process.exit()).resume();
-  const [{ readSettings }, { deliverJournals }] = await Promise.all([import('../host/settings.js'), import('../host/deliver-journals.js')]);
+  const [{ readSettings }, { deliverJournals }] = await Promise.all([
+    import('../host/settings.js'),
+    import('../host/deliver-journals.js'),
+  ]);
   if (!(await isReady(data))) return;
   const settings = readSettings(
     { ...process.env, XTDB_URL: undefined, PALIMPSEST_PROFILE: undefined, PALIMPSEST_LOG: undefined },
@@ -151,13 +185,14 @@ async function deliver({ data }: { readonly data: string }): Promise<void> {
   await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: tell });
 }
 
-/** `palimpsest journal`: what can be done with damaged journals, and with those of a host that is gone. */
+/** `palimpsest journal`: repairs damaged journals and adopts those of a lost host. */
 export function journalCommand(): Command {
-  const journal = new Command('journal').description('look after the journals of acknowledged steps');
+  const journal = new Command('journal').description('repair and adopt journals of acknowledged steps');
   journal
     .command('salvage')
     .description(
-      'show what is damaged in the journals of a data folder and what can be saved; with --apply deliver it and settle the damaged files',
+      'show damaged journals of a data folder and their readable records; with --apply deliver the records and ' +
+        'archive the damaged files',
     )
     .addOption(dataFlag())
     .addOption(new Option('--apply', 'do it; damaged files are moved to journal/settled and never removed'))
@@ -166,7 +201,8 @@ export function journalCommand(): Command {
   journal
     .command('adopt <folder>')
     .description(
-      'show what the journals of another host hold that is gone, whose data folder was copied or mounted here, and what is in the database already; with --apply deliver it, once and in order',
+      'show the journals of a lost host, from a copied or mounted data folder, and which records are already in the ' +
+        'database; with --apply deliver the rest, once and in order',
     )
     .addOption(dataFlag())
     .addOption(new Option('--apply', 'do it; the folder is only read'))

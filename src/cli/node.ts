@@ -7,10 +7,10 @@ import { defined } from '../values/defined.js';
 import { dataFlag, jsonFlag, wholeBetween, wholeNumber } from './flags.js';
 import { printJson, printLines, printText, reportFailure, tell } from './output.js';
 
-/** How many checkpoints of a log are kept unless told otherwise. */
+/** Default number of checkpoints kept for each log. */
 const CHECKPOINTS_KEPT = 3;
 
-/** Flags of the `node` commands, as commander hands them over. */
+/** Flags of the `node` commands. */
 interface NodeFlags extends SharedLogFlags {
   readonly data?: string;
   readonly profile?: string;
@@ -26,7 +26,7 @@ interface NodeFlags extends SharedLogFlags {
   readonly keep?: number;
 }
 
-/** What the flags and the environment say. */
+/** Returns the settings that the flags and the environment give. */
 async function wholeSettings(flags: NodeFlags) {
   const { readSettings } = await import('../host/settings.js');
   const settings = readSettings(process.env, flags);
@@ -35,14 +35,17 @@ async function wholeSettings(flags: NodeFlags) {
 
 const settingsOf = async (flags: NodeFlags) => (await wholeSettings(flags)).node;
 
-/** An address for people. */
+/** Formats an address for people. */
 function addressText(address: ShownAddress | null): string {
   if (address === null) return 'no address yet';
   return address.kind === 'unix' ? address.socketPath : address.origin;
 }
 
 async function startNode(flags: NodeFlags): Promise<void> {
-  const [{ ensureNode }, { shownAddress }] = await Promise.all([import('../node/ensure-node.js'), import('../node/node-state.js')]);
+  const [{ ensureNode }, { shownAddress }] = await Promise.all([
+    import('../node/ensure-node.js'),
+    import('../node/node-state.js'),
+  ]);
   const from = performance.now();
   const node = await ensureNode({
     ...(await settingsOf(flags)),
@@ -64,7 +67,7 @@ async function startNode(flags: NodeFlags): Promise<void> {
   else printLines([`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`]);
 }
 
-/** What there is to say of a node besides where it stands; undefined where there is nothing. */
+/** Optional details of a node's status; undefined if there are none. */
 interface StatusTexts {
   readonly trouble: string | undefined;
   readonly log: string | undefined;
@@ -78,7 +81,8 @@ function describeStatus(status: NodeStatusReport, { trouble, log, checkpoint }: 
     return [`No node runs on ${status.dataDir}.`, ...failed, ...troubled];
   }
   const health = status.answers ? 'answers' : 'does not answer';
-  const behind = status.indexing === null ? '' : `, ${status.indexing.indexed} of ${status.indexing.of} transactions indexed`;
+  const behind =
+    status.indexing === null ? '' : `, ${status.indexing.indexed} of ${status.indexing.of} transactions indexed`;
   return [
     `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}${behind}, ${health}`,
     `address     ${addressText(status.address)}`,
@@ -96,7 +100,10 @@ async function statusTexts(status: NodeStatusReport): Promise<StatusTexts> {
 }
 
 function remoteLines({ address, health, why, version, behind, log, trouble }: RemoteNode): readonly string[] {
-  const state = health === 'ready' || health === 'lagging' ? `XTDB ${version ?? '?'}, ${health}` : `${health.toUpperCase()}: ${why}`;
+  const state =
+    health === 'ready' || health === 'lagging'
+      ? `XTDB ${version ?? '?'}, ${health}`
+      : `${health.toUpperCase()}: ${why}`;
   const lag = behind === null ? '' : `, ${behind} steps of the log behind`;
   const format = log === null ? '' : `, log ${log.name} of format ${log.format ?? '?'}`;
   return [`${address}: ${state}${lag}${format}`, ...(trouble === null ? [] : [`            ${trouble}`])];
@@ -108,13 +115,16 @@ async function showAll(flags: NodeFlags): Promise<void> {
   const { status, format, formatTrouble } = nodes.own;
   if (flags.json) printJson(nodes);
   else {
-    const own = [...describeStatus(status, await statusTexts(status)), `format      ${formatTrouble ?? format ?? 'no database yet'}`];
+    const own = [
+      ...describeStatus(status, await statusTexts(status)),
+      `format      ${formatTrouble ?? format ?? 'no database yet'}`,
+    ];
     printLines([...own, ...nodes.remote.flatMap(remoteLines)]);
   }
   if (!nodes.healthy) process.exitCode = 3;
 }
 
-/** Exit code 0 when the node answers, with `--all` when each does; 3 otherwise. */
+/** Shows the status. Exit code 0 if the node answers (with `--all`: every node), 3 otherwise. */
 async function showStatus(flags: NodeFlags): Promise<void> {
   if (flags.all) return showAll(flags);
   const { hasFailedWrites, nodeStatus } = await import('../node/node-status.js');
@@ -122,7 +132,7 @@ async function showStatus(flags: NodeFlags): Promise<void> {
   if (flags.json) printJson(status);
   else printLines(describeStatus(status, await statusTexts(status)));
   if (process.env.XTDB_URL)
-    tell('XTDB_URL is set: clients use the nodes that it names, not this one. Ask them with: palimpsest node status --all');
+    tell('XTDB_URL is set: clients use its nodes, not this one. Run: palimpsest node status --all');
   if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
 }
 
@@ -149,7 +159,7 @@ async function checkpoint(place: string, flags: NodeFlags): Promise<void> {
   printLines(lines);
 }
 
-/** A node that does not run is no failure. */
+/** Stops the node. A node that does not run is not an error. */
 async function stopRunning(flags: NodeFlags): Promise<void> {
   const { stopNode } = await import('../node/stop-node.js');
   const { dataDir } = await settingsOf(flags);
@@ -167,21 +177,24 @@ async function showLogs(flags: NodeFlags): Promise<void> {
   else printText(logs.text);
 }
 
-/** What `node start` leaves running in the background. SIGTERM and SIGINT stop the node; a closed terminal does not. */
+/**
+ * The background process that `node start` leaves behind. SIGTERM and SIGINT stop the node; closing
+ * the terminal does not.
+ */
 async function supervise(flags: { readonly plan: string }): Promise<void> {
   const [{ parseLaunchPlan }, { superviseNode }, { watchJournals }] = await Promise.all([
     import('../node/launch.js'),
     import('../node/supervise.js'),
     import('./watch-journals.js'),
   ]);
-  // What it, the JVM and RocksDB write is their user's alone.
+  // Makes files of this process, the JVM and RocksDB private to their user.
   process.umask(0o077);
   const stop = new AbortController();
   process.on('SIGTERM', () => stop.abort());
   process.on('SIGINT', () => stop.abort());
   process.on('SIGHUP', () => undefined);
   const plan = parseLaunchPlan(flags.plan);
-  // A database that forgets everything has no journals.
+  // A memory database has no journals.
   if (plan.profile !== 'memory') void watchJournals(plan.dataDir, stop.signal);
   process.exitCode = await superviseNode({ plan, env: process.env, stop: stop.signal });
   stop.abort();
@@ -196,60 +209,90 @@ export function nodeCommand(): Command {
       .description(description)
       .addOption(dataFlag())
       .action((flags: NodeFlags) => reportFailure(flags, () => work(flags)));
-  add('start', 'start the node in the background, or find the one that runs, and wait until it answers', startNode)
+  add('start', 'start the node in the background, or find the running one, and wait until it answers', startNode)
     .addOption(
       new Option(
         '--profile <name>',
-        'memory (forgets everything when it stops), rocksdb (in the data folder; the default), postgres or kafka (shared by several nodes); a data folder keeps to what it was first started with',
+        'memory (loses everything when it stops), rocksdb (in the data folder; the default), postgres or kafka ' +
+          '(shared ' +
+          'by several nodes); a data folder keeps its first profile',
       ),
     )
-    .addOption(new Option('--log <where>', 'the shared log: postgresql://USER@HOST/DATABASE, or with kafka HOST:PORT,… (PALIMPSEST_LOG)'))
-    .addOption(new Option('--documents <url>', 'with kafka: postgresql://USER@HOST/DATABASE for the documents (PALIMPSEST_DOCUMENTS)'))
+    .addOption(
+      new Option(
+        '--log <where>',
+        'the shared log: postgresql://USER@HOST/DATABASE, or with kafka HOST:PORT,… (PALIMPSEST_LOG)',
+      ),
+    )
+    .addOption(
+      new Option(
+        '--documents <url>',
+        'with kafka: postgresql://USER@HOST/DATABASE for the documents (PALIMPSEST_DOCUMENTS)',
+      ),
+    )
     .addOption(
       new Option(
         '--password-file <file>',
         "the database's password (PALIMPSEST_DATABASE_PASSWORD_FILE; or PALIMPSEST_DATABASE_PASSWORD itself)",
       ),
     )
-    .addOption(new Option('--topic <name>', 'with kafka: the topic of the log (PALIMPSEST_TOPIC; default: palimpsest-log)'))
+    .addOption(new Option('--topic <name>', 'with kafka: topic of the log (PALIMPSEST_TOPIC; default: palimpsest-log)'))
     .addOption(
-      new Option('--replication <count>', 'with kafka: brokers that keep the topic (PALIMPSEST_REPLICATION; default: 3)').argParser(
-        wholeBetween(1, 32_767),
+      new Option(
+        '--replication <count>',
+        'with kafka: number of replicas of the topic (PALIMPSEST_REPLICATION; default: 3)',
+      ).argParser(wholeBetween(1, 32_767)),
+    )
+    .addOption(new Option('--create-topic', 'with kafka: create the topic if it does not exist'))
+    .addOption(
+      new Option(
+        '--kafka-properties <file>',
+        'with kafka: client settings for TLS and SASL (PALIMPSEST_KAFKA_PROPERTIES)',
       ),
     )
-    .addOption(new Option('--create-topic', 'with kafka: make the topic where there is none'))
-    .addOption(new Option('--kafka-properties <file>', "with kafka: the client's settings for TLS and SASL (PALIMPSEST_KAFKA_PROPERTIES)"))
     .addOption(
-      new Option('--idle-exit <seconds>', 'stop after this long without a request; 0 is never (default: 1800)').argParser(wholeNumber),
+      new Option(
+        '--idle-exit <seconds>',
+        'stop after this long without a request; 0 means never (default: 1800)',
+      ).argParser(wholeNumber),
     )
-    .addOption(new Option('--ready-timeout <seconds>', 'how long to wait until it answers (default: 60)').argParser(wholeNumber))
-    .addOption(new Option('--heap <megabytes>', 'most memory for its heap (default: 1024)').argParser(wholeNumber))
+    .addOption(
+      new Option('--ready-timeout <seconds>', 'maximum wait for the node to answer (default: 60)').argParser(
+        wholeNumber,
+      ),
+    )
+    .addOption(new Option('--heap <megabytes>', 'maximum heap size (default: 1024)').argParser(wholeNumber))
     .addOption(
       new Option(
         '--restore <place>',
-        'take the index from this checkpoint, or the newest in this folder or s3://BUCKET/PREFIX, where the data folder has none (see node checkpoint)',
+        'if the data folder has no index, copy it from this checkpoint, or from the newest in this folder or ' +
+          's3://BUCKET/PREFIX (see node checkpoint)',
       ),
     )
-    .addOption(new Option('--tcp', 'listen on a port of 127.0.0.1 with a bearer token, not on a unix socket'))
+    .addOption(new Option('--tcp', 'listen on a port of 127.0.0.1 with a bearer token instead of a unix socket'))
     .addOption(jsonFlag());
   add('status', 'show whether the node runs and answers; exit code 3 otherwise', showStatus)
-    .addOption(new Option('--all', "also every node of XTDB_URL: state, distance from the log's end, formats"))
+    .addOption(new Option('--all', "also show every node of XTDB_URL: state, distance from the log's end, formats"))
     .addOption(jsonFlag());
   node
     .command('checkpoint <place>')
     .description(
-      "put a copy of a shared log's index into a folder of checkpoints, or s3://BUCKET/PREFIX (with the AWS_ variables for endpoint, region and credentials), for new nodes over the same log (node start --restore); hosts that do so at once elect one",
+      'copy the index of a shared log to a checkpoint folder or s3://BUCKET/PREFIX, for new nodes on the same ' +
+        'log (node ' +
+        'start --restore); AWS_ variables set endpoint, region and credentials; of several hosts at once, one writes',
     )
     .addOption(dataFlag())
     .addOption(
-      new Option('--behind <steps>', 'write none while the newest is at most so many steps of the log behind (default: 0)').argParser(
-        wholeNumber,
-      ),
+      new Option(
+        '--behind <steps>',
+        'skip if the newest checkpoint is at most this many log steps behind (default: 0)',
+      ).argParser(wholeNumber),
     )
     .addOption(
-      new Option('--keep <count>', `how many checkpoints of this log are kept (default: ${CHECKPOINTS_KEPT})`).argParser(
-        wholeBetween(1, 1_000),
-      ),
+      new Option(
+        '--keep <count>',
+        `number of checkpoints to keep of this log (default: ${CHECKPOINTS_KEPT})`,
+      ).argParser(wholeBetween(1, 1_000)),
     )
     .addOption(jsonFlag())
     .action((place: string, flags: NodeFlags) => reportFailure(flags, () => checkpoint(place, flags)));

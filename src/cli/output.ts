@@ -2,13 +2,10 @@ import picocolors from 'picocolors';
 import { CodedError } from '../values/coded-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 
-/**
- * Exit code when the command line, a setting or the question itself is at fault (EX_USAGE of
- * sysexits).
- */
+/** Exit code for an error in the command line, a setting or the question (EX_USAGE of sysexits). */
 export const USAGE_EXIT_CODE = 64;
 
-/** What decides how a stream is written to. */
+/** An output stream and how to write to it. */
 export interface Target {
   readonly isTerminal: boolean;
   readonly rows: number;
@@ -17,10 +14,10 @@ export interface Target {
   readonly pager: boolean;
 }
 
-/** The colours of human output; without colours each returns its text unchanged. */
+/** The colours of human output. If colours are off, each function returns its text unchanged. */
 export type Colours = ReturnType<typeof picocolors.createColors>;
 
-/** Standard output as it is now. */
+/** Returns the current state of standard output. */
 export function standardOutput(flags: { readonly pager?: boolean }): Target {
   const { isTTY = false, rows = 24 } = process.stdout;
   return { isTerminal: isTTY, rows, env: process.env, pager: flags.pager ?? true };
@@ -29,7 +26,8 @@ export function standardOutput(flags: { readonly pager?: boolean }): Target {
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';
 
 /**
- * The colours for a stream: on a terminal only. NO_COLOR turns them off, FORCE_COLOR turns them on.
+ * Returns the colours for a stream. Only terminals get colours; NO_COLOR turns them off,
+ * FORCE_COLOR on.
  */
 export function coloursFor({ isTerminal, env }: Pick<Target, 'isTerminal' | 'env'>): Colours {
   if (isSet(env.NO_COLOR)) return picocolors.createColors(false);
@@ -37,7 +35,7 @@ export function coloursFor({ isTerminal, env }: Pick<Target, 'isTerminal' | 'env
   return picocolors.createColors(isTerminal && env.TERM !== 'dumb');
 }
 
-/** The command that shows long output, as git chooses it; undefined for none. */
+/** Returns the pager command for long output, chosen as git chooses it; undefined for none. */
 export function pagerCommand({ isTerminal, pager, env }: Target): string | undefined {
   if (!isTerminal || !pager) return undefined;
   const command = env.PALIMPSEST_PAGER ?? env.PAGER ?? 'less';
@@ -45,13 +43,13 @@ export function pagerCommand({ isTerminal, pager, env }: Target): string | undef
 }
 
 /**
- * Lets a program end with 1 and a line on stderr where its output could not be written, by whatever
- * means; a reader who has gone is no failure. Only entries call it.
+ * Makes the program exit with 1 and a line on stderr if its output cannot be written. A closed
+ * reader is not an error. Only entry points call it.
  */
 export function endOnLostOutput(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') return;
-    // Whoever waited for the write may say it first.
+    // Code that waits for the write may report the error first.
     setImmediate(() => {
       if ((process.exitCode ?? 0) !== 0) return;
       process.exitCode = 1;
@@ -61,8 +59,8 @@ export function endOnLostOutput(): void {
 }
 
 /**
- * Resolves when a text is written, or when the reader has gone; rejects where it could not be
- * written, as on a full disk.
+ * Resolves once a text is written, or if the reader has closed. Rejects if it cannot be written,
+ * for example on a full disk.
  */
 function written(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -72,7 +70,7 @@ function written(text: string): Promise<void> {
     };
     process.stdout.once('error', ended);
     process.stdout.write(text, (error) => {
-      // An error comes as an event too, which somebody has to take.
+      // The stream also emits the error as an event, which needs a listener.
       if (error === undefined || error === null) process.stdout.off('error', ended);
       ended(error);
     });
@@ -80,17 +78,17 @@ function written(text: string): Promise<void> {
 }
 
 /**
- * Writes text as it is, to a terminal with its control characters as escapes; no line end is added.
- * Resolves and rejects as the writing does.
+ * Writes text exactly, without adding a line end. On a terminal, control characters become escapes.
+ * Resolves and rejects with the write.
  */
 export function writeExactly(text: string): Promise<void> {
   return written(process.stdout.isTTY ? escapedText(text) : text);
 }
 
 /**
- * Shows text in a pager; resolves to false when the pager could not be started. This process
- * ignores Ctrl-C meanwhile: the pager gets it too, and if this
- * process ended first, the pager and the shell would read from the terminal together.
+ * Shows text in a pager. Resolves to false if the pager cannot be started. This process ignores
+ * Ctrl-C meanwhile. The pager receives it too, and if this process ended first, the pager and the
+ * shell would both read from the terminal.
  */
 async function page(command: string, text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const { spawn } = await import('node:child_process');
@@ -100,18 +98,18 @@ async function page(command: string, text: string, env: NodeJS.ProcessEnv): Prom
     const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env: { LESS: 'FRX', ...env } });
     child.once('error', () => resolve(false));
     child.once('close', (code) => resolve(code !== 126 && code !== 127));
-    // A reader who leaves the pager early does not want the rest.
+    // A user who quits the pager early does not want the rest.
     child.stdin.on('error', () => undefined);
     child.stdin.end(text);
   }).finally(() => process.removeListener('SIGINT', leaveToPager));
 }
 
-/** The styles that `coloursFor` makes; one that hides text is not among them. */
+/** The styles that `coloursFor` makes. Styles that hide text are not among them. */
 const STYLE = new RegExp(String.raw`^${String.fromCharCode(0x1b)}\[(?:[0-79]|2[2-79]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`);
 
 /**
- * Writes lines for people: through the pager where they are longer than the terminal. Whatever a
- * line holds stays in it: its controls become escapes, but for styles of `coloursFor`.
+ * Writes lines for people, through the pager if they do not fit the terminal. Control characters
+ * become escapes, except for styles of `coloursFor`.
  */
 export async function writeOutput(lines: readonly string[], target: Target): Promise<void> {
   const style = coloursFor(target).isColorSupported ? STYLE : undefined;
@@ -126,15 +124,15 @@ export async function writeOutput(lines: readonly string[], target: Target): Pro
 const REPORT_EVERY_MS = 100;
 
 /**
- * One line of standard error for the progress of long work: `show` writes it anew, at most ten
- * times a second, `end` removes it. Nothing where nobody looks.
+ * A progress line on standard error. `show` rewrites it at most ten times a second; `end` removes
+ * it. Does nothing without a terminal.
  */
 export interface ProgressLine {
   show(text: string): void;
   end(): void;
 }
 
-/** The progress line of this process: of a terminal only. */
+/** Returns the progress line of this process; inactive unless stderr is a terminal. */
 export function progressLine(): ProgressLine {
   const { stderr } = process;
   if (!stderr.isTTY) return { show: () => undefined, end: () => undefined };
@@ -152,23 +150,26 @@ export function progressLine(): ProgressLine {
 }
 
 /**
- * A whole number with commas between its thousands; the engine's own formats take a hundredth of a
- * second to load.
+ * Formats a whole number with thousands separators. The engine's own formatter takes 10 ms to load.
  */
 export const grouped = (whole: number): string => String(whole).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 const WIDEST = 80;
 /**
- * Rows that the width of a column is taken from: one wide cell far below must not fill the whole
+ * Number of rows measured for a column's width. A wide cell further down must not fill the whole
  * table with spaces.
  */
 const MEASURED_ROWS = 1_000;
 
 /**
- * Rows below their headings. A column is as wide as the widest of its first cells, up to 80
- * characters; the last column is never padded.
+ * Formats rows below their headings. A column is as wide as the widest of its first cells, up to 80
+ * characters. The last column is not padded.
  */
-export function columns(headings: readonly string[], rows: readonly (readonly string[])[], colours: Colours): readonly string[] {
+export function columns(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  colours: Colours,
+): readonly string[] {
   const measured = rows.slice(0, MEASURED_ROWS);
   const widths = headings.map((heading, i) => {
     const widest = measured.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), heading.length);
@@ -180,8 +181,8 @@ export function columns(headings: readonly string[], rows: readonly (readonly st
 }
 
 /**
- * Characters that a terminal acts on or that hide others: C0 and C1 controls, writing direction
- * marks, line and paragraph separators.
+ * Characters that control a terminal or hide others: C0 and C1 controls, writing direction marks,
+ * line and paragraph separators.
  */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\ufeff]/gu;
 
@@ -192,26 +193,28 @@ function escaped(char: string): string {
 }
 
 /**
- * Text for a terminal: control characters become escapes; line ends, tabs and what `kept` matches
+ * Escapes the control characters of a text for a terminal. Line ends, tabs and matches of `kept`
  * stay.
  */
 export function escapedText(text: string, kept?: RegExp): string {
   return text
     .toWellFormed()
-    .replace(CONTROL, (char, at: number, whole: string) => (kept?.test(whole.slice(at, at + 8)) === true ? char : escaped(char)));
+    .replace(CONTROL, (char, at: number, whole: string) =>
+      kept?.test(whole.slice(at, at + 8)) === true ? char : escaped(char),
+    );
 }
 
-/** The lines of a recorded text for a terminal, without styles of its own. */
+/** Returns the lines of a recorded text for a terminal, with its styles escaped. */
 export function textLines(text: string): readonly string[] {
   return escapedText(text).split('\n');
 }
 
-/** Text for one line of a terminal: line ends and tabs become escapes too. */
+/** Escapes a text for one line of a terminal, including line ends and tabs. */
 export function escapedLine(text: string): string {
   return escapedText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }
 
-/** The first line of a text, cut to a length, with a mark where there is more. */
+/** Returns the first line of a text, cut to a maximum length, with a mark if more follows. */
 export function firstLine(text: string, most: number): string {
   const [line = ''] = text.trimStart().split('\n', 1);
   const cut = line.length > most ? line.slice(0, most).replace(/[\ud800-\udbff]$/, '') : line;
@@ -219,8 +222,8 @@ export function firstLine(text: string, most: number): string {
 }
 
 /**
- * JSON of a value in one line, with control characters as JSON escapes: a terminal does not act on
- * it, and it parses to the same value.
+ * Serialises a value as one line of JSON with control characters escaped. A terminal does not act
+ * on it, and it parses to the same value.
  */
 export function escapedJson(value: object): string {
   return JSON.stringify(value).replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -229,7 +232,7 @@ export function escapedJson(value: object): string {
 /** Writes a value as one line of JSON; resolves once it is written. */
 export const writeJson = (value: object): Promise<void> => writeExactly(`${escapedJson(value)}\n`);
 
-/** Prints lines to standard output; whatever a line holds stays in it. */
+/** Prints lines to standard output with control characters escaped. */
 export function printLines(lines: readonly string[]): void {
   console.log(lines.map(escapedLine).join('\n'));
 }
@@ -244,19 +247,19 @@ export function printJson(value: object): void {
   console.log(escapedJson(value));
 }
 
-/** Prints a message to standard error; it may have several lines. */
+/** Prints a message of one or more lines to standard error. */
 export function tell(message: string): void {
   console.error(escapedText(message));
 }
 
-/** What was asked for is not there to be shown, though nothing failed. */
+/** Exit code if the requested item does not exist, without a failure. */
 const NOT_THERE_EXIT_CODE = 3;
 
 /**
- * Runs the action of a command. If it throws, one line goes to stderr (with `--json` one object to
- * stdout) and the exit code becomes 1, or 64 where the flags,
- * the settings or the question are at fault, or 3 where a context was not seen by Palimpsest. What a
- * message quotes of a recording or the database is escaped.
+ * Runs the action of a command. If it throws, writes one line to stderr (with `--json` one object
+ * to stdout). The exit code becomes 64 for an error in the flags, the settings or the question. It
+ * becomes 3 for a context that Palimpsest did not see, and 1 otherwise. Text quoted from a
+ * recording or the database is escaped.
  */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
   try {
@@ -265,8 +268,7 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
     const message = messageOf(error);
     const code = codeOf(error) ?? 'error';
     const say = (): void => tell(`palimpsest: ${message}`);
-    // Where standard output cannot be written to, which may be the failure itself, the other one
-    // has it.
+    // Falls back to stderr if stdout cannot be written, which may be the failure itself.
     if (flags.json) await writeJson({ error: { code, message } }).catch(say);
     else say();
     const isUsage = error instanceof CodedError && error.isUsage;

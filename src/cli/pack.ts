@@ -28,14 +28,21 @@ async function packAction(reference: string, flags: PackFlags): Promise<void> {
   });
 }
 
-/** `palimpsest pack`: what a model is to read of a session within a budget, as the two files of a CortexFS pack. Changes nothing in the database. */
+/**
+ * `palimpsest pack`: writes the context of a session within a token budget, as the two files of a
+ * CortexFS pack. Changes nothing in the database.
+ */
 export function packCommand(): Command {
   return withMoment(new Command('pack'))
-    .description('write what a model is to read of a session within a budget of tokens, as pack.json and pack.md')
-    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+    .description('write the context of a session within a token budget, as pack.json and pack.md')
+    .argument('<session>', 'session id or prefix, optionally with @MOMENT')
     .addOption(
-      new Option('--budget <tokens>', 'most tokens that pack.md may have').argParser(wholeBetween(1, 100_000_000)).makeOptionMandatory(),
+      new Option('--budget <tokens>', 'maximum tokens of pack.md')
+        .argParser(wholeBetween(1, 100_000_000))
+        .makeOptionMandatory(),
     )
-    .addOption(new Option('--out <folder>', 'where to; an exported session takes them in its context folder').default('.'))
+    .addOption(
+      new Option('--out <folder>', 'where to; an exported session takes them in its context folder').default('.'),
+    )
     .action(packAction);
 }

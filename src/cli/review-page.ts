@@ -10,7 +10,7 @@ import { collect, dataFlag, wholeBetween } from './flags.js';
 import { printText, reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon } from './young-generation.js';
 
-/** Flags of `review`, as commander hands them over. */
+/** Flags of `review`. */
 interface ReviewPageFlags {
   readonly data?: string;
   readonly mount?: readonly string[];
@@ -20,27 +20,32 @@ interface ReviewPageFlags {
   readonly open: boolean;
 }
 
-/** What opens an address on a system, beside $BROWSER. */
+/** The command that opens an address on each system, if $BROWSER is not set. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
   win32: ['cmd', '/c', 'start', ''],
 };
 
-/** How long a browser has to read the file that sends it on, milliseconds. */
+/** How long the browser has to read the redirect file, milliseconds. */
 const OPENED_MS = 60_000;
 
 /**
- * Opens an address in the browser. Other users of the machine see the arguments of programs, and the address lets its first visitor in: the browser is given a file of
- * this user that leads there.
+ * Opens an address in the browser. Other users can see program arguments, and the address admits
+ * its first visitor. The browser therefore opens a private file that redirects to it.
  */
 async function openBrowser(address: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-review-'));
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   const file = join(folder, 'open.html');
-  // The address is of our own making: letters, digits and what separates the parts of addresses.
-  await writeFile(file, `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`, { mode: 0o600 });
+  // The address needs no escaping: it has only letters, digits and address separators.
+  await writeFile(
+    file,
+    `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`,
+    { mode: 0o600 },
+  );
   const named = process.env.BROWSER;
-  const [program, ...args] = named === undefined || named === '' ? (OPENERS[process.platform] ?? ['xdg-open']) : [named];
+  const [program, ...args] =
+    named === undefined || named === '' ? (OPENERS[process.platform] ?? ['xdg-open']) : [named];
   const child = spawn(program, [...args, pathToFileURL(file).href], { detached: true, stdio: 'ignore' });
   child.once('error', () => tell(`No browser could be opened (${program}): open the address above.`));
   child.unref();
@@ -48,7 +53,10 @@ async function openBrowser(address: string): Promise<void> {
   process.once('exit', () => void remove().catch(() => undefined));
 }
 
-/** `palimpsest review`: the review page over the data folder, read-only. `web` is the folder of the built page. */
+/**
+ * `palimpsest review`: serves the review page for the data folder, read-only. `web` is the folder
+ * of the built page.
+ */
 export function reviewPageCommand(version: string, web: string): Command {
   const review = async (session: string | undefined, flags: ReviewPageFlags): Promise<void> => {
     const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
@@ -61,10 +69,10 @@ export function reviewPageCommand(version: string, web: string): Command {
     const settings = await settingsOfPast(serverSettings(given, { env: process.env, cwd: process.cwd(), version }));
     const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
     const announce = ({ page }: { readonly page: (view?: string) => string }): void => {
-      printText(`The review page is at ${page(view)}\nThe address lets one visitor in, once. Ctrl-C ends it.`);
+      printText(`The review page is at ${page(view)}\nThe address admits one visitor, once. Press Ctrl-C to end it.`);
       if (open) void openBrowser(page(view)).catch((error: unknown) => tell(String(error)));
     };
-    // Nobody is told the token of the server: all that there is to be asked is what the page may ask.
+    // The server's token is not shown, because the page needs nothing that requires it.
     await serveHttp(settings, {
       port,
       tokenFile: undefined,
@@ -77,8 +85,8 @@ export function reviewPageCommand(version: string, web: string): Command {
     });
   };
   return new Command('review')
-    .description('show sessions in the browser: what the agent was sent, call by call, and why it changed')
-    .addArgument(new Argument('[session]', 'its id or the beginning of it (default: the list of all)'))
+    .description('show sessions in the browser: the context of each model call and why it changed')
+    .addArgument(new Argument('[session]', 'session id or prefix (default: the list of all sessions)'))
     .addOption(dataFlag())
     .addOption(
       new Option(
@@ -87,9 +95,11 @@ export function reviewPageCommand(version: string, web: string): Command {
       ).argParser(collect),
     )
     .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(0))
-    .addOption(new Option('--no-open', 'only print the address'))
+    .addOption(new Option('--no-open', 'print the address without opening it'))
     .addOption(
-      new Option('--log-level <level>', 'what is logged to stderr').choices(['silent', 'error', 'warn', 'info', 'debug']).default('warn'),
+      new Option('--log-level <level>', 'log level on stderr')
+        .choices(['silent', 'error', 'warn', 'info', 'debug'])
+        .default('warn'),
     )
     .action((session: string | undefined, flags: ReviewPageFlags) => {
       collectOldGarbageSoon();

@@ -6,12 +6,12 @@ import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
 
-/** Flags of `mcp`, as commander hands them over. */
+/** Flags of `mcp`. */
 interface McpFlags extends ServerFlags {
   readonly logLevel: LogLevel;
 }
 
-/** Flags of `serve`, as commander hands them over. */
+/** Flags of `serve`. */
 interface ServeFlags extends McpFlags {
   readonly port: number;
   readonly tokenFile?: string;
@@ -19,53 +19,79 @@ interface ServeFlags extends McpFlags {
   readonly token: boolean;
 }
 
-/** The calls of one agent leave little garbage. With a smaller young generation, texts of 100 KB outlive their calls, which costs a quarter of the time. */
+/**
+ * One agent's calls leave little garbage. A smaller young generation promotes texts of 100 KB,
+ * which makes calls a quarter slower.
+ */
 const YOUNG_BYTES = 8 * 1_048_576;
 
 function windowSize(text: string): { readonly perTurn: number; readonly turns: number } {
   const [, perTurn, turns] = /^(\d{1,4})x(\d{1,4})$/.exec(text) ?? [];
-  if (perTurn === undefined || turns === undefined) throw new InvalidArgumentError('It must look like 5x3: results per turn, times turns.');
+  if (perTurn === undefined || turns === undefined)
+    throw new InvalidArgumentError('It must look like 5x3: results per turn, times turns.');
   return { perTurn: Number(perTurn), turns: Number(turns) };
 }
 
 /** Adds the flags that `mcp` and `serve` share. */
 export function withServerFlags(command: Command): Command {
   return command
-    .addOption(new Option('--root <folder>', 'folder that agents may use; repeatable (default: the working folder)').argParser(collect))
     .addOption(
-      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: how agents in a sandbox see a folder; repeatable').argParser(
+      new Option('--root <folder>', 'folder that agents may use; repeatable (default: the working folder)').argParser(
         collect,
       ),
     )
     .addOption(
       new Option(
+        '--mount <mapping>',
+        'AGENT=CANONICAL[,FILESYSTEM-ID]: how agents in a sandbox see a folder; repeatable',
+      ).argParser(collect),
+    )
+    .addOption(
+      new Option(
         '--agent-filesystem <id>',
-        "the filesystem of agents in a container, such as the container's id: paths that no --mount covers are there (default: this machine's)",
+        'filesystem id of agents in a container, such as the container id; applies to paths without a --mount ' +
+          '(default: ' +
+          'this machine)',
       ),
     )
     .addOption(dataFlag())
-    .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
-    .addOption(new Option('--session <id>', 'session that all calls belong to (default: as the client says, else a new one)'))
-    .addOption(new Option('--take-over', 'move a session here that another process has open'))
-    .addOption(new Option('--share-sessions', 'open sessions too that were worked with below other folders than those of --root'))
+    .addOption(new Option('--profile <name>', 'memory (loses everything when it stops) or rocksdb (the default)'))
     .addOption(
-      new Option('--durability <level>', 'what an answered call survives: the death of every process, or the loss of power too')
+      new Option('--session <id>', 'session for all calls (default: the one that the client names, else a new one)'),
+    )
+    .addOption(new Option('--take-over', 'take over a session that another process has open'))
+    .addOption(new Option('--share-sessions', 'also open sessions that used folders outside --root'))
+    .addOption(
+      new Option(
+        '--durability <level>',
+        'what an answered call survives: a crash of every process, or also a power loss',
+      )
         .choices(['process', 'power'])
         .default('process'),
     )
-    .addOption(new Option('--strict', 'follow the specification to the letter wherever this program departs from it'))
+    .addOption(new Option('--strict', 'follow the specification exactly, without the documented divergences'))
     .addOption(new Option('--short-ids', 'show the shortest unique prefixes of ids'))
     .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))
     .addOption(new Option('--read-only', 'leave out write, edit and bash'))
     .addOption(
-      new Option('--max-output-chars <count>', 'longest answer of a tool (default: 40000)').argParser(wholeBetween(1_000, 1_000_000)),
+      new Option('--max-output-chars <count>', 'maximum length of a tool answer (default: 40000)').argParser(
+        wholeBetween(1_000, 1_000_000),
+      ),
     )
     .addOption(
-      new Option('--turn-pause <seconds>', 'pause after which a call begins a new turn (default: 60)').argParser(numberBetween(0.001, 1e6)),
+      new Option('--turn-pause <seconds>', 'pause after which a call begins a new turn (default: 60)').argParser(
+        numberBetween(0.001, 1e6),
+      ),
     )
-    .addOption(new Option('--window <size>', 'tool results that stay active: per turn, times turns (default: 5x3)').argParser(windowSize))
     .addOption(
-      new Option('--log-level <level>', 'what is logged to stderr').choices(['silent', 'error', 'warn', 'info', 'debug']).default('warn'),
+      new Option('--window <size>', 'tool results that stay active: per turn, times turns (default: 5x3)').argParser(
+        windowSize,
+      ),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'log level on stderr')
+        .choices(['silent', 'error', 'warn', 'info', 'debug'])
+        .default('warn'),
     );
 }
 
@@ -73,7 +99,7 @@ async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSe
   const { requireUsable, SECRET_VARIABLES, serverSettings } = await import('../host/settings.js');
   const settings = serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
   requireUsable(settings);
-  // The tool bash gives its commands this environment.
+  // Commands of the bash tool inherit this environment.
   for (const name of SECRET_VARIABLES) delete process.env[name];
   return settings;
 }
@@ -86,20 +112,28 @@ export function mcpCommand(version: string): Command {
     compileEarly();
     await serveStdio(settings, flags.logLevel);
   };
-  return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action((flags: McpFlags) => {
-    limitYoungGeneration(YOUNG_BYTES);
-    collectOldGarbageSoon();
-    return reportFailure({}, () => serve(flags));
-  });
+  return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action(
+    (flags: McpFlags) => {
+      limitYoungGeneration(YOUNG_BYTES);
+      collectOldGarbageSoon();
+      return reportFailure({}, () => serve(flags));
+    },
+  );
 }
 
-/** Says where the server is: the token, and the address of the review page, which lets one visitor in. */
+/**
+ * Prints the server's address, the token, and the address of the review page, which admits one
+ * visitor.
+ */
 function announce({ mcp, token, page }: ServedAddresses): void {
   const shown = token === undefined ? '' : `\nAuthorization: Bearer ${token}`;
   tell(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}`);
 }
 
-/** `palimpsest serve`: serves several agents over HTTP on this machine. `web` is the folder of the built review page. */
+/**
+ * `palimpsest serve`: serves several agents over HTTP on this machine. `web` is the folder of the
+ * built review page.
+ */
 export function serveCommand(version: string, web: string): Command {
   const serve = async (flags: ServeFlags): Promise<void> => {
     const modules = [import('../http/http-server.js'), import('../process/compile-early.js')] as const;
@@ -109,10 +143,12 @@ export function serveCommand(version: string, web: string): Command {
     await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce });
   };
   const command = new Command('serve')
-    .description('serve several agents over HTTP on 127.0.0.1, as an MCP server; with the review page')
-    .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(7_390))
-    .addOption(new Option('--token-file <file>', 'file with the bearer token (default: one is made up and shown once)'))
-    .addOption(new Option('--no-token', 'ask for no token: any program on this machine may connect'));
+    .description('serve several agents over HTTP on 127.0.0.1, as an MCP server, with the review page')
+    .addOption(
+      new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(7_390),
+    )
+    .addOption(new Option('--token-file <file>', 'file with the bearer token (default: a generated token, shown once)'))
+    .addOption(new Option('--no-token', 'require no token: any program on this machine may connect'));
   return withServerFlags(command).action((flags: ServeFlags) => {
     collectOldGarbageSoon();
     return reportFailure({}, () => serve(flags));

@@ -7,11 +7,11 @@ interface UndoFlags extends ReviewFlags {
   readonly plan?: boolean;
 }
 
-/** What is taken back, or was. */
+/** An undo, planned or done. */
 interface Undone {
   readonly session: string;
   readonly undoes: number;
-  /** The step that was recorded; undefined for a plan. */
+  /** The recorded step; undefined for a plan. */
   readonly step: number | undefined;
   readonly verbs: SetVerbs;
   readonly nameOf: NameOf;
@@ -29,7 +29,7 @@ async function report({ session, undoes, step, verbs, nameOf }: Undone, flags: U
   if (flags.json === true) return writeJson({ session, undoes, step: step ?? null, changes });
   const head =
     step === undefined
-      ? `session ${session}: taking back step ${undoes} would`
+      ? `session ${session}: undoing step ${undoes} would`
       : `session ${session}: step ${step} takes back step ${undoes}`;
   const lines = VERBS.flatMap((verb) => (verbs[verb] ?? []).map((id) => `  ${verb.padEnd(10)}  ${nameOf(id)}`));
   await writeOutput([head, ...lines].map(escapedLine), standardOutput(flags));
@@ -53,16 +53,23 @@ async function plan(reference: string, step: number, flags: UndoFlags): Promise<
 }
 
 async function undo(reference: string, step: number, flags: UndoFlags): Promise<void> {
-  const [{ namesFor }, { requireSession }, { undoStep }, { openClient }, { readSettings }, { settingsOfPast }, { Timeline }] =
-    await Promise.all([
-      import('./review/answer.js'),
-      import('../history/rebuild/find-session.js'),
-      import('../client/session/person-steps.js'),
-      import('../host/open-client.js'),
-      import('../host/settings.js'),
-      import('../host/past-settings.js'),
-      import('../history/rebuild/timeline.js'),
-    ]);
+  const [
+    { namesFor },
+    { requireSession },
+    { undoStep },
+    { openClient },
+    { readSettings },
+    { settingsOfPast },
+    { Timeline },
+  ] = await Promise.all([
+    import('./review/answer.js'),
+    import('../history/rebuild/find-session.js'),
+    import('../client/session/person-steps.js'),
+    import('../host/open-client.js'),
+    import('../host/settings.js'),
+    import('../host/past-settings.js'),
+    import('../history/rebuild/timeline.js'),
+  ]);
   const settings = await settingsOfPast(readSettings(process.env, flags));
   const cwd = process.cwd();
   const { client, close } = await openClient(
@@ -85,13 +92,18 @@ async function undo(reference: string, step: number, flags: UndoFlags): Promise<
   }
 }
 
-/** `palimpsest undo`: takes back what one step did to the active and the pinned set of a session, by a step of its own. */
+/**
+ * `palimpsest undo`: reverts one step's changes to the active and pinned sets of a session, with a
+ * new step.
+ */
 export function undoCommand(): Command {
   return new Command('undo')
-    .description('take back what one step did to the sets of a session, by a step of its own that is recorded as done by a person')
-    .argument('<session>', 'its id or the beginning of it')
-    .addArgument(new Argument('<step>', 'the step, as palimpsest log numbers them').argParser(wholeBetween(1, MOST_STEPS)))
-    .addOption(new Option('--plan', 'only print what would be'))
+    .description('revert what one step changed in the sets of a session, with a new step recorded as done by a person')
+    .argument('<session>', 'session id or prefix')
+    .addArgument(
+      new Argument('<step>', 'step number, as palimpsest log shows it').argParser(wholeBetween(1, MOST_STEPS)),
+    )
+    .addOption(new Option('--plan', 'print the changes without making them'))
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action(async (session: string, step: number, flags: UndoFlags) => {

@@ -6,20 +6,25 @@ import type { JournalOwners } from '../journal/journals.js';
 import type { NodePhase } from '../node/node-state.js';
 import { isAlive, type ProcessIdentity } from '../process/process-identity.js';
 
-/** How often the processes that write journals are looked at, milliseconds: no file tells that one has been killed. */
+/**
+ * How often the processes that write journals are polled, milliseconds. Killing a process changes
+ * no file.
+ */
 const LIVING_MS = 250;
-/** How often everything is looked at where the system does not report changes of a folder, milliseconds. */
+/** Poll interval where the system does not report folder changes, milliseconds. */
 const UNWATCHED_MS = 1_000;
-/** The first pause after a journal could not be delivered, and the longest, milliseconds. */
+/** The first pause after a failed delivery, and the longest, milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 600_000;
 
-/** Phases of a node at which a delivery begins: beside one that is starting it waits, and has begun when the node is ready. */
+/**
+ * Node phases in which a delivery starts. If the node is still starting, the delivery waits for it.
+ */
 const REACHABLE: ReadonlySet<NodePhase | undefined> = new Set(['starting', 'ready']);
 
-/** A delivery by a process of its own. */
+/** Delivers in a separate process. */
 function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
-  // The pipe closes when this process is killed, which ends the other one.
+  // If this process is killed, the pipe closes, which ends the child.
   const child = spawn(process.execPath, [process.argv[1] ?? '', 'journal', 'deliver', '--data', dataDir], {
     stdio: ['pipe', 'ignore', 'inherit'],
     signal,
@@ -27,12 +32,15 @@ function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => child.on('error', () => resolve()).on('close', () => resolve()));
 }
 
-/** Folders whose files come and go. What is written to a file that is there is of no concern: a journal grows with every step. */
+/**
+ * Watches folders for files that appear or disappear. Ignores writes to existing files, because a
+ * journal grows with every step.
+ */
 class FolderChanges {
   readonly #watchers = new Map<string, FSWatcher>();
   #changed = new AbortController();
 
-  /** Watches a folder from now on; false where it is not there, or the system cannot. */
+  /** Starts watching a folder. Returns false if it does not exist or the system cannot watch it. */
   watch(folder: string): boolean {
     if (this.#watchers.has(folder)) return true;
     try {
@@ -52,12 +60,15 @@ class FolderChanges {
     }
   }
 
-  /** Begins to listen for the next change: what changes before `next` is waited for counts. */
+  /**
+   * Starts listening for the next change, so that `next` also sees changes made before it is
+   * called.
+   */
   listen(): void {
     this.#changed = new AbortController();
   }
 
-  /** Resolves with the next change since `listen`, after some time, or with the signal. */
+  /** Resolves with the next change since `listen`, after `limitMs`, or when the signal fires. */
   async next(limitMs: number | undefined, signal: AbortSignal): Promise<void> {
     const over = AbortSignal.any([this.#changed.signal, signal]);
     if (over.aborted) return;
@@ -70,7 +81,7 @@ class FolderChanges {
   }
 }
 
-/** Waits until one of some processes has ended, or the signal fires. */
+/** Waits until one of the processes has ended, or the signal fires. */
 async function oneEnded(processes: readonly ProcessIdentity[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     for (const one of processes) if (!(await isAlive(one))) return;
@@ -79,9 +90,10 @@ async function oneEnded(processes: readonly ProcessIdentity[], signal: AbortSign
 }
 
 /**
- * Watches the journals of a data folder until the signal fires: when a process has died and left steps there, and the node answers or is starting, a process of its
- * own delivers them, since this one is to stay small. What cannot be delivered is tried again, less and less often. As long as no file comes or goes and no process
- * that writes ends, nothing is read. Never rejects.
+ * Watches the journals of a data folder until the signal fires. If a process has died and left
+ * steps, and the node answers or is starting, a separate process delivers them; this one stays
+ * small. Failed deliveries are retried with growing pauses. Reads nothing while no file appears or
+ * disappears and no writing process ends. Never rejects.
  */
 export async function watchJournals(dataDir: string, signal: AbortSignal): Promise<void> {
   const [{ journalOwners }, { journalFolder }, { nodePhase }] = await Promise.all([
@@ -95,7 +107,7 @@ export async function watchJournals(dataDir: string, signal: AbortSignal): Promi
   const isDue = (owner: string): boolean => (tried.get(owner)?.until ?? 0) <= performance.now();
   while (!signal.aborted) {
     changes.listen();
-    // The state of the node lies in the folder itself, and there its journals appear.
+    // The data folder holds the node's state, and the journal folder is created there.
     const isWatched = [dataDir, journalFolder(dataDir)].map((folder) => changes.watch(folder))[0] === true;
     const { left, living } = await owners();
     const due = left.filter(isDue);
@@ -109,7 +121,9 @@ export async function watchJournals(dataDir: string, signal: AbortSignal): Promi
       }
       continue;
     }
-    const nextTry = Math.min(...left.filter((owner) => !isDue(owner)).map((owner) => (tried.get(owner)?.until ?? 0) - performance.now()));
+    const nextTry = Math.min(
+      ...left.filter((owner) => !isDue(owner)).map((owner) => (tried.get(owner)?.until ?? 0) - performance.now()),
+    );
     const limits = [...(isWatched ? [] : [UNWATCHED_MS]), ...(Number.isFinite(nextTry) ? [Math.max(1, nextTry)] : [])];
     const settled = new AbortController();
     const either = AbortSignal.any([signal, settled.signal]);

@@ -21,7 +21,14 @@ import { isDurable, type Settings } from './settings.js';
  * and delivers them itself; `other-database`: they belong to another database; `unreadable`: a later version wrote them, or they cannot be read; `damaged`: their beginning cannot be
  * read, and the rest follows it; `incomplete`: not all of it arrived.
  */
-export type AdoptionErrorCode = 'no-journals' | 'own-folder' | 'owner-lives' | 'other-database' | 'unreadable' | 'damaged' | 'incomplete';
+export type AdoptionErrorCode =
+  | 'no-journals'
+  | 'own-folder'
+  | 'owner-lives'
+  | 'other-database'
+  | 'unreadable'
+  | 'damaged'
+  | 'incomplete';
 
 /** Thrown when journals of another host cannot be adopted. Nothing was changed, but with `incomplete`. */
 class AdoptionError extends CodedError<AdoptionErrorCode> {
@@ -108,7 +115,9 @@ export async function planAdoption(folder: string, settings: Settings): Promise<
     const others = await namesIn(remoteFolders(folder));
     const there = others.map((name) => join(remoteFolders(folder), name)).join(', ');
     const hint =
-      others.length === 0 ? 'name the data folder of the other host' : `for nodes that somebody else ran it has ${there}: name that`;
+      others.length === 0
+        ? 'name the data folder of the other host'
+        : `for nodes that somebody else ran it has ${there}: name that`;
     throw new AdoptionError('no-journals', `there is no journal in ${folder}; ${hint}`);
   }
   const usedWith = await readSharedLog(folder);
@@ -139,7 +148,10 @@ function requireDeliverable({ folder, journals, sessions, deliversTo }: Adoption
     );
   const unread = journals.find(({ state }) => state === 'newer-format' || state === 'unreadable');
   if (unread !== undefined)
-    throw new AdoptionError('unreadable', `the journal ${unread.owner} of ${folder} cannot be read: ${unread.reason ?? unread.state}`);
+    throw new AdoptionError(
+      'unreadable',
+      `the journal ${unread.owner} of ${folder} cannot be read: ${unread.reason ?? unread.state}`,
+    );
   const unknown = sessions.filter(({ fate }) => fate === 'unknown').map(({ session }) => session);
   const damaged = journals.find(({ state }) => state === 'corrupt');
   if (unknown.length > 0 && damaged !== undefined)
@@ -166,11 +178,16 @@ const LOOK_MS = 200;
  * @throws {NodeError} every code
  * @throws {XtdbError} every code
  */
-export async function adoptJournals(folder: string, settings: Settings, options: DeliveryOptions): Promise<AdoptionPlan> {
+export async function adoptJournals(
+  folder: string,
+  settings: Settings,
+  options: DeliveryOptions,
+): Promise<AdoptionPlan> {
   const plan = await planAdoption(folder, settings);
   requireDeliverable(plan);
   const to = clientFolder(settings.node.dataDir, settings.nodeUrl);
-  let owners = undelivered(plan) === 0 ? [] : plan.journals.filter(({ pending }) => pending > 0).map(({ owner }) => owner);
+  let owners =
+    undelivered(plan) === 0 ? [] : plan.journals.filter(({ pending }) => pending > 0).map(({ owner }) => owner);
   while (owners.length > 0) {
     const before: string[] = [];
     for (const owner of owners) if (!(await copyJournal(folder, owner, { to, what: options.what }))) before.push(owner);
@@ -185,7 +202,11 @@ export async function adoptJournals(folder: string, settings: Settings, options:
 /** Waits until journals that were copied here are gone, as they are once the database has all of them: the node's supervisor may have taken up some. */
 async function drained(
   to: string,
-  { owners, folder, stuckMs }: { readonly owners: readonly string[]; readonly folder: string; readonly stuckMs: number },
+  {
+    owners,
+    folder,
+    stuckMs,
+  }: { readonly owners: readonly string[]; readonly folder: string; readonly stuckMs: number },
 ): Promise<void> {
   let last = Number.POSITIVE_INFINITY;
   for (let since = performance.now(); ; await delay(LOOK_MS)) {

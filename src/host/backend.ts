@@ -132,7 +132,11 @@ export class Backend {
     const isDoubtful = this.#hasFailed || this.#settings.nodeUrl !== undefined;
     const waitMs = START_WAIT_MS[isDoubtful ? 'doubtful' : 'starting'] - (performance.now() - this.#startedAt);
     // Where no node answered before, nobody waits for another look.
-    return withinLimit(usable, this.#isAway ? 0 : Math.max(0, waitMs), async () => (await this.#opening)?.client ?? usable);
+    return withinLimit(
+      usable,
+      this.#isAway ? 0 : Math.max(0, waitMs),
+      async () => (await this.#opening)?.client ?? usable,
+    );
   }
 
   /**
@@ -145,9 +149,11 @@ export class Backend {
     { takeBack = false }: { readonly takeBack?: boolean } = {},
   ): Promise<SessionLoan> {
     const client = name === undefined ? await this.usable() : await this.ready();
-    const asked = name === undefined ? {} : { ...this.#resuming(name, onProgress), ...(takeBack ? { takeOver: true } : {}) };
+    const asked =
+      name === undefined ? {} : { ...this.#resuming(name, onProgress), ...(takeBack ? { takeOver: true } : {}) };
     const { session, release } = await client.borrowSession(asked);
-    const warn = (error: unknown): void => this.#log.warn({ err: error, session: session.id }, 'a session did not close cleanly');
+    const warn = (error: unknown): void =>
+      this.#log.warn({ err: error, session: session.id }, 'a session did not close cleanly');
     return { session, release: () => release().catch(warn) };
   }
 
@@ -220,7 +226,10 @@ export class Backend {
     const opened = await this.#opening?.catch(() => undefined);
     const report = await opened?.close();
     if (report !== undefined && report.unflushed > 0) {
-      this.#log.warn({ steps: report.unflushed }, 'steps wait in the journal; the node delivers them as soon as it answers');
+      this.#log.warn(
+        { steps: report.unflushed },
+        'steps wait in the journal; the node delivers them as soon as it answers',
+      );
     }
   }
 }

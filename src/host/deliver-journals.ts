@@ -20,7 +20,10 @@ export interface DeliveryOptions {
  * @throws {NodeError} every code – the node cannot be started
  * @throws {XtdbError} every code – the database does not answer
  */
-export async function deliverJournals(settings: Settings, { stuckMs, onWaiting, ...options }: DeliveryOptions): Promise<void> {
+export async function deliverJournals(
+  settings: Settings,
+  { stuckMs, onWaiting, ...options }: DeliveryOptions,
+): Promise<void> {
   const { dataDir } = settings.node;
   const { client, close } = await openClient(settings, { roots: [dataDir], cwd: dataDir, track: false, ...options });
   try {

@@ -16,7 +16,10 @@ export function telemetryEnvironment(env: Environment): Environment {
 
 /** The data folder that an environment names: PALIMPSEST_DATA, else `palimpsest` in the XDG data folder. */
 export function dataFolder(env: Environment): string {
-  return variable(env, 'PALIMPSEST_DATA') ?? join(variable(env, 'XDG_DATA_HOME') ?? join(homedir(), '.local', 'share'), 'palimpsest');
+  return (
+    variable(env, 'PALIMPSEST_DATA') ??
+    join(variable(env, 'XDG_DATA_HOME') ?? join(homedir(), '.local', 'share'), 'palimpsest')
+  );
 }
 
 /** How an extension works in a harness's loop. */

@@ -77,7 +77,8 @@ export async function inspectNodes({ node, nodeUrl, nodeToken }: Settings): Prom
     };
   });
   const { status, formatTrouble } = own;
-  const isOwnWell = status.running && status.answers && !status.ingesterFailed && !status.storeFailed && formatTrouble === null;
+  const isOwnWell =
+    status.running && status.answers && !status.ingesterFailed && !status.storeFailed && formatTrouble === null;
   const areWell = remote.every(({ health, trouble }) => health === 'ready' && trouble === null);
   return { own, remote, healthy: areWell && (addresses.length > 0 ? !status.running || isOwnWell : isOwnWell) };
 }

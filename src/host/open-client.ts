@@ -21,7 +21,10 @@ export interface OpenClientOptions
     Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}
 
 /** Opens a client on the database of the settings. Resolves without waiting for the node. Throws what `ContextClient.create` throws, and NodeError `data-unwritable`. */
-export async function openClient(settings: Settings, { signal, onProgress, ...options }: OpenClientOptions): Promise<OpenClient> {
+export async function openClient(
+  settings: Settings,
+  { signal, onProgress, ...options }: OpenClientOptions,
+): Promise<OpenClient> {
   const { node, nodeUrl, shareSessions } = settings;
   await protectDataFolder(node.dataDir);
   const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, settings, options.telemetry);

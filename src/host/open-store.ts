@@ -34,7 +34,9 @@ export class NodeUse {
     const both = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     const before = this.#handle;
     const facts = defined({ 'palimpsest.node.profile': this.#options.profile });
-    this.#handle = await this.#telemetry.observe({ activity: 'node start', facts }, () => ensureNode({ ...this.#options, signal: both }));
+    this.#handle = await this.#telemetry.observe({ activity: 'node start', facts }, () =>
+      ensureNode({ ...this.#options, signal: both }),
+    );
     await before?.release();
     return this.#handle.address;
   }

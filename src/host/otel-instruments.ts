@@ -46,14 +46,20 @@ const SAMPLED = 1;
 function headersFrom(env: Environment, signal: 'TRACES' | 'METRICS'): Record<string, string> {
   const given = [variable(env, 'OTEL_EXPORTER_OTLP_HEADERS'), variable(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`)];
   const pairs = given.flatMap((text) => text?.split(',') ?? []).map((pair) => pair.split(/=(.*)/s));
-  return Object.fromEntries(pairs.flatMap(([name = '', value]) => (value === undefined ? [] : [[name.trim(), decoded(value.trim())]])));
+  return Object.fromEntries(
+    pairs.flatMap(([name = '', value]) => (value === undefined ? [] : [[name.trim(), decoded(value.trim())]])),
+  );
 }
 
 /** The longest that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** A variable that holds milliseconds, a whole number above 0; what is none is reported and does not count. */
-function millisecondsFrom(name: string, usual: number, { env, onProblem }: Pick<InstrumentOptions, 'env' | 'onProblem'>): number {
+function millisecondsFrom(
+  name: string,
+  usual: number,
+  { env, onProblem }: Pick<InstrumentOptions, 'env' | 'onProblem'>,
+): number {
   const text = variable(env, name);
   if (text === undefined) return usual;
   const ms = Number(text);
@@ -85,7 +91,10 @@ const UNIT_ENDINGS: Readonly<Record<string, string>> = { s: '.seconds', By: '.by
 function withUnits({ resource, scopeMetrics }: ResourceMetrics): ResourceMetrics {
   const named = <M extends ResourceMetrics['scopeMetrics'][number]['metrics'][number]>(metric: M): M => {
     const { name, unit } = metric.descriptor;
-    return { ...metric, descriptor: { ...metric.descriptor, name: `${name}${ownMember(UNIT_ENDINGS, unit) ?? ''}`, unit: '' } };
+    return {
+      ...metric,
+      descriptor: { ...metric.descriptor, name: `${name}${ownMember(UNIT_ENDINGS, unit) ?? ''}`, unit: '' },
+    };
   };
   return { resource, scopeMetrics: scopeMetrics.map(({ scope, metrics }) => ({ scope, metrics: metrics.map(named) })) };
 }
@@ -138,7 +147,11 @@ export async function openInstruments(options: InstrumentOptions): Promise<OtelI
       import('@opentelemetry/exporter-metrics-otlp-proto'),
     ]);
     const exportIntervalMillis = millisecondsFrom('OTEL_METRIC_EXPORT_INTERVAL', 60_000, options);
-    const exportTimeoutMillis = Math.min(millisecondsFrom('OTEL_METRIC_EXPORT_TIMEOUT', CLOSE_MS, options), exportIntervalMillis, CLOSE_MS);
+    const exportTimeoutMillis = Math.min(
+      millisecondsFrom('OTEL_METRIC_EXPORT_TIMEOUT', CLOSE_MS, options),
+      exportIntervalMillis,
+      CLOSE_MS,
+    );
     readers.push(
       new sdk.PeriodicExportingMetricReader({
         exporter: new exporters.OTLPMetricExporter(exporterOptions('METRICS', options)),
@@ -201,9 +214,16 @@ export class OtelInstruments implements Instruments {
             traceFlags: parent.sampled ? SAMPLED : 0,
             isRemote: true,
           });
-    const span = tracer.startSpan(spanName(activity, facts), { kind: KINDS[ACTIVITIES[activity].kind], attributes: { ...facts } }, above);
+    const span = tracer.startSpan(
+      spanName(activity, facts),
+      { kind: KINDS[ACTIVITIES[activity].kind], attributes: { ...facts } },
+      above,
+    );
     const { traceId, spanId, traceFlags } = span.spanContext();
-    return { trace: { traceId, spanId, sampled: (traceFlags & SAMPLED) === SAMPLED }, end: (known, name) => ended(span, known, name) };
+    return {
+      trace: { traceId, spanId, sampled: (traceFlags & SAMPLED) === SAMPLED },
+      end: (known, name) => ended(span, known, name),
+    };
   }
 
   add(measure: MeasureName, value: number, facts: Facts): void {

@@ -13,7 +13,10 @@ export async function settingsOfPast<S extends Settings>(settings: S): Promise<S
   if (settings.nodeUrl !== undefined) return settings;
   const { dataDir } = settings.node;
   if ((await unlessMissing(stat(dataDir))) === undefined)
-    throw new HistoryError('unknown-session', `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`);
+    throw new HistoryError(
+      'unknown-session',
+      `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`,
+    );
   const profile = await runningProfile(dataDir);
   return { ...settings, node: { ...settings.node, ...defined({ profile }) } };
 }

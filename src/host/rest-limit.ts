@@ -27,7 +27,10 @@ interface RestOptions<Key, Held> {
  *
  * @param held in the order of their use
  */
-export function putAwayResting<Key, Held extends HeldSession>(held: Map<Key, Held>, options: RestOptions<Key, Held> = {}): void {
+export function putAwayResting<Key, Held extends HeldSession>(
+  held: Map<Key, Held>,
+  options: RestOptions<Key, Held> = {},
+): void {
   const { mayLeave = () => true, onLeave = () => undefined } = options;
   const putAway = async (key: Key, one: Held): Promise<void> => {
     one.leaving = true;

@@ -25,7 +25,9 @@ export interface Instruments {
 }
 
 /** Which activities leave a line in the log when they end, at which level, and what it says. */
-const LOGGED: Readonly<Partial<Record<ActivityName, { readonly level: Exclude<LogLevel, 'silent'>; readonly says: string }>>> = {
+const LOGGED: Readonly<
+  Partial<Record<ActivityName, { readonly level: Exclude<LogLevel, 'silent'>; readonly says: string }>>
+> = {
   call: { level: 'debug', says: 'call' },
   request: { level: 'debug', says: 'request' },
   handout: { level: 'debug', says: 'handed out' },
@@ -52,7 +54,9 @@ const LINE_NAMES: Readonly<Partial<Record<keyof Facts, string>>> = {
 
 function lineOf(facts: Facts): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    Object.entries(facts).flatMap(([name, value]) => (name in LINE_NAMES ? [[LINE_NAMES[name as keyof Facts], value]] : [])),
+    Object.entries(facts).flatMap(([name, value]) =>
+      name in LINE_NAMES ? [[LINE_NAMES[name as keyof Facts], value]] : [],
+    ),
   );
 }
 
@@ -89,7 +93,11 @@ export class ServerTelemetry implements Telemetry {
   }
 
   async #watched<T>(
-    { activity, known, span }: { readonly activity: ActivityName; readonly known: Facts; readonly span: BegunSpan | undefined },
+    {
+      activity,
+      known,
+      span,
+    }: { readonly activity: ActivityName; readonly known: Facts; readonly span: BegunSpan | undefined },
     work: (tell: Tell) => Promise<T>,
   ): Promise<T> {
     const started = performance.now();
@@ -131,6 +139,9 @@ export class ServerTelemetry implements Telemetry {
     if (code !== undefined) this.add('palimpsest.failures', 1, { 'error.type': code });
     const logged = LOGGED[activity];
     if (logged !== undefined && this.#log.isLevelEnabled(logged.level))
-      this.#log[logged.level]({ ...lineOf(facts), ms: Math.round(ms) }, code === undefined ? logged.says : `${logged.says}: failed`);
+      this.#log[logged.level](
+        { ...lineOf(facts), ms: Math.round(ms) },
+        code === undefined ? logged.says : `${logged.says}: failed`,
+      );
   }
 }

@@ -114,10 +114,15 @@ export function readMounts(mounts: readonly string[] = []): readonly MountSettin
 }
 
 /** Reads values of the form OLD=NEW; `hint` ends the message about one that is none. */
-function readPairs<T>(texts: readonly string[], make: (part: string) => T, hint = ''): readonly { readonly from: T; readonly to: T }[] {
+function readPairs<T>(
+  texts: readonly string[],
+  make: (part: string) => T,
+  hint = '',
+): readonly { readonly from: T; readonly to: T }[] {
   return texts.map((text) => {
     const [from = '', to = '', ...more] = text.split('=');
-    if (from === '' || to === '' || more.length > 0) throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW${hint}.`);
+    if (from === '' || to === '' || more.length > 0)
+      throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW${hint}.`);
     return readGiven(() => ({ from: make(from), to: make(to) }));
   });
 }
@@ -126,7 +131,9 @@ function readPairs<T>(texts: readonly string[], make: (part: string) => T, hint 
  * Reads the values of `--filesystem`: what recorded filesystem ids are here.
  * @throws {UsageError} usage – one is not of the form OLD=NEW
  */
-export function readRenamed(renamed: readonly string[] = []): readonly { readonly from: FilesystemId; readonly to: FilesystemId }[] {
+export function readRenamed(
+  renamed: readonly string[] = [],
+): readonly { readonly from: FilesystemId; readonly to: FilesystemId }[] {
   return readPairs(renamed, filesystemId, ' (--filesystem)');
 }
 
@@ -134,7 +141,9 @@ export function readRenamed(renamed: readonly string[] = []): readonly { readonl
  * Reads the values of `--moved` and `--map`: where recorded folders lie now.
  * @throws {UsageError} usage – one is not of the form OLD=NEW with two absolute paths
  */
-export function readMoved(moved: readonly string[] = []): readonly { readonly from: CanonicalPath; readonly to: CanonicalPath }[] {
+export function readMoved(
+  moved: readonly string[] = [],
+): readonly { readonly from: CanonicalPath; readonly to: CanonicalPath }[] {
   return readPairs(moved, canonicalPath);
 }
 
@@ -149,7 +158,8 @@ function textOf(file: string): string {
 /** How the token of a node that someone else runs is read. @throws {UsageError} usage – when it is called too, where there is no usable token */
 function tokenReader(env: Environment): (() => string) | undefined {
   const [token, file] = [variable(env, 'XTDB_TOKEN'), variable(env, 'XTDB_TOKEN_FILE')];
-  if (file === undefined) return token === undefined ? undefined : () => readGiven(() => parseToken(token, 'XTDB_TOKEN'));
+  if (file === undefined)
+    return token === undefined ? undefined : () => readGiven(() => parseToken(token, 'XTDB_TOKEN'));
   if (token !== undefined) throw new UsageError('XTDB_TOKEN and XTDB_TOKEN_FILE are both set. Unset one of them.');
   return () => readGiven(() => parseToken(textOf(file), `${file} (XTDB_TOKEN_FILE)`));
 }
@@ -188,7 +198,9 @@ export function isDurable({ node, nodeUrl }: Settings): boolean {
 /** Where the agents' relative paths start: at the first root as they see it. */
 function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]): string {
   const [first = '/'] = roots;
-  const mount = mounts.find(({ canonicalPrefix }) => first === canonicalPrefix || first.startsWith(`${canonicalPrefix}/`));
+  const mount = mounts.find(
+    ({ canonicalPrefix }) => first === canonicalPrefix || first.startsWith(`${canonicalPrefix}/`),
+  );
   return mount === undefined ? first : posix.join(mount.agentPrefix, first.slice(mount.canonicalPrefix.length));
 }
 

@@ -38,7 +38,13 @@ const OF_LOGS = [
   ['kafkaProperties', '--kafka-properties'],
 ] as const satisfies readonly (readonly [keyof SharedLogFlags, string])[];
 /** Those of them that Kafka alone has a use for. */
-const OF_KAFKA: ReadonlySet<string> = new Set(['--documents', '--topic', '--replication', '--create-topic', '--kafka-properties']);
+const OF_KAFKA: ReadonlySet<string> = new Set([
+  '--documents',
+  '--topic',
+  '--replication',
+  '--create-topic',
+  '--kafka-properties',
+]);
 
 function brokersOf(text: string): string[] {
   const brokers = text.split(',').map((broker) => broker.trim());
@@ -51,13 +57,17 @@ function brokersOf(text: string): string[] {
 
 function topicOf(topic: string): string {
   if (/^[A-Za-z0-9._-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..') return topic;
-  throw new Error(`${JSON.stringify(topic)} cannot be the name of a topic: letters, digits, dots, underscores and hyphens, at most 249.`);
+  throw new Error(
+    `${JSON.stringify(topic)} cannot be the name of a topic: letters, digits, dots, underscores and hyphens, at most 249.`,
+  );
 }
 
 function replicationOf(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= 1 && count <= 32_767) return count;
-  throw new Error(`The replication of a topic is a whole number from 1, not ${JSON.stringify(text)} (PALIMPSEST_REPLICATION).`);
+  throw new Error(
+    `The replication of a topic is a whole number from 1, not ${JSON.stringify(text)} (PALIMPSEST_REPLICATION).`,
+  );
 }
 
 /** A file that the node reads later, from another folder. */
@@ -87,7 +97,9 @@ function databaseOf(
   const found = passwordFile === undefined ? (variable(env, PASSWORD_VARIABLE) ?? password) : undefined;
   // The URL may have a password too, which the node has no use for.
   const environment =
-    found === undefined ? undefined : { ...env, PALIMPSEST_LOG: '', PALIMPSEST_DOCUMENTS: '', [PASSWORD_VARIABLE]: found };
+    found === undefined
+      ? undefined
+      : { ...env, PALIMPSEST_LOG: '', PALIMPSEST_DOCUMENTS: '', [PASSWORD_VARIABLE]: found };
   return {
     database: {
       ...database,
@@ -104,14 +116,20 @@ function databaseOf(
  * The shared log that flags and variables name; undefined where neither says where one is. Secrets come from files and variables alone, and stand in no message.
  * Throws an Error for what cannot be used.
  */
-export function readSharedLogSettings(env: Environment, flags: SharedLogFlags, profile: string | undefined): SharedLogSettings | undefined {
+export function readSharedLogSettings(
+  env: Environment,
+  flags: SharedLogFlags,
+  profile: string | undefined,
+): SharedLogSettings | undefined {
   const [logName, log] = given(env, ['--log', flags.log], 'PALIMPSEST_LOG');
   const [documentsName, documents] = given(env, ['--documents', flags.documents], 'PALIMPSEST_DOCUMENTS');
   const passwordFile = fileOf(given(env, ['--password-file', flags.passwordFile], 'PALIMPSEST_DATABASE_PASSWORD_FILE'));
   if (!sharesLog(profile)) {
     const stray =
-      OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1] ?? (profile === undefined && log !== undefined ? logName : undefined);
-    if (stray !== undefined) throw new Error(`${stray} goes with --profile postgres or --profile kafka (PALIMPSEST_PROFILE).`);
+      OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1] ??
+      (profile === undefined && log !== undefined ? logName : undefined);
+    if (stray !== undefined)
+      throw new Error(`${stray} goes with --profile postgres or --profile kafka (PALIMPSEST_PROFILE).`);
     return undefined;
   }
   if (log === undefined) {
@@ -121,14 +139,19 @@ export function readSharedLogSettings(env: Environment, flags: SharedLogFlags, p
   }
   if (profile === 'postgres') {
     const stray = OF_LOGS.find(([key, name]) => OF_KAFKA.has(name) && flags[key] !== undefined)?.[1];
-    if (stray !== undefined) throw new Error(`${stray} goes with --profile kafka: with postgres, log and documents are in one database.`);
+    if (stray !== undefined)
+      throw new Error(`${stray} goes with --profile kafka: with postgres, log and documents are in one database.`);
     const { database, environment } = databaseOf(env, [logName, log], passwordFile);
     return { log: { profile, database }, ...defined({ environment }) };
   }
   if (documents === undefined) {
-    throw new Error('--profile kafka needs --documents postgresql://USER@HOST/DATABASE (PALIMPSEST_DOCUMENTS): Kafka keeps the log alone.');
+    throw new Error(
+      '--profile kafka needs --documents postgresql://USER@HOST/DATABASE (PALIMPSEST_DOCUMENTS): Kafka keeps the log alone.',
+    );
   }
-  const propertiesFile = fileOf(given(env, ['--kafka-properties', flags.kafkaProperties], 'PALIMPSEST_KAFKA_PROPERTIES'));
+  const propertiesFile = fileOf(
+    given(env, ['--kafka-properties', flags.kafkaProperties], 'PALIMPSEST_KAFKA_PROPERTIES'),
+  );
   const { database, environment } = databaseOf(env, [documentsName, documents], passwordFile);
   const kafka = {
     brokers: brokersOf(log),

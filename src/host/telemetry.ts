@@ -30,7 +30,8 @@ const EXPORTERS = {
  * default, and nothing at all with OTEL_SDK_DISABLED=true. The exporter `console` is not offered: stdout belongs to the protocol.
  */
 export function exportSettings(env: Environment): ExportSettings {
-  if (variable(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { traces: false, metrics: false, notices: [] };
+  if (variable(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true')
+    return { traces: false, metrics: false, notices: [] };
   const notices: string[] = [];
   const isOn = (signal: keyof typeof EXPORTERS): boolean => {
     const names = EXPORTERS[signal];
@@ -70,13 +71,25 @@ export interface OpenTelemetry {
 }
 
 /** Opens the telemetry of a server. The packages of OpenTelemetry are loaded only where something is to leave the process. */
-export async function openTelemetry({ log, env, version, isScraped = false }: TelemetryOptions): Promise<OpenTelemetry> {
+export async function openTelemetry({
+  log,
+  env,
+  version,
+  isScraped = false,
+}: TelemetryOptions): Promise<OpenTelemetry> {
   const { traces, metrics, notices } = exportSettings(env);
   for (const notice of notices) log.warn(notice);
   if (!traces && !metrics && !isScraped)
     return { telemetry: new ServerTelemetry(log), prometheus: undefined, close: async () => undefined };
   const { openInstruments } = await import('./otel-instruments.js');
-  const instruments = await openInstruments({ traces, metrics, isScraped, version, env, onProblem: (message) => log.warn(message) });
+  const instruments = await openInstruments({
+    traces,
+    metrics,
+    isScraped,
+    version,
+    env,
+    onProblem: (message) => log.warn(message),
+  });
   return {
     telemetry: new ServerTelemetry(log, instruments),
     prometheus: isScraped ? () => instruments.prometheus() : undefined,

@@ -18,18 +18,31 @@ const named = z
 export const AMPLIFIER_REQUESTS = {
   AmplifierMessages: z.strictObject({ messages: named }).describe('Messages that are added to the list'),
   AmplifierList: z
-    .strictObject({ messages: named, replace: z.boolean().optional().describe('Take a list that does not fit ours instead of it') })
+    .strictObject({
+      messages: named,
+      replace: z.boolean().optional().describe('Take a list that does not fit ours instead of it'),
+    })
     .describe('A whole list'),
   AmplifierView: z
     .strictObject({
       budget: z.int().min(1).describe('The most tokens of the view'),
       compact_threshold: share.optional().describe('Share of the budget above which the view gets smaller (default 1)'),
       target_usage: share.optional().describe('Share of the budget that it is brought down to then (default 0.75)'),
-      protected_recent: z.number().min(0).max(1).optional().describe('Share of the newest messages whose turns stay if the budget allows'),
-      protected_tool_results: count.optional().describe('Newest results that stay whole if the budget allows (default 3)'),
+      protected_recent: z
+        .number()
+        .min(0)
+        .max(1)
+        .optional()
+        .describe('Share of the newest messages whose turns stay if the budget allows'),
+      protected_tool_results: count
+        .optional()
+        .describe('Newest results that stay whole if the budget allows (default 3)'),
       max_tool_result_bytes: z.int().min(1).optional().describe('Larger results are shown without their middle'),
       summary: z.boolean().optional().describe('Whether a summary stands for what is left out (default true)'),
-      preserve_system: z.boolean().optional().describe('Whether system messages behind the prompt are shown (default true)'),
+      preserve_system: z
+        .boolean()
+        .optional()
+        .describe('Whether system messages behind the prompt are shown (default true)'),
     })
     .describe('Asks for the list within a limit'),
 } as const;

@@ -54,7 +54,8 @@ const RECENT = { longest: 1_024, chars: 16 * 1_048_576 } as const;
 function isFlat(value: object): value is Packed & object {
   for (const name in value) {
     const one = (value as Readonly<Record<string, unknown>>)[name];
-    if (name === '$' || (typeof one === 'string' ? one.length >= LEAST_TEXT : typeof one === 'object' && one !== null)) return false;
+    if (name === '$' || (typeof one === 'string' ? one.length >= LEAST_TEXT : typeof one === 'object' && one !== null))
+      return false;
   }
   return true;
 }
@@ -88,7 +89,9 @@ export class AnswerPack {
     if (Array.isArray(value)) return this.#list(value.map((one) => this.add(one ?? null)));
     if (typeof value !== 'object' || value === null) return value as null | boolean | number;
     if (isFlat(value)) return this.#kept(value);
-    const members = Object.entries(value).flatMap(([name, one]): [string, Packed][] => (one === undefined ? [] : [[name, this.add(one)]]));
+    const members = Object.entries(value).flatMap(([name, one]): [string, Packed][] =>
+      one === undefined ? [] : [[name, this.add(one)]],
+    );
     return this.#kept(Object.hasOwn(value, '$') ? { $: { o: members } } : Object.fromEntries(members));
   }
 

@@ -9,7 +9,15 @@ import { wireShape } from './wire-shape.js';
 /** A session as it is answered. */
 export function sessionAnswer({ session }: HarnessSession, resumed: boolean): AnswerBody<'Session'> {
   const { turn, seq, sets } = session.state;
-  return { id: session.id, resumed, turn, step: seq, index: sets.index.length, active: [...sets.active], pinned: [...sets.pinned] };
+  return {
+    id: session.id,
+    resumed,
+    turn,
+    step: seq,
+    index: sets.index.length,
+    active: [...sets.active],
+    pinned: [...sets.pinned],
+  };
 }
 
 /** The list of sessions as it is answered. */
@@ -29,7 +37,10 @@ export function messagesAnswer(harness: HarnessSession, report: MessagesReport):
 }
 
 /** What became of reported calls, and where the session stands. */
-export function toolCallsAnswer(harness: HarnessSession, calls: readonly ReportedCall[]): AnswerBody<'ToolCallsReport'> {
+export function toolCallsAnswer(
+  harness: HarnessSession,
+  calls: readonly ReportedCall[],
+): AnswerBody<'ToolCallsReport'> {
   return wireShape(ANSWERS.ToolCallsReport, { calls, ...place(harness) });
 }
 

@@ -33,12 +33,17 @@ export const REQUESTS = {
           at: z
             .union([count, z.string().min(1).max(100)])
             .optional()
-            .describe('The last step that both share, or a moment such as turn:7; the last step of the parent where absent'),
+            .describe(
+              'The last step that both share, or a moment such as turn:7; the last step of the parent where absent',
+            ),
         })
         .optional()
         .describe('Make a new session with the chat and the sets of another one'),
       system_prompt: z.string().nullable().optional().describe('Set at once; null for none'),
-      mine_shell: z.boolean().optional().describe('Search the output of reported shell commands for paths (default false)'),
+      mine_shell: z
+        .boolean()
+        .optional()
+        .describe('Search the output of reported shell commands for paths (default false)'),
     })
     .describe('Opens, resumes or forks a session'),
   Nothing: z.strictObject({}).describe('Nothing: an empty object, or no body'),
@@ -61,7 +66,12 @@ export const REQUESTS = {
         .describe(
           'epoch: each request begins with the whole of the one before it; around the list where messages are a whole history, else with the chat as recorded. Default ssot',
         ),
-      model: z.string().min(1).max(200).optional().describe("With layout epoch: the model's own name, by which it has its prices"),
+      model: z
+        .string()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe("With layout epoch: the model's own name, by which it has its prices"),
       window: z.int().min(1).optional().describe("With layout epoch: the model's window in tokens (default 200000)"),
       tidy: z.boolean().optional().describe('With layout epoch: the next message of the user begins an epoch'),
       strict: z.boolean().optional().describe('The literal rendering'),
@@ -72,7 +82,11 @@ export const REQUESTS = {
     })
     .describe('Begins a turn or step'),
   Note: z.strictObject({
-    at: z.string().max(100).optional().describe('The moment that it is about, such as turn:7 or step:41; the last step where absent'),
+    at: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('The moment that it is about, such as turn:7 or step:41; the last step where absent'),
     object: z
       .string()
       .min(1)
@@ -84,7 +98,11 @@ export const REQUESTS = {
     by: z.string().min(1).max(200).optional().describe('Who says it'),
   }),
   Verb: z.strictObject({
-    ids: z.array(z.string().min(1)).min(1).max(200).describe('Ids, unique prefixes of 8 or more characters, or display paths'),
+    ids: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(200)
+      .describe('Ids, unique prefixes of 8 or more characters, or display paths'),
     call_id: z.string().min(1).optional().describe("The harness's id of the agent's call"),
     turn,
   }),
@@ -113,7 +131,14 @@ const notice = z
   .object({ kind: z.enum(['shortened', 'compacted', 'diverged']), kept: count, missing: count })
   .describe('The history does not simply go on from what is known; nothing was deleted for it');
 
-const messages = z.object({ recorded: z.array(recorded), known: count, notice: notice.nullable(), notes, turn: count, step: count });
+const messages = z.object({
+  recorded: z.array(recorded),
+  known: count,
+  notice: notice.nullable(),
+  notes,
+  turn: count,
+  step: count,
+});
 
 const record = z
   .object({
@@ -121,7 +146,9 @@ const record = z
     layout: z.string().describe('The name of the layout; `ssot` by default'),
     version: count,
     options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
-    sections: z.array(z.object({ name: z.enum(['system', 'pool', 'chat', 'active', 'notes']), chars: count, sha256: digest })),
+    sections: z.array(
+      z.object({ name: z.enum(['system', 'pool', 'chat', 'active', 'notes']), chars: count, sha256: digest }),
+    ),
     blocks: z.array(z.object({ id: objectId, offset: count, chars: count })),
     chars: count,
     sha256: digest,
@@ -143,7 +170,9 @@ const rendered = z.object({
   section: z.enum(['pool', 'chat', 'active', 'notes']),
   role: z.string(),
   name: z.string().optional(),
-  parts: z.array(z.object({ text: z.string(), id: objectId.optional().describe('The active object whose block it is') })),
+  parts: z.array(
+    z.object({ text: z.string(), id: objectId.optional().describe('The active object whose block it is') }),
+  ),
 });
 
 /** The bodies of answers. */
@@ -181,7 +210,10 @@ export const ANSWERS = {
     format: z.enum(['text', 'messages']),
     text: z.string().optional().describe('With format text'),
     system: z.string().nullable().optional().describe('With format messages'),
-    messages: z.array(rendered).optional().describe("With format messages; with list: what stands before the harness's own"),
+    messages: z
+      .array(rendered)
+      .optional()
+      .describe("With format messages; with list: what stands before the harness's own"),
     epoch: z
       .object({
         number: count.describe('From 1'),
@@ -193,7 +225,9 @@ export const ANSWERS = {
     list: z
       .object({
         from: count.describe('The first message of the list that was sent that stays'),
-        inserts: z.array(z.object({ index: count.describe('The message that it stands directly behind'), message: rendered })),
+        inserts: z.array(
+          z.object({ index: count.describe('The message that it stands directly behind'), message: rendered }),
+        ),
         references: z.array(
           z.object({
             index: count.describe('The message that the result stands in'),
@@ -205,7 +239,10 @@ export const ANSWERS = {
       .optional()
       .describe('With layout epoch and a whole history: what of it is part of the request, and our messages between'),
     record,
-    report: messages.omit({ turn: true, step: true }).nullable().describe('What became of the messages that were sent along'),
+    report: messages
+      .omit({ turn: true, step: true })
+      .nullable()
+      .describe('What became of the messages that were sent along'),
   }),
   VerbReport: z.object({
     call_id: objectId,

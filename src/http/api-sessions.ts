@@ -62,7 +62,13 @@ export class ApiSessions {
    * @throws {HarnessError} no-such-session – it must exist and does not
    * @throws {ApiError} node-starting – the database does not answer within the timeout
    */
-  async open({ id, fork, must_exist, take_over, mine_shell: mineShell = false }: RequestBody<'OpenSession'>): Promise<HarnessSession> {
+  async open({
+    id,
+    fork,
+    must_exist,
+    take_over,
+    mine_shell: mineShell = false,
+  }: RequestBody<'OpenSession'>): Promise<HarnessSession> {
     if (fork !== undefined) {
       const client = await this.client();
       const { id: forked } = await client.forkSession(fork.parent, { ...defined({ id, at: fork.at }) });
@@ -71,7 +77,10 @@ export class ApiSessions {
     if (id === undefined) return withTimeout(this.#join(undefined, mineShell));
     const client = await this.client();
     if (must_exist === true && !(await sessionExists(client, id))) {
-      throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`);
+      throw new HarnessError(
+        'no-such-session',
+        `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`,
+      );
     }
     // The process that has it open learns so at its next step (decision F5).
     if (take_over ?? this.#lost.has(id)) await client.openSession({ id, takeOver: true });
@@ -85,7 +94,10 @@ export class ApiSessions {
     if (away !== undefined) await withTimeout(this.#opening.get(id) ?? this.#reopen(id, away.mineShell));
     const open = this.#open.get(id);
     if (open === undefined)
-      throw new ApiError('session-not-open', `the session ${JSON.stringify(id)} is not open; POST /v1/sessions opens it`);
+      throw new ApiError(
+        'session-not-open',
+        `the session ${JSON.stringify(id)} is not open; POST /v1/sessions opens it`,
+      );
     this.#open.delete(id);
     this.#open.set(id, open);
     open.running += 1;
@@ -166,7 +178,9 @@ export class ApiSessions {
   }
 
   #rest(): void {
-    putAwayResting(this.#open, { onLeave: (id, { mineShell, lastUsed }) => this.#putAway.set(id, { mineShell, lastUsed }) });
+    putAwayResting(this.#open, {
+      onLeave: (id, { mineShell, lastUsed }) => this.#putAway.set(id, { mineShell, lastUsed }),
+    });
   }
 
   /** Borrows a session and keeps it open; one that is open already is borrowed once, unless another process took it over. */

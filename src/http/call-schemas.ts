@@ -13,7 +13,9 @@ const columns = z
       at: time,
       delivered: z.string().nullable(),
       sha256: z.string().nullable(),
-      chars: count.nullable().describe('As it was handed out; null where it is the end of a turn, because no context was'),
+      chars: count
+        .nullable()
+        .describe('As it was handed out; null where it is the end of a turn, because no context was'),
       sections: z.array(z.object({ name: z.string(), chars: count })),
       epoch: count.nullable(),
       usage: usage.nullable(),
@@ -26,7 +28,9 @@ const bands = z.array(
     type: z.enum(['file', 'toolcall']),
     name: z.string(),
     chars: count.describe('Of its text as it is now'),
-    changes: z.array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) })).describe('From this step on'),
+    changes: z
+      .array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) }))
+      .describe('From this step on'),
   }),
 );
 const marks = z.array(
@@ -74,9 +78,18 @@ export const CALL_ANSWERS = {
     total: count,
     previous: count.nullable().describe('The step of the request before it'),
     next: count.nullable(),
-    redacted: z.literal(true).optional().describe('Something was masked before it came into this database: the record is of what was left'),
+    redacted: z
+      .literal(true)
+      .optional()
+      .describe('Something was masked before it came into this database: the record is of what was left'),
     unequal: z
-      .object({ cause: z.string(), why: z.string(), section: z.string().nullable(), object: z.string().nullable(), line: count.nullable() })
+      .object({
+        cause: z.string(),
+        why: z.string(),
+        section: z.string().nullable(),
+        object: z.string().nullable(),
+        line: count.nullable(),
+      })
       .nullable()
       .describe('Why it is not, byte for byte, what was handed out; null where it is'),
     items: z.array(

@@ -16,10 +16,24 @@ import {
   setAmplifierMessages,
   viewAmplifierMessages,
 } from './amplifier-routes.js';
-import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCallsAnswer, verbAnswer } from './api-answers.js';
+import {
+  contextAnswer,
+  messagesAnswer,
+  sessionAnswer,
+  sessionsAnswer,
+  toolCallsAnswer,
+  verbAnswer,
+} from './api-answers.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
-import { type ApiOperation, EVENTS_PATH, OPENAPI_PATH, OPERATIONS, type OperationId, openApiDocument } from './operations.js';
+import {
+  type ApiOperation,
+  EVENTS_PATH,
+  OPENAPI_PATH,
+  OPERATIONS,
+  type OperationId,
+  openApiDocument,
+} from './operations.js';
 import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
@@ -27,7 +41,13 @@ import { jsonBody, type Refusal, readInput, readParameters } from './request-che
 import { addNote, answerReviewRequest, followRequest, reviewOperationAt } from './review-routes.js';
 import { SessionEvents } from './session-events.js';
 import { changeTyrumMemory, recallTyrumMemory } from './tyrum-memory-routes.js';
-import { announceTools, compactTyrumConversation, keepTyrumObligations, promptOfTyrum, tyrumState } from './tyrum-routes.js';
+import {
+  announceTools,
+  compactTyrumConversation,
+  keepTyrumObligations,
+  promptOfTyrum,
+  tyrumState,
+} from './tyrum-routes.js';
 
 /** The interface for harnesses, below `/v1`. */
 export interface HarnessRoutes {
@@ -57,7 +77,8 @@ type Answered<Id extends OperationId> = Promise<{
 
 type Handlers = { readonly [Id in OperationId]: (exchange: Exchange) => Answered<Id> };
 
-const read = <N extends RequestName>(name: N, body: unknown): RequestBody<N> => readInput(REQUESTS[name], body, 'field') as RequestBody<N>;
+const read = <N extends RequestName>(name: N, body: unknown): RequestBody<N> =>
+  readInput(REQUESTS[name], body, 'field') as RequestBody<N>;
 
 const turnOf = ({ turn }: { readonly turn?: string | undefined }) => (turn === undefined ? {} : { turnRef: turn });
 
@@ -70,7 +91,9 @@ const onSession =
 const onContext =
   <N extends RequestName, B>(name: N, work: (open: OpenContext, body: RequestBody<N>) => Promise<B>) =>
   ({ sessions, id, body }: Exchange) =>
-    sessions.use(id, async (session) => ({ body: await work({ client: await sessions.client(), session }, read(name, body ?? {})) }));
+    sessions.use(id, async (session) => ({
+      body: await work({ client: await sessions.client(), session }, read(name, body ?? {})),
+    }));
 
 const verb = (name: Verb) =>
   onSession('Verb', async (session, { ids, call_id: callId, ...rest }) =>
@@ -87,7 +110,8 @@ const HANDLERS: Handlers = {
     return { status: resumed ? 200 : 201, body: sessionAnswer(session, resumed) };
   },
   listSessions: async ({ sessions }) => ({ body: sessionsAnswer(await (await sessions.client()).listSessions()) }),
-  getSession: ({ sessions, id }) => sessions.use(id, async (session) => ({ body: sessionAnswer(session, session.session.state.seq > 0) })),
+  getSession: ({ sessions, id }) =>
+    sessions.use(id, async (session) => ({ body: sessionAnswer(session, session.session.state.seq > 0) })),
   closeSession: async ({ sessions, id, body }) => {
     read('Nothing', body);
     await sessions.close(id);
@@ -95,12 +119,18 @@ const HANDLERS: Handlers = {
   },
   changeSets: async ({ body, ...open }) => ({ body: await changeSets({ ...open, body: read('PersonVerb', body) }) }),
   undoStep: async ({ body, ...open }) => ({ body: await undoOneStep({ ...open, body: read('Undo', body) }) }),
-  forkSession: async ({ body, ...open }) => ({ status: 201, body: await forkOne({ ...open, body: read('Fork', body) }) }),
+  forkSession: async ({ body, ...open }) => ({
+    status: 201,
+    body: await forkOne({ ...open, body: read('Fork', body) }),
+  }),
   copyFiles: async ({ body, person, ...open }) => ({
     status: 201,
     body: await copyFiles({ ...open, body: read('FileCopies', body) }, person),
   }),
-  addNote: async ({ sessions, id, body }) => ({ status: 201, body: await addNote(await sessions.client(), id, read('Note', body)) }),
+  addNote: async ({ sessions, id, body }) => ({
+    status: 201,
+    body: await addNote(await sessions.client(), id, read('Note', body)),
+  }),
   announceTools: onContext('Tools', announceTools),
   promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
   getTyrumState: onContext('Nothing', tyrumState),
@@ -165,7 +195,9 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
 }
 
 function sendNotAllowed(response: ServerResponse, method: string | undefined, allowed: string): void {
-  const problem = problemOf(new ApiError('method-not-allowed', `${method ?? ''} is not allowed here; allowed: ${allowed}`));
+  const problem = problemOf(
+    new ApiError('method-not-allowed', `${method ?? ''} is not allowed here; allowed: ${allowed}`),
+  );
   sendProblem(response, problem, { allow: allowed });
 }
 
@@ -206,14 +238,19 @@ export function harnessRoutes({
   const answer = async (request: IncomingMessage, response: ServerResponse, tell: Tell): Promise<void> => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     if (pathname === OPENAPI_PATH) tell({ 'http.route': pathname });
-    if (pathname === OPENAPI_PATH && request.method === 'GET') return sendJson(response, 200, openApiDocument(settings.version));
+    if (pathname === OPENAPI_PATH && request.method === 'GET')
+      return sendJson(response, 200, openApiDocument(settings.version));
     const question = reviewOperationAt(pathname);
     if (question !== undefined) {
       tell({ 'http.route': question.operation.path });
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       for (const [name, value] of Object.entries(question.inPath)) searchParams.append(name, value);
       const ask = async () =>
-        answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams, all: reviewsAll }, response);
+        answerReviewRequest(
+          question.id,
+          { client: await sessions.client(), query: searchParams, all: reviewsAll },
+          response,
+        );
       return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
     }
     const followed = sessionIn(pathname, EVENTS_PATH);
@@ -225,7 +262,10 @@ export function harnessRoutes({
     }
     const there = operationsAt(pathname);
     if (there.length === 0)
-      throw new ApiError('not-found', `there is nothing at ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists what there is`);
+      throw new ApiError(
+        'not-found',
+        `there is nothing at ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists what there is`,
+      );
     const match = there.find(({ operation }) => operation.method === request.method);
     if (match === undefined) {
       return sendNotAllowed(response, request.method, there.map(({ operation }) => operation.method).join(', '));
@@ -248,7 +288,11 @@ export function harnessRoutes({
     owns: ({ url = '/' }) => /^\/(v1|context)([/?]|$)/.test(url),
     refuse: (response, { status, message }) => {
       const code = status === 401 ? 'unauthorized' : 'forbidden';
-      sendProblem(response, problemOf(new ApiError(code, message)), status === 401 ? { 'www-authenticate': 'Bearer' } : {});
+      sendProblem(
+        response,
+        problemOf(new ApiError(code, message)),
+        status === 401 ? { 'www-authenticate': 'Bearer' } : {},
+      );
     },
     handle: (request, response) => {
       const facts = defined({ 'http.request.method': request.method });

@@ -99,7 +99,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const handler = ofPage ? page : isQuestion ? routes : mcp;
     const needsNone = ofPage || (isQuestion && page?.admits(request) === true);
     const refused = refusal(request, needsNone ? undefined : token);
-    if (refused === undefined && metrics !== undefined && isScrape(request)) return void sendMetrics(response, { metrics, log });
+    if (refused === undefined && metrics !== undefined && isScrape(request))
+      return void sendMetrics(response, { metrics, log });
     if (refused === undefined) void handler.handle(request, response);
     else handler.refuse(response, refused);
   });
@@ -107,7 +108,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     await once(server.listen(port, '127.0.0.1'), 'listening');
   } catch (cause) {
     if (systemCode(cause) !== 'EADDRINUSE') throw cause;
-    throw new Error(`Port ${port} is in use by another program: choose another one with --port, or 0 for a free one.`, { cause });
+    throw new Error(`Port ${port} is in use by another program: choose another one with --port, or 0 for a free one.`, {
+      cause,
+    });
   }
   const forget = (): void => {
     Promise.all([mcp.forgetIdle(idleMs), routes?.forgetIdle(idleMs)]).catch((error: unknown) =>
@@ -146,7 +149,9 @@ async function tokenOf({ tokenFile, noToken }: ServeOptions): Promise<string | u
   if (tokenFile === undefined) return randomBytes(24).toString('base64url');
   const token = (await readToken(tokenFile)).trim();
   if (!/^[\x21-\x7e]{16,}$/.test(token))
-    throw new TypeError(`The token in ${JSON.stringify(tokenFile)} must be 16 or more printable characters without spaces.`);
+    throw new TypeError(
+      `The token in ${JSON.stringify(tokenFile)} must be 16 or more printable characters without spaces.`,
+    );
   return token;
 }
 
@@ -170,7 +175,15 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   });
   const page = new ReviewPage(options.web, token);
   const connect = () => openConnection(backend, settings, log);
-  const server = await startHttpServer({ port: options.port, token, log, routes, page, connect, ...defined({ metrics: prometheus }) });
+  const server = await startHttpServer({
+    port: options.port,
+    token,
+    log,
+    routes,
+    page,
+    connect,
+    ...defined({ metrics: prometheus }),
+  });
   // Whoever reads the announcement may end the server at once. The listeners stay: a file that is just being written has one of its own, which ends the
   // process by the signal when it is the only one.
   const stopped = new Promise<void>((resolve) => {

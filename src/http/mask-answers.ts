@@ -9,7 +9,8 @@ import type { PageAnswer } from './page-answers.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
-const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What a page has for searches: each text stands where its hit does. */
 interface SearchedTexts {
@@ -137,7 +138,9 @@ export class MaskedAnswers {
   }
 
   #hashesOf(members: Members): Members {
-    return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, typeof one === 'string' ? this.#hashOf(one) : one]));
+    return Object.fromEntries(
+      Object.entries(members).map(([name, one]) => [name, typeof one === 'string' ? this.#hashOf(one) : one]),
+    );
   }
 
   /** Something without what is hidden; `isLess`: of what stands around it something may be. */
@@ -146,7 +149,10 @@ export class MaskedAnswers {
     if (Array.isArray(value)) return value.map((one) => this.#value(one, isLess));
     if (!isMembers(value)) return value;
     const isLessHere =
-      isLess || Object.entries(value).some(([name, one]) => HASHES.has(name) && typeof one === 'string' && this.#hashOf(one) !== one);
+      isLess ||
+      Object.entries(value).some(
+        ([name, one]) => HASHES.has(name) && typeof one === 'string' && this.#hashOf(one) !== one,
+      );
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => {
         if (name === 'args' && isMembers(one)) return [name, this.#arguments(one)];

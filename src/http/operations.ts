@@ -38,7 +38,13 @@ export const OPERATIONS = {
     answer: 'Session',
     statuses: [201, 200],
   },
-  listSessions: { method: 'GET', path: '/v1/sessions', summary: 'List all sessions', answer: 'Sessions', kind: 'short' },
+  listSessions: {
+    method: 'GET',
+    path: '/v1/sessions',
+    summary: 'List all sessions',
+    answer: 'Sessions',
+    kind: 'short',
+  },
   announceTools: {
     method: 'PUT',
     path: '/v1/sessions/{id}/tools',
@@ -49,7 +55,8 @@ export const OPERATIONS = {
   promptOfTyrum: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/prompt',
-    summary: "The conversation's checkpoint and the messages behind it, with old tool results pruned as Tyrum does; nothing stored changes",
+    summary:
+      "The conversation's checkpoint and the messages behind it, with old tool results pruned as Tyrum does; nothing stored changes",
     request: 'TyrumPrompt',
     answer: 'TyrumPromptMessages',
     kind: 'short',
@@ -71,21 +78,24 @@ export const OPERATIONS = {
   changeTyrumMemory: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/memory',
-    summary: 'What an agent remembers: write, correct, forget, consolidate within a budget; without any of these only list',
+    summary:
+      'What an agent remembers: write, correct, forget, consolidate within a budget; without any of these only list',
     request: 'TyrumMemory',
     answer: 'TyrumMemoryChanged',
   },
   recallTyrumMemory: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/memory/recall',
-    summary: 'Recall what an agent remembers, as a tool call of the session (memory.search, or memory.seed without a query)',
+    summary:
+      'Recall what an agent remembers, as a tool call of the session (memory.search, or memory.seed without a query)',
     request: 'TyrumRecall',
     answer: 'TyrumRecalled',
   },
   compactTyrumConversation: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/compact',
-    summary: 'The conversation within a limit of tokens: old turns give way to a checkpoint, never at or behind what waits',
+    summary:
+      'The conversation within a limit of tokens: old turns give way to a checkpoint, never at or behind what waits',
     request: 'TyrumCompaction',
     answer: 'TyrumCompacted',
   },
@@ -100,7 +110,8 @@ export const OPERATIONS = {
   addNote: {
     method: 'POST',
     path: '/v1/sessions/{id}/notes',
-    summary: 'Say what a reviewer holds of a session, a step or an object; the session need not be open, and no context shows it',
+    summary:
+      'Say what a reviewer holds of a session, a step or an object; the session need not be open, and no context shows it',
     request: 'Note',
     answer: 'NoteAdded',
     statuses: [201],
@@ -185,7 +196,8 @@ export const OPERATIONS = {
   setAmplifierMessages: {
     method: 'PUT',
     path: '/v1/sessions/{id}/amplifier/messages',
-    summary: 'Set a whole list: imported, extended or ignored; refused where it does not fit, unless it is to replace ours',
+    summary:
+      'Set a whole list: imported, extended or ignored; refused where it does not fit, unless it is to replace ours',
     request: 'AmplifierList',
     answer: 'AmplifierListSet',
   },
@@ -222,7 +234,11 @@ export interface ReviewOperation extends ListedOperation {
 
 /** All questions by their OpenAPI ids; the command line has the same by the same names. */
 export const REVIEW_OPERATIONS = {
-  log: { path: '/v1/log', summary: 'The turns of a session, or the latest of all, or the versions of an object', answer: 'Log' },
+  log: {
+    path: '/v1/log',
+    summary: 'The turns of a session, or the latest of all, or the versions of an object',
+    answer: 'Log',
+  },
   show: { path: '/v1/show', summary: 'An object at a moment', answer: 'Show' },
   cat: { path: '/v1/cat', summary: "An object's text at a moment, as it is", answer: null },
   diff: { path: '/v1/diff', summary: 'How an object or a session changed between two moments', answer: 'Diff' },
@@ -239,7 +255,8 @@ export const REVIEW_OPERATIONS = {
   },
   bundle: {
     path: '/v1/sessions/{id}/bundle',
-    summary: 'A session as one file for other databases, gzip of lines; one that ends before its end breaks the connection off',
+    summary:
+      'A session as one file for other databases, gzip of lines; one that ends before its end breaks the connection off',
     answer: null,
     media: 'application/gzip',
     kind: 'stream',
@@ -266,7 +283,11 @@ export const REVIEW_OPERATIONS = {
     answer: 'Search',
     kind: 'long',
   },
-  verbPrice: { path: '/v1/price', summary: 'What a verb on an object would cost the next requests of a session', answer: 'VerbPrice' },
+  verbPrice: {
+    path: '/v1/price',
+    summary: 'What a verb on an object would cost the next requests of a session',
+    answer: 'VerbPrice',
+  },
   restorePlan: {
     path: '/v1/restore',
     summary: "How a session's files on disk differ from what its agent had at a moment",
@@ -276,13 +297,24 @@ export const REVIEW_OPERATIONS = {
   query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
   verify: {
     path: '/v1/verify',
-    summary: 'Whether what was handed out of a session can be made again from the database, byte for byte; stops when its client goes away',
+    summary:
+      'Whether what was handed out of a session can be made again from the database, byte for byte; stops when its client goes away',
     answer: 'Verify',
     kind: 'long',
   },
-  reportList: { path: '/v1/report/list', summary: 'The contexts of a session with their sizes', answer: 'ReportList', kind: 'long' },
+  reportList: {
+    path: '/v1/report/list',
+    summary: 'The contexts of a session with their sizes',
+    answer: 'ReportList',
+    kind: 'long',
+  },
   reportDetail: { path: '/v1/report/detail', summary: 'One context by section and object', answer: 'ReportDetail' },
-  lastContextReport: { path: '/context', summary: "The last context's report in the fields of Tyrum", answer: 'TyrumReport', kind: 'long' },
+  lastContextReport: {
+    path: '/context',
+    summary: "The last context's report in the fields of Tyrum",
+    answer: 'TyrumReport',
+    kind: 'long',
+  },
   listContextReports: {
     path: '/context/list',
     summary: 'Reports of contexts in the fields of Tyrum',
@@ -295,7 +327,11 @@ export const REVIEW_OPERATIONS = {
     answer: 'TyrumReport',
     kind: 'long',
   },
-  listContextTools: { path: '/context/tools', summary: 'The tools of a session with the sizes of their schemas', answer: 'TyrumTools' },
+  listContextTools: {
+    path: '/context/tools',
+    summary: 'The tools of a session with the sizes of their schemas',
+    answer: 'TyrumTools',
+  },
 } as const satisfies Readonly<Record<string, ReviewOperation>>;
 
 /** A question by its OpenAPI id. */
@@ -322,7 +358,9 @@ function schemas(): JsonMap {
 /** What the document says of any operation; `more` is what it is asked with. */
 function operation(id: string, { summary, answer, media, statuses = [200] }: ListedOperation, more: JsonMap): JsonMap {
   const plain =
-    media === undefined ? { 'text/plain': { schema: { type: 'string' } } } : { [media]: { schema: { type: 'string', format: 'binary' } } };
+    media === undefined
+      ? { 'text/plain': { schema: { type: 'string' } } }
+      : { [media]: { schema: { type: 'string', format: 'binary' } } };
   const content = answer === null ? plain : json(answer);
   const successes = Object.fromEntries(statuses.map((status) => [status, { description: summary, content }]));
   const problem = { description: 'A problem', content: json('Problem', 'application/problem+json') };
@@ -332,15 +370,24 @@ function operation(id: string, { summary, answer, media, statuses = [200] }: Lis
 function requestOf({ path, request }: ApiOperation): JsonMap {
   return {
     ...(path.includes('{id}')
-      ? { parameters: [{ name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } }] }
+      ? {
+          parameters: [
+            { name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } },
+          ],
+        }
       : {}),
-    ...(request === undefined ? {} : { requestBody: { required: !REQUESTS[request].safeParse({}).success, content: json(request) } }),
+    ...(request === undefined
+      ? {}
+      : { requestBody: { required: !REQUESTS[request].safeParse({}).success, content: json(request) } }),
   };
 }
 
 /** One parameter for each member of a schema of parameters; in the query, but for one that the path names. */
 function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
-  const { properties = {}, required = [] } = schemaOf(schema, 'input') as { properties?: Record<string, JsonMap>; required?: string[] };
+  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+    properties?: Record<string, JsonMap>;
+    required?: string[];
+  };
   return Object.entries(properties).map(([name, { description, ...given }]) => ({
     name,
     in: path.includes(`{${name}}`) ? 'path' : 'query',
@@ -356,7 +403,13 @@ function eventsOperation(): JsonMap {
   const parameters = [
     { name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } },
     ...parametersOf(EVENTS_PATH, EVENTS_PARAMETERS),
-    { name: 'Last-Event-ID', in: 'header', required: false, description: 'As `after`, which it goes before', schema: { type: 'string' } },
+    {
+      name: 'Last-Event-ID',
+      in: 'header',
+      required: false,
+      description: 'As `after`, which it goes before',
+      schema: { type: 'string' },
+    },
   ];
   const problem = { description: 'A problem', content: json('Problem', 'application/problem+json') };
   const responses = {

@@ -68,7 +68,11 @@ const VERSIONS_AT_ONCE = 16;
 const MOST_VERSIONS = 1_000;
 
 /** The objects of a session with the valid times of their versions that belong to it. */
-async function objectsIn({ timeline, collected, upto }: PagedSession): Promise<ReadonlyMap<ObjectId, ReadonlySet<number>>> {
+async function objectsIn({
+  timeline,
+  collected,
+  upto,
+}: PagedSession): Promise<ReadonlyMap<ObjectId, ReadonlySet<number>>> {
   const { session, sessions, transactions } = collected;
   const named = objectsOf((await timeline.steps(session)).slice(0, upto));
   const prompts = new Set<string>(sessions.map(systemPromptObjectId));
@@ -90,7 +94,10 @@ function seenContext(contexts: PastContexts, session: SessionId, when: When): Pr
 }
 
 /** Requests, contexts, ledgers and changes of each call. */
-async function* callAnswers({ timeline, onProgress }: PagedSession, { session, calls }: PageScope): AsyncGenerator<PageAnswer> {
+async function* callAnswers(
+  { timeline, onProgress }: PagedSession,
+  { session, calls }: PageScope,
+): AsyncGenerator<PageAnswer> {
   const reader = await openRequests(timeline, session);
   const contexts = new PastContexts(timeline, timeline.rebuilder);
   const { records } = reader;
@@ -102,14 +109,18 @@ async function* callAnswers({ timeline, onProgress }: PagedSession, { session, c
     const [proof, last] = [records[at], records[at - 1]];
     const request = proof === undefined ? undefined : await reader.request(proof, countHere);
     const when = { moment: { kind: 'step', seq: step } } as const;
-    const context = request === undefined ? await seenContext(contexts, session as SessionId, when) : pastContextOf(request.rebuilt);
+    const context =
+      request === undefined ? await seenContext(contexts, session as SessionId, when) : pastContextOf(request.rebuilt);
     if (context === undefined) continue;
     // What has a hash comes before what repeats it.
     yield { path: '/v1/context', parameters, body: pastContextAnswer(context) };
     if (proof !== undefined && request !== undefined) {
       const unequal = request.side.matches
         ? undefined
-        : await verifyAssembly({ rebuilder: new AssemblyRebuilder(timeline.contexts, timeline.present), present: timeline.present }, proof);
+        : await verifyAssembly(
+            { rebuilder: new AssemblyRebuilder(timeline.contexts, timeline.present), present: timeline.present },
+            proof,
+          );
       yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(reader, request), unequal) };
       if (last !== undefined) {
         const from = before?.rebuilt.proof === last ? before : await reader.request(last, countHere);
@@ -130,7 +141,11 @@ async function* objectAnswers(
   const { present } = timeline;
   const read = await pLimit(AT_ONCE).map(objects, async ([id, times]) => {
     const history = await present.historyOfHeads(id);
-    return { id, history, ours: history.slice(-MOST_VERSIONS).filter(({ validTime }) => times.has(validTime.getTime())) };
+    return {
+      id,
+      history,
+      ours: history.slice(-MOST_VERSIONS).filter(({ validTime }) => times.has(validTime.getTime())),
+    };
   });
   const placed = read.flatMap(({ history, ours }) =>
     ours.flatMap(({ document, ...head }) => (document === undefined ? [] : [{ history, head: { ...head, document } }])),
@@ -158,7 +173,11 @@ async function corpusAnswer(
     session,
     at,
     held,
-  }: { readonly session: string; readonly at: string | undefined; readonly held: ReadonlyMap<ObjectId, ReadonlySet<number>> },
+  }: {
+    readonly session: string;
+    readonly at: string | undefined;
+    readonly held: ReadonlyMap<ObjectId, ReadonlySet<number>>;
+  },
 ): Promise<object> {
   const { basis, batches, session: id } = await searchedSession(timeline, { session, at });
   const hits: Parameters<typeof searchAnswer>[0]['hits'][number][] = [];
@@ -166,7 +185,8 @@ async function corpusAnswer(
   for await (const batch of batches()) {
     for (const { text, about } of batch) {
       const hit = about();
-      const isOurs = hit.object === undefined || held.get(hit.object)?.has(hit.version?.validTime.getTime() ?? Number.NaN) === true;
+      const isOurs =
+        hit.object === undefined || held.get(hit.object)?.has(hit.version?.validTime.getTime() ?? Number.NaN) === true;
       if (!isOurs) continue;
       hits.push({ ...hit, count: 1, lines: [] });
       texts.push(text);

@@ -10,7 +10,14 @@ export const BLOCK_ID = 'palimpsest-block-';
  * A value as a page holds it: JSON, in which `$` stands for what is written once. A number is a node; a list of numbers a list of nodes; `t` a text of pieces, `l` a list of lists, `o` an object that has a
  * field `$` itself.
  */
-export type Packed = null | boolean | number | string | readonly Packed[] | { readonly [name: string]: Packed } | PackedReference;
+export type Packed =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Packed[]
+  | { readonly [name: string]: Packed }
+  | PackedReference;
 
 /** What stands for nodes. */
 export interface PackedReference {
@@ -84,7 +91,8 @@ const AT_CALLS: ReadonlySet<string> = new Set(['/v1/request', '/v1/context', '/v
 export function answerKey(path: string, parameters: AnswerParameters, { session, tx, calls }: PageScope): string {
   const given = new Map<string, string>();
   for (const [name, value] of Object.entries(parameters)) {
-    const isOfAll = name === 'limit' || (name === 'session' && value === session) || (name === 'tx' && String(value) === String(tx));
+    const isOfAll =
+      name === 'limit' || (name === 'session' && value === session) || (name === 'tx' && String(value) === String(tx));
     if (value !== undefined && value !== '' && !isOfAll) given.set(name, String(value));
   }
   if (AT_CALLS.has(path)) given.set('at', atCall(given.get('at'), calls));

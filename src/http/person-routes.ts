@@ -45,7 +45,11 @@ export function changeSets({
 const shownChanges = ({ activate, deactivate, pin, unpin }: SetVerbs) => defined({ activate, deactivate, pin, unpin });
 
 /** Takes back what a step did to the sets, or tells what that would be. Throws as `ApiSessions.asPerson` and `undoStep`. */
-export async function undoOneStep({ sessions, id, body }: PersonRequest<RequestBody<'Undo'>>): Promise<AnswerBody<'StepUndone'>> {
+export async function undoOneStep({
+  sessions,
+  id,
+  body,
+}: PersonRequest<RequestBody<'Undo'>>): Promise<AnswerBody<'StepUndone'>> {
   if (body.plan === true) {
     const client = await sessions.client();
     const timeline = await Timeline.open(await client.delivered(), client.files);
@@ -56,12 +60,21 @@ export async function undoOneStep({ sessions, id, body }: PersonRequest<RequestB
   }
   return sessions.asPerson(id, async ({ client, session }) => {
     const { seq, changes } = await undoStep(session, client.store, body.step);
-    return wireShape(ANSWERS.StepUndone, { session: session.id, undoes: body.step, step: seq, changes: shownChanges(changes) });
+    return wireShape(ANSWERS.StepUndone, {
+      session: session.id,
+      undoes: body.step,
+      step: seq,
+      changes: shownChanges(changes),
+    });
   });
 }
 
 /** Forks a session and leaves the fork to whoever opens it. Throws as `ContextClient.makeFork`. */
-export async function forkOne({ sessions, id, body }: PersonRequest<RequestBody<'Fork'>>): Promise<AnswerBody<'Forked'>> {
+export async function forkOne({
+  sessions,
+  id,
+  body,
+}: PersonRequest<RequestBody<'Fork'>>): Promise<AnswerBody<'Forked'>> {
   const client = await sessions.client();
   const fork = await client.makeFork(id, defined({ id: body.id, at: body.at }));
   return { id: fork.id, parent: { session: fork.parent.session, at: fork.parent.seq } };
@@ -129,5 +142,12 @@ export async function copyFiles(
   const { copyRestored } = await import('../history/restore/copy-restored.js');
   const plan = await planFiles(client, timeline, { session: id, at: body.at, all });
   const { to, written, left } = await copyRestored(timeline, plan, path);
-  return { session: plan.session, turn: plan.turn, step: plan.seq, folder: to, written: [...written], not_kept: [...left] };
+  return {
+    session: plan.session,
+    turn: plan.turn,
+    step: plan.seq,
+    folder: to,
+    written: [...written],
+    not_kept: [...left],
+  };
 }

@@ -1,7 +1,12 @@
 import * as z from 'zod';
 import { count, ids } from './review-parts.js';
 
-const at = z.string().min(1).max(100).optional().describe('A moment such as turn:7 or step:41; the last step where absent');
+const at = z
+  .string()
+  .min(1)
+  .max(100)
+  .optional()
+  .describe('A moment such as turn:7 or step:41; the last step where absent');
 const changes = z
   .object({ activate: ids.optional(), deactivate: ids.optional(), pin: ids.optional(), unpin: ids.optional() })
   .describe('What becomes of the sets');
@@ -10,7 +15,11 @@ const changes = z
 export const PERSON_REQUESTS = {
   PersonVerb: z.strictObject({
     verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
-    ids: z.array(z.string().min(1)).min(1).max(200).describe('Ids, unique prefixes of 8 or more characters, or display paths'),
+    ids: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(200)
+      .describe('Ids, unique prefixes of 8 or more characters, or display paths'),
   }),
   Undo: z.strictObject({
     step: z.int().min(1).describe('The step whose changes of the sets are taken back'),
@@ -26,7 +35,11 @@ export const PERSON_REQUESTS = {
   }),
   FileCopies: z.strictObject({
     at,
-    to: z.string().min(1).max(4_000).describe('A folder that is not there yet, or an empty one, inside the folders of this server'),
+    to: z
+      .string()
+      .min(1)
+      .max(4_000)
+      .describe('A folder that is not there yet, or an empty one, inside the folders of this server'),
   }),
 } as const;
 

@@ -111,7 +111,11 @@ const JOURNAL: Readonly<Record<JournalErrorCode, number>> = {
   closed: 503,
 };
 
-const SOURCE: Readonly<Partial<Record<SourceErrorCode, number>>> = { 'not-found': 404, 'outside-roots': 403, 'no-permission': 403 };
+const SOURCE: Readonly<Partial<Record<SourceErrorCode, number>>> = {
+  'not-found': 404,
+  'outside-roots': 403,
+  'no-permission': 403,
+};
 
 const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'unknown-session': 404,
@@ -164,7 +168,8 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
   if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view cannot be had'];
   if (error instanceof AmplifierError) return [409, 'The list does not fit'];
-  if (error instanceof BundleError) return [error.code === 'redacted' ? 409 : 500, 'The session cannot be written as a file'];
+  if (error instanceof BundleError)
+    return [error.code === 'redacted' ? 409 : 500, 'The session cannot be written as a file'];
   if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not in terms of Tyrum'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
@@ -176,14 +181,20 @@ export function problemOf(error: unknown): Problem {
   const known = statusOf(error);
   const [status, title] = known ?? OWN.internal;
   const [code, detail] =
-    known === undefined ? ['internal', 'The log of the server says more.'] : [codeOf(error) ?? 'internal', messageOf(error)];
+    known === undefined
+      ? ['internal', 'The log of the server says more.']
+      : [codeOf(error) ?? 'internal', messageOf(error)];
   const tyrum = error instanceof TyrumError ? { error: TYRUM[error.code][1] } : {};
   const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code, ...tyrum };
   return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: [...error.places] } : problem;
 }
 
 /** Answers with a problem. */
-export function sendProblem(response: ServerResponse, problem: Problem, headers: Readonly<Record<string, string>> = {}): void {
+export function sendProblem(
+  response: ServerResponse,
+  problem: Problem,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const retry = problem.status === 503 ? { 'retry-after': '5' } : {};
   response.writeHead(problem.status, { 'content-type': 'application/problem+json', ...retry, ...headers });
   response.end(JSON.stringify(problem));

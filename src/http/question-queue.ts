@@ -39,7 +39,10 @@ export class QuestionQueue {
   async run<T>(ask: () => Promise<T>, gone: AbortSignal): Promise<T | undefined> {
     const { running, waiting } = this.#capacity;
     if (this.#inside >= running + waiting) {
-      throw new ApiError('too-many-questions', `${running} questions are being answered and ${waiting} wait; ask again in a few seconds`);
+      throw new ApiError(
+        'too-many-questions',
+        `${running} questions are being answered and ${waiting} wait; ask again in a few seconds`,
+      );
     }
     this.#inside++;
     const leave = (): void => void this.#inside--;

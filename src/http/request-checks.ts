@@ -32,7 +32,10 @@ const mediaOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
 /** Whether a page of another origin sends this without its browser asking the server first: a POST that is no JSON, and may have no body at all. */
-const isUnasked = ({ method, headers }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'method'>>): boolean =>
+const isUnasked = ({
+  method,
+  headers,
+}: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'method'>>): boolean =>
   method === 'POST' &&
   headers.origin !== undefined &&
   headers.origin !== `http://${headers.host}` &&
@@ -43,7 +46,11 @@ const isUnasked = ({ method, headers }: Pick<IncomingMessage, 'headers'> & Parti
  * Origin likewise, and the bearer token must be right where one is asked for (decision H6). What another server's page on this machine can send unasked changes nothing.
  */
 export function refusal(
-  { headers, headersDistinct, method }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'headersDistinct' | 'method'>>,
+  {
+    headers,
+    headersDistinct,
+    method,
+  }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'headersDistinct' | 'method'>>,
   token: string | undefined,
 ): Refusal | undefined {
   const host = hostnameOf(`http://${headers.host ?? ''}`);

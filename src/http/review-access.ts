@@ -43,7 +43,9 @@ export class ReviewAccess {
     const head = (await this.#timeline.present.heads([id])).get(id);
     const source = parseSource(head?.document.source);
     if (source !== null && !this.#client.files.shows(source)) {
-      throw new SourceError('outside-roots', `the file ${id} is outside the folders of this server`, { path: source.path });
+      throw new SourceError('outside-roots', `the file ${id} is outside the folders of this server`, {
+        path: source.path,
+      });
     }
   }
 

@@ -86,12 +86,17 @@ export function objectDiffAnswer({ id, before, after, diff }: ObjectDiff, paths:
     ...shownPoint(point),
     version: view === undefined ? undefined : shownVersion(view, paths),
   });
-  return wireShape(REVIEW_ANSWERS.Diff, { object: { id, before: side(before), after: side(after), diff: shownDiff(diff) } });
+  return wireShape(REVIEW_ANSWERS.Diff, {
+    object: { id, before: side(before), after: side(after), diff: shownDiff(diff) },
+  });
 }
 
 /** How a session changed. */
 export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDiff): ReviewAnswer<'Diff'> {
-  const changes = active.map((change) => ({ ...change, diff: change.diff === undefined ? undefined : shownDiff(change.diff) }));
+  const changes = active.map((change) => ({
+    ...change,
+    diff: change.diff === undefined ? undefined : shownDiff(change.diff),
+  }));
   const shown = { id: session, from: shownPoint(from), to: shownPoint(to), sets, active: changes };
   return wireShape(REVIEW_ANSWERS.Diff, { session: shown });
 }
@@ -115,7 +120,10 @@ export function stripChangeAnswer({ basis, ...change }: StripChange): ReviewAnsw
 }
 
 /** A request part by part, and why it could not be made again as it was; undefined where it could. */
-export function requestAnswer({ request, basis, ...view }: RequestView, unequal: AssemblyMismatch | undefined): ReviewAnswer<'Request'> {
+export function requestAnswer(
+  { request, basis, ...view }: RequestView,
+  unequal: AssemblyMismatch | undefined,
+): ReviewAnswer<'Request'> {
   return wireShape(REVIEW_ANSWERS.Request, {
     ...view,
     request: shownRequest(request),
@@ -152,7 +160,10 @@ export function planAnswer(
 
 /** Who saw an object. */
 export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Sighting[]): ReviewAnswer<'Who'> {
-  const sessions = sightings.map((sighting) => ({ ...sighting, knownFrom: { ...sighting.known, step: sighting.known.seq } }));
+  const sessions = sightings.map((sighting) => ({
+    ...sighting,
+    knownFrom: { ...sighting.known, step: sighting.known.seq },
+  }));
   return wireShape(REVIEW_ANSWERS.Who, { basis: shownBasis(basis), object, sessions });
 }
 
@@ -169,7 +180,10 @@ export function queryAnswer(basis: Basis, found: QueryAnswer): ReviewAnswer<'Que
 }
 
 /** Records keep no transaction time. */
-const shownContext = (context: PastContext) => ({ ...context, basis: shownBasis({ ...context.basis, txTime: undefined }) });
+const shownContext = (context: PastContext) => ({
+  ...context,
+  basis: shownBasis({ ...context.basis, txTime: undefined }),
+});
 
 /** A context of the past, in whole. */
 export function pastContextAnswer(context: PastContext): ReviewAnswer<'PastContext'> {

@@ -48,8 +48,11 @@ type Files = ReadonlyMap<string, Buffer>;
 /** @throws {ApiError} `not-found` – the page was not built */
 async function readFiles(folder: string): Promise<Files> {
   const names = await unlessMissing(readdir(folder, { recursive: true }));
-  if (names === undefined) throw new ApiError('not-found', `the review page was not built: there is no ${folder}; npm run build makes it`);
-  const known = names.map((name) => name.split('\\').join('/')).filter((name) => ownMember(TYPES, extname(name)) !== undefined);
+  if (names === undefined)
+    throw new ApiError('not-found', `the review page was not built: there is no ${folder}; npm run build makes it`);
+  const known = names
+    .map((name) => name.split('\\').join('/'))
+    .filter((name) => ownMember(TYPES, extname(name)) !== undefined);
   return new Map(await Promise.all(known.map(async (name) => [name, await readFile(join(folder, name))] as const)));
 }
 
@@ -99,7 +102,8 @@ export class ReviewPage {
   admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean {
     const { method, headers } = request;
     const isMeant =
-      method === 'GET' || (method === 'POST' && DONE_BY_PERSON.test(pathOf(request)) && headers.origin === `http://${headers.host}`);
+      method === 'GET' ||
+      (method === 'POST' && DONE_BY_PERSON.test(pathOf(request)) && headers.origin === `http://${headers.host}`);
     const given = isMeant ? bearerOf(headers) : undefined;
     return given !== undefined && sameSecret(given, this.#secret);
   }
@@ -119,12 +123,16 @@ export class ReviewPage {
   }
 
   async #enter(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') throw new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: POST`);
+    if (request.method !== 'POST')
+      throw new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: POST`);
     const { token } = readInput(ENTER, await jsonBody(request, MOST_BODY_BYTES), 'field');
     const link = [...this.#unused].find((one) => sameSecret(one, token));
     if (link !== undefined) this.#unused.delete(link);
     else if (this.#token === undefined || !sameSecret(token, this.#token)) {
-      throw new ApiError('unauthorized', 'this address was used already, or its token is another one: palimpsest review gives a new one');
+      throw new ApiError(
+        'unauthorized',
+        'this address was used already, or its token is another one: palimpsest review gives a new one',
+      );
     }
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' });
     response.end(JSON.stringify({ secret: this.#secret }));

@@ -22,7 +22,9 @@ export const times = {
   tx_id: count,
 };
 /** A place in a session. */
-export const place = z.object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') }).nullable();
+export const place = z
+  .object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') })
+  .nullable();
 
 /** What a call of a model took. */
 export const usage = z
@@ -36,9 +38,16 @@ export const usage = z
   })
   .describe("What the provider said of the model's call, in tokens");
 /** What an epoch costs and saves. */
-export const price = z.object({ written: count, saved_per_call: count }).describe('In tokens, as it was decided by').nullable();
+export const price = z
+  .object({ written: count, saved_per_call: count })
+  .describe('In tokens, as it was decided by')
+  .nullable();
 /** An epoch of contexts. */
-export const epoch = { number: count, reason: z.string().describe('first, saving, cold, pressure, asked, history'), price };
+export const epoch = {
+  number: count,
+  reason: z.string().describe('first, saving, cold, pressure, asked, history'),
+  price,
+};
 
 /** How many contexts were made again, and how many of them are what. */
 export const comparedContexts = {
@@ -51,7 +60,9 @@ export const comparedContexts = {
 /** How much is known of what a model was sent (decision E12). */
 export const contextKind = z
   .enum(['sent', 'transcript', 'unseen'])
-  .describe("sent: its record has the bytes that went out; transcript: an agent's own file tells of it; unseen: no model was sent this");
+  .describe(
+    "sent: its record has the bytes that went out; transcript: an agent's own file tells of it; unseen: no model was sent this",
+  );
 
 /** One of two requests that are compared. */
 export const request = z.object({
@@ -115,7 +126,9 @@ export const prefix = z.object({
       verdict: z.enum(['agrees', 'differs', 'unknown']),
     })
     .nullable()
-    .describe('Why its cache did not have the whole request before, in its word and in the word for what differs by our account'),
+    .describe(
+      'Why its cache did not have the whole request before, in its word and in the word for what differs by our account',
+    ),
   thinking: z
     .object({ dropped: count, lost: count, verdict: z.enum(['agrees', 'dropped-none', 'dropped-more']) })
     .nullable()
@@ -172,7 +185,11 @@ export const loggedTurn = z.object({
       z.object({
         step: count,
         at: time,
-        kind: z.string().describe('paused and resumed: turned off and on; bypassed: a call with the own list of the harness; compacted, …'),
+        kind: z
+          .string()
+          .describe(
+            'paused and resumed: turned off and on; bypassed: a call with the own list of the harness; compacted, …',
+          ),
         kept: count.nullable(),
         missing: count.nullable(),
         detail: z.string().nullable(),

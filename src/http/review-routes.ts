@@ -38,11 +38,18 @@ import {
   verifyAnswer,
   whoAnswer,
 } from './review-answers.js';
-import { EVENTS_PARAMETERS, REVIEW_PARAMETERS, type ReviewAnswer, type ReviewAnswerName, type ReviewParameters } from './review-schemas.js';
+import {
+  EVENTS_PARAMETERS,
+  REVIEW_PARAMETERS,
+  type ReviewAnswer,
+  type ReviewAnswerName,
+  type ReviewParameters,
+} from './review-schemas.js';
 import type { FollowRequest } from './session-events.js';
 import { tyrumRow } from './tyrum-routes.js';
 
-type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends ReviewAnswerName
+type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends
+  ReviewAnswerName
   ? ReviewAnswer<Name>
   : (typeof REVIEW_OPERATIONS)[Id] extends { readonly media: string }
     ? AsyncIterable<string>
@@ -56,23 +63,33 @@ interface Asked {
 }
 
 type Handlers = {
-  readonly [Id in ReviewOperationId]: (asked: Asked, parameters: ReviewParameters<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
+  readonly [Id in ReviewOperationId]: (
+    asked: Asked,
+    parameters: ReviewParameters<Id>,
+    signal: AbortSignal,
+  ) => Promise<AnswerOf<Id>>;
 };
 
 /** Turns and versions that one answer holds where nobody says how many. */
 const LISTED = 100;
 
-const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'strip'>, 'session'>) => ({ at, validTime, tx });
+const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'strip'>, 'session'>) => ({
+  at,
+  validTime,
+  tx,
+});
 
 const contextMoment = ({ assemble, ...when }: Omit<ReviewParameters<'pastContext'>, 'session'>) => ({
   ...moment(when),
   assemble: assemble === 'true',
 });
 
-const milliseconds = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1_000);
+const milliseconds = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : seconds * 1_000;
 
 /** What reports need; a vocabulary is loaded when the first of them is asked for. */
-const counting = () => Promise.all([import('../history/ask/context-report.js'), import('../history/ask/token-count.js')]);
+const counting = () =>
+  Promise.all([import('../history/ask/context-report.js'), import('../history/ask/token-count.js')]);
 
 async function tyrumReports({ timeline, access }: Asked) {
   const [{ TyrumReports }, { countHere }] = await Promise.all([
@@ -80,7 +97,8 @@ async function tyrumReports({ timeline, access }: Asked) {
     import('../history/ask/token-count.js'),
   ]);
   return new TyrumReports(timeline, countHere, {
-    maySee: async (sessions) => (await access.openable(sessions.map((session) => ({ session })))).map(({ session }) => session),
+    maySee: async (sessions) =>
+      (await access.openable(sessions.map((session) => ({ session })))).map(({ session }) => session),
     require: (session) => access.requireSession(session),
   });
 }
@@ -118,7 +136,12 @@ const HANDLERS: Handlers = {
   diff: async ({ timeline, access }, { object, session, range, context }) => {
     const name = object ?? session;
     if (name === undefined) throw new HistoryError('malformed-moment', 'say what is compared: object, or session');
-    const asked = await askDiff(timeline, { name, session: object === undefined ? undefined : session, range, context });
+    const asked = await askDiff(timeline, {
+      name,
+      session: object === undefined ? undefined : session,
+      range,
+      context,
+    });
     await access.requireObject(asked.kind === 'object' ? asked.diff.id : sessionObjectId(asked.diff.session));
     return asked.kind === 'object' ? objectDiffAnswer(asked.diff, timeline.paths) : sessionDiffAnswer(asked.diff);
   },
@@ -129,7 +152,8 @@ const HANDLERS: Handlers = {
     ]);
     return prefixAnswer(await askPrefixes(timeline, { name: session, range, limit, count: countHere }));
   },
-  pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, contextMoment(when))),
+  pastContext: async ({ timeline }, { session, ...when }) =>
+    pastContextAnswer(await askContext(timeline, session, contextMoment(when))),
   strip: async ({ timeline }, { session, ...when }) => {
     const { sessionStrip } = await import('../history/ask/session-strip.js');
     return stripAnswer(await sessionStrip(timeline, session, moment(when)));
@@ -170,7 +194,14 @@ const HANDLERS: Handlers = {
     notesAnswer((await askNotes(timeline, { session, object, ...moment(when) })).notes),
   query: async ({ timeline, access }, { query, session, limit, timeout, args, storage, ...when }) => {
     access.requireShared();
-    const asked = { session, limit, timeoutMs: milliseconds(timeout), args, storage: storage === 'true', ...moment(when) };
+    const asked = {
+      session,
+      limit,
+      timeoutMs: milliseconds(timeout),
+      args,
+      storage: storage === 'true',
+      ...moment(when),
+    };
     const { point, answer } = await askQuery(timeline, query, asked);
     return queryAnswer(point.basis, answer);
   },
@@ -186,7 +217,10 @@ const HANDLERS: Handlers = {
   lastContextReport: async (asked, { conversation_id: conversation }) => {
     const [row] = await (await tyrumReports(asked)).list({ conversation, limit: 1 });
     if (row === undefined)
-      throw new TyrumError('unknown-report', 'there is no context report yet: no session that may be seen here has a turn');
+      throw new TyrumError(
+        'unknown-report',
+        'there is no context report yet: no session that may be seen here has a turn',
+      );
     return { status: 'ok', report: tyrumRow(row) };
   },
   listContextReports: async (asked, { conversation_id: conversation, turn_id: turn, limit }) => {
@@ -205,7 +239,9 @@ const HANDLERS: Handlers = {
   },
   reportDetail: async ({ timeline }, { session, ...when }) => {
     const [{ reportDetail }, { countHere }] = await counting();
-    return reportDetailAnswer(await reportDetail(timeline, { reference: session, text: contextMoment(when), count: countHere }));
+    return reportDetailAnswer(
+      await reportDetail(timeline, { reference: session, text: contextMoment(when), count: countHere }),
+    );
   },
 };
 
@@ -262,7 +298,11 @@ async function whyUnknown(client: ContextClient, reference: string | undefined, 
  */
 export async function answerReviewRequest(
   id: ReviewOperationId,
-  { client, query, all = false }: { readonly client: ContextClient; readonly query: URLSearchParams; readonly all?: boolean },
+  {
+    client,
+    query,
+    all = false,
+  }: { readonly client: ContextClient; readonly query: URLSearchParams; readonly all?: boolean },
   response: ServerResponse,
 ): Promise<void> {
   const { answer, media }: ReviewOperation = REVIEW_OPERATIONS[id];
@@ -299,7 +339,11 @@ export async function answerReviewRequest(
  * @throws {HistoryError} `unknown-session`, `ambiguous`
  * @throws {SessionError} `other-roots`
  */
-export async function followRequest(client: ContextClient, name: string, query: URLSearchParams): Promise<FollowRequest> {
+export async function followRequest(
+  client: ContextClient,
+  name: string,
+  query: URLSearchParams,
+): Promise<FollowRequest> {
   const { after } = readParameters(EVENTS_PARAMETERS, query);
   const timeline = await Timeline.open(client.store, client.files);
   const session = await requireSession(timeline.present, name).catch(async (error: unknown) => {
@@ -315,13 +359,18 @@ export async function followRequest(client: ContextClient, name: string, query: 
  * @throws {SessionError} `other-roots`
  * @throws {SourceError} `outside-roots` – a file that is not shown here
  */
-export async function addNote(client: ContextClient, session: string, said: RequestBody<'Note'>): Promise<AnswerBody<'NoteAdded'>> {
+export async function addNote(
+  client: ContextClient,
+  session: string,
+  said: RequestBody<'Note'>,
+): Promise<AnswerBody<'NoteAdded'>> {
   const store = await client.delivered();
   const timeline = await Timeline.open(store, client.files);
   const access = new ReviewAccess(client, timeline);
   await access.requireNamed(session);
   const record = await reviewRecord(timeline, { session, ...said }, client.now());
-  if (record.body.object !== undefined) await access.requireObject(record.body.object as Parameters<typeof access.requireObject>[0]);
+  if (record.body.object !== undefined)
+    await access.requireObject(record.body.object as Parameters<typeof access.requireObject>[0]);
   await store.putRecords([record]);
   const [note] = notesAnswer([noteOf(record, session as never)]).said;
   if (note === undefined) throw new Error('BUG: a note without an answer');

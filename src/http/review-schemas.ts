@@ -19,7 +19,11 @@ import {
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
 const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
-const at = z.string().max(100).optional().describe('now, turn:7, turn:7.3, step:41, tx:123, or a time such as 2026-11-21T14:05Z');
+const at = z
+  .string()
+  .max(100)
+  .optional()
+  .describe('now, turn:7, turn:7.3, step:41, tx:123, or a time such as 2026-11-21T14:05Z');
 const clocks = {
   at,
   valid_time: z.string().max(100).optional().describe('What was true then; wins over that of `at`'),
@@ -33,7 +37,12 @@ const assemble = z
   .optional()
   .describe('Whether the session as it stood then is assembled now, although no model was sent that');
 // Each context is made again and counted.
-const report = z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), assemble, ...clocks });
+const report = z.strictObject({
+  session: sessionName,
+  limit: z.coerce.number().int().min(1).max(200).optional(),
+  assemble,
+  ...clocks,
+});
 /** What a reviewer said. */
 export const noteAnswer = z.object({
   session: z.string(),
@@ -62,8 +71,18 @@ export const REVIEW_PARAMETERS = {
   // Both requests of each comparison are made again and counted.
   diffPrefix: z.strictObject({
     session: sessionName,
-    range: z.string().max(250).optional().describe('A..B, each as `at`: these two; where absent each request and the one before it'),
-    limit: z.coerce.number().int().min(1).max(200).optional().describe('At most so many comparisons, the newest; 20 where absent'),
+    range: z
+      .string()
+      .max(250)
+      .optional()
+      .describe('A..B, each as `at`: these two; where absent each request and the one before it'),
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('At most so many comparisons, the newest; 20 where absent'),
   }),
   pastContext: z.strictObject({ session: sessionName, assemble, ...clocks }),
   bundle: z.strictObject({
@@ -91,7 +110,11 @@ export const REVIEW_PARAMETERS = {
     limit: z.coerce.number().int().min(1).max(1_000).optional().describe('At most so many texts; 100 where absent'),
   }),
   who: z.strictObject({ object: objectName, session: inSession }),
-  verbPrice: z.strictObject({ session: sessionName, object: objectName, verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']) }),
+  verbPrice: z.strictObject({
+    session: sessionName,
+    object: objectName,
+    verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
+  }),
   restorePlan: z.strictObject({ session: sessionName, at }),
   query: z.strictObject({
     query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
@@ -100,7 +123,10 @@ export const REVIEW_PARAMETERS = {
     ...clocks,
     limit,
     timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; 10 where absent'),
-    storage: z.enum(['true', 'false']).optional().describe("Whether the documents that the database holds are asked instead of the SSOT's"),
+    storage: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe("Whether the documents that the database holds are asked instead of the SSOT's"),
   }),
   verify: z.strictObject({
     session: sessionName,
@@ -149,7 +175,13 @@ const view = z.object({
   place,
   display: z.string().nullable().describe("A file's path as it is shown"),
 });
-const hunk = z.object({ old_start: count, old_lines: count, new_start: count, new_lines: count, lines: z.array(z.string()) });
+const hunk = z.object({
+  old_start: count,
+  old_lines: count,
+  new_start: count,
+  new_lines: count,
+  lines: z.array(z.string()),
+});
 const textDiff = z.object({
   equal: z.boolean(),
   added: count,
@@ -188,7 +220,9 @@ export const REVIEW_ANSWERS = {
     basis,
     object: z.record(z.string(), z.unknown()).describe('The document [§2.2] with its five hashes'),
     version: view,
-    line: z.object({ session: z.string().nullable(), others: ids }).describe('The imported session whose versions these are, and others'),
+    line: z
+      .object({ session: z.string().nullable(), others: ids })
+      .describe('The imported session whose versions these are, and others'),
     text: z.string().nullable(),
     whole: z.boolean().describe('False where only the head and the tail of the text were kept'),
   }),
@@ -231,7 +265,10 @@ export const REVIEW_ANSWERS = {
     delivered: z.string().nullable(),
     sha256: z.string(),
     matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),
-    redacted: z.literal(true).optional().describe('Something was masked before it came into this database: the record is of what was left'),
+    redacted: z
+      .literal(true)
+      .optional()
+      .describe('Something was masked before it came into this database: the record is of what was left'),
     text: z.string(),
   }),
   Notes: z.object({ said: z.array(noteAnswer) }),
@@ -246,7 +283,9 @@ export const REVIEW_ANSWERS = {
         active: z.array(count).describe("Turns at some point of which it was in the session's active set"),
         sent: z.array(count).describe('Turns in which the model was sent it in full, by the records of its requests'),
         transcript: z.array(count).describe('Turns in which it was sent in full as a transcript tells'),
-        unseen: z.array(count).describe('Turns since it is known with calls of the model that were not seen by Palimpsest'),
+        unseen: z
+          .array(count)
+          .describe('Turns since it is known with calls of the model that were not seen by Palimpsest'),
         versions: z.array(seenVersion),
         is_active: z.boolean(),
         is_pinned: z.boolean(),
@@ -265,7 +304,9 @@ export const REVIEW_ANSWERS = {
       written: z.int().describe('Written once with the next request, beside what is written without it'),
       per_call: z.int().describe('How much longer every request is from the next one on'),
       per_call_from_border: z.int().nullable().describe('From the next border on; null without epochs'),
-      is_exact: z.boolean().describe("Whether these are the very bytes; else what a harness's own list shows already is left out"),
+      is_exact: z
+        .boolean()
+        .describe("Whether these are the very bytes; else what a harness's own list shows already is left out"),
     })
     .describe('In tokens'),
   RestorePlan: z.object({
@@ -299,7 +340,9 @@ export const REVIEW_ANSWERS = {
     contexts: z.object({
       ...comparedContexts,
       by_delivery: z.record(z.string(), count),
-      handed_lists: count.describe('Lists that a harness mixed with messages of its own: the context in them was compared'),
+      handed_lists: count.describe(
+        'Lists that a harness mixed with messages of its own: the context in them was compared',
+      ),
       unequal: z.array(
         z.object({
           session: z.string(),
@@ -323,11 +366,22 @@ export const REVIEW_ANSWERS = {
       equal: count,
       from_others: count.describe('Of the equal ones, those made with texts of other objects'),
       kept_only: count.describe('The hash is kept, but the answer cannot be made from what is stored'),
-      unequal: z.array(z.object({ turn: count, step: count, call: z.string(), sha256: z.string(), cause: z.string(), why: z.string() })),
+      unequal: z.array(
+        z.object({
+          turn: count,
+          step: count,
+          call: z.string(),
+          sha256: z.string(),
+          cause: z.string(),
+          why: z.string(),
+        }),
+      ),
     }),
     parts: z.object({
       checked: count,
-      damages: z.array(z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten', 'lost']), of: z.string() })),
+      damages: z.array(
+        z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten', 'lost']), of: z.string() }),
+      ),
     }),
   }),
   ReportList: z.object({

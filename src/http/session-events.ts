@@ -94,7 +94,8 @@ class FollowedSession {
     this.#place = place;
     if (change === undefined) return;
     const text = eventText(txId, stripChangeAnswer(change));
-    for (const follower of this.#followers) if (follower.slowSince === undefined) this.#send(follower, text, place.txId);
+    for (const follower of this.#followers)
+      if (follower.slowSince === undefined) this.#send(follower, text, place.txId);
   }
 
   /** Sends one event; nothing more follows until it was taken, so that one event at most waits for somebody who does not read. */
@@ -123,7 +124,8 @@ class FollowedSession {
   }
 }
 
-const eventText = (txId: number, data: unknown): string => `id: ${txId}\nevent: change\ndata: ${JSON.stringify(data)}\n\n`;
+const eventText = (txId: number, data: unknown): string =>
+  `id: ${txId}\nevent: change\ndata: ${JSON.stringify(data)}\n\n`;
 
 /**
  * What happens in sessions, told to those who follow them as server-sent events, whichever process records it: the database's newest transaction is asked for while somebody
@@ -154,7 +156,10 @@ export class SessionEvents {
    */
   async follow({ session, after, ...watch }: FollowRequest, response: ServerResponse): Promise<void> {
     if (this.#streams >= MOST_STREAMS)
-      throw new ApiError('too-many-questions', `${MOST_STREAMS} pages follow sessions already; close one and try again`);
+      throw new ApiError(
+        'too-many-questions',
+        `${MOST_STREAMS} pages follow sessions already; close one and try again`,
+      );
     this.#streams++;
     const followed = this.#sessions.get(session) ?? new FollowedSession(watch, session);
     this.#sessions.set(session, followed);
@@ -170,7 +175,11 @@ export class SessionEvents {
       // Whoever asks learns of a session that is not there before anything is sent.
       await followed.look((await watch.store.latestTransaction()) ?? -1);
       if (response.destroyed) return leave();
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+      response.writeHead(200, {
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      });
       response.flushHeaders();
       response.write('retry: 1000\n\n');
       await followed.tell(follower, after);

@@ -15,7 +15,11 @@ import { hiddenTexts } from '../interop/agent-context/export-bundle.js';
  * @throws {HistoryError}
  * @throws {StoreError}
  */
-export async function bundleOf(timeline: Timeline, reference: string, withRedacted: boolean): Promise<AsyncIterable<string>> {
+export async function bundleOf(
+  timeline: Timeline,
+  reference: string,
+  withRedacted: boolean,
+): Promise<AsyncIterable<string>> {
   const { session, when } = await askedSession(timeline, reference, {});
   const rules = withRedacted ? 0 : (await hiddenTexts(timeline, session)).inForce;
   if (rules > 0)
@@ -23,7 +27,8 @@ export async function bundleOf(timeline: Timeline, reference: string, withRedact
       'redacted',
       `session ${session} has redaction rules (${rules}), and a bundle would hold what they hide: say with_redacted=true, or write one without it with palimpsest export --redact`,
     );
-  const upto = when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
+  const upto =
+    when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
   return (await makeBundle(timeline, { session, upto })).lines();
 }
 

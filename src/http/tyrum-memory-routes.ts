@@ -15,13 +15,20 @@ export async function memoryOf({ client }: Pick<OpenContext, 'client'>, agent: s
 const sent = (items: readonly MemoryItem[]) => items.map((item) => ({ ...item }));
 
 /** Changes what an agent remembers: writes, corrects, forgets, consolidates; all of it or nothing. */
-export async function changeTyrumMemory(open: OpenContext, body: RequestBody<'TyrumMemory'>): Promise<AnswerBody<'TyrumMemoryChanged'>> {
+export async function changeTyrumMemory(
+  open: OpenContext,
+  body: RequestBody<'TyrumMemory'>,
+): Promise<AnswerBody<'TyrumMemoryChanged'>> {
   const { agent, put = [], forget = [], budget } = body;
   const memory = await memoryOf(open, agent);
   const at = open.client.now();
   const wish: MemoryWish = {
     put,
-    forget: forget.map(({ memory_item_id: id, deleted_by: by = 'user', reason }) => ({ id, by, ...defined({ reason }) })),
+    forget: forget.map(({ memory_item_id: id, deleted_by: by = 'user', reason }) => ({
+      id,
+      by,
+      ...defined({ reason }),
+    })),
     budget: budget === undefined ? undefined : { items: budget.max_items, chars: budget.max_chars },
     remembering: { agent, session: open.session.session.id, at },
   };
@@ -38,7 +45,10 @@ export async function changeTyrumMemory(open: OpenContext, body: RequestBody<'Ty
 }
 
 /** Recalls what an agent remembers, as a tool call of the session: what a model is given of it is that call's result, and nothing else. */
-export async function recallTyrumMemory(open: OpenContext, body: RequestBody<'TyrumRecall'>): Promise<AnswerBody<'TyrumRecalled'>> {
+export async function recallTyrumMemory(
+  open: OpenContext,
+  body: RequestBody<'TyrumRecall'>,
+): Promise<AnswerBody<'TyrumRecalled'>> {
   const { agent, query, call_id: id, limit, max_chars: chars, sensitive, turn } = body;
   const { items } = await (await memoryOf(open, agent)).read();
   const { tool, items: found, text } = recallMemory(items, defined({ query, limit, chars, sensitive }));

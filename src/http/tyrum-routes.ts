@@ -25,10 +25,15 @@ export async function announceTools(
   { tools, skills = [], mcp_servers = [] }: RequestBody<'Tools'>,
 ): Promise<AnswerBody<'ToolsAnnounced'>> {
   const { client, session } = open;
-  const sized = tools.map(({ id, chars, schema }) => ({ id, chars: chars ?? (schema === undefined ? 0 : JSON.stringify(schema).length) }));
+  const sized = tools.map(({ id, chars, schema }) => ({
+    id,
+    chars: chars ?? (schema === undefined ? 0 : JSON.stringify(schema).length),
+  }));
   const { id, state } = session.session;
   const announced = { tools: sized, skills, mcp_servers };
-  await session.session.keepRecords([announcementRecord({ session: id, turn: state.turn, seq: state.seq }, announced, client.now())]);
+  await session.session.keepRecords([
+    announcementRecord({ session: id, turn: state.turn, seq: state.seq }, announced, client.now()),
+  ]);
   return { tools: sized.length, total_chars: sized.reduce((sum, { chars }) => sum + chars, 0) };
 }
 
@@ -43,10 +48,16 @@ async function conversationOf({ client, session }: OpenContext): Promise<Convers
 }
 
 const sentMessages = (messages: readonly PromptMessage[]) =>
-  messages.map(({ tool_calls: calls, ...message }) => ({ ...message, ...defined({ tool_calls: calls && [...calls] }) }));
+  messages.map(({ tool_calls: calls, ...message }) => ({
+    ...message,
+    ...defined({ tool_calls: calls && [...calls] }),
+  }));
 
 /** What a model is sent of a session, pruned. */
-export async function promptOfTyrum(open: OpenContext, body: RequestBody<'TyrumPrompt'>): Promise<AnswerBody<'TyrumPromptMessages'>> {
+export async function promptOfTyrum(
+  open: OpenContext,
+  body: RequestBody<'TyrumPrompt'>,
+): Promise<AnswerBody<'TyrumPromptMessages'>> {
   const { projection, state } = await conversationOf(open);
   const settings = defined({ maxMessages: body.max_messages, keepLastMessages: body.tool_prune_keep_last_messages });
   const { messages, pruned } = visiblePrompt(projection, settings, state);
@@ -68,11 +79,13 @@ export async function keepTyrumObligations(
   const { id, state } = session.session;
   const common = { owner: { session: id }, turn: state.turn, seq: state.seq, at: client.now(), basis: null };
   const records: readonly ContextRecord[] = [
-    ...approvals.map(({ approval_id: approval, state: stands, text = '', tool_name: tool, tool_call_id: native, reason }) => ({
-      kind: 'approval' as const,
-      ...common,
-      body: { approval, state: stands, text, ...defined({ tool, native, reason }) },
-    })),
+    ...approvals.map(
+      ({ approval_id: approval, state: stands, text = '', tool_name: tool, tool_call_id: native, reason }) => ({
+        kind: 'approval' as const,
+        ...common,
+        body: { approval, state: stands, text, ...defined({ tool, native, reason }) },
+      }),
+    ),
     ...calls.map(({ tool_call_id: native, tool_name: tool, args = {} }) => ({
       kind: 'call' as const,
       ...common,
@@ -94,7 +107,11 @@ const CHARS_OF_TOKEN = 4;
 /** A compaction as it is answered. */
 export function compactedAnswer(
   { view, state, identifiers }: CompactedConversation,
-  { recorded, reserved, flushed }: { readonly recorded: boolean; readonly reserved: number; readonly flushed?: Flushed },
+  {
+    recorded,
+    reserved,
+    flushed,
+  }: { readonly recorded: boolean; readonly reserved: number; readonly flushed?: Flushed },
 ): AnswerBody<'TyrumCompacted'> & { readonly state: ConversationState } {
   const made = view.state.summary?.summary;
   const { checkpoint } = state;
@@ -114,8 +131,16 @@ export function compactedAnswer(
     flush:
       flushed === undefined
         ? null
-        : { outcome: flushed.outcome, hash: flushed.hash, memory_item_id: flushed.item?.memory_item_id ?? null, why: flushed.why ?? null },
-    to_summarise: checkpoint === null ? null : { message_ids: [...view.state.gone], critical_identifiers: [...identifiers], checkpoint },
+        : {
+            outcome: flushed.outcome,
+            hash: flushed.hash,
+            memory_item_id: flushed.item?.memory_item_id ?? null,
+            why: flushed.why ?? null,
+          },
+    to_summarise:
+      checkpoint === null
+        ? null
+        : { message_ids: [...view.state.gone], critical_identifiers: [...identifiers], checkpoint },
   };
 }
 
@@ -123,7 +148,11 @@ export function compactedAnswer(
 async function flush(
   open: OpenContext,
   { agent, item }: NonNullable<RequestBody<'TyrumCompaction'>['memory']>,
-  { conversation, compacted, at }: { readonly conversation: Conversation; readonly compacted: CompactedConversation; readonly at: number },
+  {
+    conversation,
+    compacted,
+    at,
+  }: { readonly conversation: Conversation; readonly compacted: CompactedConversation; readonly at: number },
 ): Promise<{ readonly flushed: Flushed; readonly record: ContextRecord<'event'> }> {
   const { flushMemory } = await import('../interop/tyrum/flush-memory.js');
   const { projection, facts, state } = conversation;
@@ -138,7 +167,10 @@ async function flush(
   const { outcome, hash, why, item: kept } = flushed;
   const data = { agent, outcome, hash, ...defined({ why, memory_item_id: kept?.memory_item_id }) };
   const { session, turn, seq, basis } = projection;
-  return { flushed, record: { kind: 'event', owner: { session }, turn, seq, at, basis, body: { type: 'tyrum.memory.flush', data } } };
+  return {
+    flushed,
+    record: { kind: 'event', owner: { session }, turn, seq, at, basis, body: { type: 'tyrum.memory.flush', data } },
+  };
 }
 
 /** Brings a conversation within a limit of tokens; the checkpoint that is sent along is the try of a writer. */
@@ -151,7 +183,8 @@ export async function compactTyrumConversation(
   const { compactConversation, compactionRecords } = await import('../interop/tyrum/compact-conversation.js');
   const { id } = session.session;
   const store = await client.delivered({ others: false });
-  const announced = body.reserved_tokens === undefined ? (await readAnnouncements(await store.latest(), id)).at(-1) : undefined;
+  const announced =
+    body.reserved_tokens === undefined ? (await readAnnouncements(await store.latest(), id)).at(-1) : undefined;
   const chars = (announced?.tools.tools ?? []).reduce((sum, tool) => sum + tool.chars, 0);
   const reserved = body.reserved_tokens ?? Math.ceil(chars / CHARS_OF_TOKEN);
   const wish: CompactionWish = {
@@ -168,12 +201,20 @@ export async function compactTyrumConversation(
     }),
   };
   const at = client.now();
-  const writer = body.checkpoint === undefined ? undefined : new SentCheckpoint(body.writer ?? 'model', body.checkpoint);
+  const writer =
+    body.checkpoint === undefined ? undefined : new SentCheckpoint(body.writer ?? 'model', body.checkpoint);
   const compacted = await compactConversation(conversation, wish, { writer, rewrite: true, at });
   if (body.last_try !== true) writer?.requireTaken();
   const records = body.preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
   const flushed =
-    records.length > 0 && body.memory !== undefined ? await flush(open, body.memory, { conversation, compacted, at }) : undefined;
-  if (records.length > 0) await session.session.keepRecords([...records, ...(flushed === undefined ? [] : [flushed.record])]);
-  return compactedAnswer(compacted, { recorded: records.length > 0, reserved, ...defined({ flushed: flushed?.flushed }) });
+    records.length > 0 && body.memory !== undefined
+      ? await flush(open, body.memory, { conversation, compacted, at })
+      : undefined;
+  if (records.length > 0)
+    await session.session.keepRecords([...records, ...(flushed === undefined ? [] : [flushed.record])]);
+  return compactedAnswer(compacted, {
+    recorded: records.length > 0,
+    reserved,
+    ...defined({ flushed: flushed?.flushed }),
+  });
 }

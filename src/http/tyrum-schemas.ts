@@ -16,7 +16,9 @@ const memoryItem = z.record(z.string(), z.unknown()).describe("An item in the fi
 
 const messages = z.array(
   z.object({
-    id: toolName.describe('The same at every moment; `checkpoint` for the one that stands for what a compaction left out'),
+    id: toolName.describe(
+      'The same at every moment; `checkpoint` for the one that stands for what a compaction left out',
+    ),
     role: z.enum(['system', 'user', 'assistant', 'tool']),
     content: z.string(),
     tool_calls: z.array(z.object({ tool_call_id: toolName, tool_name: toolName, args: z.unknown() })).optional(),
@@ -33,7 +35,9 @@ export const TYRUM_REQUESTS = {
         .array(
           z.strictObject({
             id: toolName,
-            chars: count.optional().describe('Characters of its schema as the model is given it; counted from schema where absent'),
+            chars: count
+              .optional()
+              .describe('Characters of its schema as the model is given it; counted from schema where absent'),
             schema: z.unknown().optional().describe('What the model is given of it; only its size is kept'),
           }),
         )
@@ -108,8 +112,14 @@ export const TYRUM_REQUESTS = {
       budget: z
         .strictObject({ max_items: count, max_chars: count })
         .optional()
-        .describe('Consolidates: says everything once, then shortens and forgets what is worth least; never what is tagged canonical'),
-      limit: z.int().positive().optional().describe('Items and tombstones that are answered at most, the newest; all where absent'),
+        .describe(
+          'Consolidates: says everything once, then shortens and forgets what is worth least; never what is tagged canonical',
+        ),
+      limit: z
+        .int()
+        .positive()
+        .optional()
+        .describe('Items and tombstones that are answered at most, the newest; all where absent'),
     })
     .describe('Changes what an agent remembers, all of it or nothing'),
   TyrumRecall: z
@@ -119,7 +129,12 @@ export const TYRUM_REQUESTS = {
       limit: z.int().positive().max(200).optional().describe('Items (default 8)'),
       max_chars: z.int().positive().max(200_000).optional().describe('Characters of the text (default 4000)'),
       sensitive: z.boolean().optional().describe('Items that are marked as sensitive too'),
-      call_id: z.string().min(1).max(200).optional().describe("The harness's id of the call; the same twice records it once"),
+      call_id: z
+        .string()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe("The harness's id of the call; the same twice records it once"),
       turn: z.string().min(1).max(180).optional(),
     })
     .describe('Recalls what an agent remembers'),
@@ -134,9 +149,15 @@ export const TYRUM_REQUESTS = {
       reported_tokens: count.optional().describe('What the provider said that the last request took'),
       threshold: share.describe('Share of max_tokens above which token_pressure compacts (default 1)'),
       target: share.describe('Share that a compaction brings the prompt down to (default 0.5)'),
-      keep_last_messages: z.int().positive().optional().describe('Newest messages whose turns stay while the limit allows (default 2)'),
+      keep_last_messages: z
+        .int()
+        .positive()
+        .optional()
+        .describe('Newest messages whose turns stay while the limit allows (default 2)'),
       keep_results: count.optional().describe('Newest results that stay in full while the limit allows (default 3)'),
-      checkpoint_tokens: count.optional().describe('Most tokens of the checkpoint beside its obligations (default a tenth of the limit)'),
+      checkpoint_tokens: count
+        .optional()
+        .describe('Most tokens of the checkpoint beside its obligations (default a tenth of the limit)'),
       reason: z
         .enum(['token_pressure', 'manual', 'overflow'])
         .optional()
@@ -155,10 +176,14 @@ export const TYRUM_REQUESTS = {
           item: z
             .unknown()
             .optional()
-            .describe('The one thing that a model wants remembered of what goes; where absent what must hold, was decided or found out'),
+            .describe(
+              'The one thing that a model wants remembered of what goes; where absent what must hold, was decided or found out',
+            ),
         })
         .optional()
-        .describe('Remember before messages go: at most one item, once, without secrets; never keeps the compaction from happening'),
+        .describe(
+          'Remember before messages go: at most one item, once, without secrets; never keeps the compaction from happening',
+        ),
       last_try: z
         .boolean()
         .optional()
@@ -190,7 +215,11 @@ export const TYRUM_ANSWERS = {
     pruned: z.object({ results: z.array(toolName), messages: z.array(toolName) }).describe('What was left out'),
   }),
   ToolsAnnounced: z.object({ tools: count, total_chars: count }),
-  TyrumConversationState: z.object({ status: z.literal('ok'), conversation_id: z.string(), state: conversationStateSchema }),
+  TyrumConversationState: z.object({
+    status: z.literal('ok'),
+    conversation_id: z.string(),
+    state: conversationStateSchema,
+  }),
   TyrumCompacted: z.object({
     status: z.literal('ok'),
     compacted: z.boolean().describe('Whether something had to get smaller'),
@@ -214,7 +243,11 @@ export const TYRUM_ANSWERS = {
       .nullable()
       .describe('What became of what was to be remembered'),
     to_summarise: z
-      .object({ message_ids: z.array(z.string()), critical_identifiers: z.array(z.string()), checkpoint: checkpointSchema })
+      .object({
+        message_ids: z.array(z.string()),
+        critical_identifiers: z.array(z.string()),
+        checkpoint: checkpointSchema,
+      })
       .nullable()
       .describe('What the checkpoint stands for, what it must name, and the one that is made without a model'),
   }),

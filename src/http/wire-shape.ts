@@ -42,7 +42,11 @@ function madeShaper(schema: unknown): Shaper {
     return (value) => (value as readonly unknown[]).map((one) => element(one));
   }
   if (!(schema instanceof z.ZodObject)) return (value) => (value instanceof Date ? value.toISOString() : value);
-  const members = Object.entries(schema.shape).map(([name, member]) => ({ name, from: camelCase(name), made: shaperOf(member as object) }));
+  const members = Object.entries(schema.shape).map(([name, member]) => ({
+    name,
+    from: camelCase(name),
+    made: shaperOf(member as object),
+  }));
   return (value) => {
     const shaped: Record<string, unknown> = {};
     for (const { name, from, made } of members) {

@@ -9,7 +9,15 @@ import type { SessionId } from '../objects/ids.js';
 import { unlessMissing } from '../process/system-error.js';
 import { AnswerPack, type WrittenBlock } from './answer-pack.js';
 import { type PageAnswer, type PagedSession, pageAnswers } from './page-answers.js';
-import { answerKey, BLOCK_ID, MANIFEST_ID, PAGE_FORMAT, PAGE_VERSION, type Packed, type PageManifest } from './page-format.js';
+import {
+  answerKey,
+  BLOCK_ID,
+  MANIFEST_ID,
+  PAGE_FORMAT,
+  PAGE_VERSION,
+  type Packed,
+  type PageManifest,
+} from './page-format.js';
 
 /** Hides what may not be shown, in every text of every answer. */
 export interface AnswerMask {
@@ -53,7 +61,8 @@ const policyOf = (script: string, style: string): string =>
 
 /** A text that HTML has no other meaning for, so that it can stand in an element as it is. */
 function inElement(text: string, name: 'script' | 'style'): string {
-  if (new RegExp(`</${name}|<!--`, 'i').test(text)) throw new Error(`BUG: the ${name} of the page would end before its end`);
+  if (new RegExp(`</${name}|<!--`, 'i').test(text))
+    throw new Error(`BUG: the ${name} of the page would end before its end`);
   return text;
 }
 
@@ -61,15 +70,23 @@ async function builtPage(web: string): Promise<{ readonly script: string; readon
   const read = (name: string): Promise<string | undefined> => unlessMissing(readFile(join(web, name), 'utf8'));
   const [script, style] = await Promise.all([read('page.js'), read('page.css')]);
   if (script === undefined || style === undefined)
-    throw new BundleError('unusable-file', `the page for files was not built: there is no ${join(web, 'page.js')}; npm run build makes it`);
+    throw new BundleError(
+      'unusable-file',
+      `the page for files was not built: there is no ${join(web, 'page.js')}; npm run build makes it`,
+    );
   return { script: inElement(script, 'script'), style: inElement(style, 'style') };
 }
 
 /** Data in an element that no browser runs; base64 has no character that ends one. */
-const dataElement = (id: string, base64: string): string => `<script type="application/octet-stream" id="${id}">${base64}</script>\n`;
+const dataElement = (id: string, base64: string): string =>
+  `<script type="application/octet-stream" id="${id}">${base64}</script>\n`;
 
 /** The parts of the file in their order; blocks as they become full, so that little more than one of them is held. */
-async function* partsOf(paged: PagedSession, { mask, web }: PageFile, written: { manifest?: PageManifest; sha256?: string }) {
+async function* partsOf(
+  paged: PagedSession,
+  { mask, web }: PageFile,
+  written: { manifest?: PageManifest; sha256?: string },
+) {
   const { script, style } = await builtPage(web);
   const full: WrittenBlock[] = [];
   const pack = new AnswerPack((block) => full.push(block));

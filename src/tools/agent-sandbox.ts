@@ -22,7 +22,11 @@ const named = ({ program, mode }: AgentSandbox): string => `the sandbox of ${pro
  * sandbox with limits, because nothing here could hold it to them.
  * @throws {ToolError} `sandboxed`
  */
-export function requireAllowed(tool: string, { destructiveHint, openWorldHint }: ToolAnnotations, sandbox: AgentSandbox | undefined): void {
+export function requireAllowed(
+  tool: string,
+  { destructiveHint, openWorldHint }: ToolAnnotations,
+  sandbox: AgentSandbox | undefined,
+): void {
   if (sandbox === undefined || destructiveHint !== true) return;
   const allows = allowed(sandbox);
   if (allows === 'all' || (allows === 'workspace' && !openWorldHint)) return;
@@ -30,7 +34,10 @@ export function requireAllowed(tool: string, { destructiveHint, openWorldHint }:
     throw new ToolError('sandboxed', `${tool} runs outside ${named(sandbox)}, which could not hold it.`, {
       next: `Run the command with the shell of ${sandbox.program} itself.`,
     });
-  const why = allows === undefined ? 'which Palimpsest does not know, so nothing is changed in it' : 'in which nothing is changed';
+  const why =
+    allows === undefined
+      ? 'which Palimpsest does not know, so nothing is changed in it'
+      : 'in which nothing is changed';
   throw new ToolError('sandboxed', `${tool} is refused by ${named(sandbox)}, ${why}.`, {
     next: `Reading goes on. To have something changed, ask the user to let ${sandbox.program} write.`,
   });

@@ -36,7 +36,10 @@ function squeezed(line: string): string {
 }
 
 /** The first line that is accepted, numbered from 1; undefined where none is. Holds no more than one line at a time. */
-function findLine(text: string, accept: (line: string) => boolean): { readonly number: number; readonly line: string } | undefined {
+function findLine(
+  text: string,
+  accept: (line: string) => boolean,
+): { readonly number: number; readonly line: string } | undefined {
   for (let from = 0, number = 1; from <= text.length; number++) {
     const end = text.indexOf('\n', from);
     const line = text.slice(from, end < 0 ? text.length : end);

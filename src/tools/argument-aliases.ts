@@ -35,7 +35,8 @@ function lineRange(given: Arguments): void {
   rename(given, 'offset', ARGUMENT_NAMES.offset);
   const [last] = ARGUMENT_NAMES.lastLine.filter((name) => Object.hasOwn(given, name));
   const end = last === undefined ? Number.NaN : Number(given[last]);
-  if (Number.isInteger(end) && !Object.hasOwn(given, 'limit')) given.limit = Math.max(1, end - Number(given.offset ?? 1) + 1);
+  if (Number.isInteger(end) && !Object.hasOwn(given, 'limit'))
+    given.limit = Math.max(1, end - Number(given.offset ?? 1) + 1);
   for (const name of ARGUMENT_NAMES.lastLine) delete given[name];
 }
 
@@ -76,7 +77,9 @@ const SEARCH: readonly Rewrite[] = [
   renames('limit', 'head_limit', 'max_results', 'maxResults', 'max_matches'),
   caseSensitive,
 ];
-const IDS: readonly Rewrite[] = [renames('ids', 'id', 'object_id', 'objectId', 'object_ids', 'objects', 'path', 'paths')];
+const IDS: readonly Rewrite[] = [
+  renames('ids', 'id', 'object_id', 'objectId', 'object_ids', 'objects', 'path', 'paths'),
+];
 
 const REWRITES: Readonly<Record<string, readonly Rewrite[]>> = {
   activate: IDS,

@@ -20,7 +20,11 @@ export function inputSchema(shape: ArgumentShape): InputSchema {
     override: ({ jsonSchema }) => tidy(jsonSchema as Record<string, unknown>),
   });
   const names = required ?? [];
-  return { type: 'object', properties: (properties ?? {}) as InputSchema['properties'], ...(names.length > 0 ? { required: names } : {}) };
+  return {
+    type: 'object',
+    properties: (properties ?? {}) as InputSchema['properties'],
+    ...(names.length > 0 ? { required: names } : {}),
+  };
 }
 
 /** Arguments as the tool understands them, and what was not understood. */
@@ -32,7 +36,12 @@ export interface ParsedArguments<Shape extends ArgumentShape> {
 
 type Kind = 'string' | 'number' | 'boolean' | 'array' | 'other';
 
-const KINDS: Readonly<Record<string, Kind>> = { string: 'string', number: 'number', boolean: 'boolean', array: 'array' };
+const KINDS: Readonly<Record<string, Kind>> = {
+  string: 'string',
+  number: 'number',
+  boolean: 'boolean',
+  array: 'array',
+};
 
 function kindOf(type: z.ZodType): Kind {
   const { def } = type as unknown as { readonly def: { readonly type: string; readonly innerType?: z.ZodType } };
@@ -95,7 +104,11 @@ function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
  *
  * @throws {ToolError} `invalid-arguments` – naming every wrong one
  */
-export function parseArguments<Shape extends ArgumentShape>(tool: string, shape: Shape, raw: unknown): ParsedArguments<Shape> {
+export function parseArguments<Shape extends ArgumentShape>(
+  tool: string,
+  shape: Shape,
+  raw: unknown,
+): ParsedArguments<Shape> {
   if (raw !== undefined && raw !== null && (typeof raw !== 'object' || Array.isArray(raw))) {
     throw new ToolError('invalid-arguments', `the arguments of ${tool} are no object`, {
       next: `Give them by name: ${Object.keys(shape).join(', ')}.`,

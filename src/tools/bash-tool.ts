@@ -34,7 +34,8 @@ function lastPart(
     chars += length;
     first--;
   }
-  if (first < lines.length) return { text: lines.slice(first).join('\n'), firstLine: first + 1, totalLines: lines.length };
+  if (first < lines.length)
+    return { text: lines.slice(first).join('\n'), firstLine: first + 1, totalLines: lines.length };
   const last = lines.at(-1) ?? '';
   return { text: lastUnits(last, limits.chars), firstLine: lines.length, totalLines: lines.length };
 }
@@ -47,14 +48,17 @@ function endText({ why, exitCode, killedBy }: CommandEnd, seconds: number): stri
 }
 
 async function perform(command: string, seconds: number, work: Work): Promise<Performed> {
-  if (command.includes('\0')) throw new ToolError('invalid-arguments', 'the command holds a NUL character.', { next: 'Leave it out.' });
+  if (command.includes('\0'))
+    throw new ToolError('invalid-arguments', 'the command holds a NUL character.', { next: 'Leave it out.' });
   const { files } = work.client;
   const cwd = (await files.locate(files.cwd)).location.path;
   const end = await runCommand({ command, cwd, timeoutMs: seconds * 1000, signal: work.signal, mostBytes: KEPT_BYTES });
   const output = end.output.toWellFormed();
   const ending = endText(end, seconds);
   const failed = ending !== undefined;
-  const content = [output, ending].filter((part) => part !== undefined && part !== '').join(output.endsWith('\n') ? '' : '\n');
+  const content = [output, ending]
+    .filter((part) => part !== undefined && part !== '')
+    .join(output.endsWith('\n') ? '' : '\n');
   const show = (callId: Parameters<Performed['show']>[0]): string => {
     const id = shownId(callId, work);
     const part = lastPart(output, remaining(work.limits, headerValue(id).length * 2 + 200, 4));
@@ -80,7 +84,8 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
 /** `bash`: arbitrary execution by design, so it is offered only when allowed. */
 export const bashTool = defineTool({
   name: 'bash',
-  description: 'Run a shell command in the working folder. Shows the last lines of its output; all of it stays readable by id.',
+  description:
+    'Run a shell command in the working folder. Shows the last lines of its output; all of it stays readable by id.',
   shape: SHAPE,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   perform: ({ command, timeout = DEFAULT_SECONDS }, work) => perform(command, timeout, work),

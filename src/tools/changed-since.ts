@@ -23,13 +23,21 @@ export interface FileToChange extends Pick<LocatedFile, 'source'> {
 }
 
 /** Compares a file with what the agent saw last of it. Each change is told once: whoever then changes the file does so knowing. */
-export function changedSince(seen: SeenFiles, { source, name }: FileToChange, reading: SourceReading): ChangedSince | undefined {
+export function changedSince(
+  seen: SeenFiles,
+  { source, name }: FileToChange,
+  reading: SourceReading,
+): ChangedSince | undefined {
   const changed = seen.changed(source, reading);
   if (changed === undefined) return undefined;
   const lines = changedLines(changed.before, changed.after);
-  const told = lines !== undefined && lines.length <= MOST_CHARS ? `. The changed lines with their numbers:\n${lines}` : '.';
+  const told =
+    lines !== undefined && lines.length <= MOST_CHARS ? `. The changed lines with their numbers:\n${lines}` : '.';
   const message = `${shownName(name)} was changed on the disk since you last saw it${told}`;
-  const next = told === '.' ? 'Nothing was done. Read it, then change it.' : 'Nothing was done. If your change still fits, make it again.';
+  const next =
+    told === '.'
+      ? 'Nothing was done. Read it, then change it.'
+      : 'Nothing was done. If your change still fits, make it again.';
   return { message, next, reading: { source, reading, activate: false } };
 }
 
@@ -51,10 +59,15 @@ async function readNow(
  * Compares the files that a call is about to change with what the agent saw last of them. Where all are as they were, they count as being changed until the call is
  * recorded: a second change in the same step is not held up by the first.
  */
-export async function changedBefore(files: FileAccess, seen: SeenFiles, paths: readonly string[]): Promise<ChangedSince | undefined> {
+export async function changedBefore(
+  files: FileAccess,
+  seen: SeenFiles,
+  paths: readonly string[],
+): Promise<ChangedSince | undefined> {
   const found = await Promise.all(paths.map(async (path) => ({ path, now: await readNow(files, path) })));
   for (const { path, now } of found) {
-    const changed = now === undefined ? undefined : changedSince(seen, { source: now.file.source, name: path }, now.reading);
+    const changed =
+      now === undefined ? undefined : changedSince(seen, { source: now.file.source, name: path }, now.reading);
     if (changed !== undefined) return changed;
   }
   for (const { now } of found) if (now !== undefined) seen.changing(now.file.id);

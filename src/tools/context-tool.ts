@@ -82,7 +82,8 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   return {
     // The context must not come to contain itself: what is kept of it is what it takes to recognise it (divergence B8).
     content: `${full ? 'assembled context' : 'list of the context'}: ${text.length} characters, sha256 ${sha256}`,
-    show: () => frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),
+    show: () =>
+      frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),
     meta: { session: session.id, known: pool.length, active: active.length, chars: text.length, sha256 },
   };
 }
@@ -96,6 +97,7 @@ export function contextTool(settings: ToolSettings): Tool {
       'List what the session knows: its active set with sizes, then all other objects. Your conversation holds more: every answer that your program has kept.',
     shape: SHAPE,
     annotations: { readOnlyHint: true, openWorldHint: false },
-    perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, { full, start: { offset, column } }, work),
+    perform: ({ full = false, offset = 1, column = 1 }, work) =>
+      perform(lastShown, { full, start: { offset, column } }, work),
   })(settings);
 }

@@ -35,7 +35,10 @@ export function createTools(options: ToolOptions = {}): readonly Tool[] {
     maxOutputLines = DEFAULT_OUTPUT_LIMITS.lines,
   } = options;
   const settings: ToolSettings = {
-    limits: { chars: Math.min(OUTPUT_CHARS.most, Math.max(OUTPUT_CHARS.least, maxOutputChars)), lines: Math.max(20, maxOutputLines) },
+    limits: {
+      chars: Math.min(OUTPUT_CHARS.most, Math.max(OUTPUT_CHARS.least, maxOutputChars)),
+      lines: Math.max(20, maxOutputLines),
+    },
     strict: options.strict ?? false,
     shortIds: options.shortIds ?? false,
   };

@@ -55,12 +55,18 @@ const TRANSPORT_KEYS: ReadonlySet<string> = new Set(['wait_for_previous', 'sessi
 function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
   const hasOthers = Object.keys(raw).some((key) => TRANSPORT_KEYS.has(key));
-  const given: unknown = hasOthers ? Object.fromEntries(Object.entries(raw).filter(([key]) => !TRANSPORT_KEYS.has(key))) : raw;
+  const given: unknown = hasOthers
+    ? Object.fromEntries(Object.entries(raw).filter(([key]) => !TRANSPORT_KEYS.has(key)))
+    : raw;
   assertPlainJson(given, 'arguments');
   return given as { readonly [key: string]: Json };
 }
 
-async function perform<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>, raw: unknown, work: Work): Promise<Performed> {
+async function perform<Shape extends ArgumentShape>(
+  definition: ToolDefinition<Shape>,
+  raw: unknown,
+  work: Work,
+): Promise<Performed> {
   requireAllowed(definition.name, definition.annotations, work.sandbox);
   const { values, remarks } = parseArguments(definition.name, definition.shape, raw);
   work.signal.throwIfAborted();
@@ -88,7 +94,10 @@ function answerOf(performed: Performed, recorded: RecordedCall): ToolAnswer {
 /** The answer when a call could not be recorded: what did happen is said first, so that nobody repeats it blindly. */
 async function unrecorded(error: unknown, performed: Performed, work: Work): Promise<ToolAnswer> {
   const { message, next } = await describeFailure(error, work);
-  const effect = performed.effect === undefined ? 'Nothing was changed.' : `${performed.effect} That stays, only its record is missing.`;
+  const effect =
+    performed.effect === undefined
+      ? 'Nothing was changed.'
+      : `${performed.effect} That stays, only its record is missing.`;
   return {
     text: failureText(`the call could not be recorded: ${message}`, `${effect}${next === undefined ? '' : ` ${next}`}`),
     isError: true,
@@ -99,7 +108,9 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
 }
 
 /** Makes a tool, once its settings are given: reads the arguments, performs, records the call as an object, answers within the limits. */
-export function defineTool<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>): (settings: ToolSettings) => Tool {
+export function defineTool<Shape extends ArgumentShape>(
+  definition: ToolDefinition<Shape>,
+): (settings: ToolSettings) => Tool {
   const { name, description, annotations } = definition;
   return (settings) => ({
     name,
@@ -118,7 +129,13 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
         const { message, next } = await describeFailure(error, work);
         const text = failureText(message, next);
         const failure = defined({ failure: codeOf(error) });
-        performed = { content: text, status: 'fail', show: () => text, ...failure, ...(error instanceof ToolError ? error.learned : {}) };
+        performed = {
+          content: text,
+          status: 'fail',
+          show: () => text,
+          ...failure,
+          ...(error instanceof ToolError ? error.learned : {}),
+        };
       }
       const { content, status = 'ok', show, readings, mentions, plan } = performed;
       try {

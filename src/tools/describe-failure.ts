@@ -16,7 +16,8 @@ interface Failure {
   readonly next?: string;
 }
 
-const lookAgain = (error: SourceError): string => `Nothing was done. Look at it first: read path=${headerValue(error.path)}`;
+const lookAgain = (error: SourceError): string =>
+  `Nothing was done. Look at it first: read path=${headerValue(error.path)}`;
 
 type Next = (error: SourceError, call: ToolContext) => Promise<string> | string;
 
@@ -79,10 +80,16 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
   if (error instanceof PatternError) return { message: `${error.message}.`, next: MEND[error.code] };
   if (error instanceof DocumentError) return { message: `${error.message}.`, next: 'Give the value in another form.' };
   if (error instanceof SessionError && error.code === 'taken-over') {
-    return { message: 'another process has taken this session over.', next: 'Call again to take it back and go on from where it stands.' };
+    return {
+      message: 'another process has taken this session over.',
+      next: 'Call again to take it back and go on from where it stands.',
+    };
   }
   if (error instanceof SessionError && error.code === 'not-kept') {
-    return { message: `${error.message}.`, next: 'Tell the user, then call again to go on from where the session stands.' };
+    return {
+      message: `${error.message}.`,
+      next: 'Tell the user, then call again to go on from where the session stands.',
+    };
   }
   if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };
   const message = messageOf(error);

@@ -15,7 +15,14 @@ const FOLDER = z.string().min(1).optional().describe('Folder (default: the worki
 const notUtf8 = (names: number): string | undefined =>
   names > 0 ? `[${names} names are not UTF-8; such files cannot be used here.]` : undefined;
 
-const SUFFIX: Readonly<Record<EntryKind, string>> = { file: '', directory: '/', symlink: '@', fifo: '|', socket: '=', device: '#' };
+const SUFFIX: Readonly<Record<EntryKind, string>> = {
+  file: '',
+  directory: '/',
+  symlink: '@',
+  fifo: '|',
+  socket: '=',
+  device: '#',
+};
 
 function entryLine({ name, kind, target }: DirectoryEntry): string {
   return `${shownName(name)}${target === 'directory' ? '/' : ''}${SUFFIX[kind]}`;
@@ -74,7 +81,9 @@ export const findTool = listingTool({
       lines: found.paths.map((file) => shownName(asGiven(folder, file))),
       none: `${noFilesText(pattern, path)} ${didYouMean(similarPaths(pattern, work), pattern)}`.trimEnd(),
       notes: [
-        found.truncated ? `[There are more than ${limit} files. Narrow the pattern or give a larger limit.]` : undefined,
+        found.truncated
+          ? `[There are more than ${limit} files. Narrow the pattern or give a larger limit.]`
+          : undefined,
         found.timedOut ? '[The search took too long and was stopped; narrow the path.]' : undefined,
         notUtf8(found.unaddressable),
         note,
@@ -94,12 +103,21 @@ export const treeTool = listingTool({
   description: 'Show the files below a folder as an indented tree. Ignored files (.gitignore) and .git are skipped.',
   shape: {
     path: FOLDER,
-    depth: z.int().min(1).max(100).optional().describe(`Levels shown (default ${DEFAULT_DEPTH}); deeper folders are counted`),
+    depth: z
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(`Levels shown (default ${DEFAULT_DEPTH}); deeper folders are counted`),
   },
   list: async ({ path = '.', depth = DEFAULT_DEPTH }, work) => {
     const folder = await reachablePlace(path, work);
     const at = folder.location.path;
-    const walked = await walkFiles(work.client.files.access.roots, at, { limit: MOST_WALKED, signal: work.signal, shown: path });
+    const walked = await walkFiles(work.client.files.access.roots, at, {
+      limit: MOST_WALKED,
+      signal: work.signal,
+      shown: path,
+    });
     const { lines, named } = treeLines(walked.paths, depth, shownName);
     const paths = named.map((file) => posix.join(at, file));
     const { mentions, note } = await discover(folder, { paths }, work);
@@ -108,7 +126,9 @@ export const treeTool = listingTool({
       lines,
       none: `No files below ${shownName(path)}.`,
       notes: [
-        walked.truncated ? `[There are more than ${MOST_WALKED} files; the rest is left out. Name a deeper folder.]` : undefined,
+        walked.truncated
+          ? `[There are more than ${MOST_WALKED} files; the rest is left out. Name a deeper folder.]`
+          : undefined,
         walked.timedOut ? '[The walk took too long and was stopped; name a deeper folder.]' : undefined,
         notUtf8(walked.unaddressable),
         note,

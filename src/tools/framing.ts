@@ -31,7 +31,11 @@ export function lineRange(page: Page): string {
 }
 
 /** The last line of a page after which more follows: what was shown and the call that continues it. */
-export function continuation(page: Page, call: string, fields: Readonly<Record<string, FieldValue>>): string | undefined {
+export function continuation(
+  page: Page,
+  call: string,
+  fields: Readonly<Record<string, FieldValue>>,
+): string | undefined {
   if (page.next === undefined) return undefined;
   const { offset, column } = page.next;
   const more = column === undefined ? `${page.totalLines - offset + 1} more lines` : `line ${offset} goes on`;
@@ -89,12 +93,17 @@ export const lineId = (id: ObjectId, shown: Shown): string => headerValue(shownI
 
 /** A name or path in a listing: as it is, or JSON-quoted where it could forge a line or hide something (decision E3). Spaces alone are left. */
 export function shownName(name: string): string {
-  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$|^"/u.test(name) ? JSON.stringify(name).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped) : name;
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$|^"/u.test(name)
+    ? JSON.stringify(name).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped)
+    : name;
 }
 
 /** A name JSON-quoted in ASCII alone. */
 export const escapedName = (name: string): string => JSON.stringify(name).replace(/[^\x20-\x7e]/g, escaped);
 
 function escaped(character: string): string {
-  return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('');
+  return Array.from(
+    { length: character.length },
+    (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,
+  ).join('');
 }

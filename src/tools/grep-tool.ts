@@ -20,7 +20,11 @@ const SHAPE = {
 };
 
 /** `src/a.ts:3: text` for matches, `src/a.ts-2- text` around them; `--` where lines are left out between two of a file or files. */
-function resultLines(found: readonly FoundLine[], nameOf: (path: string) => string, withGaps: boolean): readonly string[] {
+function resultLines(
+  found: readonly FoundLine[],
+  nameOf: (path: string) => string,
+  withGaps: boolean,
+): readonly string[] {
   const lines: string[] = [];
   let before: FoundLine | undefined;
   for (const line of found) {
@@ -39,9 +43,13 @@ function leftOutError({ why, bytes }: LeftOutFile, name: string): ToolError {
     return new ToolError('not-text', `${name} is not searched: it is binary (${bytes} bytes, a NUL among them).`, {
       next: 'Search another file; lines of text can be searched alone.',
     });
-  return new ToolError('too-large', `${name} is left out: it has ${bytes} bytes, and files over 64 MiB are not searched.`, {
-    next: 'Search it with a command of the shell, or split it into smaller files.',
-  });
+  return new ToolError(
+    'too-large',
+    `${name} is left out: it has ${bytes} bytes, and files over 64 MiB are not searched.`,
+    {
+      next: 'Search it with a command of the shell, or split it into smaller files.',
+    },
+  );
 }
 
 const NAMED_LEFT_OUT = 5;
@@ -57,7 +65,10 @@ export const grepTool = listingTool({
   name: 'grep',
   description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',
   shape: SHAPE,
-  list: async ({ pattern, path = '.', glob, ignoreCase = false, literal = false, context = 0, limit = DEFAULT_LIMIT }, work) => {
+  list: async (
+    { pattern, path = '.', glob, ignoreCase = false, literal = false, context = 0, limit = DEFAULT_LIMIT },
+    work,
+  ) => {
     const place = await reachablePlace(path, work);
     const options = { ignoreCase, literal, context, limit, signal: work.signal, shown: path, ...defined({ glob }) };
     const found = await searchText(work.client.files.access.roots, place.location.path, { pattern, ...options });

@@ -29,7 +29,10 @@ function positionsIn(text: string): (bare: number) => number {
  * Finds a text, not empty, in another one, where a line end of either kind matches one of either kind: an agent does not see which a file has.
  * Gives the first places and the number of all. Takes time linear in both texts.
  */
-export function findAcrossEnds(text: string, wanted: string): { readonly places: readonly Place[]; readonly count: number } {
+export function findAcrossEnds(
+  text: string,
+  wanted: string,
+): { readonly places: readonly Place[]; readonly count: number } {
   const bare = toLf(wanted);
   const starts: number[] = [];
   let count = 0;
@@ -65,7 +68,8 @@ function lineByLine(old: string, text: string, otherwise: string): string {
   const [had, has] = [before.ends.length, after.ends.length];
   let last = 0;
   while (last < Math.min(had, has) && before.lines[had - 1 - last] === after.lines[has - 1 - last]) last += 1;
-  const endOf = (i: number): string => before.ends[i >= has - last ? i + had - has : Math.min(i, had - last - 1)] ?? otherwise;
+  const endOf = (i: number): string =>
+    before.ends[i >= has - last ? i + had - has : Math.min(i, had - last - 1)] ?? otherwise;
   return after.lines.map((line, i) => (i < has ? `${line}${endOf(i)}` : line)).join('');
 }
 

@@ -51,7 +51,8 @@ function performedListing(tool: string, listing: Listing, work: Work): Performed
 }
 
 /** What a listing tool is made of. */
-interface ListingDefinition<Shape extends ArgumentShape> extends Pick<ToolDefinition<Shape>, 'name' | 'description' | 'shape'> {
+interface ListingDefinition<Shape extends ArgumentShape>
+  extends Pick<ToolDefinition<Shape>, 'name' | 'description' | 'shape'> {
   list(args: Parameters<ToolDefinition<Shape>['perform']>[0], work: Work): Promise<Listing>;
 }
 
@@ -95,7 +96,11 @@ interface ListedFiles {
  * Takes up what a listing of `folder` mentions [§5.6, Discovery]: existing regular files by their canonical paths. A file of the session's index is only
  * referred to, so that it is not looked at again.
  */
-export async function discover(folder: LocatedFile, { paths, of = paths.length }: ListedFiles, work: Work): Promise<Discovered> {
+export async function discover(
+  folder: LocatedFile,
+  { paths, of = paths.length }: ListedFiles,
+  work: Work,
+): Promise<Discovered> {
   const { roots, mounts } = work.client.files.access;
   const { state } = work.session;
   const listed = paths.slice(0, MOST_DISCOVERED).map((path) => {
@@ -109,7 +114,10 @@ export async function discover(folder: LocatedFile, { paths, of = paths.length }
     const mtimeMs = isKnown ? 0 : dates.get(path);
     return mtimeMs === undefined ? [] : [{ source, mtimeMs }];
   });
-  const note = of > MOST_DISCOVERED ? `[Only the first ${MOST_DISCOVERED} of these ${of} files were added to your pool.]` : undefined;
+  const note =
+    of > MOST_DISCOVERED
+      ? `[Only the first ${MOST_DISCOVERED} of these ${of} files were added to your pool.]`
+      : undefined;
   return { mentions, note };
 }
 

@@ -57,7 +57,10 @@ export class PageReader {
 
   constructor(start: PageStart, limits: OutputLimits) {
     this.#start = start;
-    this.#limits = { chars: Math.max(2, limits.chars), lines: Math.max(1, Math.min(limits.lines, start.limit ?? limits.lines)) };
+    this.#limits = {
+      chars: Math.max(2, limits.chars),
+      lines: Math.max(1, Math.min(limits.lines, start.limit ?? limits.lines)),
+    };
   }
 
   /** Takes the next piece of the text. */
@@ -179,9 +182,13 @@ export function pageOfPieces(text: Iterable<string>, { start, limits, name }: Wa
   for (const piece of text) reader.push(piece);
   const page = reader.end();
   if (start.offset > Math.max(1, page.totalLines)) {
-    throw new ToolError('out-of-range', `offset ${start.offset} is past the end of ${name}, which has ${page.totalLines} lines.`, {
-      next: `Use an offset from 1 to ${Math.max(1, page.totalLines)}.`,
-    });
+    throw new ToolError(
+      'out-of-range',
+      `offset ${start.offset} is past the end of ${name}, which has ${page.totalLines} lines.`,
+      {
+        next: `Use an offset from 1 to ${Math.max(1, page.totalLines)}.`,
+      },
+    );
   }
   if (page.text === '' && start.column > 1) {
     throw new ToolError('out-of-range', `column ${start.column} is past the end of line ${start.offset} of ${name}.`, {

@@ -14,11 +14,18 @@ import { requireObject } from './require-object.js';
 import { type Readable, requireReadable } from './require-readable.js';
 import { type Tool, ToolError } from './tool.js';
 
-function describe({ version }: LoadedObject, work: Work): { readonly kind: string; readonly fields: Readonly<Record<string, string>> } {
+function describe(
+  { version }: LoadedObject,
+  work: Work,
+): { readonly kind: string; readonly fields: Readonly<Record<string, string>> } {
   const id = shownId(version['xt/id'], work);
-  if (version.type === 'file') return { kind: 'file', fields: { id, path: work.client.files.display(version.source as FilesystemSource) } };
-  if (version.type === 'toolcall') return { kind: 'toolcall', fields: { id, tool: version.tool, status: version.status } };
-  throw new ToolError('unknown-object', `${headerValue(id)} is part of the session itself.`, { next: 'Use context to see it.' });
+  if (version.type === 'file')
+    return { kind: 'file', fields: { id, path: work.client.files.display(version.source as FilesystemSource) } };
+  if (version.type === 'toolcall')
+    return { kind: 'toolcall', fields: { id, tool: version.tool, status: version.status } };
+  throw new ToolError('unknown-object', `${headerValue(id)} is part of the session itself.`, {
+    next: 'Use context to see it.',
+  });
 }
 
 function requireText(loaded: LoadedObject, id: ObjectId, at: string): void {
@@ -45,7 +52,11 @@ interface Wanted {
 }
 
 /** A page of what is stored of an object, now or as of a transaction; `note` is put below it. */
-async function readStored(id: ObjectId, { version, start, note }: Wanted & { readonly note?: string }, work: Work): Promise<Performed> {
+async function readStored(
+  id: ObjectId,
+  { version, start, note }: Wanted & { readonly note?: string },
+  work: Work,
+): Promise<Performed> {
   const loaded = await work.session.load(id, version === undefined ? {} : { version });
   const at = version === undefined ? '' : ` at version ${version}`;
   if (loaded === undefined)
@@ -104,7 +115,11 @@ function showReading({ file, reading }: FileReading, wanted: Shown, work: Work):
   const readable = requireReadable(reading, file, name);
   const abridged = readable.kind === 'large-text' && readable.chunks === undefined;
   const fields = { id: shownId(file.id, work), path: file.display };
-  const limits = remaining(work.limits, frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0), 3);
+  const limits = remaining(
+    work.limits,
+    frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0),
+    3,
+  );
   const page = pageOfPieces(pieces(readable), { start: wanted.start, limits, name });
   const whole = page.whole && !abridged;
   const header = headerLine('file', { ...fields, lines: lineRange(page), chars: page.totalChars });
@@ -134,7 +149,9 @@ async function readSourceOf({ displayPath, state }: ObjectMetadata<'file'>, { cl
   try {
     const file = await client.files.locate(displayPath, { mustExist: false });
     const reading = await client.files.read(file.source, signal);
-    return isStored && reading.kind === 'unreachable' && reading.reason !== 'outside-roots' ? undefined : { file, reading };
+    return isStored && reading.kind === 'unreachable' && reading.reason !== 'outside-roots'
+      ? undefined
+      : { file, reading };
   } catch (error) {
     if (isStored && error instanceof SourceError && OUT_OF_REACH.has(error.code)) return undefined;
     throw error;
@@ -149,7 +166,8 @@ async function readObject(reference: string, wanted: Wanted, work: Work): Promis
   const { version, start } = wanted;
   const id = await requireObject(reference, work);
   const metadata = work.session.metadata(id);
-  if (version !== undefined || metadata?.type !== 'file' || metadata.state === 'deleted') return readStored(id, wanted, work);
+  if (version !== undefined || metadata?.type !== 'file' || metadata.state === 'deleted')
+    return readStored(id, wanted, work);
   const source = await readSourceOf(metadata, work);
   if (source === undefined) return readStored(id, { start, note: ORPHANED }, work);
   return showReading(source, { start, call: { id: shownId(id, work) } }, work);
@@ -176,7 +194,9 @@ export function readTool(settings: ToolSettings): Tool {
       const wanted = { version, start };
       if (id !== undefined) return readObject(id, wanted, work);
       if (path === undefined)
-        throw new ToolError('invalid-arguments', 'read needs a path or an id.', { next: 'For example: read path=README.md' });
+        throw new ToolError('invalid-arguments', 'read needs a path or an id.', {
+          next: 'For example: read path=README.md',
+        });
       const file = await work.client.files.locate(path, { mustExist: false });
       if (version !== undefined) return readStored(file.id, wanted, work);
       return readFile(file, { start, call: { path } }, work);

@@ -37,7 +37,10 @@ export function candidateLines(ids: readonly ObjectId[], session: ContextSession
   const lines = ids.map((id) => {
     const metadata = session.metadata(id);
     if (metadata === undefined) return `  ${renderedValue(id)}`;
-    const what = metadata.type === 'file' ? renderedValue(metadata.displayPath) : `${renderedValue(metadata.tool)} ${metadata.status}`;
+    const what =
+      metadata.type === 'file'
+        ? renderedValue(metadata.displayPath)
+        : `${renderedValue(metadata.tool)} ${metadata.status}`;
     return `  ${renderedValue(id)} ${what}`;
   });
   return lines.join('\n');
@@ -67,13 +70,21 @@ export async function requireObject(reference: string, call: Call): Promise<Obje
     case 'found':
       return resolution.id;
     case 'infrastructure':
-      throw new ToolError('unknown-object', `${quoted(reference)} is part of the session itself, not a file or tool call.`, {
-        next: 'Use context to see the session.',
-      });
+      throw new ToolError(
+        'unknown-object',
+        `${quoted(reference)} is part of the session itself, not a file or tool call.`,
+        {
+          next: 'Use context to see the session.',
+        },
+      );
     case 'ambiguous':
-      throw new ToolError('ambiguous', `${quoted(reference)} fits several objects:\n${candidateLines(resolution.candidates, session)}`, {
-        next: 'Give more characters of the id.',
-      });
+      throw new ToolError(
+        'ambiguous',
+        `${quoted(reference)} fits several objects:\n${candidateLines(resolution.candidates, session)}`,
+        {
+          next: 'Give more characters of the id.',
+        },
+      );
     case 'unknown':
       throw new ToolError('unknown-object', `no object of this session is called ${quoted(reference)}.`, {
         next: `${didYouMean(similarPaths(reference, call), reference)}Use context to list the known objects, or read with a path.`,

@@ -29,8 +29,12 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
       });
     case 'not-regular':
       if (reading.what === 'directory')
-        throw new ToolError('not-text', `${shown} is a folder, not a file.`, { next: `List it instead: ls path=${headerValue(name)}` });
-      throw new ToolError('not-text', `${shown} is a ${reading.what}, not a regular file.`, { next: 'Only regular files can be read.' });
+        throw new ToolError('not-text', `${shown} is a folder, not a file.`, {
+          next: `List it instead: ls path=${headerValue(name)}`,
+        });
+      throw new ToolError('not-text', `${shown} is a ${reading.what}, not a regular file.`, {
+        next: 'Only regular files can be read.',
+      });
     case 'unreachable':
       throw new ToolError('not-found', `${shown} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
         next: 'Use another file. What was stored of it before, if anything, can be read by its id.',

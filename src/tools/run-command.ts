@@ -53,7 +53,11 @@ class Capture {
     if (rest.length === 0) return;
     this.#tail.push(rest);
     this.#tailBytes += rest.length;
-    for (let first = this.#tail[0]; first !== undefined && this.#tailBytes - first.length >= this.#most; first = this.#tail[0]) {
+    for (
+      let first = this.#tail[0];
+      first !== undefined && this.#tailBytes - first.length >= this.#most;
+      first = this.#tail[0]
+    ) {
       this.#tail.shift();
       this.#tailBytes -= first.length;
       this.#dropped += first.length;

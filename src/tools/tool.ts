@@ -100,7 +100,11 @@ export class ToolError extends CodedError<ToolErrorCode> {
   constructor(
     code: ToolErrorCode,
     message: string,
-    { next, learned = {}, cause }: { readonly next?: string | undefined; readonly learned?: Learned; readonly cause?: unknown } = {},
+    {
+      next,
+      learned = {},
+      cause,
+    }: { readonly next?: string | undefined; readonly learned?: Learned; readonly cause?: unknown } = {},
   ) {
     super(code, message, { cause });
     this.next = next;

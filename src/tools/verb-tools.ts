@@ -31,7 +31,8 @@ interface Block {
 
 function blockOf({ id, metadata, text }: Done, work: Work): Block {
   const shown = shownId(id, work);
-  const named = metadata.type === 'file' ? { path: metadata.displayPath } : { tool: metadata.tool, status: metadata.status };
+  const named =
+    metadata.type === 'file' ? { path: metadata.displayPath } : { tool: metadata.tool, status: metadata.status };
   const header = headerLine(metadata.type, { id: shown, ...named, chars: metadata.charCount });
   return { id: shown, header, text, reserved: header.length + headerValue(shown).length + HINT_CHARS };
 }
@@ -74,7 +75,9 @@ function activatedContents(entries: readonly Done[], limits: OutputLimits, work:
     return block.endsWith('\n') ? block.slice(0, -1) : block;
   });
   const left = blocks.length - kept.length;
-  return [...texts, ...(left === 0 ? [] : [`[${left} more objects are not shown: read them by their ids.]`])].join('\n');
+  return [...texts, ...(left === 0 ? [] : [`[${left} more objects are not shown: read them by their ids.]`])].join(
+    '\n',
+  );
 }
 
 type Failed = Extract<VerbEntry, { readonly ok: false }>;
@@ -97,7 +100,8 @@ type Explain = (entry: Failed, call: Work) => string;
 const WHY: Readonly<Record<VerbFailure, Explain>> = {
   unknown: ({ reference }, call) =>
     `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}List with context, or read the file`,
-  ambiguous: ({ candidates = [] }, { session }) => `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
+  ambiguous: ({ candidates = [] }, { session }) =>
+    `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
   infrastructure: () => 'is infrastructure, a part of the session itself; only files and tool calls can be chosen',
   'not-active': () => 'is not active',
   'not-pinned': () => 'is not pinned',
@@ -161,7 +165,11 @@ export function performVerb(plan: VerbPlan, work: Work): Performed {
 }
 
 const SHAPE = {
-  ids: z.array(z.string().min(1)).min(1).max(200).describe('Ids, unique prefixes (8+ characters) or paths of known objects'),
+  ids: z
+    .array(z.string().min(1))
+    .min(1)
+    .max(200)
+    .describe('Ids, unique prefixes (8+ characters) or paths of known objects'),
 };
 
 /** `activate`, `deactivate`, `pin`, `unpin` [§3.3, decisions D1 to D7]; several ids in one call are one step. */

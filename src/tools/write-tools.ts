@@ -25,7 +25,11 @@ interface Written {
  * The answer of a tool that wrote a file: what stands on the disk now is indexed; the agent wrote it but did not read it [§5.6]. Made while the file is locked,
  * so that it is this call's version and no later one's.
  */
-async function performed(file: LocatedFile, { text, fileHash, said, effect, meta }: Written, work: Work): Promise<Performed> {
+async function performed(
+  file: LocatedFile,
+  { text, fileHash, said, effect, meta }: Written,
+  work: Work,
+): Promise<Performed> {
   work.session.seen.wrote(file.id, fileHash);
   const header = headerLine('file', { id: shownId(file.id, work), path: file.display, chars: text.length });
   return {
@@ -65,14 +69,22 @@ async function write(path: string, given: string, work: Work): Promise<Performed
   requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
   const text = inFormOf(replacedText(before), given);
   signal.throwIfAborted();
-  return changeSource(client.files.access.roots, { path: file.location.path, shown: path, signal }, async (writeLocked) => {
-    // A change that arrived together with this one was not known when this text was made.
-    const { created, fileHash } = await writeLocked(text, expectedAfter(before));
-    const lines = text === '' ? 0 : linesIn(text);
-    const kept = text === given ? '' : ' The line ends and byte order mark that it had are kept.';
-    const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.${kept}`;
-    return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } }, work);
-  });
+  return changeSource(
+    client.files.access.roots,
+    { path: file.location.path, shown: path, signal },
+    async (writeLocked) => {
+      // A change that arrived together with this one was not known when this text was made.
+      const { created, fileHash } = await writeLocked(text, expectedAfter(before));
+      const lines = text === '' ? 0 : linesIn(text);
+      const kept = text === given ? '' : ' The line ends and byte order mark that it had are kept.';
+      const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.${kept}`;
+      return performed(
+        file,
+        { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } },
+        work,
+      );
+    },
+  );
 }
 
 /** `write`: a whole file, atomically, indexed from the disk afterwards. */
@@ -90,7 +102,9 @@ export const writeTool = defineTool({
 function wholeText(reading: Readable, path: string): string {
   if (reading.kind === 'text') return reading.content;
   if (reading.chunks === undefined)
-    throw new ToolError('not-text', `${shownName(path)} is over 64 MiB and cannot be edited.`, { next: 'Change it with another program.' });
+    throw new ToolError('not-text', `${shownName(path)} is over 64 MiB and cannot be edited.`, {
+      next: 'Change it with another program.',
+    });
   return [...reading.chunks()].join('');
 }
 
@@ -108,17 +122,21 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
   const read = async () => requireReadable(await client.files.read(file.source, signal), file, path);
   // No folder is made for a file that is not there.
   if (!file.location.exists) await read();
-  return changeSource(client.files.access.roots, { path: file.location.path, shown: path, signal }, async (writeLocked) => {
-    const before = await read();
-    requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
-    const edited = applyEdits(wholeText(before, path), edits, shownName(path));
-    const { text } = edited;
-    signal.throwIfAborted();
-    // A program that takes no lock may have changed the file since it was read.
-    const { fileHash } = await writeLocked(text, before.fileHash);
-    const said = `Edited ${shownName(path)}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
-    return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was changed.` }, work);
-  });
+  return changeSource(
+    client.files.access.roots,
+    { path: file.location.path, shown: path, signal },
+    async (writeLocked) => {
+      const before = await read();
+      requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
+      const edited = applyEdits(wholeText(before, path), edits, shownName(path));
+      const { text } = edited;
+      signal.throwIfAborted();
+      // A program that takes no lock may have changed the file since it was read.
+      const { fileHash } = await writeLocked(text, before.fileHash);
+      const said = `Edited ${shownName(path)}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
+      return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was changed.` }, work);
+    },
+  );
 }
 
 const EDIT = z.object({

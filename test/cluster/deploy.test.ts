@@ -188,7 +188,7 @@ describe('what the compose file starts', () => {
       () => runCli(['verify', 'proxied', '--data', client], { XTDB_URL: url, XTDB_TOKEN: token }),
       ({ code }) => code === 0,
     );
-    expect(verified.stdout).toMatch(/answers {3}\d+ of 20 made again/);
+    expect(verified.stdout).toMatch(/answers {3}\d+ of 20 rebuilt/);
   });
 });
 

@@ -125,7 +125,7 @@ class Worker {
         );
         expect({ session, program, name, code, stdout }).toMatchObject({
           code: 0,
-          stdout: expect.stringMatching(new RegExp(`answers {3}\\d+ of ${calls} made again`)),
+          stdout: expect.stringMatching(new RegExp(`answers {3}\\d+ of ${calls} rebuilt`)),
         });
       }
     }

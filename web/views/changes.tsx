@@ -39,7 +39,9 @@ const VERDICTS: Readonly<Record<string, string>> = {
 function textOf(answer: Answered<RequestView>, { key, object }: Change): string {
   if (answer.state !== 'there') return '';
   const isOf = (item: RequestView['items'][number]): boolean =>
-    item.form === 'message' && item.step !== null ? `step:${item.step}` === key : (item.object ?? item.section) === (object ?? key);
+    item.form === 'message' && item.step !== null
+      ? `step:${item.step}` === key
+      : (item.object ?? item.section) === (object ?? key);
   return answer.value.items
     .filter(isOf)
     .map(({ text }) => text)
@@ -56,7 +58,8 @@ function Texts({ change, changes }: { readonly change: Change; readonly changes:
         <AnswerBox answer={after}>
           {() => {
             const [was, is] = [textOf(before, change), textOf(after, change)];
-            if (change.kind === 'changed') return <DiffView before={was} after={is} label={`How ${change.name} changed`} />;
+            if (change.kind === 'changed')
+              return <DiffView before={was} after={is} label={`How ${change.name} changed`} />;
             return <TextView text={GONE.has(change.kind) ? was : is} label={`${change.name}, as it was sent`} />;
           }}
         </AnswerBox>
@@ -72,7 +75,12 @@ function Row({ change, changes }: { readonly change: Change; readonly changes: C
     <>
       <tr>
         <td>
-          <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} aria-label={`Text of ${oneLine(name)}`}>
+          <button
+            type="button"
+            aria-expanded={isOpen}
+            onClick={() => setOpen(!isOpen)}
+            aria-label={`Text of ${oneLine(name)}`}
+          >
             {isOpen ? '−' : '+'}
           </button>{' '}
           {object === null ? oneLine(name) : <a href={from('object', { id: object })}>{oneLine(name)}</a>}
@@ -100,11 +108,15 @@ function Cause({ changes }: { readonly changes: Changes }) {
   const { cause, difference, shared, written, again, answers, cache, to } = prefix;
   return (
     <section class="cause" aria-label="The common beginning">
-      <h2>{prefix.is_prefix ? 'It begins with the whole request before it' : 'Where it parts from the request before it, and why'}</h2>
+      <h2>
+        {prefix.is_prefix
+          ? 'It begins with the whole request before it'
+          : 'Where it parts from the request before it, and why'}
+      </h2>
       {difference !== null && (
         <p>
-          At byte {counted(difference.byte)} of {counted(to.bytes)}, after {counted(shared.tokens)} tokens: section {difference.section},
-          line {difference.line}
+          At byte {counted(difference.byte)} of {counted(to.bytes)}, after {counted(shared.tokens)} tokens: section{' '}
+          {difference.section}, line {difference.line}
           {difference.object !== null && (
             <>
               , <a href={from('object', { id: difference.object })}>{oneLine(difference.object, 60)}</a>
@@ -129,7 +141,8 @@ function Cause({ changes }: { readonly changes: Changes }) {
           <>
             <dt>Answers of the model, with their reasoning</dt>
             <dd>
-              {counted(answers.kept)} still valid, {counted(answers.lost)} lost, {counted(answers.left)} left with a closed turn
+              {counted(answers.kept)} still valid, {counted(answers.lost)} lost, {counted(answers.left)} left with a
+              closed turn
             </dd>
           </>
         )}
@@ -150,7 +163,11 @@ export function ChangesView() {
   const { session, from: since, kind } = place.value.of;
   const step = askedStep();
   const range = `${since === undefined ? '' : `step:${since}`}..${step === undefined ? 'now' : `step:${step}`}`;
-  const answer = useAnswer<Changes>(session === undefined ? undefined : '/v1/changes', { session, range }, keptWhileFollowed());
+  const answer = useAnswer<Changes>(
+    session === undefined ? undefined : '/v1/changes',
+    { session, range },
+    keptWhileFollowed(),
+  );
   return (
     <>
       <h1>From call to call</h1>
@@ -187,9 +204,10 @@ export function ChangesView() {
           return (
             <>
               <p>
-                From turn {prefix.from.turn}, step {prefix.from.step} ({shortTime(prefix.from.at)}, {counted(prefix.from.tokens)} tokens) to
-                turn {prefix.to.turn}, step {prefix.to.step} ({shortTime(prefix.to.at)}, {counted(prefix.to.tokens)} tokens).{' '}
-                {counted(stayed)} things stayed as they were.
+                From turn {prefix.from.turn}, step {prefix.from.step} ({shortTime(prefix.from.at)},{' '}
+                {counted(prefix.from.tokens)} tokens) to turn {prefix.to.turn}, step {prefix.to.step} (
+                {shortTime(prefix.to.at)}, {counted(prefix.to.tokens)} tokens). {counted(stayed)} things stayed as they
+                were.
               </p>
               <Cause changes={changes} />
               {(Object.keys(KINDS) as Change['kind'][]).map((name) => {

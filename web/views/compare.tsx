@@ -24,7 +24,11 @@ function Chart({ comparison, shown }: { readonly comparison: Comparison; readonl
   const partAt = shared === undefined ? undefined : (shared * WIDTH) / calls;
   return (
     <figure class="compared">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Size of each request in ${unit}, over ${calls} calls`}>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Size of each request in ${unit}, over ${calls} calls`}
+      >
         {partAt !== undefined && <line class="parting" x1={partAt} x2={partAt} y1={0} y2={HEIGHT} />}
         {own.map(({ line, style }) => {
           const points = linePoints(line, { width: WIDTH, height: HEIGHT - 4, calls, most });
@@ -71,12 +75,19 @@ function Compared({ comparison }: { readonly comparison: Comparison }) {
           {lines.map(({ name, sizes, exact }, i) => (
             <tr key={name}>
               <td>
-                <input type="checkbox" checked={shown.has(name)} onChange={() => toggle(name)} aria-label={`show ${oneLine(name)}`} />
+                <input
+                  type="checkbox"
+                  checked={shown.has(name)}
+                  onChange={() => toggle(name)}
+                  aria-label={`show ${oneLine(name)}`}
+                />
               </td>
               <td class={`line-name line-${i % STYLES}`}>{oneLine(name)}</td>
               <td class="number">{counted(sizes.length)}</td>
               <td class="number">{counted(Math.round(Math.max(0, ...sizes)))}</td>
-              <td class="number">{counted(Math.round(sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length)))}</td>
+              <td class="number">
+                {counted(Math.round(sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length)))}
+              </td>
               <td>{markOf(exact, sizes.length)}</td>
             </tr>
           ))}
@@ -184,7 +195,9 @@ export function CompareView() {
                     {told}{' '}
                     <select
                       value={value}
-                      onChange={(event) => refine({ [field]: event.currentTarget.value, tx: undefined, step: undefined })}
+                      onChange={(event) =>
+                        refine({ [field]: event.currentTarget.value, tx: undefined, step: undefined })
+                      }
                     >
                       <option value="">choose one</option>
                       {sessions.map(({ id, parent }) => (

@@ -24,11 +24,15 @@ function Found({ found, isDone }: { readonly found: Verified; readonly isDone: b
     );
   return (
     <>
-      {wrong.length === 0 ? '✓ All of it is what it says. ' : `✗ ${counted(wrong.length)} of ${counted(total)} are not what they say. `}
-      {counted(blocks)} blocks as the manifest has them; {counted(contexts)} contexts byte for byte what was handed out; {counted(versions)}{' '}
-      versions with the hashes that they carry
+      {wrong.length === 0
+        ? '✓ All of it is what it says. '
+        : `✗ ${counted(wrong.length)} of ${counted(total)} are not what they say. `}
+      {counted(blocks)} blocks as the manifest has them; {counted(contexts)} contexts byte for byte what was handed out;{' '}
+      {counted(versions)} versions with the hashes that they carry
       {unrecorded > 0 && `; ${counted(unrecorded)} contexts of which no record was kept`}
-      {masked > 0 && `; ${counted(masked)} contexts and versions in which something was masked, with hashes of their own`}.
+      {masked > 0 &&
+        `; ${counted(masked)} contexts and versions in which something was masked, with hashes of their own`}
+      .
       {wrong.length > 0 && (
         <ul>
           {wrong.slice(0, 20).map((one) => (
@@ -54,16 +58,22 @@ function Verify({ file }: { readonly file: EmbeddedSession }) {
     <section aria-label="Verification">
       <h2>Is it what was recorded?</h2>
       <p>
-        Every context and every version is hashed here, by this browser, and compared with the hash that was recorded. Whoever sent the file
-        was told this hash of all of it: <code class="digest">{file.sha256}</code>
+        Every context and every version is hashed here, by this browser, and compared with the hash that was recorded.
+        Whoever sent the file was told this hash of all of it: <code class="digest">{file.sha256}</code>
       </p>
       <button type="button" onClick={run} disabled={check.state === 'running'}>
         Verify
       </button>
       {check.state !== 'unasked' && (
-        <div class={`check ${isWrong ? 'unequal' : check.state === 'done' ? 'equal' : 'checking'}`} role="status" aria-label="Verification">
+        <div
+          class={`check ${isWrong ? 'unequal' : check.state === 'done' ? 'equal' : 'checking'}`}
+          role="status"
+          aria-label="Verification"
+        >
           {check.state === 'failed' && `✗ ${check.why}`}
-          {check.state !== 'failed' && check.found !== undefined && <Found found={check.found} isDone={check.state === 'done'} />}
+          {check.state !== 'failed' && check.found !== undefined && (
+            <Found found={check.found} isDone={check.state === 'done'} />
+          )}
         </div>
       )}
     </section>
@@ -84,7 +94,8 @@ function Said() {
               {said.map(({ turn, step, at, object, verdict, text, by }, i) => (
                 <li key={i}>
                   <p>
-                    {verdict !== null && <strong>{verdict}</strong>} <a href={from('request', { step })}>{`turn ${turn}, step ${step}`}</a>
+                    {verdict !== null && <strong>{verdict}</strong>}{' '}
+                    <a href={from('request', { step })}>{`turn ${turn}, step ${step}`}</a>
                     {object !== null && (
                       <>
                         , <a href={from('object', { id: object })}>{oneLine(object, 60)}</a>
@@ -126,7 +137,8 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
         )}
       </dl>
       <p class="note">
-        This file needs no server and asks none. <a href={from('strip')}>The context strip</a> shows the session call by call.
+        This file needs no server and asks none. <a href={from('strip')}>The context strip</a> shows the session call by
+        call.
       </p>
       <Verify file={file} />
       <Said />

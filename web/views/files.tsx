@@ -23,7 +23,8 @@ const STATES: Readonly<Record<RestorePlan['files'][number]['state'], string>> = 
 };
 
 /** As a shell reads it. */
-const quoted = (text: string): string => (/^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+const quoted = (text: string): string =>
+  /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   const [to, setTo] = useState(`${plan.session}-step-${plan.step}`);
@@ -31,16 +32,21 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   return (
     <p>
       <label>
-        Write them as the agent had them into the new folder <input value={to} onInput={(event) => setTo(event.currentTarget.value)} />
+        Write them as the agent had them into the new folder{' '}
+        <input value={to} onInput={(event) => setTo(event.currentTarget.value)} />
       </label>{' '}
       <StepByStep<number, FilesCopied>
         key={to}
         label="write"
         name="write the files into a new folder"
         ask={() => Promise.resolve(plan.files.filter(({ had }) => had !== null).length)}
-        run={(files) => (files === 0 ? undefined : () => act<FilesCopied>(actionPath(session, 'restore'), { at: `step:${step}`, to }))}
+        run={(files) =>
+          files === 0 ? undefined : () => act<FilesCopied>(actionPath(session, 'restore'), { at: `step:${step}`, to })
+        }
         tell={(files) =>
-          files === 0 ? 'The agent had no file then.' : `${counted(files)} files; nothing that is there already is written over.`
+          files === 0
+            ? 'The agent had no file then.'
+            : `${counted(files)} files; nothing that is there already is written over.`
         }
         tellDone={({ folder, written, not_kept: left }) => (
           <>
@@ -106,9 +112,12 @@ export function FilesView() {
               </table>
               <CopyTo plan={plan} />
               <p>
-                In place, over the files themselves, by the command line alone; what is replaced is kept and can be given back:{' '}
-                <code>{command}</code>{' '}
-                <button type="button" onClick={() => void navigator.clipboard.writeText(command).catch(() => undefined)}>
+                In place, over the files themselves, by the command line alone; what is replaced is kept and can be
+                given back: <code>{command}</code>{' '}
+                <button
+                  type="button"
+                  onClick={() => void navigator.clipboard.writeText(command).catch(() => undefined)}
+                >
                   Copy the command
                 </button>
               </p>

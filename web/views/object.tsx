@@ -39,7 +39,13 @@ function Compared({ id, a, b }: { readonly id: string; readonly a: LoggedVersion
     <AnswerBox answer={before}>
       {(was) => (
         <AnswerBox answer={after}>
-          {(is) => <DiffView before={was.text ?? ''} after={is.text ?? ''} label={`From version ${a.number} to version ${b.number}`} />}
+          {(is) => (
+            <DiffView
+              before={was.text ?? ''}
+              after={is.text ?? ''}
+              label={`From version ${a.number} to version ${b.number}`}
+            />
+          )}
         </AnswerBox>
       )}
     </AnswerBox>
@@ -152,9 +158,15 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
                       <td>
                         turn {sighting.known_from.turn}, step {sighting.known_from.step}
                       </td>
-                      <td>{seen === undefined ? 'a line only' : `version ${numberOf(seen.tx_id, seen.valid_time) ?? '?'}`}</td>
+                      <td>
+                        {seen === undefined ? 'a line only' : `version ${numberOf(seen.tx_id, seen.valid_time) ?? '?'}`}
+                      </td>
                       <td>{seen === undefined ? '' : rangesOf(seen.turns)}</td>
-                      <td>{seen?.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ')}</td>
+                      <td>
+                        {seen?.steps
+                          .map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`))
+                          .join(', ')}
+                      </td>
                       <td>{rangesOf(sighting.unseen)}</td>
                       <td>{stale.length === 0 ? '' : <span class="bad">{rangesOf(stale)}</span>}</td>
                     </tr>
@@ -195,8 +207,18 @@ function Versions({ id, versions }: { readonly id: string; readonly versions: re
   const [left, right] = [a, b].map((number) => versions.find((version) => String(version.number) === number));
   return (
     <>
-      <Scrubber label="True at (valid time)" moments={valids.map(shortTime)} at={atValid} onMove={(at) => refine({ valid: at })} />
-      <Scrubber label="Known after (transaction)" moments={txs.map(String)} at={atTx} onMove={(at) => refine({ known: at })} />
+      <Scrubber
+        label="True at (valid time)"
+        moments={valids.map(shortTime)}
+        at={atValid}
+        onMove={(at) => refine({ valid: at })}
+      />
+      <Scrubber
+        label="Known after (transaction)"
+        moments={txs.map(String)}
+        at={atTx}
+        onMove={(at) => refine({ known: at })}
+      />
       <table>
         <thead>
           <tr>
@@ -274,7 +296,9 @@ export function ObjectView() {
       </form>
       {id !== undefined && <InSession id={id} name={id} />}
       {id !== undefined && (
-        <AnswerBox answer={answer}>{({ versions }) => <Versions key={id} id={id} versions={versions ?? []} />}</AnswerBox>
+        <AnswerBox answer={answer}>
+          {({ versions }) => <Versions key={id} id={id} versions={versions ?? []} />}
+        </AnswerBox>
       )}
     </>
   );

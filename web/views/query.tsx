@@ -22,7 +22,8 @@ const EXAMPLES: readonly (readonly [string, string])[] = [
 
 /** Whether a value of a row names an object. */
 const isObject = (value: unknown): value is string =>
-  typeof value === 'string' && (/^[0-9a-f]{64}$/.test(value) || /^(session|chat|system-prompt):/.test(value) || /^\S+:\d+$/.test(value));
+  typeof value === 'string' &&
+  (/^[0-9a-f]{64}$/.test(value) || /^(session|chat|system-prompt):/.test(value) || /^\S+:\d+$/.test(value));
 
 function Cell({ value }: { readonly value: unknown }) {
   if (isObject(value)) return <a href={from('object', { id: value })}>{oneLine(value, 80)}</a>;
@@ -79,7 +80,8 @@ export function QueryView() {
           {({ columns, rows, basis, is_cut: isCut }) => (
             <>
               <p class="note" role="status">
-                {counted(rows.length)} rows{isCut && ', and there are more'}, as known after transaction {basis.tx_id ?? 'none'}
+                {counted(rows.length)} rows{isCut && ', and there are more'}, as known after transaction{' '}
+                {basis.tx_id ?? 'none'}
               </p>
               <section class="wide" tabIndex={0} aria-label="Rows">
                 <table>

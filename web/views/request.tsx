@@ -45,8 +45,8 @@ function useCheck(view: RequestView): Check {
 function Masked({ view }: { readonly view: RequestView }) {
   return (
     <div class="check checking" role="status" aria-label="Check">
-      Something in it was masked before this file was written, so it is not what was handed out; the hash of that is not told. What is left
-      has the hash <code class="digest">{view.request.sha256}</code>
+      Something in it was masked before this file was written, so it is not what was handed out; the hash of that is not
+      told. What is left has the hash <code class="digest">{view.request.sha256}</code>
     </div>
   );
 }
@@ -64,7 +64,9 @@ function Verified({ view }: { readonly view: RequestView }) {
       {check.state === 'unequal' && `✗ Not what was handed out: ${unequal?.why ?? 'the hash is another one'}`}
       {check.state === 'failed' && `The check failed: ${check.why}`}
       <code class="digest">recorded {request.sha256}</code>
-      {check.state !== 'checking' && check.state !== 'failed' && <code class="digest">made &nbsp;&nbsp;&nbsp;&nbsp;{check.sha256}</code>}
+      {check.state !== 'checking' && check.state !== 'failed' && (
+        <code class="digest">made &nbsp;&nbsp;&nbsp;&nbsp;{check.sha256}</code>
+      )}
     </div>
   );
 }
@@ -121,7 +123,8 @@ function Section({ group }: { readonly group: Group }) {
   return (
     <details open class="section">
       <summary>
-        <h2>{TITLES[section] ?? section}</h2> <small>{`${counted(items.length)} parts, ${counted(tokens)} tokens`}</small>
+        <h2>{TITLES[section] ?? section}</h2>{' '}
+        <small>{`${counted(items.length)} parts, ${counted(tokens)} tokens`}</small>
       </summary>
       {isList ? (
         <TextView text={text.endsWith('\n') ? text.slice(0, -1) : text} label={TITLES[section] ?? section} />
@@ -138,7 +141,11 @@ export function RequestPage() {
   const { session } = place.value.of;
   const step = askedStep();
   const at = step === undefined ? undefined : `step:${step}`;
-  const answer = useAnswer<RequestView>(session === undefined ? undefined : '/v1/request', { session, at }, keptWhileFollowed());
+  const answer = useAnswer<RequestView>(
+    session === undefined ? undefined : '/v1/request',
+    { session, at },
+    keptWhileFollowed(),
+  );
   return (
     <>
       <h1>Request</h1>
@@ -146,8 +153,8 @@ export function RequestPage() {
         {(view) => (
           <>
             <p>
-              Request {view.number} of {view.total}: turn {view.request.turn}, step {view.request.step}, {shortTime(view.request.at)},
-              layout {view.request.layout}
+              Request {view.number} of {view.total}: turn {view.request.turn}, step {view.request.step},{' '}
+              {shortTime(view.request.at)}, layout {view.request.layout}
               {view.request.epoch !== null && `, epoch ${view.request.epoch}`}, handed out by {view.request.delivered}.{' '}
               {counted(view.request.tokens)} tokens ({view.tokenizer}
               ), {counted(view.request.bytes)} bytes.

@@ -9,7 +9,8 @@ import { counted, shortTime } from '../words.js';
 
 type Ranges = SearchHit['whole'];
 
-const isIn = (ranges: Ranges, step: number): boolean => ranges.some(({ from: first, to: last }) => step >= first && step <= last);
+const isIn = (ranges: Ranges, step: number): boolean =>
+  ranges.some(({ from: first, to: last }) => step >= first && step <= last);
 
 function stateAt({ whole, as_line: asLine }: SearchHit, step: number): string {
   return isIn(whole, step) ? 'whole' : isIn(asLine, step) ? 'as a line' : 'no';
@@ -23,8 +24,8 @@ function Exposure({ told, ranges }: { readonly told: string; readonly ranges: Ra
       {ranges.slice(0, 12).map(({ from: first, to: last, calls }, i) => (
         <span key={first}>
           {i > 0 && ', '}
-          <a href={from('request', { step: first })}>{first === last ? `step ${first}` : `steps ${first}–${last}`}</a> ({counted(calls)}{' '}
-          {calls === 1 ? 'call' : 'calls'})
+          <a href={from('request', { step: first })}>{first === last ? `step ${first}` : `steps ${first}–${last}`}</a> (
+          {counted(calls)} {calls === 1 ? 'call' : 'calls'})
         </span>
       ))}
       {ranges.length > 12 && ` and ${counted(ranges.length - 12)} more`}
@@ -32,7 +33,15 @@ function Exposure({ told, ranges }: { readonly told: string; readonly ranges: Ra
   );
 }
 
-function Hit({ hit, step, seen }: { readonly hit: SearchHit; readonly step: number | undefined; readonly seen: boolean }) {
+function Hit({
+  hit,
+  step,
+  seen,
+}: {
+  readonly hit: SearchHit;
+  readonly step: number | undefined;
+  readonly seen: boolean;
+}) {
   const { kind, name, object, version, count, lines, whole, as_line: asLine } = hit;
   return (
     <li class="hit">
@@ -44,7 +53,8 @@ function Hit({ hit, step, seen }: { readonly hit: SearchHit; readonly step: numb
             : kind === 'file' && version !== null
               ? `version ${version.number}, true from ${shortTime(version.valid_time)}`
               : 'call'}
-          {hit.step !== null && `, turn ${hit.turn ?? '?'}, step ${hit.step}`} · {counted(count)} {count === 1 ? 'place' : 'places'}
+          {hit.step !== null && `, turn ${hit.turn ?? '?'}, step ${hit.step}`} · {counted(count)}{' '}
+          {count === 1 ? 'place' : 'places'}
           {step !== undefined && seen && ` · in the context at step ${step}: ${stateAt(hit, step)}`}
         </small>
       </h2>
@@ -57,7 +67,9 @@ function Hit({ hit, step, seen }: { readonly hit: SearchHit; readonly step: numb
       <Exposure told="Stood whole in the context at" ranges={whole} />
       <Exposure told="Its object was a line at" ranges={asLine} />
       {whole.length === 0 && asLine.length === 0 && (
-        <p class="exposure">{seen ? 'Stood in no context that was seen.' : 'What the model was sent was not seen by Palimpsest.'}</p>
+        <p class="exposure">
+          {seen ? 'Stood in no context that was seen.' : 'What the model was sent was not seen by Palimpsest.'}
+        </p>
       )}
     </li>
   );
@@ -94,7 +106,8 @@ export function SearchView() {
           {({ hits, texts, chars, is_cut: isCut }) => (
             <>
               <p class="note" role="status">
-                {counted(hits.length)} texts hold it; {counted(texts)} texts with {counted(chars)} characters were looked through
+                {counted(hits.length)} texts hold it; {counted(texts)} texts with {counted(chars)} characters were
+                looked through
                 {isCut && ', and there are more'}.
               </p>
               <ol class="hits">

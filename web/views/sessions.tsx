@@ -11,8 +11,15 @@ const ROW_PX = 34;
 const LIST_PX = 720;
 
 /** Whether a session passes the filters of the address: a part of its name, the day from which on it was used, forks alone. */
-function passes({ id, last_activity: last, parent }: SessionRow, { q = '', since = '', forks }: Readonly<Record<string, string>>): boolean {
-  return id.toLowerCase().includes(q.toLowerCase()) && last.slice(0, 10) >= since && (forks === undefined || parent !== undefined);
+function passes(
+  { id, last_activity: last, parent }: SessionRow,
+  { q = '', since = '', forks }: Readonly<Record<string, string>>,
+): boolean {
+  return (
+    id.toLowerCase().includes(q.toLowerCase()) &&
+    last.slice(0, 10) >= since &&
+    (forks === undefined || parent !== undefined)
+  );
 }
 
 function Row({ session }: { readonly session: SessionRow }) {
@@ -43,7 +50,8 @@ export function SessionsView() {
           Name <input type="search" value={of.q ?? ''} onInput={(event) => refine({ q: event.currentTarget.value })} />
         </label>
         <label>
-          Used since <input type="date" value={of.since ?? ''} onInput={(event) => refine({ since: event.currentTarget.value })} />
+          Used since{' '}
+          <input type="date" value={of.since ?? ''} onInput={(event) => refine({ since: event.currentTarget.value })} />
         </label>
         <label>
           <input

@@ -42,7 +42,13 @@ function Treemap({ detail }: { readonly detail: ReportDetail }) {
       <title>Tokens by object</title>
       {tiles.map(({ of, x, y, width: w, height: h }) => (
         <a key={of.id} href={from('object', { id: of.id })}>
-          <rect class={of.active ? 'active' : 'line'} x={x} y={y} width={Math.max(0, w - 1)} height={Math.max(0, h - 1)}>
+          <rect
+            class={of.active ? 'active' : 'line'}
+            x={x}
+            y={y}
+            width={Math.max(0, w - 1)}
+            height={Math.max(0, h - 1)}
+          >
             <title>{`${oneLine(of.name)}: ${counted(of.shown_tokens)} tokens`}</title>
           </rect>
           {w > 60 && h > 18 && (
@@ -57,7 +63,15 @@ function Treemap({ detail }: { readonly detail: ReportDetail }) {
 }
 
 /** Where the tokens of one call go. */
-function Ledger({ session, step, bands }: { readonly session: string; readonly step: number; readonly bands: Strip['bands'] }) {
+function Ledger({
+  session,
+  step,
+  bands,
+}: {
+  readonly session: string;
+  readonly step: number;
+  readonly bands: Strip['bands'];
+}) {
   const states = useMemo(() => new Map(bands.map(({ id, changes }) => [id, changes.at(-1)?.state ?? 'line'])), [bands]);
   const answer = useAnswer<ReportDetail>('/v1/report/detail', { session, at: `step:${step}` });
   return (
@@ -123,7 +137,12 @@ function Chart({ strip }: { readonly strip: Strip }) {
     const element = box.current;
     if (element === null) return undefined;
     const look = (): void =>
-      setView({ x: element.scrollLeft, y: element.scrollTop, width: element.clientWidth, height: element.clientHeight });
+      setView({
+        x: element.scrollLeft,
+        y: element.scrollTop,
+        width: element.clientWidth,
+        height: element.clientHeight,
+      });
     const observer = new ResizeObserver(look);
     observer.observe(element);
     return () => observer.disconnect();
@@ -133,7 +152,8 @@ function Chart({ strip }: { readonly strip: Strip }) {
     if (element === null) return;
     const at = chosen * COLUMN;
     const width = element.clientWidth - NAMES;
-    if (at < element.scrollLeft || at + COLUMN > element.scrollLeft + width) element.scrollLeft = Math.max(0, at - width / 2);
+    if (at < element.scrollLeft || at + COLUMN > element.scrollLeft + width)
+      element.scrollLeft = Math.max(0, at - width / 2);
   }, [chosen]);
   const columns = seenRange(view.x, view.width, { each: COLUMN, count: calls.length, spare: 4 });
   const seen = seenRange(view.y, view.height, { each: ROW, count: rows.length, spare: 4 });
@@ -145,14 +165,27 @@ function Chart({ strip }: { readonly strip: Strip }) {
     for (const { name, size } of fill.parts[i] ?? []) {
       const height = (size / most) * (FILL - 6);
       top -= height;
-      bars.push(<rect key={`${i} ${name}`} class={`section-${name}`} x={i * COLUMN} y={top} width={COLUMN - 1} height={height} />);
+      bars.push(
+        <rect
+          key={`${i} ${name}`}
+          class={`section-${name}`}
+          x={i * COLUMN}
+          y={top}
+          width={COLUMN - 1}
+          height={height}
+        />,
+      );
     }
   }
   const points = curve?.tokens
     .slice(columns.from, columns.to)
     // Of a call that the provider said nothing of there is no point.
     .flatMap((tokens, n) =>
-      tokens === 0 ? [] : [`${(columns.from + n) * COLUMN + COLUMN / 2},${FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6)}`],
+      tokens === 0
+        ? []
+        : [
+            `${(columns.from + n) * COLUMN + COLUMN / 2},${FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6)}`,
+          ],
     )
     .join(' ');
   const signs = [...marked].filter(([column]) => column >= columns.from && column < columns.to);
@@ -281,7 +314,8 @@ export function StripView() {
       <h1>Context strip</h1>
       <div class="filters">
         <label>
-          Object <input type="search" value={of.q ?? ''} onInput={(event) => refine({ q: event.currentTarget.value })} />
+          Object{' '}
+          <input type="search" value={of.q ?? ''} onInput={(event) => refine({ q: event.currentTarget.value })} />
         </label>
         <label>
           <input
@@ -302,7 +336,13 @@ export function StripView() {
         </ul>
       </div>
       <AnswerBox answer={answer}>
-        {(strip) => (strip.calls.length === 0 ? <p class="note">Nothing happened in this session up to here.</p> : <Chart strip={strip} />)}
+        {(strip) =>
+          strip.calls.length === 0 ? (
+            <p class="note">Nothing happened in this session up to here.</p>
+          ) : (
+            <Chart strip={strip} />
+          )
+        }
       </AnswerBox>
       {of.session === undefined && (
         <button type="button" onClick={() => goTo(from('sessions'))}>

@@ -11,7 +11,16 @@ import { counted, shortId, shortTime } from '../words.js';
 const LISTED = 20;
 
 function Turn({ turn }: { readonly turn: LoggedTurn }) {
-  const { turn: number, from: began, opened_by: rule, messages, calls, epochs, first_step: first, last_step: last } = turn;
+  const {
+    turn: number,
+    from: began,
+    opened_by: rule,
+    messages,
+    calls,
+    epochs,
+    first_step: first,
+    last_step: last,
+  } = turn;
   const entries = [
     ...messages.map((message) => ({
       step: message.step,
@@ -28,8 +37,9 @@ function Turn({ turn }: { readonly turn: LoggedTurn }) {
       step: call.step,
       shown: (
         <p class="call">
-          {call.step} <a href={from('object', { id: call.id, step: call.step })}>{oneLine(call.tool)}</a> <code>{oneLine(call.args)}</code>{' '}
-          {call.status === 'fail' && <span class="bad">failed</span>} {counted(call.chars)} characters
+          {call.step} <a href={from('object', { id: call.id, step: call.step })}>{oneLine(call.tool)}</a>{' '}
+          <code>{oneLine(call.args)}</code> {call.status === 'fail' && <span class="bad">failed</span>}{' '}
+          {counted(call.chars)} characters
         </p>
       ),
     })),
@@ -80,7 +90,11 @@ function Turn({ turn }: { readonly turn: LoggedTurn }) {
 /** What was said and called, turn by turn, the newest first. */
 export function TurnsView() {
   const { session, limit = LISTED } = place.value.of;
-  const answer = useAnswer<Log>(session === undefined ? undefined : '/v1/log', { session, tx: knownTx(), limit }, keptWhileFollowed());
+  const answer = useAnswer<Log>(
+    session === undefined ? undefined : '/v1/log',
+    { session, tx: knownTx(), limit },
+    keptWhileFollowed(),
+  );
   return (
     <>
       <h1>Turns</h1>

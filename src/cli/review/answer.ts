@@ -8,7 +8,13 @@ import { type Point, Timeline } from '../../history/rebuild/timeline.js';
 import { type OpenStore, openStore } from '../../host/open-store.js';
 import { settingsOfPast } from '../../host/past-settings.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
-import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal, waitingRecords } from '../../journal/journals.js';
+import {
+  asideFiles,
+  type InspectedJournal,
+  inspectJournals,
+  isBrokenJournal,
+  waitingRecords,
+} from '../../journal/journals.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { reportedTime } from '../../store/object-store.js';
@@ -27,7 +33,7 @@ import {
   writeOutput,
 } from '../output.js';
 
-/** Flags that all questions about the past share, as commander hands them over. */
+/** Flags that all questions about the past share. */
 export interface ReviewFlags {
   readonly data?: string;
   readonly mount?: readonly string[];
@@ -54,52 +60,63 @@ export interface ReviewFlags {
   readonly content?: boolean;
 }
 
-/** What the journals of a data folder say of what is not in the database. */
+/** The report of a data folder's journals on steps that are not in the database. */
 interface JournalNotes {
-  /** What the answer may lack, in sentences. */
+  /** Sentences on what the answer may lack. */
   readonly notes: readonly string[];
-  /** False where acknowledged steps cannot be read any more in the journals. */
+  /** False if acknowledged steps in the journals are unreadable. */
   readonly isWhole: boolean;
   /** Whether no acknowledged step waited in a journal before the database was read. */
   readonly isSettled: boolean;
-  /** Counts the acknowledged steps of each session that wait in a journal, which reads all of them. */
+  /** Counts the acknowledged steps of each session that wait in a journal. Reads all journals. */
   waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }
 
-/** What a question is answered from. Whoever opens it closes it. */
+/** The database and settings that a question is answered from. The opener closes it. */
 export interface Review extends JournalNotes {
   readonly timeline: Timeline;
   readonly dataDir: string;
-  /** Where clients of this database keep leases and journals: a folder of its own for a node that someone else runs. */
+  /**
+   * The folder for leases and journals of this database's clients. A node that another program runs
+   * has a separate folder.
+   */
   readonly clientDir: string;
   close(): Promise<void>;
 }
 
 /** An answer, for people and for programs. */
 export interface Answer {
-  /** Each is one line: the parts of a text are told apart by the one who makes them. */
+  /** Each item is exactly one line; the producer splits texts into lines. */
   readonly lines: (colours: Colours) => readonly string[];
-  /** The moment that the answer holds at, in words. */
+  /** The moment that the answer is valid for, in words. */
   readonly holds?: string;
-  /** The answer as the wire has it, which most people do not ask for: its form is checked against schemas that take longer to make than an answer. */
+  /**
+   * Builds the answer in its wire format. It is lazy because making the schemas that check it takes
+   * longer than making an answer.
+   */
   readonly json: () => object | Promise<object>;
-  /** What was left out, in sentences. */
+  /** Sentences on what was left out. */
   readonly notes?: readonly string[];
-  /** Text that is written byte for byte, except to a terminal, which could act on it. */
+  /** Text to write byte for byte; a terminal gets escapes for its control characters. */
   readonly exact?: string;
 }
 
-/** What makes the answers of the wire. */
+/** Loads the builders of wire answers. */
 export const wireAnswers = () => import('../../http/review-answers.js');
 
-/** What an object is called: its path, or its id. */
+/** Returns an object's display name: its path or its id. */
 export type NameOf = (id: ObjectId) => string;
 
-/** How long a question waits for the next of the steps that other processes have acknowledged, milliseconds. */
+/**
+ * How long a question waits for the next of the steps that other processes have acknowledged,
+ * milliseconds.
+ */
 const WAIT_MS = 2_000;
 const POLL_EVERY_MS = 50;
 
-/** Opens the database of the settings without changing anything: a node that runs already keeps its profile. */
+/**
+ * Opens the database of the settings without changes. A node that already runs keeps its profile.
+ */
 async function openPast(settings: Settings): Promise<OpenStore> {
   const report = (message: string): void => {
     if (process.stderr.isTTY) tell(message);
@@ -109,8 +126,11 @@ async function openPast(settings: Settings): Promise<OpenStore> {
 
 const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
 
-/** How many steps of each session wait in some journals. */
-async function waitingSteps(folder: string, journals: readonly InspectedJournal[]): Promise<ReadonlyMap<SessionId, number>> {
+/** Counts the steps of each session that wait in some journals. */
+async function waitingSteps(
+  folder: string,
+  journals: readonly InspectedJournal[],
+): Promise<ReadonlyMap<SessionId, number>> {
   const counts = new Map<SessionId, number>();
   const { readWrite } = await import('../../client/delivery/damaged-journal.js');
   for (const { owner } of journals) {
@@ -123,14 +143,17 @@ async function waitingSteps(folder: string, journals: readonly InspectedJournal[
 }
 
 function waitingNote({ holder, pending }: InspectedJournal): string {
-  const whose = holder === undefined ? 'a process that ended' : `process ${holder.pid}`;
+  const whose = holder === undefined ? 'an ended process' : `process ${holder.pid}`;
   return `${pending} acknowledged steps of ${whose} are not in the database yet`;
 }
 
-/** How long the database may take nothing of what dead processes left before the question is answered without that, milliseconds. */
+/**
+ * How long the database may take no record of dead processes before the question is answered
+ * without them, milliseconds.
+ */
 const STUCK_MS = 10_000;
 
-/** Delivers what dead processes left; returns notes on what could not be delivered. */
+/** Delivers the journals of dead processes. Returns notes on undelivered records. */
 async function deliverLeft(settings: Settings): Promise<readonly string[]> {
   const { deliverJournals } = await import('../../host/deliver-journals.js');
   const notes: string[] = [];
@@ -143,18 +166,19 @@ async function deliverLeft(settings: Settings): Promise<readonly string[]> {
       onWaiting: (records) => line.show(`${records} acknowledged steps are being delivered`),
     });
   } catch (error) {
-    notes.push(`what processes left that ended could not be delivered: ${messageOf(error)}`);
+    notes.push(`the journals of ended processes could not be delivered: ${messageOf(error)}`);
   } finally {
     line.end();
   }
   return notes;
 }
 
-const waitingIn = (journals: readonly InspectedJournal[]): number => journals.reduce((sum, { pending }) => sum + pending, 0);
+const waitingIn = (journals: readonly InspectedJournal[]): number =>
+  journals.reduce((sum, { pending }) => sum + pending, 0);
 
 /**
- * Delivers what dead processes left, and waits until what living ones had acknowledged is in the database, for as long as that gets less; returns notes on what is
- * not there.
+ * Delivers the journals of dead processes. Then waits for steps that living processes acknowledged,
+ * as long as their number falls. Returns notes on what is missing.
  */
 async function settleJournals(settings: Settings): Promise<JournalNotes> {
   const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);
@@ -168,7 +192,7 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
     journals = await inspectJournals(folder);
   }
   for (let end = Date.now() + WAIT_MS; journals.some(isUnderWay) && Date.now() < end; ) {
-    // Another process delivers; all that can be seen of it is its journal.
+    // Another process delivers; its journal is the only sign of progress.
     await delay(POLL_EVERY_MS);
     const before = waitingIn(journals);
     journals = await inspectJournals(folder);
@@ -176,16 +200,16 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
   }
   const aside = await asideFiles(folder);
   const broken = journals.filter(isBrokenJournal);
-  const look = 'look at palimpsest journal salvage';
+  const look = 'run palimpsest journal salvage';
   const waiting = journals.filter(isWaiting);
   return {
     waitingSteps: () => waitingSteps(folder, waiting),
     notes: [
       ...notes,
       ...waiting.map(waitingNote),
-      ...broken.map(({ owner }) => `the journal ${owner} is damaged: steps that were acknowledged may be missing for ever; ${look}`),
+      ...broken.map(({ owner }) => `the journal ${owner} is damaged and acknowledged steps may be lost; ${look}`),
       ...aside.map(
-        ({ path }) => `${path} was damaged before all of it was delivered: steps that were acknowledged may be missing for ever; ${look}`,
+        ({ path }) => `${path} was damaged before it was fully delivered and acknowledged steps may be lost; ${look}`,
       ),
     ],
     isWhole: broken.length + aside.length === 0,
@@ -193,26 +217,29 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
   };
 }
 
-/** The paths that a relative one may stand for in the working folder: as it is written, and with its links resolved, as canonical paths are. */
+/**
+ * Returns the paths that a relative path may mean in the working folder: as written, and with links
+ * resolved, as canonical paths are.
+ */
 function inWorkingFolder(path: string): readonly string[] {
   const absolute = resolve(path);
   try {
     return [absolute, realpathSync(absolute)];
   } catch {
-    // A file of the past need not be there any more.
+    // A file of the past may no longer exist.
     return [absolute];
   }
 }
 
 /**
- * Opens the database of a data folder for reading; its node is started where it does not run.
- * @throws {UsageError} usage – a flag or variable that cannot be used
- * @throws {HistoryError} unknown-session – there is no data folder
- * @throws {NodeError} every code – the node cannot be started
- * @throws {XtdbError} every code – the database does not answer
+ * Opens the database of a data folder for reading. Starts its node if it does not run.
+ * @throws {UsageError} usage – a flag or variable is invalid.
+ * @throws {HistoryError} unknown-session – there is no data folder.
+ * @throws {NodeError} every code – the node cannot be started.
+ * @throws {XtdbError} every code – the database does not answer.
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
-  // Compiling a schema takes longer than reading the one file that it reads here.
+  // Compiling a schema takes longer than validating the one file that is read here.
   config({ jitless: true });
   const settings = readSettings(process.env, flags);
   const mappings = readMounts(flags.mount);
@@ -222,17 +249,27 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
     const mounts = new MountTable({ mappings, defaultFilesystemId: await localFilesystemId(dataDir) });
     const journals = await settleJournals(settings);
     const paths = {
-      display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
+      display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) =>
+        mounts.toDisplay(path, filesystemId),
       here: inWorkingFolder,
     };
-    return { timeline: await Timeline.open(store, paths), ...journals, dataDir, clientDir: clientFolder(dataDir, settings.nodeUrl), close };
+    return {
+      timeline: await Timeline.open(store, paths),
+      ...journals,
+      dataDir,
+      clientDir: clientFolder(dataDir, settings.nodeUrl),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** Opens the database, answers one question, closes. A failure becomes one line, or one object with `--json`. */
+/**
+ * Opens the database, answers one question and closes it. A failure becomes one line, or one object
+ * with `--json`.
+ */
 export async function answerReview(flags: ReviewFlags, ask: (review: Review) => Promise<Answer>): Promise<void> {
   await reportFailure(flags, async () => {
     const review = await openReview(flags);
@@ -255,12 +292,12 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
   });
 }
 
-/** Digests are long: twelve characters name one well enough. */
+/** Shortens a digest to twelve characters, which are enough to identify it. */
 export function shortName(id: string): string {
   return /^[0-9a-f]{64}$/.test(id) ? id.slice(0, 12) : escapedLine(id);
 }
 
-/** The names of objects: files by their paths, all others by id. One query. */
+/** Returns the display names of objects: paths of files, ids of all others. One query. */
 export async function namesFor({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<NameOf> {
   const digests = [...new Set(ids)].filter((id) => /^[0-9a-f]{64}$/.test(id));
   const names = new Map<string, string>();
@@ -268,19 +305,26 @@ export async function namesFor({ present, paths }: Timeline, ids: readonly Objec
   return (id) => names.get(id) ?? shortName(id);
 }
 
-/** A time as it is printed everywhere: UTC, to the millisecond, in the form that `--at` takes. */
+/**
+ * Formats a time as the CLI prints it everywhere: UTC with milliseconds, in the form that `--at`
+ * accepts.
+ */
 export const shownTime = (time: Date): string => time.toISOString();
 
-/** Both clocks of a basis in words. */
+/** Formats both clocks of a basis in words. */
 export function basisText({ validTime, txId }: Basis): string {
   const known = txId === undefined ? 'no transaction' : `transaction ${txId}`;
   const time = reportedTime(validTime);
-  return time === undefined ? `the newest versions known after ${known}` : `what was true at ${shownTime(time)}, as known after ${known}`;
+  return time === undefined
+    ? `the newest versions known after ${known}`
+    : `what was true at ${shownTime(time)}, as known after ${known}`;
 }
 
-/** A point in words: its place in a session, if it has one, and its basis. */
+/** Formats a point in words: its place in a session, if it has one, and its basis. */
 export function pointText({ place, basis }: Point): string {
   const where =
-    place === undefined ? '' : `turn ${place.turn}, step ${place.seq} of session ${place.session}${place.isEnd ? ' (its end)' : ''}: `;
+    place === undefined
+      ? ''
+      : `turn ${place.turn}, step ${place.seq} of session ${place.session}${place.isEnd ? ' (its end)' : ''}: `;
   return `${where}${basisText(basis)}`;
 }

@@ -1,5 +1,11 @@
 import { askContext } from '../../history/ask/ask.js';
-import { type ContextLedger, type ContextList, type ObjectEntry, reportDetail, reportList } from '../../history/ask/context-report.js';
+import {
+  type ContextLedger,
+  type ContextList,
+  type ObjectEntry,
+  reportDetail,
+  reportList,
+} from '../../history/ask/context-report.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import type { ContextKind } from '../../history/rebuild/context-kind.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
@@ -8,18 +14,18 @@ import { type Colours, columns, escapedLine, grouped, textLines } from '../outpu
 import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
-/** Where a context comes from, in words. */
+/** Describes the origin of a context. */
 function originText({ kind, source, delivered, matches, redacted }: PastContext): string {
-  if (kind === 'unseen') return 'NOT SENT: the session as it stood then, assembled now; no model was sent this';
+  if (kind === 'unseen') return 'NOT SENT: assembled now from the session as of that moment; no model received this';
   if (kind === 'transcript') {
     const how = source === 'record' ? `rendered by ${delivered}` : 'assembled now';
-    return `as the transcript tells, ${how}: its model was sent what its own harness made of it`;
+    return `from the transcript, ${how}: the harness built the model's request itself`;
   }
   if (redacted === true && matches === true)
-    return `what is left of the context that was handed out (${delivered}): something was masked before it came here`;
+    return `the rest of the delivered context (${delivered}): it was redacted before its import`;
   return matches === true
-    ? `the context that was handed out (${delivered}), byte for byte`
-    : `NOT what was handed out (${delivered}): the record's hash is another one; palimpsest verify shows why`;
+    ? `the delivered context (${delivered}), byte for byte`
+    : `NOT the delivered context (${delivered}): the recorded hash differs; palimpsest verify shows why`;
 }
 
 function headLines(context: PastContext, colours: Colours): readonly string[] {
@@ -34,26 +40,26 @@ function headLines(context: PastContext, colours: Colours): readonly string[] {
   ];
 }
 
-/** Messages are JSON in one line; people read them in many. */
+/** Pretty-prints messages, which are stored as JSON in one line. */
 function shownText({ renderer, text }: PastContext): readonly string[] {
   return textLines(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
 }
 
-/** Objects that a ledger lists by name; the rest stands in one line. */
+/** Number of objects that a ledger lists by name; the last line sums up the rest. */
 const LARGEST = 25;
 
 function share(part: number, whole: number): string {
   return whole === 0 ? '' : `${((100 * part) / whole).toFixed(1)}%`;
 }
 
-/** What each kind of context is in a list. */
+/** Label of each kind of context in a list. */
 const SHOWN_AS: Readonly<Record<ContextKind, string>> = {
   sent: 'sent',
-  transcript: 'as the transcript tells',
-  unseen: 'not sent: as the turn ended',
+  transcript: 'from the transcript',
+  unseen: 'not sent: state at the end of the turn',
 };
 
-/** The contexts of a session, one a line. */
+/** Lists the contexts of a session, one a line. */
 function reportLines({ reported, unseen }: ContextList, colours: Colours): readonly string[] {
   const headings = ['turn', 'step', 'tokens', 'chars', 'system', 'pool', 'chat', 'active', ''];
   const rows = reported.map(({ context, ledger }) => [
@@ -65,10 +71,15 @@ function reportLines({ reported, unseen }: ContextList, colours: Colours): reado
     SHOWN_AS[context.kind],
   ]);
   const lines = rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
-  return unseen.length === 0 ? lines : [...lines, `not seen by Palimpsest: calls of the model in turns ${ranges(unseen.toReversed())}`];
+  return unseen.length === 0
+    ? lines
+    : [...lines, `not seen by Palimpsest: model calls in turns ${ranges(unseen.toReversed())}`];
 }
 
-function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { total }: ContextLedger): readonly string[] {
+function objectRow(
+  { id, name, type, active, rawChars, shown }: ObjectEntry,
+  { total }: ContextLedger,
+): readonly string[] {
   const state = active ? 'active' : 'line';
   return [
     grouped(shown.tokens),
@@ -81,10 +92,18 @@ function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { t
   ];
 }
 
-/** The ledger of one context: its sections, then its objects, the largest first, raw against shown size. */
+/**
+ * Formats the ledger of one context: its sections, then its largest objects, stored against shown
+ * size.
+ */
 function ledgerLines(ledger: ContextLedger, colours: Colours): readonly string[] {
   const { sections, total, objects, rawChars } = ledger;
-  const parts = sections.map(({ name, chars, tokens }) => [name, grouped(tokens), share(tokens, total.tokens), grouped(chars)]);
+  const parts = sections.map(({ name, chars, tokens }) => [
+    name,
+    grouped(tokens),
+    share(tokens, total.tokens),
+    grouped(chars),
+  ]);
   const shown = objects.slice(0, LARGEST);
   const rest = objects.length - shown.length;
   return [
@@ -94,7 +113,8 @@ function ledgerLines(ledger: ContextLedger, colours: Colours): readonly string[]
       colours,
     ),
     '',
-    `objects: ${grouped(rawChars)} chars stored, ${grouped(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
+    `objects: ${grouped(rawChars)} chars stored, ` +
+      `${grouped(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
     ...columns(
       ['tokens', 'share', 'raw chars', 'shown', '', 'type', 'object'],
       shown.map((object) => objectRow(object, ledger)),

@@ -12,7 +12,17 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { type Colours, columns, escapedLine, firstLine } from '../output.js';
 import type { ReviewFlags } from './answer.js';
-import { type Answer, answerReview, basisText, type NameOf, namesFor, pointText, shortName, shownTime, wireAnswers } from './answer.js';
+import {
+  type Answer,
+  answerReview,
+  basisText,
+  type NameOf,
+  namesFor,
+  pointText,
+  shortName,
+  shownTime,
+  wireAnswers,
+} from './answer.js';
 
 const TEXT_WIDTH = 110;
 const MOST_NAMES = 6;
@@ -24,10 +34,19 @@ function names(ids: readonly ObjectId[], nameOf: NameOf): string {
 
 function callLine({ seq, tool, status, args, chars, id }: LoggedCall, colours: Colours): string {
   const state = status === 'ok' ? '' : colours.red(` ${escapedLine(status)}`);
-  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapedLine(tool))} ${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`;
+  return (
+    `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapedLine(tool))} ` +
+    `${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`
+  );
 }
 
-const CHANGES = { index: '+index', activate: '+active', deactivate: '-active', pin: '+pinned', unpin: '-pinned' } as const;
+const CHANGES = {
+  index: '+index',
+  activate: '+active',
+  deactivate: '-active',
+  pin: '+pinned',
+  unpin: '-pinned',
+} as const;
 
 function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
   return (Object.keys(CHANGES) as (keyof typeof CHANGES)[]).flatMap((name) => {
@@ -38,7 +57,7 @@ function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours):
   });
 }
 
-/** What a provider said that a call of the model took, in tokens. */
+/** Formats the token usage that a provider reported for a model call. */
 function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>): string {
   const { input, output, cacheRead, cacheWrite, cacheMiss, thinkingDropped } = usage;
   const parts = [
@@ -51,23 +70,23 @@ function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>):
   const told = [
     ...(tokens.length === 0 ? [] : [`tokens: ${tokens.join(', ')}`]),
     ...(cacheMiss === undefined ? [] : [`cache missed: ${escapedLine(cacheMiss.reason)}`]),
-    ...(thinkingDropped === undefined ? [] : [`blocks of thinking left out: ${thinkingDropped}`]),
+    ...(thinkingDropped === undefined ? [] : [`dropped thinking blocks: ${thinkingDropped}`]),
   ];
   return told.join('; ');
 }
 
-/** An epoch of contexts that began, and what that was decided by. */
+/** Describes a new epoch of contexts and the reason for it. */
 function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): string {
   const paid = price === undefined ? '' : `: ${price.written} tokens written again, ${price.savedPerCall} saved a call`;
   return `epoch ${number} began (${reason})${paid}`;
 }
 
-/** What an event on a step means. */
+/** Meaning of each event on a step. */
 const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
   compacted: 'the harness compacted its history',
   shortened: 'the harness sends less of its history',
-  diverged: "the harness's history goes another way from here",
-  forked: 'forked from another session',
+  diverged: 'the harness sends less of its history',
+  forked: "the harness's history branches here",
   paused: "Palimpsest was turned off: the harness's own list goes out from here",
   resumed: 'Palimpsest was turned on',
   bypassed: "a model call went out with the harness's own list",
@@ -79,7 +98,7 @@ function eventLine({ seq, kind, detail }: LoggedEvent, colours: Colours): string
   return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.magenta(EVENTS[kind])}${said}`;
 }
 
-/** What a person did to the sets. */
+/** A person's change to the sets. */
 function personLine({ seq, undoes, changes }: LoggedTurn['person'][number], nameOf: NameOf, colours: Colours): string {
   const done = (['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) =>
     changes[verb].length === 0 ? [] : [`${verb} ${names(changes[verb], nameOf)}`],
@@ -88,7 +107,7 @@ function personLine({ seq, undoes, changes }: LoggedTurn['person'][number], name
   return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold('person')}${what} ${done.join('; ')}`;
 }
 
-/** One turn: a headline, both times, what was said and called, what became of the sets. */
+/** Formats one turn: a headline, both times, messages, calls, and changes of the sets. */
 export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
   const { session, from, to, known, firstStep, lastStep, rule } = turn;
   const steps = firstStep === lastStep ? `step ${firstStep}` : `steps ${firstStep}-${lastStep}`;
@@ -101,26 +120,32 @@ export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): r
     }),
     ...turn.calls.flatMap((call) => [
       { seq: call.seq, line: callLine(call, colours) },
-      ...call.notes.map((note) => ({ seq: call.seq, line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}` })),
+      ...call.notes.map((note) => ({
+        seq: call.seq,
+        line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}`,
+      })),
     ]),
     ...turn.events.map((event) => ({ seq: event.seq, line: eventLine(event, colours) })),
     ...turn.person.map((one) => ({ seq: one.seq, line: personLine(one, nameOf, colours) })),
     ...turn.epochs.map((epoch) => ({ seq: epoch.seq, line: `          ${colours.magenta(epochText(epoch))}` })),
   ].sort((a, b) => a.seq - b.seq);
   return [
-    `${colours.yellow(`turn ${turn.turn}`)} ${colours.dim(`of ${session}, ${steps}${rule === undefined ? '' : `, opened by ${rule}`}`)}`,
+    `${colours.yellow(`turn ${turn.turn}`)} ` +
+      `${colours.dim(`of ${session}, ${steps}${rule === undefined ? '' : `, opened by ${rule}`}`)}`,
     `  valid  ${shownTime(from)}${isSame ? '' : ` to ${shownTime(to)}`}`,
-    `  known  ${known === undefined ? 'not in the database yet' : `${shownTime(known.txTime)}, transaction ${known.txId}`}`,
+    '  known  ' +
+      (known === undefined ? 'not in the database yet' : `${shownTime(known.txTime)}, transaction ${known.txId}`),
     ...rows.map(({ line }) => line),
     ...changeLines(turn, nameOf, colours),
     '',
   ];
 }
 
-/** One version of an object. */
+/** Formats one version of an object. */
 export function versionLines(version: LoggedVersion, colours: Colours): readonly string[] {
   const { number, state, type, validTime, txTime, txId, chars, contentHash } = version;
-  const what = state === 'text' ? `${chars} chars${contentHash === null ? '' : `, content ${contentHash.slice(0, 12)}`}` : state;
+  const what =
+    state === 'text' ? `${chars} chars${contentHash === null ? '' : `, content ${contentHash.slice(0, 12)}`}` : state;
   return [
     `${colours.yellow(`version ${number}`)} ${colours.dim(type ?? '')} ${what}`,
     `  valid  ${shownTime(validTime)}`,
@@ -129,18 +154,22 @@ export function versionLines(version: LoggedVersion, colours: Colours): readonly
   ];
 }
 
-/** The objects that the lines of some turns name. */
+/** Returns the objects that the lines of some turns name. */
 const namedIn = (turns: readonly LoggedTurn[]): readonly ObjectId[] =>
   turns
     .flatMap(({ changes, person }) => [changes, ...person.map((one) => one.changes)])
     .flatMap((changes) => Object.values(changes).flatMap((ids) => ids.slice(0, MOST_NAMES)));
 
-/** The turns of a session that are listed without `--limit`: the transaction of each turn takes a look-up of its own. */
+/** Default limit of listed turns: the transaction of each turn takes its own query. */
 const LISTED_TURNS = 100;
 
 async function logTurns(timeline: Timeline, session: string | undefined, flags: ReviewFlags): Promise<Answer> {
   const isBounded = session !== undefined && flags.limit === undefined;
-  const { point, turns: found } = await askTurns(timeline, { ...flags, session, ...(isBounded ? { limit: LISTED_TURNS + 1 } : {}) });
+  const { point, turns: found } = await askTurns(timeline, {
+    ...flags,
+    session,
+    ...(isBounded ? { limit: LISTED_TURNS + 1 } : {}),
+  });
   const isCut = isBounded && found.length > LISTED_TURNS;
   const turns = isCut ? found.slice(0, LISTED_TURNS) : found;
   const nameOf = await namesFor(timeline, namedIn(turns));
@@ -155,7 +184,8 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
 async function logVersions(timeline: Timeline, object: string, flags: ReviewFlags): Promise<Answer> {
   const { point, versions } = await askVersions(timeline, { ...flags, object });
   return {
-    lines: (colours) => (versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours))),
+    lines: (colours) =>
+      versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours)),
     holds: pointText(point),
     json: async () => (await wireAnswers()).logAnswer(point.basis, { versions }),
   };
@@ -165,21 +195,29 @@ async function logVersions(timeline: Timeline, object: string, flags: ReviewFlag
 export async function logAction(session: string | undefined, flags: ReviewFlags): Promise<void> {
   const { object } = flags;
   await answerReview(flags, ({ timeline }) =>
-    session === undefined && object !== undefined ? logVersions(timeline, object, flags) : logTurns(timeline, session, flags),
+    session === undefined && object !== undefined
+      ? logVersions(timeline, object, flags)
+      : logTurns(timeline, session, flags),
   );
 }
 
-/** What is known of an object in what the model was sent. */
-function contextLines({ sent, transcript, unseen }: Pick<Sighting, 'sent' | 'transcript' | 'unseen'>): readonly string[] {
+/** Describes the contexts that contained an object. */
+function contextLines({
+  sent,
+  transcript,
+  unseen,
+}: Pick<Sighting, 'sent' | 'transcript' | 'unseen'>): readonly string[] {
   const lines = [
     ...(sent.length === 0 ? [] : [`  sent         in full in turns ${ranges(sent)}`]),
-    ...(transcript.length === 0 ? [] : [`  transcript   in full in turns ${ranges(transcript)}, as the transcript tells`]),
-    ...(unseen.length === 0 ? [] : [`  not seen     what the model was sent in turns ${ranges(unseen)} was not seen by Palimpsest`]),
+    ...(transcript.length === 0 ? [] : [`  transcript   in full in turns ${ranges(transcript)}, from the transcript`]),
+    ...(unseen.length === 0
+      ? []
+      : [`  not seen     Palimpsest did not see the model's requests in turns ${ranges(unseen)}`]),
   ];
   return lines.length === 0 ? ['  sent         never in full'] : lines;
 }
 
-/** What one session knew of an object, and when. */
+/** Describes the versions of an object that one session saw. */
 function sightingLines(sighting: Sighting, colours: Colours): readonly string[] {
   const { session, known, touched, active, sent, transcript, unseen, versions, isActive, isPinned } = sighting;
   const now = [isActive ? 'active now' : 'not active now', ...(isPinned ? ['pinned'] : [])].join(', ');
@@ -191,7 +229,10 @@ function sightingLines(sighting: Sighting, colours: Colours): readonly string[] 
     ...contextLines({ sent, transcript, unseen }),
     ...versions.map(({ txId, validTime, turns, steps }) => {
       const runs = steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
-      return `  version      tx:${txId} of ${shownTime(validTime)} active in turns ${ranges(turns)}, after steps ${runs}`;
+      return (
+        `  version      tx:${txId} of ${shownTime(validTime)} active in turns ${ranges(turns)}, after steps ` +
+        `${runs}`
+      );
     }),
     '',
   ];
@@ -203,7 +244,8 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
     const { id, sightings } = await askWho(timeline, { object, session: flags.session });
     const { basis } = timeline.present;
     return {
-      lines: (colours) => (sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours))),
+      lines: (colours) =>
+        sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours)),
       holds: basisText(basis),
       json: async () => (await wireAnswers()).whoAnswer(basis, id, sightings),
     };
@@ -230,7 +272,9 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
     });
     return {
       lines: (colours) =>
-        rows.length === 0 ? ['no sessions'] : columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours),
+        rows.length === 0
+          ? ['no sessions']
+          : columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours),
       holds: pointText(point),
       json: async () => {
         const { sessionsAnswer } = await import('../../http/api-answers.js');
@@ -242,7 +286,7 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
 
 const cell = (value: Json): string => escapedLine(typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The rows that a query found. */
+/** Formats the rows of a query. */
 function rowLines({ columns: headings, rows, limit, isCut }: QueryAnswer, colours: Colours): readonly string[] {
   const table = columns(
     headings,

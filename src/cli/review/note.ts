@@ -29,7 +29,10 @@ export async function noteAction(session: string, flags: NoteFlags): Promise<voi
       const about = note.object === undefined ? '' : `  ${escapedLine(nameOf(note.object))}`;
       const who = note.by === undefined ? '' : `  by ${escapedLine(note.by)}`;
       const said = note.text === undefined ? [] : textLines(note.text).map((line) => `  ${line}`);
-      return [`turn ${note.turn}, step ${note.seq}  ${note.verdict ?? 'noted'}${about}  ${shownTime(note.at)}${who}`, ...said];
+      return [
+        `turn ${note.turn}, step ${note.seq}  ${note.verdict ?? 'noted'}${about}  ${shownTime(note.at)}${who}`,
+        ...said,
+      ];
     };
     return {
       lines: () => (notes.length === 0 ? ['no notes'] : notes.flatMap(linesOf)),

@@ -9,7 +9,7 @@ import type { ReviewFlags } from './answer.js';
 import { type Answer, answerReview, type NameOf, namesFor, pointText, shownTime, wireAnswers } from './answer.js';
 
 const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
-/** As wide as the longest name of a field. */
+/** Width of the longest field name. */
 const WIDTH = 17;
 const ELSEWHERE: ReadonlySet<string> = new Set(['xt/id', 'type', 'source', 'content', ...HASHES]);
 
@@ -21,7 +21,7 @@ function fieldLines(version: ObjectVersion): readonly string[] {
   });
 }
 
-/** What an object of the infrastructure holds. */
+/** Formats the fields of an infrastructure object. */
 function memberLines(version: ObjectVersion): readonly string[] {
   if (version.type === 'session') {
     const sets = ['session_index', 'active_set', 'pinned_set'] as const;
@@ -38,7 +38,7 @@ function memberLines(version: ObjectVersion): readonly string[] {
   ]);
 }
 
-/** An object at a moment, as it is printed. */
+/** An object at a moment, ready to print. */
 interface ShownObject {
   readonly view: ObjectView;
   /** Its path as an agent saw it; undefined for an object without a source. */
@@ -47,19 +47,20 @@ interface ShownObject {
   readonly withContent: boolean;
 }
 
-/** Which line of versions an answer is of, where there are several. */
+/** Describes which of several version lines the answer comes from. */
 function lineNote({ session, others }: ObjectLine): readonly string[] {
   const more = others.length === 0 ? '' : `; imported with versions of their own: ${others.join(', ')} (--session)`;
-  if (session !== null) return [`as the imported session ${session} has it, not as this database does${more}`];
-  return others.length === 0 ? [] : [`as this database has it${more}`];
+  if (session !== null) return [`as in the imported session ${session}, not as in this database${more}`];
+  return others.length === 0 ? [] : [`as in this database${more}`];
 }
 
-/** An object at a moment: what it is, both times of the version, its fields and hashes, then its text. */
+/** Formats an object at a moment: its kind, both times of the version, fields, hashes and text. */
 function objectLines({ view, display, text, withContent }: ShownObject, colours: Colours): readonly string[] {
   const { version, times, number, gone } = view;
   const { source } = version;
   const path = source === null ? [] : [`${'path'.padEnd(WIDTH)} ${escapedLine(display ?? source.path)}`];
-  const canonical = source === null || source.path === display ? [] : [`${'canonical'.padEnd(WIDTH)} ${escapedLine(source.path)}`];
+  const canonical =
+    source === null || source.path === display ? [] : [`${'canonical'.padEnd(WIDTH)} ${escapedLine(source.path)}`];
   const state = gone ? ' (deleted)' : version.type === 'file' && version.file_hash === null ? ' (not read yet)' : '';
   const cut = text !== undefined && !text.whole ? ['only the head and the tail of this text were kept'] : [];
   const content = withContent && text !== undefined ? ['', ...cut, ...textLines(text.text)] : [];
@@ -78,7 +79,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
   ];
 }
 
-/** How a difference is printed. */
+/** How to print a difference. */
 interface Style {
   readonly nameOf: NameOf;
   readonly colours: Colours;
@@ -91,7 +92,7 @@ function coloured(line: string, colours: Colours): string {
   return line.startsWith('-') ? colours.red(shown) : shown;
 }
 
-/** The lines of a difference, coloured. */
+/** Formats the coloured lines of a difference. */
 function diffLines(diff: TextDiff, colours: Colours): readonly string[] {
   return unifiedLines(diff).map((line) => coloured(line, colours));
 }
@@ -102,11 +103,15 @@ function sideLine(mark: '---' | '+++', name: string, { view }: DiffSide): string
   return `${mark} ${escapedLine(name)}\ttx:${txId} ${shownTime(validTime)}${view.gone ? ' (deleted)' : ''}`;
 }
 
-/** How an object changed, as a unified diff. */
+/** Formats an object's change as a unified diff. */
 function objectDiffLines({ before, after, diff }: ObjectDiff, name: string, colours: Colours): readonly string[] {
   const isSame = diff.equal && (before.view === undefined) === (after.view === undefined);
   if (isSame) return [`the text of ${escapedLine(name)} is the same at both moments`];
-  return [colours.bold(sideLine('---', name, before)), colours.bold(sideLine('+++', name, after)), ...diffLines(diff, colours)];
+  return [
+    colours.bold(sideLine('---', name, before)),
+    colours.bold(sideLine('+++', name, after)),
+    ...diffLines(diff, colours),
+  ];
 }
 
 function setLines(label: string, { added, removed }: SetDiff, { nameOf, colours }: Style): readonly string[] {
@@ -118,13 +123,20 @@ function setLines(label: string, { added, removed }: SetDiff, { nameOf, colours 
   return [colours.bold(`${label}: ${added.length} added, ${removed.length} removed`), ...lines];
 }
 
-function activeLines({ id, change, charsBefore, charsAfter, diff }: ActiveDiff, { nameOf, colours }: Style): readonly string[] {
+function activeLines(
+  { id, change, charsBefore, charsAfter, diff }: ActiveDiff,
+  { nameOf, colours }: Style,
+): readonly string[] {
   if (diff === undefined) return [];
   const name = escapedLine(nameOf(id));
-  return ['', colours.bold(`${change} while active: ${name} (${charsBefore} → ${charsAfter} chars)`), ...diffLines(diff, colours)];
+  return [
+    '',
+    colours.bold(`${change} while active: ${name} (${charsBefore} → ${charsAfter} chars)`),
+    ...diffLines(diff, colours),
+  ];
 }
 
-/** How a session changed: its sets, then the texts of what stayed active and changed. */
+/** Formats a session's change: its sets, then the texts that stayed active and changed. */
 function sessionDiffLines({ session, from, to, sets, active }: SessionDiff, style: Style): readonly string[] {
   const body = [
     ...setLines('index and pool', sets.index, style),
@@ -156,7 +168,10 @@ export async function showAction(reference: string, flags: ReviewFlags): Promise
   });
 }
 
-/** `cat <object>[@when]`: to a pipe or file the exact bytes, to a terminal with control characters as escapes. */
+/**
+ * `cat <object>[@when]`: writes the exact bytes to a pipe or file, and escapes control characters
+ * on a terminal.
+ */
 export async function catAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const view = await askObject(timeline, { ...flags, object: reference });
@@ -172,7 +187,11 @@ export async function catAction(reference: string, flags: ReviewFlags): Promise<
 }
 
 /** `diff <object> [A..B]`, `diff <session> [turnA..turnB]` */
-export async function diffAction(name: string, range: string | undefined, { context, session, ...flags }: ReviewFlags): Promise<void> {
+export async function diffAction(
+  name: string,
+  range: string | undefined,
+  { context, session, ...flags }: ReviewFlags,
+): Promise<void> {
   await answerReview(flags, async ({ timeline }): Promise<Answer> => {
     const asked = await askDiff(timeline, { name, session, range, context });
     if (asked.kind === 'object') {

@@ -1,5 +1,10 @@
 import { askPrefixes, type PrefixDiff } from '../../history/ask/prefix-diff.js';
-import type { CacheVerdict, MissVerdict, ProviderVerdicts, ThinkingVerdict } from '../../history/ask/provider-verdicts.js';
+import type {
+  CacheVerdict,
+  MissVerdict,
+  ProviderVerdicts,
+  ThinkingVerdict,
+} from '../../history/ask/provider-verdicts.js';
 import type { RequestSide } from '../../history/ask/request-reader.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { type Colours, escapedLine, grouped } from '../output.js';
@@ -11,36 +16,41 @@ function sideText({ turn, step, epoch, layout }: RequestSide): string {
 
 const VERDICTS: Readonly<Record<CacheVerdict['verdict'], string>> = {
   agrees: 'as expected',
-  'read-less': 'LESS than expected: its cache was cold, or something that is not recorded changed',
+  'read-less': 'LESS than expected: the cache was cold, or something unrecorded changed',
   'read-more': 'more than expected',
 };
 
 const MISSES: Readonly<Record<MissVerdict['verdict'], string>> = {
   agrees: 'as expected',
-  differs: 'NOT what differs here: something that is not recorded changed, such as a tool or the model',
+  differs: 'NOT this difference: something unrecorded changed, such as a tool or the model',
   unknown: 'it compared nothing',
 };
 
 const DROPS: Readonly<Record<ThinkingVerdict['verdict'], string>> = {
   agrees: 'as expected',
-  'dropped-none': 'fewer than expected: these answers may have had none',
-  'dropped-more': 'MORE than expected: something before them changed that is not recorded',
+  'dropped-none': 'fewer than expected: these answers may have had no thinking',
+  'dropped-more': 'MORE than expected: something unrecorded before them changed',
 };
 
-/** What the provider said, a line each. */
+/** Describes the provider's report, one line each. */
 function providerLines({ cache, miss, thinking }: ProviderVerdicts): readonly string[] {
   const lines: string[] = [];
   if (cache !== undefined)
     lines.push(
-      `  provider read ${grouped(cache.read)} tokens from its cache, ${grouped(cache.expected)} expected: ${VERDICTS[cache.verdict]}`,
+      `  provider read ${grouped(cache.read)} tokens from its cache, ${grouped(cache.expected)} expected: ` +
+        `${VERDICTS[cache.verdict]}`,
     );
   if (miss !== undefined) {
     const tokens = miss.tokens === undefined ? '' : ` (${grouped(miss.tokens)} tokens)`;
-    lines.push(`  provider says ${escapedLine(miss.reason)}${tokens}, ${miss.expected ?? 'no change'} expected: ${MISSES[miss.verdict]}`);
+    lines.push(
+      `  provider says ${escapedLine(miss.reason)}${tokens}, ${miss.expected ?? 'no change'} expected: ` +
+        `${MISSES[miss.verdict]}`,
+    );
   }
   if (thinking !== undefined)
     lines.push(
-      `  provider left out ${grouped(thinking.dropped)} blocks of thinking, of ${grouped(thinking.lost)} answers expected: ${DROPS[thinking.verdict]}`,
+      `  provider left out ${grouped(thinking.dropped)} thinking blocks, ${grouped(thinking.lost)} answers expected: ` +
+        `${DROPS[thinking.verdict]}`,
     );
   return lines;
 }
@@ -49,8 +59,16 @@ function differenceLine({ difference, shared, from }: PrefixDiff, nameOf: NameOf
   if (difference === undefined) return `begins with all ${grouped(from.size.bytes)} bytes of the one before`;
   const { byte, section, line, object, step } = difference;
   const what = section === 'list' ? "the harness's own messages" : `section ${section}`;
-  const where = [what, `line ${line}`, ...(step === undefined ? [] : [`step ${step}`]), ...(object === undefined ? [] : [nameOf(object)])];
-  return `differs at byte ${grouped(byte)} of ${grouped(from.size.bytes)} (after ${grouped(shared.tokens)} tokens): ${escapedLine(where.join(', '))}`;
+  const where = [
+    what,
+    `line ${line}`,
+    ...(step === undefined ? [] : [`step ${step}`]),
+    ...(object === undefined ? [] : [nameOf(object)]),
+  ];
+  return (
+    `differs at byte ${grouped(byte)} of ${grouped(from.size.bytes)} (after ${grouped(shared.tokens)} ` +
+    `tokens): ${escapedLine(where.join(', '))}`
+  );
 }
 
 function causeLine({ cause }: PrefixDiff, colours: Colours): readonly string[] {
@@ -60,29 +78,37 @@ function causeLine({ cause }: PrefixDiff, colours: Colours): readonly string[] {
     epoch?.price === undefined
       ? ''
       : `; ${grouped(epoch.price.written)} tokens written again, ${grouped(epoch.price.savedPerCall)} saved a call`;
-  const which = version === undefined ? '' : `: version ${version.number} of ${shownTime(version.validTime)}, transaction ${version.txId}`;
+  const which =
+    version === undefined
+      ? ''
+      : `: version ${version.number} of ${shownTime(version.validTime)}, transaction ${version.txId}`;
   return [`  ${colours.bold(`${kind}:`)} ${escapedLine(why)}${which}${price}`];
 }
 
-/** Two requests: where they part, why, what it costs, and what the provider said. */
+/** Compares two requests: where they diverge, the cause, the cost, and the provider's report. */
 export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours): readonly string[] {
   const { from, to, isPrefix, written, again, answers } = diff;
   const differs = differenceLine(diff, nameOf);
   const thought =
     answers === undefined || (answers.lost === 0 && answers.left === 0)
       ? []
-      : [`  answers of the model: ${answers.kept} behind an equal beginning, ${answers.lost} not, ${answers.left} left with a closed turn`];
+      : [
+          `  answers of the model: ${answers.kept} after an equal prefix, ${answers.lost} not, ${answers.left} ` +
+            'removed with a ' +
+            'closed turn',
+        ];
   const unequal = [from, to].filter(({ matches }) => !matches).map(({ step }) => step);
   return [
     colours.yellow(`${sideText(from)} → ${sideText(to)}`) + colours.dim(` ${shownTime(to.at)}, ${to.delivered}`),
     `  ${isPrefix ? colours.green(differs) : differs}`,
     ...causeLine(diff, colours),
-    `  written  ${grouped(written)} tokens${again === 0 ? '' : `, ${grouped(again)} of them again`}; the request has ${grouped(to.size.tokens)}`,
+    `  written  ${grouped(written)} tokens${again === 0 ? '' : `, ${grouped(again)} of them again`}; the request ` +
+      `has ${grouped(to.size.tokens)}`,
     ...thought,
     ...providerLines(diff),
     ...(unequal.length === 0
       ? []
-      : [colours.red(`  NOT what was handed out at step ${unequal.join(' and ')}: palimpsest verify shows why`)]),
+      : [colours.red(`  NOT the context delivered at step ${unequal.join(' and ')}: palimpsest verify shows why`)]),
     '',
   ];
 }
@@ -103,9 +129,11 @@ export async function prefixAction(
     return {
       lines: (colours) =>
         compared.length === 0
-          ? ['fewer than two contexts were handed out: there is nothing to compare']
+          ? ['fewer than two contexts were delivered: there is nothing to compare']
           : compared.flatMap((one) => prefixLines(one, nameOf, colours)),
-      holds: `tokens by ${tokenizer}; what is not recorded (tools, reasoning, the notation of the provider) is not counted`,
+      holds:
+        `tokens by ${tokenizer}; what is not recorded (tools, reasoning, the notation of the provider) is ` +
+        'not counted',
       json: async () => (await wireAnswers()).prefixAnswer(found),
       notes: isCut ? [`the newest ${compared.length} comparisons; there are more (--limit)`] : [],
     };

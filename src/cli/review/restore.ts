@@ -30,25 +30,28 @@ export interface RestoreFlags extends ReviewFlags {
   readonly moved?: readonly string[];
 }
 
-/** What the flags ask for: exactly one of these. */
+/** The requested action: exactly one of these. */
 type Wanted =
   | { readonly kind: 'plan' | 'in-place'; readonly session: string }
   | { readonly kind: 'copy'; readonly session: string; readonly folder: string }
   | { readonly kind: 'undo'; readonly id: string }
   | { readonly kind: 'list' };
 
-const WAYS = 'say SESSION --plan, SESSION --apply --to FOLDER, SESSION --apply --in-place, --undo ID, or --list';
+const WAYS = 'use SESSION --plan, SESSION --apply --to FOLDER, SESSION --apply --in-place, --undo ID, or --list';
 
-/** What is asked for, or what is wrong with the flags. */
-function wantedOf(session: string | undefined, { plan, apply, to, inPlace, undo, list }: RestoreFlags): Wanted | string {
+/** Returns the requested action, or an error in the flags. */
+function wantedOf(
+  session: string | undefined,
+  { plan, apply, to, inPlace, undo, list }: RestoreFlags,
+): Wanted | string {
   const ways = [plan, apply, undo, list].filter((one) => one !== undefined && one !== false).length;
   const hasPlace = to !== undefined || inPlace === true;
   if (ways > 1) return `--plan, --apply, --undo and --list exclude each other: ${WAYS}`;
   if (undo !== undefined || list === true) {
-    if (session !== undefined || hasPlace) return `--undo and --list stand alone: ${WAYS}`;
+    if (session !== undefined || hasPlace) return `--undo and --list take no other arguments: ${WAYS}`;
     return undo === undefined ? { kind: 'list' } : { kind: 'undo', id: undo };
   }
-  if (session === undefined) return `no session is named: ${WAYS}`;
+  if (session === undefined) return `missing session: ${WAYS}`;
   if (apply !== true) return hasPlace ? `--to and --in-place need --apply: ${WAYS}` : { kind: 'plan', session };
   if ((to !== undefined) === (inPlace === true)) return '--apply needs either --to FOLDER or --in-place';
   return to === undefined ? { kind: 'in-place', session } : { kind: 'copy', session, folder: to };
@@ -64,9 +67,14 @@ const shown = ({ id, display, source, state, why, had, now }: PlannedFile) => ({
   now,
 });
 
-const planJson = ({ session, turn, seq, files }: RestorePlan) => ({ session, turn, step: seq, files: files.map(shown) });
+const planJson = ({ session, turn, seq, files }: RestorePlan) => ({
+  session,
+  turn,
+  step: seq,
+  files: files.map(shown),
+});
 
-/** A plan, and the folders that it may be carried out in. */
+/** A plan and the folders that it may change. */
 interface MadePlan {
   readonly plan: RestorePlan;
   readonly roots: AllowedRoots;
@@ -76,7 +84,10 @@ async function makePlan({ timeline, dataDir }: Review, reference: string, flags:
   const { name, moment } = parseReference(reference);
   const when = askedMoment(flags, moment);
   const session = await requireSession(timeline.present, name);
-  const mounts = new MountTable({ mappings: readMounts(flags.mount), defaultFilesystemId: await localFilesystemId(dataDir) });
+  const mounts = new MountTable({
+    mappings: readMounts(flags.mount),
+    defaultFilesystemId: await localFilesystemId(dataDir),
+  });
   const places = mounts.mappings.map(({ canonicalPrefix }) => canonicalPrefix);
   const roots = await AllowedRoots.open(flags.root ?? [process.cwd()], places);
   const plan = await planRestore(timeline, session, { when, access: { roots, mounts }, moved: readMoved(flags.moved) });
@@ -89,7 +100,9 @@ function planAnswer({ plan }: MadePlan): Answer {
   const counts = countStates(plan);
   const inTheWay = hindrances(plan);
   const ready =
-    inTheWay.length === 0 ? 'it can be carried out in place' : `it cannot be carried out in place: ${inTheWay.length} files are in the way`;
+    inTheWay.length === 0
+      ? 'it can be restored in place'
+      : `it cannot be restored in place: ${inTheWay.length} files are in the way`;
   return {
     lines: () => [
       ...plan.files.map(({ state, display, why }) =>
@@ -117,11 +130,18 @@ async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: stri
   };
 }
 
-/** Of these what the agent had is written; of the others it stands there, was never known, or is not there to be had. */
+/**
+ * Only these are written; the other files are already equal, were never known, or have no stored
+ * text.
+ */
 const TO_WRITE: ReadonlySet<PlannedFile['state']> = new Set(['changed', 'missing']);
 
-/** Refuses to replace files below an agent that works on them. */
-async function requireClosed(clientDir: string, files: FilesToReplace, openPresent: () => Promise<StoreSnapshot>): Promise<void> {
+/** Rejects replacing files that an agent works on. */
+async function requireClosed(
+  clientDir: string,
+  files: FilesToReplace,
+  openPresent: () => Promise<StoreSnapshot>,
+): Promise<void> {
   const [{ openOnFiles }, { RestoreError }] = await Promise.all([
     import('../../history/restore/open-sessions.js'),
     import('../../filesystem/restore/restore-error.js'),
@@ -131,11 +151,13 @@ async function requireClosed(clientDir: string, files: FilesToReplace, openPrese
   const { session, holder, path } = open;
   throw new RestoreError(
     'session-open',
-    `session ${session} is open in ${holder}${path === undefined ? '' : ` and works on ${path}`}: its agent would lose its files; end it first, or use --to`,
+    `session ${session} is open in ${holder}${path === undefined ? '' : ` and works on ${path}`}: its agent ` +
+      'would lose ' +
+      'its files; end it first, or use --to',
   );
 }
 
-/** As `requireClosed`, for a restoring that is undone: the database is opened only where sessions are open. */
+/** As `requireClosed`, for undoing a restore. Opens the database only if sessions are open. */
 async function requireClosedForUndo(
   flags: RestoreFlags,
   { dataDir, id }: { readonly dataDir: string; readonly id: string },
@@ -169,7 +191,8 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
   if (inTheWay.length > 0)
     throw new RestoreError(
       'not-clean',
-      `nothing was changed, ${inTheWay.length} files are in the way: ${inTheWay.slice(0, 3).join('; ')}${inTheWay.length > 3 ? '; …' : ''} (--plan shows all; --to writes into a folder)`,
+      `no changes made, ${inTheWay.length} files are in the way: ${inTheWay.slice(0, 3).join('; ')}` +
+        `${inTheWay.length > 3 ? '; …' : ''} (--plan shows all; --to writes into a folder)`,
     );
   const files = plan.files.filter(({ state }) => TO_WRITE.has(state));
   const left = plan.files.filter(({ state }) => state === 'absent-then').map(({ display }) => display);
@@ -177,23 +200,28 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
     if (file.had === null) return [];
     const bytes = async (): Promise<Uint8Array> => {
       const found = await restoredBytes(plan, file);
-      if (found === undefined) throw new RestoreError('not-clean', `what the agent had of ${file.display} is not kept`);
+      if (found === undefined) throw new RestoreError('not-clean', `the agent's text of ${file.display} is not stored`);
       return found;
     };
     return [{ path: file.source.path, before: file.now, after: file.had, bytes }];
   });
   const { session, turn, seq: step } = plan;
   const onKept = (id: string): void => {
-    tell(`palimpsest: what is replaced is kept as ${id}`);
+    tell(`palimpsest: the replaced files are kept as ${id}`);
   };
-  const id = files.length === 0 ? undefined : await replaceKept(dataDir, { roots, of: { session, turn, step }, replacements, onKept });
+  const id =
+    files.length === 0
+      ? undefined
+      : await replaceKept(dataDir, { roots, of: { session, turn, step }, replacements, onKept });
   return {
     lines: () => [
       id === undefined
         ? `nothing differs (${where(plan)})`
-        : `${files.length} files as the agent had them (${where(plan)}); take it back with: palimpsest restore --undo ${id}`,
+        : `${files.length} files as the agent had them (${where(plan)}); undo it with: palimpsest restore --undo ${id}`,
       ...files.map(({ display, state }) => escapedLine(`${state.padEnd(13)}  ${display}`)),
-      ...left.map((path) => escapedLine(`left there     ${path}: it had been deleted then, and nothing is ever removed`)),
+      ...left.map((path) =>
+        escapedLine(`left there     ${path}: it did not exist then, but restore never removes a file`),
+      ),
     ],
     json: () => ({ ...planJson(plan), undo: id ?? null, written: files.map(({ display }) => display), left }),
   };
@@ -208,10 +236,14 @@ export async function restoreAction(reference: string | undefined, flags: Restor
       const { dataDir } = readSettings(process.env, flags).node;
       if (wanted.kind === 'undo') {
         await requireClosedForUndo(flags, { dataDir, id: wanted.id });
-        const isUndone = (await keptReplacements(dataDir)).some(({ id, isUndone: before }) => id === wanted.id && before);
+        const isUndone = (await keptReplacements(dataDir)).some(
+          ({ id, isUndone: before }) => id === wanted.id && before,
+        );
         const paths = await undoReplacements(dataDir, wanted.id);
         const outcome =
-          isUndone && paths.length === 0 ? 'it was undone before; nothing was changed' : `${paths.length} files are as they were`;
+          isUndone && paths.length === 0
+            ? 'already undone; no changes made'
+            : `${paths.length} files are as they were before`;
         const lines = [`${wanted.id}: ${outcome}`, ...paths];
         return flags.json === true ? printJson({ undone: wanted.id, paths }) : printLines(lines);
       }
@@ -221,7 +253,7 @@ export async function restoreAction(reference: string | undefined, flags: Restor
           `${id}  ${at}  session ${session}, turn ${turn}, ${files.length} files${isUndone ? ', undone' : ''}`,
       );
       if (flags.json === true) printJson({ restores: all });
-      else printLines(lines.length === 0 ? ['nothing was restored in place'] : lines);
+      else printLines(lines.length === 0 ? ['there is no in-place restore to undo'] : lines);
     });
     return;
   }

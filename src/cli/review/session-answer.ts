@@ -2,16 +2,18 @@ import { type AskedSession, askedSession } from '../../history/ask/asked-session
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { type Answer, answerReview, type ReviewFlags } from './answer.js';
 
-/** A session that is asked about, as of when, and what it is read from. */
+/** A question's session, its moment and the database to read. */
 export interface ReviewedSession extends AskedSession {
   readonly timeline: Timeline;
 }
 
-/** As `answerReview`, about the session and the moment that a reference and the flags name. */
+/** As `answerReview`, for the session and moment that a reference and the flags name. */
 export async function answerSession(
   reference: string,
   flags: ReviewFlags,
   ask: (asked: ReviewedSession) => Promise<Answer>,
 ): Promise<void> {
-  await answerReview(flags, async ({ timeline }) => ask({ timeline, ...(await askedSession(timeline, reference, flags)) }));
+  await answerReview(flags, async ({ timeline }) =>
+    ask({ timeline, ...(await askedSession(timeline, reference, flags)) }),
+  );
 }

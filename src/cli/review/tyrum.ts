@@ -8,7 +8,7 @@ import { answerSession } from './session-answer.js';
 
 const LISTED = 20;
 
-/** A report in the fields of another program: JSON for people and programs alike. */
+/** Wraps a report in another program's format: the same JSON for people and programs. */
 function foreignAnswer(body: object): Answer {
   const text = JSON.stringify(body, null, 2);
   return { lines: () => textLines(text), exact: `${text}\n`, json: () => body };
@@ -17,7 +17,10 @@ function foreignAnswer(body: object): Answer {
 /** `report list <session> --format tyrum` */
 export async function tyrumListAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const rows = await new TyrumReports(timeline, count).list({ conversation: reference, limit: flags.limit ?? LISTED });
+    const rows = await new TyrumReports(timeline, count).list({
+      conversation: reference,
+      limit: flags.limit ?? LISTED,
+    });
     return foreignAnswer({ status: 'ok', reports: rows.map(tyrumRow) });
   });
 }
@@ -53,7 +56,9 @@ export async function tyrumMemoryAction(agent: string, flags: ReviewFlags): Prom
     const { limit = LISTED, query } = flags;
     const newest = held.items.toSorted((a, b) => writtenAt(b) - writtenAt(a)).slice(0, limit);
     const items =
-      query === undefined ? newest : recallMemory(held.items, { query, limit, chars: Number.POSITIVE_INFINITY, sensitive: true }).items;
+      query === undefined
+        ? newest
+        : recallMemory(held.items, { query, limit, chars: Number.POSITIVE_INFINITY, sensitive: true }).items;
     const tombstones = held.tombstones.slice(-limit);
     return {
       lines: (colours) => [

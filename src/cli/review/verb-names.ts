@@ -13,5 +13,8 @@ const REVIEW_VERBS: ReadonlySet<string> = new Set([
   'note',
 ]);
 
-/** Whether the first word of a command line is a question about the past: exactly those commands that `answerOnly` has. */
+/**
+ * Whether the first word of a command line is a question about the past, which `answerOnly`
+ * handles.
+ */
 export const isReviewVerb = (word: string | undefined): boolean => word !== undefined && REVIEW_VERBS.has(word);

@@ -5,26 +5,41 @@ import { type ContextsReport, type SessionVerification, verifySession } from '..
 import { printJson, printLines, progressLine, reportFailure } from '../output.js';
 import { openReview, type Review } from './answer.js';
 
-/** Flags of `palimpsest verify`, as commander hands them over. */
+/** Flags of `palimpsest verify`. */
 export interface VerifyFlags {
   readonly data?: string;
   readonly all?: boolean;
   readonly json?: boolean;
 }
 
-function contextLines({ total, equal, redacted, inherited, byDelivery, handedLists, unequal }: ContextsReport): readonly string[] {
+function contextLines({
+  total,
+  equal,
+  redacted,
+  inherited,
+  byDelivery,
+  handedLists,
+  unequal,
+}: ContextsReport): readonly string[] {
   const ways = Object.entries(byDelivery).map(([way, count]) => `${count} ${way}`);
-  const shared = inherited === 0 ? '' : `, ${inherited} of sessions that it was forked from`;
+  const shared = inherited === 0 ? '' : `, ${inherited} inherited from the sessions that it was forked from`;
   const lists =
     handedLists === 0
       ? []
-      : [`          of ${handedLists} whole lists that a harness handed over the hash is kept; the context in them was compared`];
+      : [
+          `          of ${handedLists} lists that a harness delivered, only the hash is stored; the context in ` +
+            'them was compared',
+        ];
   return [
-    total === 0 ? 'contexts  none was handed out' : `contexts  ${equal} of ${total} made again byte for byte (${ways.join(', ')}${shared})`,
-    ...(redacted === 0 ? [] : [`          ${redacted} redacted before they came here: compared with what was left of them`]),
+    total === 0
+      ? 'contexts  none was delivered'
+      : `contexts  ${equal} of ${total} rebuilt byte for byte (${ways.join(', ')}${shared})`,
+    ...(redacted === 0 ? [] : [`          ${redacted} redacted before their import: compared with the remaining text`]),
     ...lists,
     ...unequal.map(({ turn, step, cause, section, object, line, why }) => {
-      const where = [section && `section ${section}`, line && `line ${line}`, object && `object ${object}`].filter(Boolean).join(', ');
+      const where = [section && `section ${section}`, line && `line ${line}`, object && `object ${object}`]
+        .filter(Boolean)
+        .join(', ');
       return `          NOT EQUAL turn ${turn}, step ${step}: ${cause}${where === '' ? '' : ` (${where})`}: ${why}`;
     }),
   ];
@@ -34,22 +49,28 @@ function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport)
   if (unread === true) return ['answers   NOT CHECKED: the steps cannot be read'];
   const kept = keptOnly === 0 ? '' : `; of ${keptOnly} the proof is kept, but the answer is not derivable`;
   return [
-    total === 0 ? 'answers   none' : `answers   ${equal} of ${total} made again byte for byte${kept}`,
-    ...unequal.map(({ turn, step, call, cause, why }) => `          NOT EQUAL turn ${turn}, step ${step}, call ${call}: ${cause}: ${why}`),
+    total === 0 ? 'answers   none' : `answers   ${equal} of ${total} rebuilt byte for byte${kept}`,
+    ...unequal.map(
+      ({ turn, step, call, cause, why }) =>
+        `          NOT EQUAL turn ${turn}, step ${step}, call ${call}: ${cause}: ${why}`,
+    ),
   ];
 }
 
 /**
- * What was found of one session, with the acknowledged steps that no check could reach because they wait in a journal, and those that only a fork of the session has because another writer
- * went on with it.
+ * The verification of one session. Also counts acknowledged steps that no check could reach. These
+ * wait in a journal, or only a fork has them because another writer continued the session.
  */
 type Found = SessionVerification & { readonly waiting: number; readonly forks: readonly StepsInFork[] };
 
 function reportLines({ session, contexts, answers, parts, ok, waiting, forks }: Found): readonly string[] {
   const damages = parts.damages.map(({ part, what, of }) => `          ${what.toUpperCase()} ${part} (${of})`);
-  const whole = parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
+  const whole =
+    parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
   const unchecked =
-    waiting === 0 ? [] : [`waiting   NOT CHECKED: ${waiting} acknowledged steps wait in a journal and are not in the database`];
+    waiting === 0
+      ? []
+      : [`waiting   NOT CHECKED: ${waiting} acknowledged steps wait in a journal and are not in the database`];
   const checked = `parts     ${parts.checked} checked, ${whole}`;
   const forked = forks.map((one) => `forked    ${stepsInForkText(one)}`);
   const lines = [...contextLines(contexts), ...answerLines(answers), checked, ...damages, ...unchecked, ...forked];
@@ -57,7 +78,7 @@ function reportLines({ session, contexts, answers, parts, ok, waiting, forks }: 
 }
 
 async function sessionsOf({ timeline }: Review, names: readonly string[], all: boolean): Promise<readonly string[]> {
-  if (!all && names.length === 0) throw new HistoryError('which-session', 'name the sessions to verify, or say --all');
+  if (!all && names.length === 0) throw new HistoryError('which-session', 'name the sessions to verify, or use --all');
   return all ? (await timeline.present.sessions()).map(({ id }) => id).sort() : names;
 }
 
@@ -77,7 +98,8 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       for (const [i, session] of sessions.entries()) {
         const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
         const verified = await verifySession(review.timeline.store, session, {
-          // Where nothing waited, whatever was acknowledged by then is there; else what has come since belongs to it.
+          // If no step was waiting, the database already has every acknowledged step. Otherwise it
+          // must include later ones.
           present: i === 0 && review.isSettled ? review.timeline.present : undefined,
           onProgress: ({ what, done, total }) => line.show(`${of}${session}: ${what} ${done}/${total}`),
           signal: stop.signal,

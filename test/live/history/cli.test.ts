@@ -120,7 +120,7 @@ describe('questions about the past on the command line', () => {
     ]);
     expect(await said('who', made.file)).toMatch(/version +tx:\d+ of .*Z active in turns 2-3, after steps 4-8$/m);
     const stub = await said('who', 'b.ts', '--session', `${name}-first`);
-    expect(stub).toMatch(/active set +never in it\n +not seen +what the model was sent in turns 3 was not seen by Palimpsest$/m);
+    expect(stub).toMatch(/active set +never in it\n +not seen +Palimpsest did not see the model's requests in turns 3$/m);
     // Reading it again changes no set, yet touches it.
     const again = await made.client.openSession({ id: `again-${name}` });
     for (const text of ['read it', 'read it again']) {
@@ -144,7 +144,7 @@ describe('questions about the past on the command line', () => {
       text: made.handedOut,
     });
     const shown = await said('context', `${name}-first@turn:2`);
-    expect(shown).toContain('the context that was handed out (library), byte for byte');
+    expect(shown).toContain('the delivered context (library), byte for byte');
     expect(shown).toContain('\\x1b[31mred');
     const earlier = await json('context', `${name}-first@turn:1`, '--assemble');
     expect(earlier).toMatchObject({ kind: 'unseen', source: 'assembled', delivered: null, matches: null, turn: 1, step: 2 });

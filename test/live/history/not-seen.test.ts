@@ -132,7 +132,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
 
   test('a replay tells what its transcript tells, not what a model was sent', async () => {
     expect(await askContext(await open(), `${replayed}@turn:1`, {})).toMatchObject({ kind: 'transcript', source: 'record', matches: true });
-    expect((await ask('context', `${replayed}@turn:1`)).stdout).toContain('as the transcript tells, rendered by replay');
+    expect((await ask('context', `${replayed}@turn:1`)).stdout).toContain('from the transcript, rendered by replay');
   });
 
   test('the command line tells them apart by exit code and JSON', async () => {
@@ -141,12 +141,12 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect(unseen.stderr).toContain('not seen by Palimpsest');
     expect(await json('context', `${overMcp}@turn:1`)).toMatchObject({ error: { code: 'not-seen' } });
     expect((await ask('report', 'detail', overMcp)).code).toBe(3);
-    expect((await ask('report', 'list', overMcp)).stdout).toContain('not seen by Palimpsest: calls of the model in turns 1');
+    expect((await ask('report', 'list', overMcp)).stdout).toContain('not seen by Palimpsest: model calls in turns 1');
     const assembled = await ask('context', `${overMcp}@turn:1`, '--assemble');
     expect([assembled.code, assembled.stdout]).toEqual([0, expect.stringContaining('NOT SENT')]);
     expect(await json('context', `${inLoop}@turn:1`)).toMatchObject({ kind: 'sent', matches: true });
     const who = await ask('who', 'a.ts', '--session', overMcp);
-    expect(who.stdout).toContain('what the model was sent in turns 1 was not seen by Palimpsest');
+    expect(who.stdout).toContain("Palimpsest did not see the model's requests in turns 1");
     expect(who.stdout).not.toContain('never in full');
   });
 });

@@ -134,7 +134,7 @@ describe('working from a moment again', () => {
     await writeFile(file, 'one\nshared\n');
     expect(await json('--undo', undo)).toEqual({ undone: undo, paths: [file] });
     expect((await askHere(['restore', '--undo', undo, '--data', suiteData()])).stdout).toBe(
-      `${undo}: it was undone before; nothing was changed\n`,
+      `${undo}: already undone; no changes made\n`,
     );
     expect(await readFile(file, 'utf8')).toBe('three\nshared\n');
     expect((await lstat(file)).mode & 0o777).toBe(0o640);
@@ -249,7 +249,7 @@ describe('working from a moment again', () => {
   });
 
   test.each([
-    [['--apply'], /no session is named/],
+    [['--apply'], /missing session/],
     [[`${name}-first`, '--apply'], /--to FOLDER or --in-place/],
     [[`${name}-first`, '--to', 'x'], /need --apply/],
     [[`${name}-first`, '--undo', 'x'], /stand alone/],

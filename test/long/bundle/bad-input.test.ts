@@ -135,7 +135,7 @@ describe('a bundle that is not what it says', () => {
     expect(JSON.parse(past.stdout)).toMatchObject({ turn: 1, step: 2 });
     expect((await checkBundle(path('past.bundle'))).header).toMatchObject({ turn: 1, step: 2 });
     const shorter = await run('import', path('past.bundle'));
-    expect([shorter.code, shorter.stdout]).toEqual([0, expect.stringContaining('there already')]);
+    expect([shorter.code, shorter.stdout]).toEqual([0, expect.stringContaining('already complete')]);
   });
 
   test('cut short at any place', async () => {
@@ -463,7 +463,7 @@ describe('a bundle that is not what it says', () => {
   });
 
   test.each<[string, readonly string[], number, RegExp]>([
-    ['neither a file nor a session', [], 64, /say what is imported: a file, or --finish SESSION/],
+    ['neither a file nor a session', [], 64, /nothing to import: give a file or --finish SESSION/],
     ['both', ['x.bundle', '--finish', 's'], 64, /leave out "x.bundle"/],
     ['with what is of a file', ['--finish', 's', '--map', '/a=/b'], 64, /leave out --map/],
     ['no session id', ['--finish', 'a b'], 1, /no session id/],
@@ -504,7 +504,7 @@ describe('a bundle that is not what it says', () => {
     expect((await run('fork', `${name}-first`, '--id', `${name}-fork`)).code).toBe(0);
     expect(await here(`${name}-fork`)).toContain(join(made.root, 'a.ts'));
     const again = await run('import', path('good.bundle'), '--map', `${made.root}=${folder.root}`);
-    expect(again.stdout).toMatch(/there already, and its files lie where you said now/);
+    expect(again.stdout).toMatch(/already complete, and its files now use the given folders/);
     for (const session of ['first', 'fork']) expect(await here(`${name}-${session}`)).toContain(path('a.ts'));
   });
 });

@@ -53,13 +53,13 @@ describe('palimpsest doctor, beside a process that works', () => {
     const session = await client.openSession();
     await session.recordCall(callReport({ content: 'kept' }));
     const text = await doctor();
-    expect(text).toContain(`remote    ${folder}, for a node that someone else runs\n`);
+    expect(text).toContain(`remote    ${folder}, for a node that another program runs\n`);
     const asked = await runCli(['doctor', '--data', dataDir()], { XTDB_URL: 'http://127.0.0.1:9' });
     expect(asked).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('REPAIR    remote-unreachable: a node that XTDB_URL names does not answer'),
     });
-    expect(text).toMatch(/journal {3}nothing waits for the database\nremote .*\njournal {3}\S+ of process \d+: 2 steps wait/);
+    expect(text).toMatch(/journal {3}no record waits for the database\nremote .*\njournal {3}\S+ of process \d+: 2 steps wait/);
     expect(text).toContain(`session   ${session.id} is open in process ${process.pid} (far away)`);
     expect((await client.close()).unflushed).toBeGreaterThan(0);
   });

@@ -52,7 +52,7 @@ describe('proofs of a database on disk', () => {
       sessions: [{ session: id, contexts: { total: 4, equal: 4, byDelivery: { http: 4 } }, answers: { total: 3, equal: 3 } }],
     });
     const people = await runCli(['verify', '--all', '--data', dataDir]);
-    expect(people.stdout).toContain('contexts  4 of 4 made again byte for byte (4 http)');
+    expect(people.stdout).toContain('contexts  4 of 4 rebuilt byte for byte (4 http)');
     expect((await runCli(['verify', 'nobody', '--data', dataDir])).code).toBe(1);
     expect((await runCli(['verify', '--data', dataDir])).code).toBe(64);
     // Two starts of a node and five of the program: seconds each on a busy machine.
