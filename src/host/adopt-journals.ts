@@ -17,9 +17,14 @@ import { openStore } from './open-store.js';
 import { isDurable, type Settings } from './settings.js';
 
 /**
- * Why journals of another host are not delivered here. `no-journals`: the folder holds none; `own-folder`: it is the one in use here; `owner-lives`: their process runs on this host
- * and delivers them itself; `other-database`: they belong to another database; `unreadable`: a later version wrote them, or they cannot be read; `damaged`: their beginning cannot be
- * read, and the rest follows it; `incomplete`: not all of it arrived.
+ * Why journals of another host are not delivered here.
+ * - `no-journals`: the folder holds none.
+ * - `own-folder`: it is the folder in use here.
+ * - `owner-lives`: their process runs on this host and delivers them itself.
+ * - `other-database`: they belong to another database.
+ * - `unreadable`: a later version wrote them, or they cannot be read.
+ * - `damaged`: their start cannot be read, and the rest follows it.
+ * - `incomplete`: only a part was delivered.
  */
 export type AdoptionErrorCode =
   | 'no-journals'
@@ -30,31 +35,34 @@ export type AdoptionErrorCode =
   | 'damaged'
   | 'incomplete';
 
-/** Thrown when journals of another host cannot be adopted. Nothing was changed, but with `incomplete`. */
+/**
+ * Thrown when journals of another host cannot be adopted. Nothing was changed, except with
+ * `incomplete`.
+ */
 class AdoptionError extends CodedError<AdoptionErrorCode> {
   override readonly name = 'AdoptionError';
 }
 
-/** A journal of another host's folder. */
+/** A journal in another host's folder. */
 export interface LeftJournal extends InspectedJournal {
-  /** The process that wrote it last; undefined where nothing says so. */
+  /** The process that last wrote it; undefined if unknown. */
   readonly writer: JournalWriter | undefined;
-  /** Whether this host knows that the writer has ended; false where it may live on another one. */
+  /** Whether this host knows that the writer has ended; false if it may run on another host. */
   readonly hasEnded: boolean;
 }
 
-/** What the journals of a folder hold, and what a delivery would make of it. */
+/** The content of a folder's journals and the effect of a delivery. */
 export interface AdoptionPlan {
   readonly folder: string;
-  /** The shared log that the folder was used with, in words; undefined where it does not say. */
+  /** The shared log that the folder was used with, in words; undefined if unknown. */
   readonly usedWith: string | undefined;
-  /** Where this delivers to, in words. */
+  /** The destination of the delivery, in words. */
   readonly deliversTo: string;
   readonly journals: readonly LeftJournal[];
   readonly sessions: readonly LeftSession[];
 }
 
-/** Records that are still to be delivered. */
+/** Returns the number of undelivered records. */
 export const undelivered = ({ sessions }: Pick<AdoptionPlan, 'sessions'>): number =>
   sessions.reduce((sum, { records, stored }) => sum + records - stored, 0);
 
@@ -68,31 +76,33 @@ async function journalsOf(folder: string): Promise<readonly LeftJournal[]> {
   );
 }
 
-/** Refuses a folder whose journals cannot be those of another host over this database. */
+/** Rejects a folder whose journals cannot belong to another host over this database. */
 async function requireForeign(folder: string, settings: Settings): Promise<void> {
   const real = await unlessMissing(realpath(folder));
-  if (real === undefined) throw new AdoptionError('no-journals', `there is no folder ${folder}`);
+  if (real === undefined) throw new AdoptionError('no-journals', `the folder ${folder} does not exist`);
   const own = clientFolder(settings.node.dataDir, settings.nodeUrl);
   if (real === (await realpath(own).catch(() => own)))
     throw new AdoptionError(
       'own-folder',
-      `${folder} is in use here: what dead processes left in it is delivered without a command (palimpsest journal salvage shows what is damaged)`,
+      `${folder} is in use here: journals of dead processes in it are delivered automatically (palimpsest journal ` +
+        'salvage shows damage)',
     );
   const names = await namesIn(folder);
   if (names.includes('golden')) {
     throw new AdoptionError(
       'other-database',
-      `${folder} holds a database of its own, which its journals belong to. Start it where it lies: palimpsest node start --data ${folder}`,
+      `${folder} has its own database, which its journals belong to. Start it in place: palimpsest node start ` +
+        `--data ${folder}`,
     );
   }
   if (!isDurable(settings))
     throw new AdoptionError(
       'other-database',
-      'a database of profile memory forgets what is delivered to it. Name another one with --data or XTDB_URL.',
+      'a database of profile memory loses everything delivered to it. Name another one with --data or XTDB_URL.',
     );
 }
 
-/** Where the settings' database is, in words, and whether other hosts may use it, too. */
+/** Describes the location of the settings' database, and whether other hosts may share it. */
 async function targetOf({ node, nodeUrl }: Settings): Promise<{ readonly words: string; readonly isShared: boolean }> {
   if (nodeUrl !== undefined) return { words: nodeUrl, isShared: true };
   const log = node.log ?? (await readSharedLog(node.dataDir));
@@ -102,9 +112,9 @@ async function targetOf({ node, nodeUrl }: Settings): Promise<{ readonly words: 
 }
 
 /**
- * Shows what the journals of another host's data folder hold, and what a delivery would make of them. The folder may be a copy, or mounted to be read only. Changes nothing; the
- * node is found or started first.
- * @throws {AdoptionError} every code but `incomplete`
+ * Plans the delivery of the journals in another host's data folder. The folder may be a copy or a
+ * read-only mount. Changes nothing; finds or starts the node first.
+ * @throws {AdoptionError} every code except `incomplete`
  * @throws {NodeError} every code – the node cannot be started
  * @throws {XtdbError} every code – the database does not answer
  */
@@ -117,15 +127,17 @@ export async function planAdoption(folder: string, settings: Settings): Promise<
     const hint =
       others.length === 0
         ? 'name the data folder of the other host'
-        : `for nodes that somebody else ran it has ${there}: name that`;
-    throw new AdoptionError('no-journals', `there is no journal in ${folder}; ${hint}`);
+        : `journals for remote nodes are in ${there}: name that folder`;
+    throw new AdoptionError('no-journals', `no journal found in ${folder}; ${hint}`);
   }
   const usedWith = await readSharedLog(folder);
   const target = await targetOf(settings);
   if (usedWith !== undefined && !target.isShared) {
     throw new AdoptionError(
       'other-database',
-      `${folder} was used with ${describeSharedLog(usedWith)}, and this would deliver to ${target.words}. Name a data folder over that log with --data, or a node over it with XTDB_URL.`,
+      `${folder} was used with ${describeSharedLog(usedWith)}, but the destination is ${target.words}. Name a ` +
+        'data folder ' +
+        'over that log with --data, or a node over it with XTDB_URL.',
     );
   }
   const { store, close } = await openStore(settings, () => undefined);
@@ -138,13 +150,15 @@ export async function planAdoption(folder: string, settings: Settings): Promise<
   }
 }
 
-/** Refuses a plan that must not be carried out. */
+/** Rejects a plan that must not be carried out. */
 function requireDeliverable({ folder, journals, sessions, deliversTo }: AdoptionPlan): void {
   const living = journals.find(({ holder }) => holder !== undefined);
   if (living?.holder !== undefined)
     throw new AdoptionError(
       'owner-lives',
-      `process ${living.holder.pid} of this host (${living.holder.what}) has the journal ${living.owner} of ${folder} and delivers it itself. End it first, if it is not to.`,
+      `process ${living.holder.pid} of this host (${living.holder.what}) has the journal ${living.owner} of ` +
+        `${folder} open ` +
+        'and delivers it itself. End it first to adopt the journal.',
     );
   const unread = journals.find(({ state }) => state === 'newer-format' || state === 'unreadable');
   if (unread !== undefined)
@@ -157,22 +171,33 @@ function requireDeliverable({ folder, journals, sessions, deliversTo }: Adoption
   if (unknown.length > 0 && damaged !== undefined)
     throw new AdoptionError(
       'damaged',
-      `the journal ${damaged.owner} of ${folder} is damaged, and the steps of ${unknown.join(', ')} follow what cannot be read in it: that cannot be adopted. Copy the whole data folder to this host and use the copy as one of its own: palimpsest journal salvage --data COPY shows what is lost, and with --apply delivers the rest`,
+      `the journal ${damaged.owner} of ${folder} is damaged, and the steps of ${unknown.join(', ')} follow its ` +
+        'unreadable ' +
+        'part, so they cannot be adopted. Copy the whole data folder to this host and run palimpsest journal salvage ' +
+        '--data COPY, which shows the loss; with --apply it delivers the rest',
     );
   if (unknown.length > 0)
     throw new AdoptionError(
       'other-database',
-      `the steps of ${unknown.join(', ')} follow others that ${deliversTo} does not have: the journals of ${folder} belong to another database`,
+      `the steps of ${unknown.join(', ')} follow steps that ${deliversTo} does not have: the journals of ` +
+        `${folder} belong ` +
+        'to another database',
     );
 }
 
-/** How often it is looked whether another process of this data folder has delivered what it took up, milliseconds. */
+/**
+ * How often to check whether another process of this data folder has delivered the adopted
+ * journals, milliseconds.
+ */
 const LOOK_MS = 200;
 
 /**
- * Delivers the journals of another host's data folder: copies them into the one of the settings, where they are delivered as those of a dead process are, in order and
- * once, also when it is repeated, killed in the middle, or done while their own process delivers them. The folder itself is only read. Gives what there is of it afterwards.
- * @throws {AdoptionError} every code; with `incomplete` the rest is delivered by whoever uses the data folder of the settings next, or by this again
+ * Delivers the journals of another host's data folder. Copies them to the settings' data folder,
+ * where they are delivered like those of a dead process, once and in order. This also holds if it
+ * is repeated or killed, or if the original process delivers at the same time. Only reads the other
+ * folder. Returns the state afterwards.
+ * @throws {AdoptionError} every code; with `incomplete`, the next client of the settings' data
+ *   folder delivers the rest, as does another call.
  * @throws {JournalError} unwritable, no-space, io, newer-format
  * @throws {SessionError} `node-unavailable`
  * @throws {NodeError} every code
@@ -193,13 +218,16 @@ export async function adoptJournals(
     for (const owner of owners) if (!(await copyJournal(folder, owner, { to, what: options.what }))) before.push(owner);
     await deliverJournals(settings, options);
     await drained(to, { owners, folder, stuckMs: options.stuckMs });
-    // What lay here already, of a delivery that was killed, may have been the beginning alone.
+    // A killed adoption may have copied only the start of a journal here.
     owners = before;
   }
   return planAdoption(folder, settings);
 }
 
-/** Waits until journals that were copied here are gone, as they are once the database has all of them: the node's supervisor may have taken up some. */
+/**
+ * Waits until the copied journals are gone, which happens once the database has all their records.
+ * The node's supervisor may deliver some of them.
+ */
 async function drained(
   to: string,
   {
@@ -217,14 +245,15 @@ async function drained(
     if (refused.reduce((sum, { records }) => sum + records, 0) >= left)
       throw new AdoptionError(
         'incomplete',
-        `the database refuses ${left} records of ${folder} for good; palimpsest doctor says what to do: ${refused.map(refusedText).join('; ')}`,
+        `the database refuses ${left} records of ${folder} for good; palimpsest doctor says what to do: ` +
+          `${refused.map(refusedText).join('; ')}`,
       );
     if (left < last) since = performance.now();
     last = left;
     if (performance.now() - since > stuckMs)
       throw new AdoptionError(
         'incomplete',
-        `${left} records of ${folder} are not in the database yet; look at palimpsest doctor, then do this again`,
+        `${left} records of ${folder} are not in the database yet; run palimpsest doctor, then repeat this command`,
       );
   }
 }

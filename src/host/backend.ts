@@ -13,31 +13,40 @@ import type { OpenClient } from './open-client.js';
 import { isDurable, type ServerSettings } from './settings.js';
 
 /**
- * How long after a start began a call waits for its outcome before it is served from the journal, milliseconds. A node of our own takes seconds to start:
- * 200 ms suffice to learn that there is no Java. A node that others run answers at once or not at all, and a start that failed may fail again.
+ * How long after a start began a call waits for its outcome before the journal serves it,
+ * milliseconds. Our own node takes seconds to start; 200 ms suffice to detect a missing Java. A
+ * remote node answers at once or not at all, and a failed start may fail again.
  */
 const START_WAIT_MS = { starting: 200, doubtful: 1_500 } as const;
-/** How often the progress of a resume is reported; one that ends earlier is not reported at all. */
+/** Report interval of a resume's progress. A faster resume reports nothing. */
 const REPORT_EVERY_MS = 500;
-const RETRY = 'the database could not be started; the next call tries again';
+const RETRY = 'the database could not be started; the next call retries';
 const AWAY = 'no node answers; new sessions are kept in the journal until one does, and each call looks again';
 
-/** Whether a start failed because no node answers; one that may not be used, such as one with another format, is none of these. */
+/**
+ * Whether a start failed because no node answers. False for a node that must not be used, such as
+ * one with another format.
+ */
 const isAway = (error: unknown): error is XtdbError => isOutage(error) && !(error.cause instanceof CodedError);
 
-/** The failure with the addresses that were asked, and what to do. */
+/** Adds the addresses and the remedy to the error. */
 function whereNobodyAnswers(error: XtdbError, nodeUrl: string): XtdbError {
   const addresses = parseNodeUrls(nodeUrl).map(describeAddress).join(', ');
-  const next = `XTDB_URL names ${addresses}: start a node there, or correct the address; palimpsest doctor says how each is. Until one answers, a new session without a name works from the journal, and one with a name waits, since its past has to be read`;
+  const next =
+    `XTDB_URL names ${addresses}, and none answers: start a node there or correct the address; ` +
+    'palimpsest doctor shows ' +
+    'the state of each. Until then, new unnamed sessions work from the journal; named sessions wait, because their ' +
+    'past ' +
+    'must be read';
   return new XtdbError(error.code, `${error.message} ${next}.`, { cause: error.cause });
 }
 
-/** A session in use by one connection; whoever takes it gives it back. */
+/** A session in use by one connection, which must return it. */
 export type SessionLoan = BorrowedSession<ContextSession>;
 
 /**
- * Reports, at intervals, how many of a resumed session's files have been read again [§3.6], to the log and to a client that waits. The last report is made
- * only if there were others.
+ * Reports how many of a resumed session's files have been read again [§3.6], at intervals, to the
+ * log and to a waiting client. Sends a last report only if there were others.
  */
 export function resumeProgress(
   session: string,
@@ -50,16 +59,16 @@ export function resumeProgress(
     if (done < total ? clock() - last < REPORT_EVERY_MS : !begun) return;
     begun = true;
     last = clock();
-    report(`session ${session} is resumed: ${done} of ${total} files were looked at`);
+    report(`resuming session ${session}: ${done} of ${total} files checked`);
   };
 }
 
 /**
- * The node and the client behind a server. Nothing is loaded or started before it is asked for; a start that failed is tried again at the next request.
- * Whoever creates it closes it.
+ * A server's node and client. Loads and starts on the first request; the next request retries a
+ * failed start. The creator closes it.
  */
 export class Backend {
-  /** Whom the server tells what it does. */
+  /** The server's telemetry sink. */
   readonly telemetry: Telemetry;
   readonly #settings: ServerSettings;
   readonly #log: Logger;
@@ -70,9 +79,9 @@ export class Backend {
   #closing: Promise<void> | undefined;
   #isUp = false;
   #hasFailed = false;
-  /** Whether no node answered when it was looked last. */
+  /** Whether no node answered at the last attempt. */
   #isAway = false;
-  /** The failure that was logged last. */
+  /** The last logged failure. */
   #told: unknown;
   #startedAt = 0;
   #progress = 'starting the database';
@@ -83,12 +92,15 @@ export class Backend {
     this.#log = log;
   }
 
-  /** Starts node and client in the background. */
+  /** Starts the node and the client in the background. */
   warmUp(): void {
     this.ready().catch((error: unknown) => this.#failed(error, 'error'));
   }
 
-  /** The client, once the database answers; `onProgress` is called with what the start does meanwhile. Rejects with the reason why it cannot be started. */
+  /**
+   * Returns the client once the database answers. `onProgress` receives messages about the start.
+   * Rejects with the reason if the start fails.
+   */
   async ready(onProgress?: (message: string) => void): Promise<ContextClient> {
     if (this.#closing !== undefined) throw new Error('this server is shutting down');
     if (onProgress !== undefined) {
@@ -117,8 +129,9 @@ export class Backend {
   }
 
   /**
-   * The client, without waiting for a slow start of the database, or for nodes that others run and that are away, where there is a journal: calls are acknowledged there and
-   * delivered later. Rejects when the start fails at once, as without Java.
+   * Returns the client without waiting for a slow start, or for remote nodes that are away, if
+   * there is a journal. Calls are then acknowledged there and delivered later. Rejects if the start
+   * fails at once, for example without Java.
    */
   async usable(onProgress?: (message: string) => void): Promise<ContextClient> {
     const ready = this.ready(onProgress);
@@ -131,7 +144,7 @@ export class Backend {
     });
     const isDoubtful = this.#hasFailed || this.#settings.nodeUrl !== undefined;
     const waitMs = START_WAIT_MS[isDoubtful ? 'doubtful' : 'starting'] - (performance.now() - this.#startedAt);
-    // Where no node answered before, nobody waits for another look.
+    // If no node answered before, calls do not wait for the next attempt.
     return withinLimit(
       usable,
       this.#isAway ? 0 : Math.max(0, waitMs),
@@ -140,8 +153,10 @@ export class Backend {
   }
 
   /**
-   * Borrows a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it. `onProgress` is
-   * called with how many files of a resumed session have been read again. `takeBack` moves a session here that another process has open, whatever the settings say.
+   * Borrows a session by name and opens or creates it if needed. Without a name, creates a new one.
+   * Connections that name the same session share it. `onProgress` receives how many files of a
+   * resumed session have been read again. `takeBack` takes over a session that another process has
+   * open, regardless of the settings.
    */
   async borrow(
     name: string | undefined,
@@ -157,7 +172,7 @@ export class Backend {
     return { session, release: () => release().catch(warn) };
   }
 
-  /** Closes the client, which closes its sessions, and ends the use of the node. Idempotent. */
+  /** Closes the client with its sessions, and releases the node. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -171,7 +186,7 @@ export class Backend {
     return { id, takeOver: this.#settings.takeOver, onProgress: resumeProgress(id, report) };
   }
 
-  /** Logs why a start failed: once, however many waited for it, and not where this server is ending itself. */
+  /** Logs a failed start once for all waiters, and not while this server shuts down. */
   #failed(error: unknown, level: 'error' | 'warn'): void {
     if (this.#closing !== undefined || error === this.#told) return;
     this.#told = error;
@@ -192,7 +207,8 @@ export class Backend {
     });
     await client.ready().catch((error: unknown) => {
       const { nodeUrl } = this.#settings;
-      // A node that came back and may not be used is no longer away: new sessions are not to begin without it.
+      // A node that came back but must not be used is no longer away: new sessions must not begin
+      // without it.
       this.#isAway = nodeUrl !== undefined && isAway(error);
       throw nodeUrl !== undefined && isAway(error) ? whereNobodyAnswers(error, nodeUrl) : error;
     });
@@ -228,7 +244,7 @@ export class Backend {
     if (report !== undefined && report.unflushed > 0) {
       this.#log.warn(
         { steps: report.unflushed },
-        'steps wait in the journal; the node delivers them as soon as it answers',
+        'steps wait in the journal; they are delivered as soon as the node answers',
       );
     }
   }

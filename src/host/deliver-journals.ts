@@ -1,23 +1,27 @@
 import { openClient } from './open-client.js';
 import type { Settings } from './settings.js';
 
-/** How a delivery is made, and whom it tells. */
+/** Options and callbacks of a delivery. */
 export interface DeliveryOptions {
-  /** What this process is called where others list it. */
+  /** This process's name in process lists. */
   readonly what: string;
-  /** A database that takes not one record in so long a time is not working on it, milliseconds. */
+  /**
+   * If the database takes no record for this long, it is not working on the journal. Milliseconds.
+   */
   readonly stuckMs: number;
-  /** Called with one line about what cannot be read of a journal. */
+  /** Receives one line about each unreadable part of a journal. */
   readonly onNotice?: (line: string) => void;
-  /** Called with how many records wait, again and again. */
+  /** Receives the number of waiting records, repeatedly. */
   readonly onWaiting?: (records: number) => void;
 }
 
 /**
- * Brings what dead processes left in the journals of the settings' data folder to the database (decision F6), however much that is, for as long as the database takes some
- * of it. What living processes hold stays theirs. The node is found or started first.
- * @throws {SessionError} `node-unavailable` – the database took nothing for too long; what waits stays in the journals
- * @throws {NodeError} every code – the node cannot be started
+ * Delivers the journals that dead processes left in the settings' data folder (decision F6), for as
+ * long as the database takes records. Leaves journals of living processes alone. Finds or starts
+ * the node first.
+ * @throws {SessionError} `node-unavailable` – the database took no record for too long. Waiting
+ *   records stay in the journals.
+ * @throws {NodeError} every code – the node cannot be started.
  * @throws {XtdbError} every code – the database does not answer
  */
 export async function deliverJournals(

@@ -1,20 +1,23 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The environment of a process; an entry passes it on, nothing below reads it. */
+/** The environment of a process. Entry points pass it on; no code below reads the process's own. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable; an empty one counts as not set, as the XDG rules ask. */
+/** Returns the value of a variable. An empty value counts as unset, as the XDG rules ask. */
 export function variable(env: Environment, name: string): string | undefined {
   return env[name] === '' ? undefined : env[name];
 }
 
-/** What an environment says in OpenTelemetry's own variables. */
+/** Returns OpenTelemetry's own variables. */
 export function telemetryEnvironment(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('OTEL_')));
 }
 
-/** The data folder that an environment names: PALIMPSEST_DATA, else `palimpsest` in the XDG data folder. */
+/**
+ * Returns the data folder of an environment: PALIMPSEST_DATA, else `palimpsest` in the XDG data
+ * folder.
+ */
 export function dataFolder(env: Environment): string {
   return (
     variable(env, 'PALIMPSEST_DATA') ??
@@ -22,28 +25,35 @@ export function dataFolder(env: Environment): string {
   );
 }
 
-/** How an extension works in a harness's loop. */
+/** Settings of an extension in a harness's loop. */
 export interface LoopSettings {
   readonly dataDir: string;
-  /** PALIMPSEST_NODE: the Node that the sidecar runs in; the extension chooses one where absent. */
+  /**
+   * PALIMPSEST_NODE: the Node.js that the sidecar runs in; by default the extension chooses one.
+   */
   readonly node: string | undefined;
-  /** PALIMPSEST_LOOP_LIMIT_MS: how long a model call may wait, milliseconds; two seconds where absent. */
+  /** PALIMPSEST_LOOP_LIMIT_MS: maximum wait of a model call, milliseconds; default two seconds. */
   readonly limitMs: number;
-  /** PALIMPSEST_LOOP_LAYOUT: the name of the layout of contexts. */
+  /** PALIMPSEST_LOOP_LAYOUT: the layout of contexts. */
   readonly layout: string | undefined;
   /** PALIMPSEST_LOOP_RETENTION, `use` or `window`: which objects stay active. */
   readonly retention: string | undefined;
-  /** PALIMPSEST_LOOP_STRICT and PALIMPSEST_LOOP_SHORT_IDS, 1 or 0: how contexts are shown until a session says otherwise. */
+  /**
+   * PALIMPSEST_LOOP_STRICT and PALIMPSEST_LOOP_SHORT_IDS, 1 or 0: how contexts are shown, unless a
+   * session overrides it.
+   */
   readonly strict: string | undefined;
   readonly shortIds: string | undefined;
-  /** PALIMPSEST_LOOP_TIMES: a file that gets a line of JSON for each model call, for measurements. */
+  /**
+   * PALIMPSEST_LOOP_TIMES: a file that receives a line of JSON per model call, for measurements.
+   */
   readonly timesFile: string | undefined;
 }
 
-/** Two seconds: a user hardly notices them next to a model call. */
+/** Two seconds: users hardly notice them beside a model call. */
 const LIMIT_MS = 2_000;
 
-/** Reads how an extension works from its environment. */
+/** Reads an extension's settings from its environment. */
 export function loopSettings(env: Environment): LoopSettings {
   const limitMs = Number(env.PALIMPSEST_LOOP_LIMIT_MS);
   return {

@@ -7,7 +7,7 @@ import { describeAddress } from '../xtdb/address.js';
 import type { NodeHealth, ProbedNode } from '../xtdb/node-list.js';
 import type { InspectedDataFolder, InspectedFolder } from './inspect-data-folder.js';
 
-/** What `palimpsest doctor` finds beside what keeps a node from starting. */
+/** Findings of `palimpsest doctor` beyond those that stop a node from starting. */
 type OwnFindingCode =
   | 'documents-missing'
   | 'store-failed'
@@ -26,12 +26,18 @@ type OwnFindingCode =
   | 'watches-exhausted'
   | 'loop-bypassed';
 
-/** Everything that can be the matter with a data folder, its node and its log. Each has a heading of its name in docs/runbook.md. */
+/**
+ * Every possible problem of a data folder, its node and its log. Each has a heading of its name in
+ * docs/runbook.md.
+ */
 export type FindingCode = NodeErrorCode | OwnFindingCode;
 
-/** What a finding means and what is done about it. */
+/** The meaning of a finding and its remedy. */
 interface Explained {
-  /** `repair`: something does not work until somebody does something; `look`: it works, and gets worse or passes by itself. */
+  /**
+   * `repair`: a function fails until a person acts. `look`: everything works, but may get worse or
+   * recover by itself.
+   */
   readonly weight: 'repair' | 'look';
   readonly means: string;
   readonly next: string;
@@ -41,78 +47,86 @@ interface Explained {
 export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'documents-missing': {
     weight: 'repair',
-    means: 'the log names documents that the database does not have, so the node cannot index any further',
-    next: 'restore the documents from a backup that is no older than the log; no start of the node brings them back',
+    means: 'the log names documents that the database does not have, so the node cannot index further',
+    next: 'restore the documents from a backup that is at least as new as the log; restarting the node does not help',
   },
   'ingester-failed': {
     weight: 'repair',
-    means: 'the indexer has stopped: the node answers from what it has indexed, and takes no writes',
-    next: 'its supervisor starts it again by itself; if it says so again at once, look at palimpsest node logs',
+    means: 'the indexer has stopped: the node answers from its present index and accepts no writes',
+    next: 'the supervisor restarts it; if it stops again at once, run palimpsest node logs',
   },
   'store-failed': {
     weight: 'repair',
-    means: 'the store has refused a write: the node answers, and takes no writes',
-    next: 'make sure that its disk has room and works; then it is started again by itself',
+    means: 'the store has refused a write: the node answers and accepts no writes',
+    next: 'make sure that its disk has room and works; the node then restarts by itself',
   },
   'disk-full': {
     weight: 'repair',
-    means: 'the disk of the data folder has less room than the node needs to be started again',
-    next: 'free some space there; what was acknowledged meanwhile is delivered afterwards',
+    means: 'the disk of the data folder has too little room to restart the node',
+    next: 'free some space there; acknowledged calls are delivered afterwards',
   },
   'no-space': {
     weight: 'repair',
-    means: 'the last start found no space left',
+    means: 'the last start failed because the disk was full',
     next: 'free some space on that disk, then start the node',
   },
   'node-silent': {
     weight: 'look',
-    means: 'the node runs and does not answer within the time of a look',
-    next: 'look again; if it stays so, palimpsest node logs says what it does, and node stop and start give another one',
+    means: 'the node runs but does not answer in time',
+    next:
+      'look again; if it stays so, palimpsest node logs says what it does, and node stop and start give ' +
+      'another one',
   },
   'node-unsupervised': {
     weight: 'repair',
-    means: 'nobody starts the node again after a crash: its supervisor was killed',
-    next: 'palimpsest node stop, then palimpsest node start',
+    means: 'the node will not restart after a crash, because its supervisor was killed',
+    next: 'run palimpsest node stop, then palimpsest node start',
   },
   'log-unreachable': {
     weight: 'repair',
-    means: 'the shared log does not answer: calls are acknowledged in journals, and delivered when it is back',
-    next: 'start its server, or let this host through to it; a node that ran before tries again by itself',
+    means: 'the shared log does not answer: calls are acknowledged in journals and delivered later',
+    next: 'start its server, or give this host network access to it; a node that ran before retries by itself',
   },
   'log-denied': {
     weight: 'repair',
-    means: 'the server of the log does not let the node in: a wrong user or password, or a right that is missing',
-    next: 'correct the password file or variable (for Kafka the properties file), or the rights of the user; then start the node',
+    means: "the log's server rejects the node: wrong user or password, or a missing right",
+    next:
+      "correct the password file or variable (for Kafka the properties file) or the user's rights; then " +
+      'start the node',
   },
   'log-missing': {
     weight: 'repair',
-    means: 'there is no such database or topic, or nothing says where the log is',
-    next: 'make it (CREATE DATABASE, --create-topic), or correct its name; then start the node',
+    means: 'the database or topic does not exist, or no address of the log is set',
+    next: 'create it (CREATE DATABASE, --create-topic) or correct its name; then start the node',
   },
   'log-unfit': {
     weight: 'repair',
-    means: 'the server, topic or parameters are none that a log can be kept in',
-    next: 'change what the message names; then start the node',
+    means: 'the server, topic or parameters cannot hold a log',
+    next: 'correct the setting in the message; then start the node',
   },
   'log-mismatch': {
     weight: 'repair',
-    means:
-      'the index of this data folder, or the documents, were made from another log, or from what this one held before it was set back',
-    next: 'name the log that the folder was used with, or another folder with --data; where the log was set back on purpose, remove the folder index: it is made again',
+    means: 'the index of this data folder, or its documents, belong to another log, or to this log before it was reset',
+    next:
+      'name the log that the folder was used with, or another folder with --data; if the log was reset on ' +
+      'purpose, ' +
+      'remove the folder index, which the node rebuilds',
   },
   'log-behind': {
     weight: 'look',
-    means: 'the index is more than 1,000 steps behind the log: what others wrote last is not there yet',
-    next: 'wait, and look whether it comes nearer; if not, the node is too slow for the log: look at its processor, disk and heap',
+    means: 'the index is more than 1,000 steps behind the log, so recent writes of others are missing',
+    next:
+      'wait and check whether the distance shrinks; if not, the node is too slow: check its processor, disk ' +
+      'and heap',
   },
   'remote-unreachable': {
     weight: 'repair',
-    means: 'a node that XTDB_URL names does not answer as one does',
-    next: 'start it, let this host through to it, correct the address, or show it the right token (XTDB_TOKEN_FILE)',
+    means: 'a node that XTDB_URL names does not answer correctly',
+    next: 'start it, give this host network access, correct the address, or set the right token (XTDB_TOKEN_FILE)',
   },
   'remote-restoring': {
     weight: 'look',
-    means: 'a node that XTDB_URL names builds its index',
+    means: 'a node that XTDB_URL names is building its index',
     next: 'wait; with several nodes named, clients use another one meanwhile',
   },
   'profile-mismatch': {
@@ -127,44 +141,44 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   },
   'data-older': {
     weight: 'repair',
-    means: 'an earlier version began the log, and this one does not go on with its format',
-    next: 'use that version for as long as its nodes run, or begin a new log',
+    means: 'an earlier version began the log in a format that this version does not write',
+    next: 'use that version while its nodes run, or begin a new log',
   },
   'data-corrupt': {
     weight: 'repair',
-    means: 'what is in the data folder is damaged, or a part of it is gone',
-    next: 'restore the folder from a backup; of a node over a shared log, remove the folder index alone',
+    means: 'files in the data folder are damaged or missing',
+    next: 'restore the folder from a backup; for a node over a shared log, only remove the folder index',
   },
   'data-unwritable': {
     weight: 'repair',
-    means: 'the data folder belongs to another user, or cannot be written',
-    next: 'give yourself access to it, or name another folder with --data',
+    means: 'the data folder belongs to another user, or is not writable',
+    next: 'get access to it, or name another folder with --data',
   },
   'no-java': {
     weight: 'repair',
-    means: 'there is no Java',
-    next: 'install a JDK of version 17 or later, or point JAVA_HOME at one',
+    means: 'Java is not installed',
+    next: 'install JDK 17 or later, or point JAVA_HOME at one',
   },
-  'java-too-old': { weight: 'repair', means: 'the Java is too old', next: 'install a JDK of version 17 or later' },
+  'java-too-old': { weight: 'repair', means: 'the Java version is too old', next: 'install JDK 17 or later' },
   'no-maven': {
     weight: 'repair',
-    means: 'the first start needs Maven, and there is none',
+    means: 'the first start needs Maven, which is not installed',
     next: 'install Apache Maven 3.6 or later',
   },
   'no-network': {
     weight: 'repair',
-    means: 'the first start fetches libraries, and the network could not be used',
-    next: 'check connection, proxy and the settings of Maven, then start the node',
+    means: 'the first start downloads libraries, and the network failed',
+    next: 'check the network, the proxy and the Maven settings, then start the node',
   },
   'build-failed': {
     weight: 'repair',
     means: 'the node could not be built',
-    next: 'do what the message says, then start the node',
+    next: 'follow the message, then start the node',
   },
   'incomplete-package': {
     weight: 'repair',
     means: 'files of this program are missing',
-    next: 'install the package again',
+    next: 'reinstall the package',
   },
   locked: {
     weight: 'look',
@@ -174,76 +188,85 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'start-failed': {
     weight: 'repair',
     means: 'the last start of the node failed',
-    next: 'palimpsest node logs says more',
+    next: 'run palimpsest node logs for details',
   },
   'out-of-memory': {
     weight: 'repair',
-    means: 'the node ran out of memory while it started',
+    means: 'the node ran out of memory during its start',
     next: 'free some memory, or give it more with palimpsest node start --heap',
   },
   'ready-timeout': {
     weight: 'look',
-    means: 'the node was not ready in time; it may build its index',
-    next: 'look again with palimpsest node status; wait longer with palimpsest node start --ready-timeout SECONDS',
+    means: 'the node was not ready in time; it may still be building its index',
+    next: 'check again with palimpsest node status; wait longer with palimpsest node start --ready-timeout SECONDS',
   },
   'stop-failed': {
     weight: 'look',
     means: 'the node could not be stopped',
     next: 'try again, or end the processes that node status names',
   },
-  aborted: { weight: 'look', means: 'whoever started the node last gave up waiting', next: 'start it again' },
+  aborted: { weight: 'look', means: 'the last start of the node was aborted', next: 'start it again' },
   'journal-damaged': {
     weight: 'repair',
-    means: 'a journal of acknowledged calls is damaged: what can be read of it is delivered, the rest is named',
-    next: 'palimpsest journal salvage shows what is lost, and settles it',
+    means: 'a journal of acknowledged calls is damaged: its readable records are delivered, the others are listed',
+    next: 'palimpsest journal salvage shows the loss and settles the journal',
   },
   'journal-newer': {
     weight: 'repair',
-    means: 'a journal was written by a later version; this one leaves it alone',
+    means: 'a later version wrote this journal, and this version does not touch it',
     next: 'run the later version once on this data folder',
   },
   'journal-unreadable': {
     weight: 'repair',
     means: 'a journal cannot be read',
-    next: 'check its owner and its disk; it is delivered then',
+    next: 'check its owner and its disk; then it is delivered',
   },
   'delivery-refused': {
     weight: 'repair',
-    means:
-      'the database refuses acknowledged calls for good: they stay in a journal, in order, and nothing of them is lost',
-    next: 'mend what the reason names; then open the session again, or end the process that has the journal: both try it again. Keep the data folder until then. Where nodes share a log, palimpsest journal adopt delivers a copy of it through another one',
+    means: 'the database permanently refuses acknowledged calls: they stay in a journal, in order, and all survive',
+    next:
+      'fix the reason; then open the session again, or end the process that has the journal: both retry. ' +
+      'Keep the data ' +
+      'folder until then. If nodes share a log, palimpsest journal adopt can deliver a copy through another node',
   },
   'delivery-late': {
     weight: 'look',
     means: 'acknowledged calls have waited for the database for more than a minute',
-    next: 'look at the other findings; without one, whether the node answers, and how far its index is behind the log',
+    next:
+      'check the other findings; without any, check whether the node answers and how far its index is behind ' +
+      'the log',
   },
   'steps-in-fork': {
     weight: 'look',
-    means:
-      'another writer took a session over before all acknowledged steps of the former one were delivered: a fork has them, the session does not',
-    next: 'palimpsest log FORK shows the steps; open the fork to go on from them. Nothing is lost',
+    means: 'another writer took over a session before all its acknowledged steps were delivered: only a fork has them',
+    next: 'palimpsest log FORK shows the steps; open the fork to continue from them. No step is lost',
   },
   'watches-exhausted': {
     weight: 'look',
-    means: 'the system has no watch left for some folders: their files are only checked now and then',
-    next: 'raise fs.inotify.max_user_watches, or the limit of open files',
+    means: 'the system is out of watches for some folders: their files are only polled',
+    next: 'raise fs.inotify.max_user_watches or the limit of open files',
   },
   'loop-bypassed': {
     weight: 'look',
-    means: "model calls had the harness's own context, because ours was late or failed",
-    next: 'the reason beside it says why. Palimpsest has not seen what these calls were sent; what was said in them is recorded with the next call that reaches it, and not at all where none does',
+    means: "model calls used the harness's own context, because ours was late or failed",
+    next:
+      'see the reason beside it. Palimpsest did not see these requests; their messages are recorded with the ' +
+      'next call ' +
+      'that reaches it, or never if no later call does',
   },
 };
 
-/** One thing that is the matter. */
+/** One problem. */
 export interface Finding extends Explained {
   readonly code: FindingCode;
-  /** Which one of several, or what exactly. */
+  /** The affected item, or details. */
   readonly detail: string | undefined;
 }
 
-/** Steps of the log from which on a node counts as lagging, as clients of several nodes judge it. */
+/**
+ * Number of log steps from which a node counts as lagging. Clients of several nodes use the same
+ * limit.
+ */
 const LAGGING_STEPS = 1_000;
 const LATE_MS = 60_000;
 
@@ -255,7 +278,7 @@ const JOURNAL_FINDINGS: Readonly<Partial<Record<JournalState, FindingCode>>> = {
 
 const isKnown = (code: string): code is FindingCode => Object.hasOwn(FINDINGS, code);
 
-/** What a node's reason for taking no more writes is, by its beginning. */
+/** Maps the start of a node's reason for rejecting writes to a finding. */
 function codeOfReason(reason: string | undefined): FindingCode {
   if (reason?.startsWith('documents-missing:') === true) return 'documents-missing';
   return reason?.startsWith('store:') === true ? 'store-failed' : 'ingester-failed';
@@ -275,7 +298,8 @@ function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found
   const { ingesterFailed, storeFailed, supervised, answers, phase, log, sharedLog, frontExit } = node;
   const ingesterError = node.ingesterError ?? undefined;
   const behind = (log?.submitted ?? -1) - (log?.completed ?? -1);
-  // While it is started again its predecessor's reason stands: what brought that about is still there, or the next start will show that it has gone.
+  // During a restart the previous exit's reason still counts: its cause persists, or the next start
+  // will show that it is gone.
   const before = answers ? undefined : frontExit?.reason;
   const reason = ingesterError ?? before;
   const found: readonly (Found | false)[] = [
@@ -289,7 +313,10 @@ function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found
   return [...full, ...found.filter((one) => one !== false)];
 }
 
-/** The own node's findings; of a node that does not run also what keeps it from being started, where its last start did not say so. */
+/**
+ * Returns the own node's findings. If the node does not run, also the reasons that stop it from
+ * starting, unless its last start reported them.
+ */
 function ofOwnNode(
   node: NodeStatusReport,
   { lacksDocuments, java }: { readonly lacksDocuments: boolean; readonly java: NodeError | undefined },
@@ -312,7 +339,7 @@ function ofRemote({ address, health, why, status }: ProbedNode): readonly Found[
   return code === undefined ? [] : [[code, `${describeAddress(address)}: ${why}`]];
 }
 
-/** What of a session was refused for good, and why. */
+/** Describes the steps of a session that the database refused permanently, and the reason. */
 export function refusedText({ session, steps, records, reason, at }: RefusedRecords): string {
   const what = steps === null ? '' : `, steps ${steps[0]} to ${steps[1]}`;
   return `session ${session}: ${records} records${what}; tried last at ${at}: ${reason}`;
@@ -339,7 +366,10 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
   ];
 }
 
-/** What is the matter with a data folder that was looked at, and with the nodes that clients use instead of its own (`asked`), what must be repaired first. `java`: why no Java was found that runs the node. */
+/**
+ * Returns the problems of an inspected data folder and of the nodes that clients use instead of its
+ * own (`asked`), repairs first. `java`: the reason why no suitable Java was found.
+ */
 export function findingsOf(
   folder: InspectedDataFolder,
   now: number,
@@ -357,7 +387,8 @@ export function findingsOf(
   const found = [
     ...format,
     ...asked.flatMap(ofRemote),
-    // With XTDB_URL nobody starts the folder's own node: what its last start failed of keeps nobody from working.
+    // With XTDB_URL clients never start the folder's own node, so its last start's failure does not
+    // matter.
     ...(asked.length > 0 && !node.running ? [] : ofOwnNode(node, { lacksDocuments, java })),
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
     ...forked,

@@ -11,34 +11,37 @@ import { codeOf, messageOf } from '../values/thrown.js';
 import type { Environment } from './environment.js';
 import { UsageError } from './settings.js';
 
-/** What the clients of one database keep in a folder. */
+/** The files that clients of one database keep in a folder. */
 export interface InspectedFolder {
   readonly path: string;
   readonly journals: readonly InspectedJournal[];
-  /** Damaged journal files that nobody has settled. */
+  /** Damaged journal files that are not settled yet. */
   readonly aside: readonly AsideFile[];
   readonly sessions: readonly LockOwner[];
   readonly trackers: readonly TrackerReport[];
 }
 
-/** What a data folder holds. */
+/** The content of a data folder. */
 export interface InspectedDataFolder {
   readonly node: NodeStatusReport;
-  /** For the node of the data folder. */
+  /** Files for the data folder's own node. */
   readonly own: InspectedFolder;
-  /** For each node that someone else runs. */
+  /** Files for each node that another program runs. */
   readonly remote: readonly InspectedFolder[];
-  /** What harnesses with our context in their loop had to do without it. */
+  /** Model calls that harnesses with our context in their loop sent without it. */
   readonly loops: readonly LoopTrouble[];
-  /** Why this version must not use the folder: its format is newer, or nothing says which one it is; null where it may. */
+  /** Why this version must not use the folder: its format is newer or unknown. Null if it may. */
   readonly formatTrouble: { readonly code: string; readonly message: string } | null;
-  /** Whether the node has stopped because the database lacks documents that its log names, as its own log says. */
+  /**
+   * Whether the node's log says that it stopped because the database lacks documents that its log
+   * names.
+   */
   readonly lacksDocuments: boolean;
-  /** Acknowledged steps that only a fork has; absent where no database answered. */
+  /** Acknowledged steps that only a fork has; absent if no database answered. */
   readonly forks?: readonly StepsInFork[];
 }
 
-/** Lines of the node's log that are looked through for why its indexer stopped. */
+/** Number of lines of the node's log searched for the reason why its indexer stopped. */
 const LINES_LOOKED_AT = 2_000;
 
 async function saysMissingDocuments(dataDir: string): Promise<boolean> {
@@ -63,8 +66,9 @@ async function inspectRemote(dataDir: string): Promise<readonly InspectedFolder[
 }
 
 /**
- * Reads the state of the node, the journals, the open sessions and the trackers of a data folder. Changes nothing; a folder that does not exist is empty.
- * `environment` has the credentials of a bucket that checkpoints are kept in.
+ * Reads the state of the node, the journals, the open sessions and the trackers of a data folder.
+ * Changes nothing; a missing folder counts as empty. `environment` has the credentials of a
+ * checkpoint bucket.
  * @throws {UsageError} usage – the path is a file
  */
 export async function inspectDataFolder(dataDir: string, environment: Environment = {}): Promise<InspectedDataFolder> {

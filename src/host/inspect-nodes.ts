@@ -6,36 +6,39 @@ import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
 import { type NodeHealth, probeHealth } from '../xtdb/node-list.js';
 import type { Settings } from './settings.js';
 
-/** The node of a data folder, with the formats that it works with. */
+/** The node of a data folder, with its formats. */
 export interface InspectedNode {
   readonly status: NodeStatusReport;
-  /** The format of the data folder; null for one without a database. */
+  /** The format of the data folder; null without a database. */
   readonly format: number | null;
-  /** Why this version must not use the folder; null where it may. */
+  /** Why this version must not use the folder; null if it may. */
   readonly formatTrouble: string | null;
 }
 
-/** A node that someone else runs. */
+/** A node that another program runs. */
 export interface RemoteNode {
   readonly address: string;
   readonly health: NodeHealth;
-  /** The health in words; of a node that cannot be reached or has stopped indexing, the reason. */
+  /** The health in words; for a node that is unreachable or stopped indexing, the reason. */
   readonly why: string;
   readonly version: string | null;
-  /** How many steps of a shared log its index is behind; null where it does not say. */
+  /** Number of steps by which its index is behind a shared log; null if unknown. */
   readonly behind: number | null;
-  /** The log that it shares, and the format of what is in it; null where it shares none or does not say. */
+  /** Its shared log and the format of the content; null if it has none or does not report it. */
   readonly log: { readonly name: string; readonly format: number | null } | null;
-  /** Why it should not be used with the others: it shares another log, or one of another format; null where nothing is the matter. */
+  /**
+   * Why it must not be used with the other nodes: it has another shared log, or a log of another
+   * format. Null if it may.
+   */
   readonly trouble: string | null;
 }
 
 /** Every node that the settings name. */
 export interface InspectedNodes {
   readonly own: InspectedNode;
-  /** Those of XTDB_URL, in its order. */
+  /** The nodes of XTDB_URL, in its order. */
   readonly remote: readonly RemoteNode[];
-  /** Whether each of XTDB_URL is ready, and the one of the data folder where that is the one in use. */
+  /** Whether every node of XTDB_URL is ready, or, if the data folder's node is in use, that one. */
   readonly healthy: boolean;
 }
 
@@ -50,7 +53,8 @@ async function inspectOwn({ dataDir, environment }: Settings['node']): Promise<I
 }
 
 /**
- * Asks every node that the settings name how it is: that of the data folder, and each of XTDB_URL. Changes nothing and starts nothing.
+ * Asks the state of every node that the settings name: the data folder's own, and each of XTDB_URL.
+ * Changes and starts nothing.
  * @throws {UsageError} usage – the token cannot be read
  */
 export async function inspectNodes({ node, nodeUrl, nodeToken }: Settings): Promise<InspectedNodes> {
@@ -73,7 +77,7 @@ export async function inspectNodes({ node, nodeUrl, nodeToken }: Settings): Prom
       version: version ?? null,
       behind: behind ?? null,
       log: log === undefined ? null : { name: log.name, format: log.format ?? null },
-      trouble: isOther ? 'ITS LOG IS ANOTHER ONE than that of the first node that answers' : format,
+      trouble: isOther ? 'HAS A DIFFERENT LOG than the first node that answers' : format,
     };
   });
   const { status, formatTrouble } = own;

@@ -1,22 +1,25 @@
 import pino from 'pino';
 import { currentTrace } from '../telemetry/trace.js';
 
-/** What the entries write their log with; stdout belongs to the protocol, so everything goes to stderr. */
+/** The logger of the entry points. It writes to stderr, because stdout belongs to the protocol. */
 export type Logger = pino.Logger;
 
-/** How much is logged, as `--log-level` takes it. */
+/** The log level, as `--log-level` takes it. */
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
-/** What is kept of a log that cannot be written; what comes then is dropped. */
+/** Maximum bytes buffered while the log cannot be written; later lines are dropped. */
 const MOST_KEPT_BYTES = 262_144;
 
-/** The trace that a line belongs to, by OpenTelemetry's names for lines of JSON. */
+/** The trace of a log line, under OpenTelemetry's names for JSON logs. */
 function traceOfLine(): { readonly trace_id?: string; readonly span_id?: string } {
   const trace = currentTrace();
   return trace === undefined ? {} : { trace_id: trace.traceId, span_id: trace.spanId };
 }
 
-/** A logger on stderr, one line of JSON per entry. When the log cannot be written, as on a full disk, the process goes on, and so does the log once it can. */
+/**
+ * Creates a logger on stderr with one line of JSON per entry. If the log cannot be written, for
+ * example on a full disk, the process continues. Logging resumes once it can.
+ */
 export function createLog(level: LogLevel): Logger {
   const destination = pino.destination({ fd: 2, sync: true, maxLength: MOST_KEPT_BYTES });
   destination.on('error', () => undefined);

@@ -9,18 +9,21 @@ import { defined } from '../values/defined.js';
 import { NodeUse } from './open-store.js';
 import { isDurable, type Settings } from './settings.js';
 
-/** A client, and what closes it together with its use of the node. */
+/** A client, with a function that closes it and releases the node. */
 export interface OpenClient {
   readonly client: ContextClient;
   close(): ReturnType<ContextClient['close']>;
 }
 
-/** How a process of this program opens its client: what the settings do not say. */
+/** How a process of this program opens its client, beyond the settings. */
 export interface OpenClientOptions
   extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal' | 'shareSessions'>,
     Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}
 
-/** Opens a client on the database of the settings. Resolves without waiting for the node. Throws what `ContextClient.create` throws, and NodeError `data-unwritable`. */
+/**
+ * Opens a client on the settings' database. Resolves without waiting for the node. Throws the
+ * errors of `ContextClient.create`, and NodeError `data-unwritable`.
+ */
 export async function openClient(
   settings: Settings,
   { signal, onProgress, ...options }: OpenClientOptions,
@@ -39,29 +42,31 @@ export async function openClient(
   return { client, close: () => client.close().finally(() => use.release()) };
 }
 
-/** How a client is made by `createContextClient`. */
+/** Options of `createContextClient`. */
 export interface CreateClientOptions
   extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId'>,
     Pick<HarnessSettings, 'mineShell'> {
-  /** The data folder: journal and leases of this client and, unless an address is given, the node's data. */
+  /** The data folder: this client's journal and leases and, without an address, the node's data. */
   readonly dataDir: string;
-  /** Where a node listens that is there already; otherwise the node of the data folder is found or started. */
+  /** Address of a running node. Without it, the data folder's node is found or started. */
   readonly address?: ContextClientOptions['address'];
-  /** Identity of the filesystem that this process sees [§5.4]; the machine's own where absent. */
+  /** Identity of the filesystem that this process sees [§5.4]; default: the machine's own. */
   readonly filesystemId?: ContextClientOptions['filesystemId'];
-  /** How the node is started; its data lies on disk unless this says otherwise. */
+  /** How to start the node. By default its data is on disk. */
   readonly node?: Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
 }
 
 /**
- * Makes a client for a harness that runs in this process: opens the roots and, unless an address is given, finds or starts the node of the data folder.
- * Resolves without waiting for the node; the first session does. Whoever makes it closes it.
+ * Creates a client for a harness that runs in this process. Opens the roots and, without an
+ * address, finds or starts the data folder's node. Resolves without waiting for the node; the first
+ * session waits. The caller closes it.
  * @throws {SourceError} not-found – a root does not exist
- * @throws {NodeError} data-unwritable – the data folder belongs to another user or cannot be closed to others
+ * @throws {NodeError} data-unwritable – the data folder belongs to another user or cannot be made
+ *   private
  */
 export async function createContextClient(options: CreateClientOptions): Promise<HarnessClient> {
   const { dataDir, address, filesystemId, node, mineShell = false, ...others } = options;
-  // Servers and the sidecar open clients too, without the interface for harnesses.
+  // Servers and the sidecar open clients too, without the harness interface.
   const { HarnessClient } = await import('../harness/harness-client.js');
   await protectDataFolder(dataDir);
   const use = new NodeUse({ ...node, dataDir });

@@ -8,7 +8,10 @@ import { NodeList } from '../xtdb/node-list.js';
 import { XtdbClient } from '../xtdb/xtdb-client.js';
 import type { Settings } from './settings.js';
 
-/** The use of a database node: one that someone else runs, or that of a data folder, which is found or started when its address is first asked for. */
+/**
+ * The use of a database node: a remote one, or the data folder's own. The own node is found or
+ * started when its address is first requested.
+ */
 export class NodeUse {
   readonly #options: EnsureNodeOptions;
   readonly #stop = new AbortController();
@@ -27,7 +30,10 @@ export class NodeUse {
     );
   }
 
-  /** Where the node listens: asked for at the first request, and again whenever the node cannot be reached. */
+  /**
+   * Returns the node's address. Called at the first request, and again whenever the node is
+   * unreachable.
+   */
   async address(): Promise<NodeAddress> {
     if (this.#nodes !== undefined) return this.#nodes.choose();
     const { signal } = this.#options;
@@ -41,27 +47,28 @@ export class NodeUse {
     return this.#handle.address;
   }
 
-  /** Ends the use, also of a node that is being started. */
+  /** Releases the node, even while it starts. */
   async release(): Promise<void> {
     this.#stop.abort();
     await this.#handle?.release();
   }
 }
 
-/** A database for reading, and what ends its use. */
+/** A database for reading, with a function that releases it. */
 export interface OpenStore {
   readonly store: ObjectStore;
   close(): Promise<void>;
 }
 
 /**
- * Opens the database of the settings for reading. The node is found or started first.
+ * Opens the settings' database for reading. Finds or starts the node first.
  * @throws {NodeError} every code – the node cannot be started
  */
 export async function openStore(settings: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
   const use = new NodeUse({ ...settings.node, onProgress }, settings);
   const first = await use.address();
-  // Of several nodes the one that answers may be another one later; a node of our own is asked for once.
+  // With several nodes, a different one may answer later. The address of our own node is requested
+  // once.
   const xtdb = new XtdbClient(isListed(first) ? () => use.address() : first);
   const close = async (): Promise<void> => {
     await xtdb.close();

@@ -24,7 +24,7 @@ import { ownMember } from '../values/own-member.js';
 import { type Environment, variable } from './environment.js';
 import type { BegunSpan, Instruments } from './server-telemetry.js';
 
-/** How the SDK is set up. */
+/** Options of the SDK. */
 export interface InstrumentOptions {
   readonly traces: boolean;
   readonly metrics: boolean;
@@ -32,17 +32,23 @@ export interface InstrumentOptions {
   readonly version: string;
   /** OpenTelemetry's own variables. */
   readonly env: Environment;
-  /** Called with one line when something cannot be exported, at most once a minute. */
+  /** Receives one line about a failed export, at most once a minute. */
   readonly onProblem: (message: string) => void;
 }
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
-/** How long sending the rest may take when a process ends; no single attempt takes longer, with all that it is repeated, so that a collector that is away holds up no end. */
+/**
+ * Maximum time for the last export at exit, including retries, so that an unreachable collector
+ * does not delay the exit.
+ */
 const CLOSE_MS = 3_000;
 const PROBLEM_EVERY_MS = 60_000;
 const SAMPLED = 1;
 
-/** The headers of a signal's exporter: `name=value` with commas between them, percent-encoded. The exporters cannot read them: they are gone from the environment by then. */
+/**
+ * Parses the headers of a signal's exporter: `name=value`, comma-separated, percent-encoded. The
+ * exporters cannot read them, because the variables have left the environment by then.
+ */
 function headersFrom(env: Environment, signal: 'TRACES' | 'METRICS'): Record<string, string> {
   const given = [variable(env, 'OTEL_EXPORTER_OTLP_HEADERS'), variable(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`)];
   const pairs = given.flatMap((text) => text?.split(',') ?? []).map((pair) => pair.split(/=(.*)/s));
@@ -51,10 +57,12 @@ function headersFrom(env: Environment, signal: 'TRACES' | 'METRICS'): Record<str
   );
 }
 
-/** The longest that a timer can wait. */
+/** The maximum delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** A variable that holds milliseconds, a whole number above 0; what is none is reported and does not count. */
+/**
+ * Parses a variable in milliseconds, a whole number above 0. Reports and ignores an invalid value.
+ */
 function millisecondsFrom(
   name: string,
   usual: number,
@@ -68,7 +76,7 @@ function millisecondsFrom(
   return usual;
 }
 
-/** What a signal's exporter is made with. */
+/** Builds the options of a signal's exporter. */
 function exporterOptions(signal: 'TRACES' | 'METRICS', options: InstrumentOptions) {
   const asked = Math.min(
     millisecondsFrom('OTEL_EXPORTER_OTLP_TIMEOUT', CLOSE_MS, options),
@@ -85,7 +93,9 @@ function decoded(text: string): string {
   }
 }
 
-/** What a metric's name ends with where Prometheus reads it; the serializer itself adds `_total` to what only grows, and no unit. */
+/**
+ * Suffix of a metric's name for Prometheus. The serializer adds `_total` to counters, but no unit.
+ */
 const UNIT_ENDINGS: Readonly<Record<string, string>> = { s: '.seconds', By: '.bytes' };
 
 function withUnits({ resource, scopeMetrics }: ResourceMetrics): ResourceMetrics {
@@ -99,7 +109,10 @@ function withUnits({ resource, scopeMetrics }: ResourceMetrics): ResourceMetrics
   return { resource, scopeMetrics: scopeMetrics.map(({ scope, metrics }) => ({ scope, metrics: metrics.map(named) })) };
 }
 
-/** The SDK's own diagnostics, one line now and then: a collector that is away must not fill the log. */
+/**
+ * Reports the SDK's own diagnostics at a limited rate, so that an unreachable collector does not
+ * fill the log.
+ */
 function reportProblems(onProblem: (message: string) => void): void {
   let last = Number.NEGATIVE_INFINITY;
   const report = (message: string): void => {
@@ -114,11 +127,11 @@ function reportProblems(onProblem: (message: string) => void): void {
   );
 }
 
-/** Opens the SDK for what is switched on. Loads no more of it than that needs. */
+/** Opens the SDK for the enabled signals. Loads only the modules for them. */
 export async function openInstruments(options: InstrumentOptions): Promise<OtelInstruments> {
   const { env, version } = options;
   reportProblems(options.onProblem);
-  // Bundled, these packages have no names but the default one.
+  // In a bundle, these packages have only a default export.
   const { resourceFromAttributes, envDetector, detectResources } = (await import('@opentelemetry/resources')).default;
   const own = resourceFromAttributes({
     'service.name': variable(env, 'OTEL_SERVICE_NAME') ?? 'palimpsest',
@@ -126,7 +139,8 @@ export async function openInstruments(options: InstrumentOptions): Promise<OtelI
     'service.instance.id': randomUUID(),
   });
   const told = detectResources({ detectors: [envDetector] });
-  // What the environment says counts; of its names only OTEL_SERVICE_NAME comes before OTEL_RESOURCE_ATTRIBUTES, as the specification has it.
+  // The environment takes precedence. Of its names only OTEL_SERVICE_NAME comes before
+  // OTEL_RESOURCE_ATTRIBUTES, as the specification says.
   const resource = own.merge(told);
   const closers: (() => Promise<void>)[] = [];
   let tracer: Tracer | undefined;
@@ -188,7 +202,10 @@ interface Parts {
   readonly closers: readonly (() => Promise<void>)[];
 }
 
-/** OpenTelemetry's SDK behind what a server tells. Nothing is registered globally: a program that has this library in it keeps its own. */
+/**
+ * Exports a server's telemetry with OpenTelemetry's SDK. Registers nothing globally, so a program
+ * that embeds this library keeps its own.
+ */
 export class OtelInstruments implements Instruments {
   readonly #parts: Parts;
   readonly #measures = new Map<MeasureName, Counter | Histogram>();
@@ -274,7 +291,7 @@ export class OtelInstruments implements Instruments {
 function ended(span: Span, facts: Facts, name: string): void {
   span.updateName(name);
   span.setAttributes({ ...facts });
-  // A code alone: messages name paths and quote what was asked.
+  // Exports only a code, because messages contain paths and quoted input.
   if (facts['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();
 }

@@ -6,7 +6,8 @@ import { defined } from '../values/defined.js';
 import type { Settings } from './settings.js';
 
 /**
- * Settings as whoever asks about the past uses them: a node that runs already keeps its profile, and no data folder is made.
+ * Returns the settings for questions about the past: a running node keeps its profile, and no data
+ * folder is created.
  * @throws {HistoryError} `unknown-session` – there is no data folder
  */
 export async function settingsOfPast<S extends Settings>(settings: S): Promise<S> {
@@ -15,7 +16,7 @@ export async function settingsOfPast<S extends Settings>(settings: S): Promise<S
   if ((await unlessMissing(stat(dataDir))) === undefined)
     throw new HistoryError(
       'unknown-session',
-      `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`,
+      `the data folder ${dataDir} does not exist, so it has no sessions (set --data or PALIMPSEST_DATA)`,
     );
   const profile = await runningProfile(dataDir);
   return { ...settings, node: { ...settings.node, ...defined({ profile }) } };

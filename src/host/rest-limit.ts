@@ -1,29 +1,33 @@
 import type { SessionLoan } from './backend.js';
 
-/** How many sessions stay open while nobody uses them. */
+/** Maximum number of unused sessions that stay open. */
 const MOST_AT_REST = 32;
-/** How long a session that is put away waits for its steps to reach the database, milliseconds; then it stays open. */
+/**
+ * How long closing a resting session waits for its steps to reach the database, milliseconds. After
+ * that it stays open.
+ */
 const DELIVERY_MS = 10_000;
 
-/** A session that is held open for others, and how many of them use it now. */
+/** An open session and its number of users. */
 export interface HeldSession {
   readonly loan: SessionLoan | Promise<SessionLoan>;
   running: number;
-  /** It is being put away. */
+  /** Whether it is being closed. */
   leaving: boolean;
 }
 
-/** The rule's exceptions, and who is told. */
+/** Exceptions and callback of the rule. */
 interface RestOptions<Key, Held> {
-  /** Whether a session may be put away at all; every one may if left out. */
+  /** Whether a session may be closed; by default all may. */
   readonly mayLeave?: (key: Key) => boolean;
-  /** Called with a session that was taken out, before it is closed. */
+  /** Receives a session that was removed, before it is closed. */
   readonly onLeave?: (key: Key, left: Held) => void;
 }
 
 /**
- * Puts away the sessions of a collection that rest, but for those that were used last: each is taken out of the collection and closed once the database has
- * its steps. What a session still has to deliver would be refused to its next opening while the database is away: then it stays open. Returns at once.
+ * Closes the resting sessions of a collection, except the most recently used. Each is removed and
+ * closed once the database has its steps. While the database is away, a session with undelivered
+ * steps stays open, because its next opening would be rejected. Returns at once.
  *
  * @param held in the order of their use
  */

@@ -6,25 +6,25 @@ import { currentTrace, type TraceContext, traceBelow, withinTrace } from '../tel
 import { codeOf } from '../values/thrown.js';
 import type { Logger, LogLevel } from './log.js';
 
-/** A span that has begun. */
+/** A started span. */
 export interface BegunSpan {
   readonly trace: TraceContext;
-  /** Ends it, with all that is known by then and the name that follows from it. */
+  /** Ends the span with its facts and the name that follows from them. */
   end(facts: Facts, name: string): void;
 }
 
-/** What takes spans and figures to the outside: OpenTelemetry's SDK, loaded only where something is to leave the process. */
+/** Exports spans and metrics with OpenTelemetry's SDK. Loaded only if an export is enabled. */
 export interface Instruments {
   begin(activity: ActivityName, facts: Facts, parent: TraceContext | undefined): BegunSpan | undefined;
   add(measure: MeasureName, value: number, facts: Facts): void;
   watch(gauges: () => Gauges): () => void;
-  /** All metrics as Prometheus reads them. */
+  /** Returns all metrics in Prometheus format. */
   prometheus(): Promise<string>;
-  /** Sends what has not left yet, within a limit. */
+  /** Sends pending data, within a time limit. */
   close(): Promise<void>;
 }
 
-/** Which activities leave a line in the log when they end, at which level, and what it says. */
+/** The activities that log a line when they end, with its level and text. */
 const LOGGED: Readonly<
   Partial<Record<ActivityName, { readonly level: Exclude<LogLevel, 'silent'>; readonly says: string }>>
 > = {
@@ -35,7 +35,7 @@ const LOGGED: Readonly<
   'node start': { level: 'info', says: 'node' },
 };
 
-/** The names that facts have in lines of the log. */
+/** The names of facts in log lines. */
 const LINE_NAMES: Readonly<Partial<Record<keyof Facts, string>>> = {
   'gen_ai.tool.name': 'tool',
   'gen_ai.tool.call.id': 'call',
@@ -60,19 +60,26 @@ function lineOf(facts: Facts): Readonly<Record<string, unknown>> {
   );
 }
 
-/** Why something failed, as a code: what others throw may have none that could be told. */
+/**
+ * Returns the error code of a failure. Errors of other libraries may have no code that is safe to
+ * export.
+ */
 function failureCode(thrown: unknown): string {
   const code = codeOf(thrown) ?? (thrown instanceof Error ? thrown.name : undefined);
   return code !== undefined && /^[\w.-]{1,60}$/.test(code) ? code : 'error';
 }
 
 /**
- * What a server tells of its work: lines in its log, each with the trace of the call that it belongs to, and spans and metrics where instruments are given.
+ * A server's telemetry: log lines, each with the trace of its call, and spans and metrics if
+ * instruments are given.
  */
 export class ServerTelemetry implements Telemetry {
   readonly #log: Logger;
   readonly #instruments: Instruments | undefined;
-  /** Whether a trace is begun where no caller sent one. Nobody would see it otherwise, and following it through every `await` takes a tenth of the time of a small read. */
+  /**
+   * Whether to start a trace if the caller sent none. Without an exporter it would be unused, and
+   * tracking it through every `await` takes a tenth of the time of a small read.
+   */
   readonly #beginsTraces: boolean;
 
   constructor(log: Logger, instruments?: Instruments) {
@@ -122,7 +129,7 @@ export class ServerTelemetry implements Telemetry {
     return this.#instruments?.watch(gauges) ?? (() => undefined);
   }
 
-  /** Whether anybody would be told of an activity. */
+  /** Whether any output receives an activity. */
   #isHeard(activity: ActivityName): boolean {
     const logged = LOGGED[activity];
     return this.#instruments !== undefined || (logged !== undefined && this.#log.isLevelEnabled(logged.level));

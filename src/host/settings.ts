@@ -15,7 +15,10 @@ import { parseNodeUrls, parseToken } from '../xtdb/address.js';
 import { dataFolder, type Environment, telemetryEnvironment, variable } from './environment.js';
 import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
-/** A flag or an environment variable cannot be used; the message names it and says what can. */
+/**
+ * Thrown for an unusable flag or environment variable. The message names it and says what is
+ * accepted.
+ */
 export class UsageError extends CodedError<'usage'> {
   override readonly name = 'UsageError';
 
@@ -30,17 +33,32 @@ export class UsageError extends CodedError<'usage'> {
 
 /** The database that a process works with. */
 export interface Settings {
-  /** The node of a data folder (`--data`, else PALIMPSEST_DATA, else `palimpsest` in the XDG data folder), started when there is none. */
+  /**
+   * The node of a data folder (`--data`, else PALIMPSEST_DATA, else `palimpsest` in the XDG data
+   * folder). It is started if none runs.
+   */
   readonly node: Omit<EnsureNodeOptions, 'onProgress' | 'signal'>;
-  /** XTDB_URL: a node that someone else runs, or several over one log with commas between them; then none is started. */
+  /**
+   * XTDB_URL: one remote node, or several over one log, separated by commas. No node is then
+   * started.
+   */
   readonly nodeUrl: string | undefined;
-  /** The bearer token of that node, read anew by each call, since tokens expire (XTDB_TOKEN_FILE or XTDB_TOKEN); undefined where none is set. */
+  /**
+   * The bearer token of that node (XTDB_TOKEN_FILE or XTDB_TOKEN). Each call reads it again,
+   * because tokens expire. Undefined if no token is set.
+   */
   readonly nodeToken: (() => string) | undefined;
-  /** Whether sessions are opened that were worked with below other folders (`--share-sessions`, else PALIMPSEST_SHARE_SESSIONS=1). */
+  /**
+   * Whether to open sessions that used other folders (`--share-sessions`, else
+   * PALIMPSEST_SHARE_SESSIONS=1).
+   */
   readonly shareSessions: boolean;
 }
 
-/** Variables that may hold a secret: a process that runs commands of agents takes them out of its environment as soon as its settings are read. */
+/**
+ * Variables that may hold a secret. A process that runs agents' commands removes them from its
+ * environment once its settings are read.
+ */
 export const SECRET_VARIABLES = [
   'XTDB_TOKEN',
   PASSWORD_VARIABLE,
@@ -51,37 +69,40 @@ export const SECRET_VARIABLES = [
   'OTEL_EXPORTER_OTLP_METRICS_HEADERS',
 ] as const;
 
-/** What a process that serves agents does. Its node is started with the environment as it was read, whatever is taken out of the process's own. */
+/**
+ * The settings of a process that serves agents. Its node starts with the original environment,
+ * including variables that the process removes from its own.
+ */
 export interface ServerSettings extends Settings {
   /** The version of this program. */
   readonly version: string;
   /** Folders that agents may use. */
   readonly roots: readonly string[];
-  /** Where relative paths of the agents start, as they see it. */
+  /** The base of the agents' relative paths, as they see it. */
   readonly cwd: string;
   readonly mounts: readonly MountSetting[];
-  /** The filesystem of the agents' paths that no mount covers [§5.2]; this machine's where absent. */
+  /** The filesystem of agents' paths without a mount [§5.2]; default: this machine's. */
   readonly agentFilesystemId?: FilesystemId;
-  /** The session of every call; otherwise each client says, or gets a new one. */
+  /** The session of every call. If unset, each client names one or gets a new one. */
   readonly session: string | undefined;
-  /** Moves a session here that another process has open. */
+  /** Whether to take over a session that another process has open. */
   readonly takeOver: boolean;
-  /** What an acknowledged step survives. */
+  /** The failure that an acknowledged step survives. */
   readonly durability: 'process' | 'power';
   readonly policy: StepPolicy;
   readonly tools: ToolOptions;
-  /** OpenTelemetry's own variables (`OTEL_…`), headers with their secrets among them. */
+  /** OpenTelemetry's own variables (`OTEL_…`), including headers with secrets. */
   readonly telemetry: Environment;
 }
 
-/** The flags that choose a database, as the command line has them. */
+/** The command-line flags that choose a database. */
 export interface DatabaseFlags extends SharedLogFlags {
   readonly data?: string;
   readonly profile?: string;
   readonly shareSessions?: boolean;
 }
 
-/** The flags of a server, as the command line has them. */
+/** The command-line flags of a server. */
 export interface ServerFlags extends DatabaseFlags {
   readonly root?: readonly string[];
   readonly mount?: readonly string[];
@@ -99,7 +120,7 @@ export interface ServerFlags extends DatabaseFlags {
   readonly window?: { readonly perTurn: number; readonly turns: number };
 }
 
-/** Reads a flag or variable; what `read` throws becomes a UsageError. */
+/** Reads a flag or variable; converts an error of `read` to a UsageError. */
 function readGiven<T>(read: () => T): T {
   try {
     return read();
@@ -108,12 +129,15 @@ function readGiven<T>(read: () => T): T {
   }
 }
 
-/** Reads the values of `--mount`. @throws {UsageError} usage – one is not of the form AGENT=CANONICAL[,FSID] */
+/**
+ * Parses the values of `--mount`. @throws {UsageError} usage – a value is not of the form
+ * AGENT=CANONICAL[,FSID]
+ */
 export function readMounts(mounts: readonly string[] = []): readonly MountSetting[] {
   return mounts.map((mount) => readGiven(() => parseMount(mount)));
 }
 
-/** Reads values of the form OLD=NEW; `hint` ends the message about one that is none. */
+/** Parses values of the form OLD=NEW. `hint` ends the message about an invalid one. */
 function readPairs<T>(
   texts: readonly string[],
   make: (part: string) => T,
@@ -128,8 +152,8 @@ function readPairs<T>(
 }
 
 /**
- * Reads the values of `--filesystem`: what recorded filesystem ids are here.
- * @throws {UsageError} usage – one is not of the form OLD=NEW
+ * Parses the values of `--filesystem`, which map recorded filesystem ids to those here.
+ * @throws {UsageError} usage – a value is not of the form OLD=NEW
  */
 export function readRenamed(
   renamed: readonly string[] = [],
@@ -138,8 +162,8 @@ export function readRenamed(
 }
 
 /**
- * Reads the values of `--moved` and `--map`: where recorded folders lie now.
- * @throws {UsageError} usage – one is not of the form OLD=NEW with two absolute paths
+ * Parses the values of `--moved` and `--map`, which map recorded folders to their present place.
+ * @throws {UsageError} usage – a value is not of the form OLD=NEW with two absolute paths
  */
 export function readMoved(
   moved: readonly string[] = [],
@@ -155,7 +179,10 @@ function textOf(file: string): string {
   }
 }
 
-/** How the token of a node that someone else runs is read. @throws {UsageError} usage – when it is called too, where there is no usable token */
+/**
+ * Returns a function that reads the token of a remote node. @throws {UsageError} usage – no usable
+ * token; the returned function throws it too
+ */
 function tokenReader(env: Environment): (() => string) | undefined {
   const [token, file] = [variable(env, 'XTDB_TOKEN'), variable(env, 'XTDB_TOKEN_FILE')];
   if (file === undefined)
@@ -165,14 +192,15 @@ function tokenReader(env: Environment): (() => string) | undefined {
 }
 
 /**
- * The database that flags, environment and defaults choose; flags win.
- * @throws {UsageError} usage – an unknown profile, an XTDB_URL that is no address, a token that cannot be read or used, or a shared log that is none
+ * Returns the database that flags, environment and defaults choose; flags win.
+ * @throws {UsageError} usage – an unknown profile, an invalid XTDB_URL, an unreadable or invalid
+ *   token, or an invalid shared log
  */
 export function readSettings(env: Environment, flags: DatabaseFlags = {}): Settings {
   const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE');
   const profile = NODE_PROFILES.find((name) => name === named);
   if (named !== undefined && profile === undefined)
-    throw new UsageError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
+    throw new UsageError(`Unknown profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
   const nodeUrl = variable(env, 'XTDB_URL');
   const nodeToken = nodeUrl === undefined ? undefined : tokenReader(env);
   if (nodeUrl !== undefined) readGiven(() => parseNodeUrls(nodeUrl));
@@ -190,12 +218,14 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
   };
 }
 
-/** Whether acknowledged steps outlive this process: not for a database of our own that forgets everything when it stops. */
+/**
+ * Whether acknowledged steps outlive this process. False for our own node with a memory database.
+ */
 export function isDurable({ node, nodeUrl }: Settings): boolean {
   return nodeUrl !== undefined || node.profile !== 'memory';
 }
 
-/** Where the agents' relative paths start: at the first root as they see it. */
+/** Returns the base of the agents' relative paths: the first root as they see it. */
 function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]): string {
   const [first = '/'] = roots;
   const mount = mounts.find(
@@ -205,21 +235,26 @@ function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]
 }
 
 /**
- * Refuses at the start what no call could work with: a root or data folder that is none, a name that no session can have.
+ * Rejects settings that no call could work with: an invalid root, data folder or session name.
  * @throws {UsageError} usage
  */
 export function requireUsable({ roots, session, node: { dataDir } }: ServerSettings): void {
   for (const root of roots) {
     const stats = statSync(root, { throwIfNoEntry: false });
     if (stats?.isDirectory() !== true)
-      throw new UsageError(`--root ${root}: ${stats === undefined ? 'there is no such folder' : 'it is no folder'}.`);
+      throw new UsageError(
+        `--root ${root}: ` + `${stats === undefined ? 'this folder does not exist' : 'it is not a folder'}.`,
+      );
   }
   const data = statSync(dataDir, { throwIfNoEntry: false });
-  if (data?.isDirectory() === false) throw new UsageError(`The data folder ${dataDir} (--data) is no folder.`);
+  if (data?.isDirectory() === false) throw new UsageError(`The data folder ${dataDir} (--data) is not a folder.`);
   if (session !== undefined) readGiven(() => sessionId(session));
 }
 
-/** What a server of this version does when it is started in `cwd`. @throws {UsageError} usage – a flag or variable that cannot be used */
+/**
+ * Returns the settings of a server that starts in `cwd`. @throws {UsageError} usage – an unusable
+ * flag or variable
+ */
 export function serverSettings(
   flags: ServerFlags,
   { env, cwd, version }: { readonly env: Environment; readonly cwd: string; readonly version: string },

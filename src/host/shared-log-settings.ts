@@ -5,7 +5,7 @@ import { PASSWORD_VARIABLE, type SharedDatabase, type SharedLog } from '../node/
 import { defined } from '../values/defined.js';
 import { type Environment, variable } from './environment.js';
 
-/** The flags of `node start` that say which log a node shares with others. */
+/** The flags of `node start` that select a shared log. */
 export interface SharedLogFlags {
   readonly log?: string;
   readonly documents?: string;
@@ -16,18 +16,21 @@ export interface SharedLogFlags {
   readonly kafkaProperties?: string;
 }
 
-/** A shared log as flags and variables name it, and the environment with the password of its database, where no file has that. */
+/**
+ * A shared log from flags and variables, and the environment with its database password unless a
+ * file has that.
+ */
 export interface SharedLogSettings {
   readonly log: SharedLog;
   readonly environment?: Environment;
 }
 
-/** On how many brokers a topic is kept unless told otherwise: one may be lost and another away. */
+/** Default number of brokers that keep a topic: one may be lost while another is away. */
 const REPLICATION = 3;
 const TOPIC = 'palimpsest-log';
 const BROKER = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
 
-/** The flags that say something of a shared log. */
+/** The flags of a shared log. */
 const OF_LOGS = [
   ['log', '--log'],
   ['documents', '--documents'],
@@ -37,7 +40,7 @@ const OF_LOGS = [
   ['createTopic', '--create-topic'],
   ['kafkaProperties', '--kafka-properties'],
 ] as const satisfies readonly (readonly [keyof SharedLogFlags, string])[];
-/** Those of them that Kafka alone has a use for. */
+/** The flags that only Kafka uses. */
 const OF_KAFKA: ReadonlySet<string> = new Set([
   '--documents',
   '--topic',
@@ -50,15 +53,16 @@ function brokersOf(text: string): string[] {
   const brokers = text.split(',').map((broker) => broker.trim());
   const wrong = brokers.find((broker) => !(Number(BROKER.exec(broker)?.[1]) <= 65_535));
   if (wrong === undefined) return brokers;
-  // A URL with a password may have been meant, and a comma may stand in that.
+  // The text may be a misplaced URL with a password, which may contain a comma.
   const shown = /@|:\/\//.test(text) ? 'one of them' : JSON.stringify(wrong);
-  throw new Error(`The brokers of Kafka must look like HOST:PORT,HOST:PORT; ${shown} does not.`);
+  throw new Error(`The brokers of Kafka must have the form HOST:PORT,HOST:PORT; ${shown} does not.`);
 }
 
 function topicOf(topic: string): string {
   if (/^[A-Za-z0-9._-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..') return topic;
   throw new Error(
-    `${JSON.stringify(topic)} cannot be the name of a topic: letters, digits, dots, underscores and hyphens, at most 249.`,
+    `${JSON.stringify(topic)} is not a valid topic name: use at most 249 letters, digits, dots, underscores and ` +
+      'hyphens.',
   );
 }
 
@@ -66,18 +70,18 @@ function replicationOf(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= 1 && count <= 32_767) return count;
   throw new Error(
-    `The replication of a topic is a whole number from 1, not ${JSON.stringify(text)} (PALIMPSEST_REPLICATION).`,
+    `The replication of a topic must be a whole number from 1, not ${JSON.stringify(text)} (PALIMPSEST_REPLICATION).`,
   );
 }
 
-/** A file that the node reads later, from another folder. */
+/** Requires an absolute path, because the node reads the file later, from another folder. */
 function fileOf([name, path]: readonly [name: string, path: string | undefined]): string | undefined {
   if (path === undefined || isAbsolute(path)) return path;
   if (name.startsWith('--')) return resolve(path);
   throw new Error(`${name} must be an absolute path, not ${JSON.stringify(path)}.`);
 }
 
-/** What a flag or else a variable says, and which of them did. */
+/** Returns the value of a flag or else a variable, and which of them set it. */
 function given(env: Environment, flag: readonly [name: string, value: string | undefined], name: string) {
   const [flagName, value] = flag;
   return value === undefined ? ([name, variable(env, name)] as const) : ([flagName, value] as const);
@@ -91,11 +95,12 @@ function databaseOf(
   const { database, password } = parseDatabaseUrl(url);
   if (password !== undefined && name.startsWith('--')) {
     throw new Error(
-      `${name} must have no password: every user of this machine could read it there. Put it into a file (--password-file) or into ${PASSWORD_VARIABLE}.`,
+      `${name} must not contain a password, because every user of this machine could read it. Put it in a file ` +
+        `(--password-file) or in ${PASSWORD_VARIABLE}.`,
     );
   }
   const found = passwordFile === undefined ? (variable(env, PASSWORD_VARIABLE) ?? password) : undefined;
-  // The URL may have a password too, which the node has no use for.
+  // The URL may have a password too, which the node does not need.
   const environment =
     found === undefined
       ? undefined
@@ -113,8 +118,8 @@ function databaseOf(
 }
 
 /**
- * The shared log that flags and variables name; undefined where neither says where one is. Secrets come from files and variables alone, and stand in no message.
- * Throws an Error for what cannot be used.
+ * Returns the shared log that flags and variables name; undefined if neither does. Secrets come
+ * only from files and variables and appear in no message. Throws an Error for unusable values.
  */
 export function readSharedLogSettings(
   env: Environment,
@@ -129,7 +134,7 @@ export function readSharedLogSettings(
       OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1] ??
       (profile === undefined && log !== undefined ? logName : undefined);
     if (stray !== undefined)
-      throw new Error(`${stray} goes with --profile postgres or --profile kafka (PALIMPSEST_PROFILE).`);
+      throw new Error(`${stray} requires --profile postgres or --profile kafka (PALIMPSEST_PROFILE).`);
     return undefined;
   }
   if (log === undefined) {
@@ -140,13 +145,14 @@ export function readSharedLogSettings(
   if (profile === 'postgres') {
     const stray = OF_LOGS.find(([key, name]) => OF_KAFKA.has(name) && flags[key] !== undefined)?.[1];
     if (stray !== undefined)
-      throw new Error(`${stray} goes with --profile kafka: with postgres, log and documents are in one database.`);
+      throw new Error(`${stray} requires --profile kafka: with postgres, log and documents are in one database.`);
     const { database, environment } = databaseOf(env, [logName, log], passwordFile);
     return { log: { profile, database }, ...defined({ environment }) };
   }
   if (documents === undefined) {
     throw new Error(
-      '--profile kafka needs --documents postgresql://USER@HOST/DATABASE (PALIMPSEST_DOCUMENTS): Kafka keeps the log alone.',
+      '--profile kafka needs --documents postgresql://USER@HOST/DATABASE (PALIMPSEST_DOCUMENTS): Kafka keeps ' +
+        'only the log.',
     );
   }
   const propertiesFile = fileOf(

@@ -3,11 +3,11 @@ import { type Environment, variable } from './environment.js';
 import type { Logger } from './log.js';
 import { ServerTelemetry } from './server-telemetry.js';
 
-/** What of OpenTelemetry is switched on. */
+/** The enabled exports of OpenTelemetry. */
 export interface ExportSettings {
   readonly traces: boolean;
   readonly metrics: boolean;
-  /** What was asked for and is not offered, for the log. */
+  /** Requested but unsupported exports, for the log. */
   readonly notices: readonly string[];
 }
 
@@ -26,8 +26,10 @@ const EXPORTERS = {
 } as const;
 
 /**
- * Reads OpenTelemetry's own variables. A signal is on where its exporter is `otlp`, or where an endpoint is named and its exporter is not `none`; nothing is on by
- * default, and nothing at all with OTEL_SDK_DISABLED=true. The exporter `console` is not offered: stdout belongs to the protocol.
+ * Reads OpenTelemetry's own variables. A signal is on if its exporter is `otlp`, or if an endpoint
+ * is set and its exporter is not `none`. By default all are off, as they are with
+ * OTEL_SDK_DISABLED=true. The `console` exporter is not supported, because stdout belongs to the
+ * protocol.
  */
 export function exportSettings(env: Environment): ExportSettings {
   if (variable(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true')
@@ -43,7 +45,9 @@ export function exportSettings(env: Environment): ExportSettings {
       notices.push(`${names.variable}=${exporter} is not offered: no ${signal} are exported; set it to otlp or none`);
     else if (protocol !== 'http/protobuf')
       notices.push(
-        `the OTLP protocol ${protocol} is not offered: no ${signal} are exported; set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf`,
+        `the OTLP protocol ${protocol} is not supported, so no ${signal} are exported; set ` +
+          'OTEL_EXPORTER_OTLP_PROTOCOL to ' +
+          'http/protobuf',
       );
     else return true;
     return false;
@@ -51,26 +55,26 @@ export function exportSettings(env: Environment): ExportSettings {
   return { traces: isOn('traces'), metrics: isOn('metrics'), notices };
 }
 
-/** What a server's telemetry is opened with. */
+/** Options of a server's telemetry. */
 export interface TelemetryOptions {
   readonly log: Logger;
   readonly env: Environment;
   /** The version of this program. */
   readonly version: string;
-  /** Whether metrics are asked for by Prometheus, whatever is exported. */
+  /** Whether Prometheus may scrape metrics, regardless of exports. */
   readonly isScraped?: boolean;
 }
 
-/** Whom a server tells what it does, and how to end that. */
+/** A server's telemetry sink and its close function. */
 export interface OpenTelemetry {
   readonly telemetry: Telemetry;
-  /** All metrics as Prometheus reads them; undefined where nobody may ask. */
+  /** Returns all metrics in Prometheus format; undefined if scraping is off. */
   readonly prometheus: (() => Promise<string>) | undefined;
-  /** Sends what has not left yet. Idempotent, never rejects. */
+  /** Sends pending data. Idempotent, never rejects. */
   close(): Promise<void>;
 }
 
-/** Opens the telemetry of a server. The packages of OpenTelemetry are loaded only where something is to leave the process. */
+/** Opens a server's telemetry. Loads OpenTelemetry's packages only if an export is enabled. */
 export async function openTelemetry({
   log,
   env,

@@ -2,12 +2,12 @@ import { isWithin } from '../filesystem/access/mounts.js';
 import { ownMember } from '../values/own-member.js';
 import { type AgentSandbox, type ToolAnnotations, type ToolContext, ToolError } from './tool.js';
 
-/** What a sandbox allows: nothing is changed, files of the workspace are, or it sets no limits. */
+/** The permissions of each sandbox: reading only, changes in the workspace, or everything. */
 const ALLOWS: Readonly<Record<string, 'reading' | 'workspace' | 'all'>> = {
   'read-only': 'reading',
   'workspace-write': 'workspace',
   'danger-full-access': 'all',
-  // Another sandbox around the program, and around this server as its child.
+  // Another sandbox surrounds the program and this server, which is its child.
   'external-sandbox': 'all',
 };
 
@@ -16,10 +16,10 @@ const allowed = ({ mode }: AgentSandbox): 'reading' | 'workspace' | 'all' | unde
 const named = ({ program, mode }: AgentSandbox): string => `the sandbox of ${program} (${mode})`;
 
 /**
- * Refuses a tool that would do what the agent's own sandbox forbids: this server runs outside of
- * that sandbox. A tool that destroys is refused in a sandbox that allows reading alone, and in one
- * of which nothing is known. One that acts on an open world, as a shell does, is refused in every
- * sandbox with limits, because nothing here could hold it to them.
+ * Rejects a tool call that the agent's own sandbox forbids, because this server runs outside that
+ * sandbox. Destructive tools are rejected in read-only and unknown sandboxes. Open-world tools,
+ * such as a shell, are rejected in every limited sandbox, because this server cannot enforce its
+ * limits.
  * @throws {ToolError} `sandboxed`
  */
 export function requireAllowed(
@@ -44,8 +44,8 @@ export function requireAllowed(
 }
 
 /**
- * Refuses to change a file outside the workspace of the agent's own sandbox: the working folder of
- * the server, and the folders that the program names.
+ * Rejects changing a file outside the workspace of the agent's own sandbox: the server's working
+ * folder and the folders that the program names.
  * @throws {ToolError} `sandboxed`
  */
 export async function requireInWorkspace(
@@ -55,7 +55,7 @@ export async function requireInWorkspace(
 ): Promise<void> {
   if (sandbox === undefined || allowed(sandbox) !== 'workspace') return;
   const folders = [files.cwd, ...sandbox.workspaces];
-  // A folder that holds a root lies outside the roots itself, and is compared as it is named.
+  // A folder that contains a root lies outside the roots itself, so its name is compared as given.
   const located = await Promise.all(
     folders.map((folder) =>
       files.locate(folder, { mustExist: false }).then(

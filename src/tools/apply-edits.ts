@@ -2,13 +2,13 @@ import { findText } from '../foreign-tools/text-edits.js';
 import { findAcrossEnds, inEndsOf, type Place, wholeEnd } from './line-ends.js';
 import { ToolError } from './tool.js';
 
-/** One replacement: `oldText` stands exactly once in the original. */
+/** One replacement. `oldText` must occur exactly once in the original. */
 export interface Edit {
   readonly oldText: string;
   readonly newText: string;
 }
 
-/** A text after its edits, with the lines that each one now occupies, in the order of the text. */
+/** A text after its edits, with the lines that each edit now occupies, in text order. */
 export interface EditedText {
   readonly text: string;
   readonly changed: readonly { readonly firstLine: number; readonly lastLine: number }[];
@@ -21,21 +21,23 @@ interface Replacement {
   readonly text: string;
 }
 
-/** How many line ends stand in a text before a position. */
+/** Counts the line ends before a position. */
 function lineEnds(text: string, before = text.length): number {
   let count = 0;
   for (let at = 0; at < before; at++) if (text.charCodeAt(at) === 10) count++;
   return count;
 }
 
-/** A line longer than this is not compared without its white space: it only serves a hint. */
+/** Maximum length of a line compared without white space, which only serves a hint. */
 const LONGEST_COMPARED = 10_000;
 
 function squeezed(line: string): string {
   return line.length > LONGEST_COMPARED ? '' : line.replace(/\s+/g, ' ').trim();
 }
 
-/** The first line that is accepted, numbered from 1; undefined where none is. Holds no more than one line at a time. */
+/**
+ * Returns the first accepted line, numbered from 1, or undefined. Holds at most one line at a time.
+ */
 function findLine(
   text: string,
   accept: (line: string) => boolean,
@@ -50,7 +52,7 @@ function findLine(
   return undefined;
 }
 
-/** Where the text stands but for white space: what a model most often gets wrong. */
+/** Finds the text if only white space differs, a model's most frequent mistake. */
 function almost(text: string, wanted: string): string | undefined {
   const first = findLine(wanted, (line) => line.length > 3 && squeezed(line).length > 3);
   if (first === undefined) return undefined;
@@ -59,14 +61,14 @@ function almost(text: string, wanted: string): string | undefined {
   return like && `line ${like.number} is like it but for white space`;
 }
 
-/** The text that is edited, the file that it is of, and what the edit at hand is called in errors. */
+/** The text to edit, its file, and the name of the current edit in errors. */
 interface Target {
   readonly text: string;
   readonly path: string;
   readonly name: string;
 }
 
-/** The first places of a text, and the number of all. */
+/** The first occurrences of a text, and the number of all. */
 interface Places {
   readonly places: readonly Place[];
   readonly count: number;
@@ -91,7 +93,8 @@ function several({ name, path, text }: Target, { places, count }: Places): ToolE
   const lines = places.map(({ start }) => lineEnds(text, start) + 1);
   return new ToolError(
     'ambiguous',
-    `${name}: the text stands ${count} times in ${path} (lines ${lines.join(', ')}${count > places.length ? ', ...' : ''}). Nothing was changed.`,
+    `${name}: the text stands ${count} times in ${path} (lines ` +
+      `${lines.join(', ')}${count > places.length ? ', ...' : ''}). Nothing was changed.`,
     { next: 'Make oldText longer until it stands only once, or give one edit for each place.' },
   );
 }
@@ -110,7 +113,10 @@ function locate(edit: Edit, index: number, target: Target): Replacement {
   return { index, ...place, text: inEndsOf(text, place, edit.newText) };
 }
 
-/** Characters that are searched for one call: those of the text, once for each edit. What is more would keep all other calls waiting. */
+/**
+ * Maximum characters searched per call: text length times number of edits. More would block all
+ * other calls.
+ */
 const MOST_SEARCHED = 256 * 1024 * 1024;
 
 function requireBounded(text: string, edits: readonly Edit[], path: string): void {
@@ -118,16 +124,19 @@ function requireBounded(text: string, edits: readonly Edit[], path: string): voi
   if (edits.length <= atOnce) return;
   throw new ToolError(
     'invalid-arguments',
-    `${edits.length} edits are too many at once for ${path}, which has ${text.length} characters: edits times characters may be ${MOST_SEARCHED} in one call. Nothing was changed.`,
+    `${edits.length} edits are too many at once for ${path}, which has ${text.length} characters: edits times ` +
+      `characters may be ${MOST_SEARCHED} in one call. Nothing was changed.`,
     { next: `Give at most ${atOnce} ${atOnce === 1 ? 'edit' : 'edits'} for this file in one call.` },
   );
 }
 
 /**
- * Applies edits to a text, each matched against the original, all or none.
- * Line ends stay as they are, also where a text has both kinds; a byte order mark stays. Takes time linear in the text for each edit; their product has a limit.
+ * Applies edits to a text, each matched against the original, all or none. Line ends and a byte
+ * order mark stay, even if the text mixes both kinds of line ends. Each edit takes time linear in
+ * the text; the product is limited.
  *
- * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that do not apply, overlap, change nothing, or are too many for so long a text
+ * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that
+ *   do not match, overlap, change nothing, or are too many for the text's length
  */
 export function applyEdits(original: string, edits: readonly Edit[], path: string): EditedText {
   const nameOf = (index: number): string => (edits.length === 1 ? 'oldText' : `edits[${index}].oldText`);

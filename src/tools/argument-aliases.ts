@@ -1,7 +1,7 @@
 import { ARGUMENT_NAMES } from '../foreign-tools/tool-arguments.js';
 import { ownMember } from '../values/own-member.js';
 
-/** Keys that clients add on their own account or that only explain; they are left out without a remark. */
+/** Keys that clients add themselves or that only explain. They are dropped without a remark. */
 export const IGNORED: ReadonlySet<string> = new Set([
   'wait_for_previous',
   'session',
@@ -14,7 +14,7 @@ export const IGNORED: ReadonlySet<string> = new Set([
 type Arguments = Record<string, unknown>;
 type Rewrite = (given: Arguments) => void;
 
-/** Moves a value to the name that we know it by, unless that is given too. */
+/** Moves a value to our name for it, unless that name is also given. */
 function rename(given: Arguments, to: string, names: readonly string[]): void {
   for (const name of names) {
     if (name === to || !Object.hasOwn(given, name)) continue;
@@ -30,7 +30,7 @@ const renames =
 
 const path = renames('path', ...ARGUMENT_NAMES.path);
 
-/** First and last line become offset and limit. */
+/** Converts a first and last line to offset and limit. */
 function lineRange(given: Arguments): void {
   rename(given, 'offset', ARGUMENT_NAMES.offset);
   const [last] = ARGUMENT_NAMES.lastLine.filter((name) => Object.hasOwn(given, name));
@@ -45,7 +45,7 @@ function editTexts(given: Arguments): void {
   rename(given, 'newText', ARGUMENT_NAMES.newText);
 }
 
-/** One replacement given by itself becomes a list of one. */
+/** Wraps a single replacement in a list. */
 function edits(given: Arguments): void {
   editTexts(given);
   const { oldText, newText } = given;
@@ -96,7 +96,7 @@ const REWRITES: Readonly<Record<string, readonly Rewrite[]>> = {
   bash: [renames('command', 'cmd', 'script'), renames('cwd', ...ARGUMENT_NAMES.cwd, 'dir_path')],
 };
 
-/** Rewrites a call's arguments in place, from the names that other agents' tools use to ours. */
+/** Renames a call's arguments in place, from the names of other agents' tools to ours. */
 export function applyAliases(tool: string, given: Arguments): void {
   for (const rewrite of ownMember(REWRITES, tool) ?? []) rewrite(given);
 }

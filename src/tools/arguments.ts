@@ -4,16 +4,21 @@ import { similarNames } from '../values/similar-names.js';
 import { applyAliases, IGNORED } from './argument-aliases.js';
 import { type InputSchema, ToolError } from './tool.js';
 
-/** The arguments of a tool as zod knows them. */
+/** A tool's arguments as zod schemas. */
 export type ArgumentShape = Readonly<Record<string, z.ZodType>>;
 
-/** Takes out what zod adds and no agent needs; the bounds of safe integers say nothing that a model could use. */
+/**
+ * Removes schema keys that zod adds and models do not need, such as the bounds of safe integers.
+ */
 function tidy(schema: Record<string, unknown>): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 }
 
-/** The JSON Schema of a tool's arguments; keys beyond the named ones are left open, because clients add their own. */
+/**
+ * Builds the JSON Schema of a tool's arguments. It allows unknown keys, because clients add their
+ * own.
+ */
 export function inputSchema(shape: ArgumentShape): InputSchema {
   const { properties, required } = z.toJSONSchema(z.object(shape), {
     io: 'input',
@@ -27,10 +32,10 @@ export function inputSchema(shape: ArgumentShape): InputSchema {
   };
 }
 
-/** Arguments as the tool understands them, and what was not understood. */
+/** Parsed arguments, with remarks on unknown ones. */
 export interface ParsedArguments<Shape extends ArgumentShape> {
   readonly values: z.output<z.ZodObject<Shape>>;
-  /** One short remark per argument that no one knows. */
+  /** One short remark per unknown argument. */
   readonly remarks: readonly string[];
 }
 
@@ -56,7 +61,10 @@ function fromJson(text: string): unknown {
   }
 }
 
-/** Mends what models commonly get wrong about a kind of value; whatever cannot be mended is left for the schema to refuse. */
+/**
+ * Repairs common mistakes of models in each kind of value. The schema rejects values that remain
+ * invalid.
+ */
 const MEND: Readonly<Record<Kind, (value: unknown) => unknown>> = {
   string: (value) => (typeof value === 'number' ? String(value) : value),
   number: (value) => (typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value),
@@ -72,10 +80,15 @@ const MEND: Readonly<Record<Kind, (value: unknown) => unknown>> = {
 function remarkOn(key: string, known: readonly string[]): string {
   const [near] = similarNames(key, known, 1);
   const shown = key.length > 40 ? `${key.slice(0, 40)}...` : key;
-  return `unknown argument ${JSON.stringify(shown)} was ignored${near === undefined ? '' : `; did you mean "${near}"?`}`;
+  return (
+    `unknown argument ${JSON.stringify(shown)} was ` + `ignored${near === undefined ? '' : `; did you mean "${near}"?`}`
+  );
 }
 
-/** A schema compiles itself when it first parses; making it anew at every call costs more than all the rest of a small read. */
+/**
+ * Caches schemas. A schema compiles itself on its first parse, which costs more than the rest of a
+ * small read.
+ */
 const schemas = new WeakMap<ArgumentShape, z.ZodObject>();
 
 function schemaOf<Shape extends ArgumentShape>(shape: Shape): z.ZodObject<Shape> {
@@ -99,10 +112,10 @@ function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
 }
 
 /**
- * Reads the arguments of a call: aliases of other agents' tools are taken silently, numbers and lists given as text are mended, null means
- * absent, unknown keys are remarked on and ignored.
+ * Parses the arguments of a call. Accepts aliases of other agents' tools silently, repairs numbers
+ * and lists given as text, reads null as absent, and ignores unknown keys with a remark.
  *
- * @throws {ToolError} `invalid-arguments` – naming every wrong one
+ * @throws {ToolError} `invalid-arguments` – names every wrong argument
  */
 export function parseArguments<Shape extends ArgumentShape>(
   tool: string,

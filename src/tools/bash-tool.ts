@@ -19,7 +19,7 @@ const SHAPE = {
     .describe(`Seconds until it is killed (default ${DEFAULT_SECONDS}, at most ${MOST_SECONDS})`),
 };
 
-/** The last lines of an output: what a command says at its end matters most. */
+/** Returns the last lines of an output, because a command reports its result at the end. */
 function lastPart(
   text: string,
   limits: { readonly chars: number; readonly lines: number },
@@ -81,7 +81,7 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
   };
 }
 
-/** `bash`: arbitrary execution by design, so it is offered only when allowed. */
+/** `bash`: runs any command, so it is offered only if allowed. */
 export const bashTool = defineTool({
   name: 'bash',
   description:

@@ -6,23 +6,26 @@ import { SourceError } from '../filesystem/access/errors.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { shownName } from './framing.js';
 
-/** What an agent is told instead of changing a file that is not as it saw it last. */
+/** Report to an agent instead of changing a file that differs from what it last saw. */
 export interface ChangedSince {
   readonly message: string;
   readonly next: string;
-  /** The file as it is now. */
+  /** The current file. */
   readonly reading: ReportedReading;
 }
 
-/** Longer differences are not told: a failure is short, and lines may not be cut off. */
+/** Maximum length of a reported difference: failures stay short, and lines must not be cut. */
 const MOST_CHARS = 1_200;
 
-/** A file that an agent is about to change, as it names it. */
+/** A file that an agent is about to change, with the agent's name for it. */
 export interface FileToChange extends Pick<LocatedFile, 'source'> {
   readonly name: string;
 }
 
-/** Compares a file with what the agent saw last of it. Each change is told once: whoever then changes the file does so knowing. */
+/**
+ * Compares a file with what the agent last saw of it. Reports each change once, so the agent's next
+ * change is deliberate.
+ */
 export function changedSince(
   seen: SeenFiles,
   { source, name }: FileToChange,
@@ -41,7 +44,7 @@ export function changedSince(
   return { message, next, reading: { source, reading, activate: false } };
 }
 
-/** What cannot be found or read is left to the tool that is about to change it. */
+/** The tool itself handles files that do not exist or cannot be read. */
 async function readNow(
   files: FileAccess,
   path: string,
@@ -56,8 +59,9 @@ async function readNow(
 }
 
 /**
- * Compares the files that a call is about to change with what the agent saw last of them. Where all are as they were, they count as being changed until the call is
- * recorded: a second change in the same step is not held up by the first.
+ * Compares the files that a call is about to change with what the agent last saw of them. If all
+ * are unchanged, they count as being changed until the call is recorded. The first change therefore
+ * does not block a second one in the same step.
  */
 export async function changedBefore(
   files: FileAccess,

@@ -14,7 +14,10 @@ const SHAPE = {
   column: z.int().min(1).optional().describe('First character within that line (default 1)'),
 };
 
-/** The last text shown of each session, so that its pages fit together although every call adds to the context. */
+/**
+ * The last text shown of each session. Its pages must fit together, although every call adds to the
+ * context.
+ */
 type LastShown = WeakMap<ContextSession, { readonly full: boolean; readonly text: string }>;
 
 function sizeOf(entries: readonly PoolEntry[]): number {
@@ -40,7 +43,7 @@ function listText(pool: readonly PoolEntry[], work: Work): string {
   return lines.length === 0 ? 'Nothing is known to this session yet. Read or list something.' : lines.join('\n');
 }
 
-/** Which text is shown, and from where on. */
+/** The requested text and its start. */
 interface Asked {
   readonly full: boolean;
   readonly start: PageStart;
@@ -80,7 +83,8 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   const sha256 = hashText(text);
   const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
   return {
-    // The context must not come to contain itself: what is kept of it is what it takes to recognise it (divergence B8).
+    // Stores only a hash and a length, so that the context does not come to contain itself
+    // (divergence B8).
     content: `${full ? 'assembled context' : 'list of the context'}: ${text.length} characters, sha256 ${sha256}`,
     show: () =>
       frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),
@@ -88,13 +92,14 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   };
 }
 
-/** `context`: what is in the pool and active now, with sizes; with `full` the assembled text [§4]. */
+/** `context`: lists pool and active set with sizes; with `full`, shows the assembled text [§4]. */
 export function contextTool(settings: ToolSettings): Tool {
   const lastShown: LastShown = new WeakMap();
   return defineTool({
     name: 'context',
     description:
-      'List what the session knows: its active set with sizes, then all other objects. Your conversation holds more: every answer that your program has kept.',
+      'List what the session knows: its active set with sizes, then all other objects. Your conversation holds ' +
+      'more: every answer that your program has kept.',
     shape: SHAPE,
     annotations: { readOnlyHint: true, openWorldHint: false },
     perform: ({ full = false, offset = 1, column = 1 }, work) =>

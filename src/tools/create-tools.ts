@@ -8,15 +8,18 @@ import type { Tool } from './tool.js';
 import { verbTool } from './verb-tools.js';
 import { editTool, writeTool } from './write-tools.js';
 
-/** The longest answer by default: the least of what common agents show a model whole. */
+/** Default maximum of an answer: the smallest maximum of common agents. */
 export const DEFAULT_OUTPUT_LIMITS = { chars: 40_000, lines: 2_000 } as const;
 
-/** Bounds of a setting of the longest answer: below the first no hint fits, above the second a line of the protocol gets too long. */
+/**
+ * Bounds of the setting for the longest answer. Below the first no hint fits; above the second a
+ * protocol line becomes too long.
+ */
 const OUTPUT_CHARS = { least: 1_000, most: 1_000_000 } as const;
 
-/** Which tools an agent gets and how they answer. */
+/** Options that select an agent's tools and their output. */
 export interface ToolOptions {
-  /** Whether `bash` is offered; it can do whatever this process can. */
+  /** Whether to offer `bash`, which has all rights of this process. */
   readonly bash?: boolean;
   /** Leaves out `write`, `edit` and `bash`. */
   readonly readOnly?: boolean;
@@ -26,7 +29,7 @@ export interface ToolOptions {
   readonly shortIds?: boolean;
 }
 
-/** The tools of [§3.3], always in this order. */
+/** Creates the tools of [§3.3], always in this order. */
 export function createTools(options: ToolOptions = {}): readonly Tool[] {
   const {
     bash = false,

@@ -10,36 +10,41 @@ import { frame, withinLimits } from './framing.js';
 import type { OutputLimits } from './page.js';
 import { failureText, type Tool, type ToolAnnotations, type ToolAnswer, type ToolContext, ToolError } from './tool.js';
 
-/** What all tools of one server have in common. */
+/** Settings common to all tools of one server. */
 export interface ToolSettings {
-  /** The longest answer, header and hints included. */
+  /** Maximum size of an answer, including header and hints. */
   readonly limits: OutputLimits;
-  /** Literal behaviour of every divergence that has one (decision E8). */
+  /**
+   * Follows the specification literally for every divergence that has this option (decision E8).
+   */
   readonly strict: boolean;
   /** Shows the shortest unique prefixes instead of full ids (decision D6). */
   readonly shortIds: boolean;
 }
 
-/** What a tool works with; its limits are a little less than those of the settings when remarks have to be added. */
+/**
+ * Environment of a tool call. Its limits are slightly lower than the settings if remarks must be
+ * added.
+ */
 export interface Work extends ToolContext, ToolSettings {}
 
-/** What a tool did, before it is recorded. */
+/** The result of a tool call, before it is recorded. */
 export interface Performed extends Pick<CallReport, 'readings' | 'mentions' | 'plan'> {
-  /** The output as it is stored: whole, without our header and hints (decision B8). */
+  /** The output as stored: whole, without header and hints (decision B8). */
   readonly content: string;
-  /** `ok` if left out. */
+  /** Default: `ok`. */
   readonly status?: 'ok' | 'fail';
-  /** What the agent is shown; never empty. */
+  /** Returns the text for the agent; never empty. */
   readonly show: (callId: ObjectId) => string;
-  /** Data about the answer for programs. */
+  /** Data about the answer, for programs. */
   readonly meta?: { readonly [key: string]: Json };
-  /** Why it failed, as a code. */
+  /** Error code of a failure. */
   readonly failure?: string;
-  /** What has happened outside the database and stays so even if the call cannot be recorded. */
+  /** An effect outside the database that stays even if the call cannot be recorded. */
   readonly effect?: string;
 }
 
-/** What a tool is made of. */
+/** The parts of a tool. */
 export interface ToolDefinition<Shape extends ArgumentShape> {
   readonly name: string;
   readonly description: string;
@@ -48,10 +53,10 @@ export interface ToolDefinition<Shape extends ArgumentShape> {
   perform(args: ParsedArguments<Shape>['values'], work: Work): Promise<Performed>;
 }
 
-/** Keys that belong to the way a call was sent, not to the call. */
+/** Keys that belong to the transport of a call, not to the call. */
 const TRANSPORT_KEYS: ReadonlySet<string> = new Set(['wait_for_previous', 'session']);
 
-/** The arguments as they are recorded: as given, if they can be stored exactly. */
+/** Returns the arguments to record: as given, if they can be stored exactly. */
 function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
   const hasOthers = Object.keys(raw).some((key) => TRANSPORT_KEYS.has(key));
@@ -91,7 +96,10 @@ function answerOf(performed: Performed, recorded: RecordedCall): ToolAnswer {
   };
 }
 
-/** The answer when a call could not be recorded: what did happen is said first, so that nobody repeats it blindly. */
+/**
+ * Builds the answer for a call that could not be recorded. It starts with the effect, so that the
+ * agent does not repeat it blindly.
+ */
 async function unrecorded(error: unknown, performed: Performed, work: Work): Promise<ToolAnswer> {
   const { message, next } = await describeFailure(error, work);
   const effect =
@@ -107,7 +115,10 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
   };
 }
 
-/** Makes a tool, once its settings are given: reads the arguments, performs, records the call as an object, answers within the limits. */
+/**
+ * Defines a tool. Given its settings, it parses the arguments, runs, records the call as an object,
+ * and answers within the limits.
+ */
 export function defineTool<Shape extends ArgumentShape>(
   definition: ToolDefinition<Shape>,
 ): (settings: ToolSettings) => Tool {

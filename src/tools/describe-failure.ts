@@ -10,7 +10,7 @@ import { headerValue } from './framing.js';
 import { didYouMean, similarPaths } from './require-object.js';
 import { type ToolContext, ToolError } from './tool.js';
 
-/** What failed, and what to do next, in words for a model. */
+/** The failure and the next action, in words for a model. */
 interface Failure {
   readonly message: string;
   readonly next?: string;
@@ -21,7 +21,9 @@ const lookAgain = (error: SourceError): string =>
 
 type Next = (error: SourceError, call: ToolContext) => Promise<string> | string;
 
-/** The names in the folder of a missing path that are most like it, as the agent would write them. */
+/**
+ * Returns the most similar names in the folder of a missing path, as the agent would write them.
+ */
 async function neighbours(path: string, call: ToolContext): Promise<readonly string[]> {
   const folder = posix.dirname(path);
   try {
@@ -39,7 +41,7 @@ async function neighbours(path: string, call: ToolContext): Promise<readonly str
   return similarPaths(path, call);
 }
 
-/** The first of the allowed folders, as the agent sees them. */
+/** Returns the first of the allowed folders, as the agent sees them. */
 function allowedFolders({ client }: ToolContext): readonly string[] {
   const { roots, mounts } = client.files.access;
   return roots.roots.slice(0, 5).map((root) => mounts.toDisplay(root, mounts.localFilesystemId));
@@ -47,7 +49,8 @@ function allowedFolders({ client }: ToolContext): readonly string[] {
 
 const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   'not-found': async (error, call) =>
-    `${didYouMean(await neighbours(error.path, call), error.path)}List the folder to see what is there: ls path=${headerValue(posix.dirname(error.path))}`,
+    `${didYouMean(await neighbours(error.path, call), error.path)}List the folder to see what is there: ls ` +
+    `path=${headerValue(posix.dirname(error.path))}`,
   'outside-roots': (_error, call) => `Allowed: ${allowedFolders(call).join(', ')}`,
   'is-directory': (error) => `List it instead: ls path=${headerValue(error.path)}`,
   'not-regular': () => 'Only regular files can be used.',
@@ -72,7 +75,7 @@ function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
 }
 
-/** Puts a failure into words: what failed, with the value as it was given, and the next call to make. */
+/** Describes a failure: the failed value as given, and the next call to make. */
 export async function describeFailure(error: unknown, call: ToolContext): Promise<Failure> {
   if (error instanceof ToolError && error.cause instanceof SourceError) return describeFailure(error.cause, call);
   if (error instanceof ToolError) return { message: error.message, ...defined({ next: error.next }) };

@@ -28,11 +28,14 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
   return `${shownName(name)}${target === 'directory' ? '/' : ''}${SUFFIX[kind]}`;
 }
 
-/** `ls`: one folder, everything in it; its files that are not ignored enter the pool [§5.6, divergence C7]. */
+/**
+ * `ls`: lists a whole folder. Its files that are not ignored enter the pool [§5.6, divergence C7].
+ */
 export const lsTool = listingTool({
   name: 'ls',
   description:
-    'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to the session, unread, unless ignored (.gitignore).',
+    'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to the ' +
+    'session, unread, unless ignored (.gitignore).',
   shape: { path: FOLDER, limit: z.int().min(1).optional().describe('Most entries (default: all)') },
   list: async ({ path = '.', limit }, work) => {
     const folder = await reachablePlace(path, work);
@@ -41,7 +44,7 @@ export const lsTool = listingTool({
     const { entries, unaddressable } = await listDirectory(roots, at, { signal: work.signal, shown: path });
     const shown = entries.slice(0, limit);
     const files = shown.filter(({ kind, addressable }) => kind === 'file' && addressable).map(({ name }) => name);
-    // Rules may take milliseconds for each name, and a folder may have a million.
+    // Ignore rules can take milliseconds for each name, and a folder can have a million.
     const judged = files.slice(0, MOST_DISCOVERED).map((name) => ({ name, isFolder: false }));
     const ignored = await ignoredNames(at, judged);
     const paths = judged.flatMap(({ name }) => (ignored.has(name) ? [] : [posix.join(at, name)]));
@@ -53,7 +56,8 @@ export const lsTool = listingTool({
       notes: [notUtf8(unaddressable), note],
       rest:
         entries.length > shown.length
-          ? `[${entries.length - shown.length} more entries. Continue: ls path=${headerValue(path)} limit=${entries.length}]`
+          ? `[${entries.length - shown.length} more entries. Continue: ls path=${headerValue(path)} ` +
+            `limit=${entries.length}]`
           : undefined,
       mentions,
     };
@@ -62,7 +66,7 @@ export const lsTool = listingTool({
 
 const MOST_FOUND = 1_000;
 
-/** `find`: files by glob, ignore rules honoured. */
+/** `find`: finds files by glob and respects ignore rules. */
 export const findTool = listingTool({
   name: 'find',
   description: 'Find files by glob. Ignored files (.gitignore) and .git are skipped.',
@@ -97,7 +101,7 @@ export const findTool = listingTool({
 const DEFAULT_DEPTH = 3;
 const MOST_WALKED = 50_000;
 
-/** `tree`: the files below a folder, indented, ignore rules honoured. */
+/** `tree`: shows the files below a folder, indented, and respects ignore rules. */
 export const treeTool = listingTool({
   name: 'tree',
   description: 'Show the files below a folder as an indented tree. Ignored files (.gitignore) and .git are skipped.',

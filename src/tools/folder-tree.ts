@@ -1,4 +1,4 @@
-/** A folder by its names; files have no children. */
+/** A folder's entries by name; files have no children. */
 interface Branch {
   readonly folders: Map<string, Branch>;
   readonly files: string[];
@@ -29,16 +29,16 @@ function countFiles({ folders, files }: Branch): number {
   return files.length + [...folders.values()].reduce((sum, folder) => sum + countFiles(folder), 0);
 }
 
-/** The lines of a tree, and the files that its lines name. */
+/** The lines of a tree, and the files named in them. */
 interface TreeLines {
   readonly lines: readonly string[];
-  /** Relative paths of the files that have a line of their own. */
+  /** Relative paths of the files with a line of their own. */
   readonly named: readonly string[];
 }
 
 /**
- * Files as an indented tree: folders first and marked with a slash, one space of indentation per level. Folders below `depth` levels are one line
- * that counts their files.
+ * Renders files as an indented tree, with folders first and marked by a slash, one space per level.
+ * A folder below `depth` levels becomes one line with a file count.
  */
 export function treeLines(paths: readonly string[], depth: number, shown: (name: string) => string): TreeLines {
   const lines: string[] = [];

@@ -19,7 +19,10 @@ const SHAPE = {
   limit: z.int().min(1).max(10_000).optional().describe(`Most matches (default ${DEFAULT_LIMIT})`),
 };
 
-/** `src/a.ts:3: text` for matches, `src/a.ts-2- text` around them; `--` where lines are left out between two of a file or files. */
+/**
+ * Formats matches as `src/a.ts:3: text` and lines around them as `src/a.ts-2- text`. `--` marks
+ * omitted lines between two files or two parts of a file.
+ */
 function resultLines(
   found: readonly FoundLine[],
   nameOf: (path: string) => string,
@@ -37,7 +40,7 @@ function resultLines(
   return lines;
 }
 
-/** Why the one file that was named is not searched. */
+/** Explains why the one named file is not searched. */
 function leftOutError({ why, bytes }: LeftOutFile, name: string): ToolError {
   if (why === 'binary')
     return new ToolError('not-text', `${name} is not searched: it is binary (${bytes} bytes, a NUL among them).`, {
@@ -57,10 +60,13 @@ const NAMED_LEFT_OUT = 5;
 function leftOutNote(names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   const more = names.length > NAMED_LEFT_OUT ? ` and ${names.length - NAMED_LEFT_OUT} more` : '';
-  return `[Left out, over 64 MiB: ${names.slice(0, NAMED_LEFT_OUT).join(', ')}${more}. Search such a file with a command of the shell.]`;
+  return (
+    `[Left out, over 64 MiB: ${names.slice(0, NAMED_LEFT_OUT).join(', ')}${more}. Search such a file with a ` +
+    'command of the shell.]'
+  );
 }
 
-/** `grep`: lines of files by regular expression, ignore rules honoured. */
+/** `grep`: searches lines of files by regular expression and respects ignore rules. */
 export const grepTool = listingTool({
   name: 'grep',
   description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',

@@ -1,18 +1,21 @@
 import { occurrences, toCrlf, toLf } from '../foreign-tools/text-edits.js';
 
-/** A place in a text: where it begins, and the position behind its end. */
+/** A range in a text: its start, and the position after its end. */
 export interface Place {
   readonly start: number;
   readonly end: number;
 }
 
-/** A position that lies inside a Windows line end is moved before it: nobody means half a line end. */
+/** Moves a position inside a Windows line end to its start: half a line end is never meant. */
 export const wholeEnd = (text: string, at: number): number => (at > 0 && text.startsWith('\r\n', at - 1) ? at - 1 : at);
 
-/** Places that stand for all others in an error. */
+/** Maximum number of occurrences listed in an error. */
 const KEPT_PLACES = 5;
 
-/** The position in `text` of one in the same text with `\n` for every `\r\n`. Positions must rise from call to call. */
+/**
+ * Maps a position in a text with `\n` for every `\r\n` to the position in `text`. Positions must
+ * increase between calls.
+ */
 function positionsIn(text: string): (bare: number) => number {
   let removed = 0;
   let next = text.indexOf('\r\n');
@@ -26,8 +29,9 @@ function positionsIn(text: string): (bare: number) => number {
 }
 
 /**
- * Finds a text, not empty, in another one, where a line end of either kind matches one of either kind: an agent does not see which a file has.
- * Gives the first places and the number of all. Takes time linear in both texts.
+ * Finds a non-empty text in another one. A line end of either kind matches both kinds, because an
+ * agent does not see which a file has. Returns the first occurrences and the number of all. Takes
+ * time linear in both texts.
  */
 export function findAcrossEnds(
   text: string,
@@ -46,23 +50,25 @@ export function findAcrossEnds(
 
 const LONE_LF = /(?:^|[^\r])\n/;
 
-/** Whether a text has line ends, and all of them are Windows ones. */
+/** Whether a text has line ends, and only Windows ones. */
 export const hasOnlyCrlf = (text: string): boolean => text.includes('\r\n') && !LONE_LF.test(text);
 
-/** The end of the line in which a place ends; of a last line that has none, the end of the line before. */
+/**
+ * Returns the line end after a range. If the last line has none, returns that of the previous line.
+ */
 function lineEndAt(text: string, { start, end }: Place): '\n' | '\r\n' {
   const next = text.indexOf('\n', end);
   const at = next >= 0 || start === 0 ? next : text.lastIndexOf('\n', start - 1);
   return text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
-/** The lines of a text without their ends, and the ends: the last line has none. */
+/** Splits a text into lines and their line ends; the last line has none. */
 function linesAndEnds(text: string): { readonly lines: readonly string[]; readonly ends: readonly string[] } {
   const pieces = text.split(/(\r?\n)/);
   return { lines: pieces.filter((_, i) => i % 2 === 0), ends: pieces.filter((_, i) => i % 2 === 1) };
 }
 
-/** Gives lines that stay their own ends, and new ones the end of the line whose place they take. */
+/** Gives unchanged lines their own line ends, and new lines those of the lines they replace. */
 function lineByLine(old: string, text: string, otherwise: string): string {
   const [before, after] = [linesAndEnds(old), linesAndEnds(text)];
   const [had, has] = [before.ends.length, after.ends.length];
@@ -73,7 +79,10 @@ function lineByLine(old: string, text: string, otherwise: string): string {
   return after.lines.map((line, i) => (i < has ? `${line}${endOf(i)}` : line)).join('');
 }
 
-/** What takes a place in a text, with the line ends that stand there; where those are mixed, each line keeps its own. */
+/**
+ * Converts a replacement to the line ends at its place. If those are mixed, each line keeps its
+ * own.
+ */
 export function inEndsOf(text: string, place: Place, put: string): string {
   const old = text.slice(place.start, place.end);
   const hasCrlf = old.includes('\r\n');
@@ -83,10 +92,13 @@ export function inEndsOf(text: string, place: Place, put: string): string {
   return hasCrlf || (!hasLf && lineEnd === '\r\n') ? toCrlf(put) : put;
 }
 
-/** A byte order mark at the beginning of a text. */
+/** Byte order mark at the start of a text. */
 const MARK = '\ufeff';
 
-/** A text that takes the place of a whole one, with the line ends and byte order mark of that, which the agent does not see. One with Windows line ends of its own keeps its ends. */
+/**
+ * Converts a text that replaces a whole file to the file's line ends and byte order mark, which the
+ * agent does not see. A text with Windows line ends keeps them.
+ */
 export function inFormOf(old: string, text: string): string {
   const ended = hasOnlyCrlf(old) && !text.includes('\r\n') ? toCrlf(text) : text;
   return old.startsWith(MARK) && !text.startsWith(MARK) ? `${MARK}${ended}` : ended;

@@ -13,22 +13,28 @@ import { continuation, frame, headerLine, headerValue, lineRange, remaining, sho
 import { pageOf } from './page.js';
 import type { Tool } from './tool.js';
 
-/** What a tool that lists something found. */
+/** The result of a listing tool. */
 interface Listing extends Pick<Performed, 'mentions'> {
-  /** Fields of the header, after the call's own id, and of the answer's data. */
+  /** Fields of the header, after the call's id, and of the answer's data. */
   readonly fields: Readonly<Record<string, string | number>>;
-  /** Whether a limit left something out, for a tool that says so in its data. */
+  /** Whether a limit cut the listing, for tools that report it in their data. */
   readonly truncated?: boolean;
   readonly lines: readonly string[];
-  /** Said when there are no lines. */
+  /** Text if there are no lines. */
   readonly none: string;
-  /** What was left out, and why. */
+  /** Notes on omitted lines and the reasons. */
   readonly notes: readonly (string | undefined)[];
-  /** How to get what comes behind the lines. Said below the last of them, so that an answer that is cut before names one way to go on. */
+  /**
+   * How to get the remaining lines. Shown after the last line, so that a cut answer names one way
+   * to continue.
+   */
   readonly rest?: string | undefined;
 }
 
-/** The output of a listing tool: all lines are stored, as many as fit are shown, the rest is read by the call's own id. */
+/**
+ * Builds a listing tool's output. Stores all lines and shows as many as fit; the call's id reads
+ * the rest.
+ */
 function performedListing(tool: string, listing: Listing, work: Work): Performed {
   const { fields, lines, none, mentions, truncated, rest } = listing;
   const notes = listing.notes.filter((note) => note !== undefined);
@@ -50,13 +56,13 @@ function performedListing(tool: string, listing: Listing, work: Work): Performed
   };
 }
 
-/** What a listing tool is made of. */
+/** The parts of a listing tool. */
 interface ListingDefinition<Shape extends ArgumentShape>
   extends Pick<ToolDefinition<Shape>, 'name' | 'description' | 'shape'> {
   list(args: Parameters<ToolDefinition<Shape>['perform']>[0], work: Work): Promise<Listing>;
 }
 
-/** Makes a tool that only looks and lists. */
+/** Defines a read-only tool that lists. */
 export function listingTool<Shape extends ArgumentShape>({
   list,
   ...definition
@@ -69,9 +75,10 @@ export function listingTool<Shape extends ArgumentShape>({
 }
 
 /**
- * The place that a path names.
+ * Resolves a path to a place.
  *
- * @throws {SourceError} `unreachable` – on a filesystem that this process does not see; and what `locate` throws
+ * @throws {SourceError} `unreachable` – on a filesystem that this process does not see; and the
+ *   errors of `locate`
  */
 export async function reachablePlace(path: string, { client }: Work): Promise<LocatedFile> {
   const place = await client.files.locate(path);
@@ -79,22 +86,23 @@ export async function reachablePlace(path: string, { client }: Work): Promise<Lo
   return place;
 }
 
-/** The files that a listing mentions, and a note where there were too many of them. */
+/** The files that a listing mentions, with a note if there were too many. */
 interface Discovered {
   readonly mentions: readonly ReportedMention[];
   readonly note: string | undefined;
 }
 
-/** Canonical paths of the files that a listing mentions, the first ones, and how many there are of them in all. */
+/** Canonical paths of the first files that a listing mentions, and the number of all. */
 interface ListedFiles {
   readonly paths: readonly string[];
-  /** As many as `paths` if left out. */
+  /** Default: the length of `paths`. */
   readonly of?: number;
 }
 
 /**
- * Takes up what a listing of `folder` mentions [§5.6, Discovery]: existing regular files by their canonical paths. A file of the session's index is only
- * referred to, so that it is not looked at again.
+ * Records the files that a listing of `folder` mentions [§5.6, Discovery]: existing regular files
+ * by their canonical paths. A file already in the session's index is only referenced and not read
+ * again.
  */
 export async function discover(
   folder: LocatedFile,
@@ -121,7 +129,9 @@ export async function discover(
   return { mentions, note };
 }
 
-/** A canonical path below a folder as the agent would write it, starting from the folder as it gave it. */
+/**
+ * Rewrites a canonical path below a folder as the agent would write it, from the folder as given.
+ */
 export function asGiven(folder: LocatedFile, path: string): string {
   return posix.join(folder.location.shown, posix.relative(folder.location.path, path)) || '.';
 }

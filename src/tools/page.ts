@@ -2,52 +2,55 @@ import { defined } from '../values/defined.js';
 import { firstUnits, splitsPair } from '../values/surrogate-pairs.js';
 import { ToolError } from './tool.js';
 
-/** How much of a text one answer may hold. */
+/** Maximum size of the text in one answer. */
 export interface OutputLimits {
   /** UTF-16 units. */
   readonly chars: number;
   readonly lines: number;
 }
 
-/** Where a page begins; lines and columns count from 1. */
+/** The start of a page; lines and columns count from 1. */
 export interface PageStart {
   readonly offset: number;
-  /** First character within that line, for lines longer than an answer. */
+  /** First character in that line, for lines longer than an answer. */
   readonly column: number;
-  /** Lines asked for; undefined means as many as fit. */
+  /** Number of requested lines; undefined for as many as fit. */
   readonly limit?: number | undefined;
 }
 
-/** A part of a text that an answer can hold: whole lines, or a piece of one line that is too long for any answer. */
+/**
+ * A part of a text that fits into an answer: whole lines, or a piece of one line that does not fit.
+ */
 export interface Page {
-  /** The text exactly as it stands, line ends included. */
+  /** The exact text, including line ends. */
   readonly text: string;
   readonly firstLine: number;
   readonly lastLine: number;
-  /** Lines of the whole text; an end of line at its end begins no further line. */
+  /** Lines of the whole text. A final line end starts no further line. */
   readonly totalLines: number;
   /** UTF-16 units of the whole text. */
   readonly totalChars: number;
-  /** Where the next page begins; undefined when nothing follows. */
+  /** The start of the next page; undefined at the end. */
   readonly next?: { readonly offset: number; readonly column?: number };
   /** Whether the page is the whole text. */
   readonly whole: boolean;
 }
 
 /**
- * Picks one page out of a text that arrives in pieces, and counts the rest.
- * The pieces may be cut anywhere, but where the page begins inside a line between two characters; only the page and the line being read are held in memory.
+ * Extracts one page from a text that arrives in pieces, and counts the rest. Pieces may be cut
+ * anywhere, but if the page starts inside a line, only between two characters. Holds only the page
+ * and the current line in memory.
  */
 export class PageReader {
   #start: PageStart;
   readonly #limits: OutputLimits;
-  /** Whole lines, in stretches of the pieces. */
+  /** Whole lines, as ranges of the pieces. */
   #taken: string[] = [];
-  /** The piece that the text came in, as long as there is but one. */
+  /** The only piece so far; undefined once there are several. */
   #piece: string | undefined;
   #takenChars = 0;
   #takenLines = 0;
-  /** What the page takes of the line under way: what came with earlier pieces, and how much it is so far. */
+  /** The page's part of the current line: text from earlier pieces, and its length so far. */
   #pending = '';
   #pendingChars = 0;
   #line = 1;
@@ -63,11 +66,11 @@ export class PageReader {
     };
   }
 
-  /** Takes the next piece of the text. */
+  /** Reads the next piece of the text. */
   push(piece: string): void {
     this.#piece = this.#totalChars === 0 ? piece : undefined;
     this.#totalChars += piece.length;
-    // The page takes one stretch of a piece: where that begins, and where the last whole line of it ends.
+    // The page takes one range of a piece: its start, and the end of its last whole line.
     let from = piece.length;
     let end = 0;
     let position = 0;
@@ -97,7 +100,10 @@ export class PageReader {
     this.#pending = this.#pendingChars === 0 ? '' : this.#pending + piece.slice(Math.max(from, end));
   }
 
-  /** Where the page begins in a piece whose line goes on at `position`. A column inside a surrogate pair is moved before it. */
+  /**
+   * Returns the page's start in a piece whose line continues at `position`. Moves a column inside a
+   * surrogate pair before it.
+   */
   #beginning(piece: string, position: number): number {
     if (this.#line !== this.#start.offset) return position;
     const begin = position + Math.max(0, this.#start.column - 1 - this.#column);
@@ -106,7 +112,10 @@ export class PageReader {
     return begin - 1;
   }
 
-  /** Takes a stretch of a line, or ends the page before that line, or within it where it is too long for any answer. */
+  /**
+   * Adds a part of a line, or ends the page before that line, or within it if it does not fit into
+   * any answer.
+   */
   #take(piece: string, from: number, to: number): void {
     if (this.#takenLines >= this.#limits.lines) {
       this.#next = { offset: this.#line };
@@ -124,7 +133,7 @@ export class PageReader {
     this.#next = { offset: this.#line, column: first + part.length };
   }
 
-  /** Ends a line of the page; false where the page has nothing of it. */
+  /** Ends a line of the page. Returns false if the page has no part of it. */
   #commit(): boolean {
     if (this.#pendingChars === 0) return false;
     this.#takenChars += this.#pendingChars;
@@ -133,14 +142,15 @@ export class PageReader {
     return true;
   }
 
-  /** The page, once the whole text was pushed. */
+  /** Returns the page, after the whole text was pushed. */
   end(): Page {
     if (this.#commit()) this.#taken.push(this.#pending);
     const totalLines = this.#column > 0 ? this.#line : this.#line - 1;
     const { offset, column } = this.#start;
     const whole = offset === 1 && column === 1 && this.#next === undefined;
     return {
-      // A whole text is the very one that came, so that it is hashed and kept once. A part is copied: a view of it would keep the whole.
+      // Returns the same string for a whole text, so that it is hashed and stored once. Copies a
+      // part, because a slice would keep the whole text in memory.
       text: whole && this.#piece !== undefined ? this.#piece : copied(this.#taken),
       firstLine: offset,
       lastLine: offset + this.#takenLines - 1,
@@ -152,20 +162,20 @@ export class PageReader {
   }
 }
 
-/** Texts put together in memory of their own: a single stretch of another text would keep that one. */
+/** Joins texts in new memory; a single slice would keep its source in memory. */
 function copied(texts: readonly string[]): string {
   const [first = ''] = texts;
   return (texts.length === 1 ? [first.slice(0, 1), first.slice(1)] : texts).join('');
 }
 
-/** One page of a text that is at hand. */
+/** Returns one page of a text in memory. */
 export function pageOf(text: string, start: PageStart, limits: OutputLimits): Page {
   const reader = new PageReader(start, limits);
   reader.push(text);
   return reader.end();
 }
 
-/** Which page of a text is wanted, and what the text is called in errors. */
+/** The requested page, and the text's name in errors. */
 interface WantedPage {
   readonly start: PageStart;
   readonly limits: OutputLimits;
@@ -173,9 +183,9 @@ interface WantedPage {
 }
 
 /**
- * One page of a text that comes in pieces.
+ * Returns one page of a text that arrives in pieces.
  *
- * @throws {ToolError} `out-of-range` – for a beginning past its end
+ * @throws {ToolError} `out-of-range` – for a start after its end
  */
 export function pageOfPieces(text: Iterable<string>, { start, limits, name }: WantedPage): Page {
   const reader = new PageReader(start, limits);

@@ -41,17 +41,17 @@ function requireText(loaded: LoadedObject, id: ObjectId, at: string): void {
   );
 }
 
-/** The last version of a file stays when its source is out of reach [§5.9]. */
+/** The last version of a file stays if its source is unreachable [§5.9]. */
 const ORPHANED = '[The file cannot be read now: this is its last stored version.]';
 
-/** Which state of an object is read, from where on. */
+/** The requested version of an object and the start of the page. */
 interface Wanted {
   /** The transaction of an older version; undefined for the newest. */
   readonly version?: number | undefined;
   readonly start: PageStart;
 }
 
-/** A page of what is stored of an object, now or as of a transaction; `note` is put below it. */
+/** Returns a page of an object's stored text, now or as of a transaction. Adds `note` below it. */
 async function readStored(
   id: ObjectId,
   { version, start, note }: Wanted & { readonly note?: string },
@@ -83,14 +83,14 @@ async function readStored(
   };
 }
 
-/** Where a page of a file begins and how it is named in the answer. */
+/** The start of a file's page and the file's name in the answer. */
 interface Shown {
   readonly start: PageStart;
-  /** How the agent names the file in the next call. */
+  /** The agent's name for the file in the next call. */
   readonly call: { readonly path?: string; readonly id?: string; readonly version?: number };
 }
 
-/** The text of a reading in pieces; head and tail only where it is kept no further (decision C6). */
+/** Returns a reading's text in pieces: head and tail only, if no more is kept (decision C6). */
 function pieces(reading: Readable): Iterable<string> {
   if (reading.kind === 'text') return [reading.content];
   return reading.chunks?.() ?? [reading.content];
@@ -103,13 +103,13 @@ async function readFile(file: LocatedFile, wanted: Shown, work: Work): Promise<P
   return showReading({ file, reading: await work.client.files.read(file.source, work.signal) }, wanted, work);
 }
 
-/** A file and what reading it found. */
+/** A file and its reading. */
 interface FileReading {
   readonly file: LocatedFile;
   readonly reading: SourceReading;
 }
 
-/** Shows a page of what was read of a file, and hands the reading over to be indexed. */
+/** Shows a page of a reading, and passes the reading on for indexing. */
 function showReading({ file, reading }: FileReading, wanted: Shown, work: Work): Performed {
   const name = file.location.shown;
   const readable = requireReadable(reading, file, name);
@@ -143,7 +143,10 @@ function showReading({ file, reading }: FileReading, wanted: Shown, work: Work):
 
 const OUT_OF_REACH: ReadonlySet<SourceErrorCode> = new Set(['loop', 'no-permission', 'unreachable', 'io']);
 
-/** The source of a known file, read; undefined when it is out of reach and its last version has to serve. */
+/**
+ * Reads the source of a known file. Returns undefined if it is unreachable; its last version is
+ * then used.
+ */
 async function readSourceOf({ displayPath, state }: ObjectMetadata<'file'>, { client, signal }: Work) {
   const isStored = state === 'indexed';
   try {
@@ -159,8 +162,8 @@ async function readSourceOf({ displayPath, state }: ObjectMetadata<'file'>, { cl
 }
 
 /**
- * Reads an object by id, prefix or display path (decision D8): a tool call from what is stored, a file from its source, or as it was at an
- * older transaction.
+ * Reads an object by id, prefix or display path (decision D8). Reads a tool call from the store, a
+ * file from its source, or either as of an older transaction.
  */
 async function readObject(reference: string, wanted: Wanted, work: Work): Promise<Performed> {
   const { version, start } = wanted;
@@ -186,7 +189,10 @@ const SHAPE = {
 export function readTool(settings: ToolSettings): Tool {
   return defineTool({
     name: 'read',
-    description: `Read a text file, or any known object by id: old tool output, older file versions. Shows up to ${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read whole joins the active set of the session.`,
+    description:
+      'Read a text file, or any known object by id: old tool output, older file versions. Shows up to ' +
+      `${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read ` +
+      'whole joins the active set of the session.',
     shape: SHAPE,
     annotations: { readOnlyHint: true, openWorldHint: false },
     perform: async ({ path, id, offset = 1, limit, column = 1, version }, work) => {

@@ -10,7 +10,10 @@ import { type ToolContext, ToolError } from './tool.js';
 
 type Call = Pick<ToolContext, 'client' | 'session'>;
 
-/** Display paths of the session's files whose names are most like that of a path; not that of the path itself, nor of a deleted file. */
+/**
+ * Returns display paths of the session's files with names most similar to a path's. Excludes the
+ * path itself and deleted files.
+ */
 export function similarPaths(path: string, { client, session }: Call): readonly string[] {
   const known = [...session.state.sets.index].flatMap((id) => {
     const metadata = session.metadata(id);
@@ -21,7 +24,10 @@ export function similarPaths(path: string, { client, session }: Call): readonly 
 
 const letters = (path: string): string => path.slice(path.lastIndexOf('/') + 1).normalize('NFC');
 
-/** "Did you mean …?", or nothing. A name that looks like the wanted one, but is composed otherwise, is written with escapes. */
+/**
+ * Returns "Did you mean …?", or an empty text. Escapes a name that looks like the wanted one but
+ * has another Unicode composition.
+ */
 export function didYouMean(paths: readonly string[], wanted: string): string {
   if (paths.length === 0) return '';
   const shown = paths.map((path) =>
@@ -32,7 +38,7 @@ export function didYouMean(paths: readonly string[], wanted: string): string {
   return `Did you mean ${shown.join(' or ')}? `;
 }
 
-/** One line per candidate of an ambiguous prefix: its id and what it is. */
+/** Lists the candidates of an ambiguous prefix, one a line, with id and kind. */
 export function candidateLines(ids: readonly ObjectId[], session: ContextSession): string {
   const lines = ids.map((id) => {
     const metadata = session.metadata(id);
@@ -46,7 +52,10 @@ export function candidateLines(ids: readonly ObjectId[], session: ContextSession
   return lines.join('\n');
 }
 
-/** A reference as the session knows it: a path written in another way, such as relative, becomes the display path of the file that it means. */
+/**
+ * Converts a reference to the session's form: a path in another form, such as a relative one,
+ * becomes the display path of its file.
+ */
 export async function knownReference(reference: string, { client, session }: Call): Promise<string> {
   if (session.resolve(reference).kind !== 'unknown') return reference;
   try {
@@ -59,9 +68,9 @@ export async function knownReference(reference: string, { client, session }: Cal
 }
 
 /**
- * The object of the session that an agent names (decision D6).
+ * Returns the session's object that an agent names (decision D6).
  *
- * @throws {ToolError} `unknown-object`, `ambiguous` – for what names none or several
+ * @throws {ToolError} `unknown-object`, `ambiguous` – for no match or several
  */
 export async function requireObject(reference: string, call: Call): Promise<ObjectId> {
   const { session } = call;
@@ -87,7 +96,9 @@ export async function requireObject(reference: string, call: Call): Promise<Obje
       );
     case 'unknown':
       throw new ToolError('unknown-object', `no object of this session is called ${quoted(reference)}.`, {
-        next: `${didYouMean(similarPaths(reference, call), reference)}Use context to list the known objects, or read with a path.`,
+        next:
+          `${didYouMean(similarPaths(reference, call), reference)}Use context to list the known objects, or ` +
+          'read with a path.',
       });
   }
 }

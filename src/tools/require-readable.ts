@@ -4,13 +4,13 @@ import type { LargeTextReading, SourceReading, TextReading } from '../filesystem
 import { headerValue, shownName } from './framing.js';
 import { ToolError } from './tool.js';
 
-/** A reading that has text. */
+/** A reading with text. */
 export type Readable = TextReading | LargeTextReading;
 
 /**
- * The reading of a file that has text.
+ * Returns the reading if it has text.
  *
- * @throws {ToolError} `not-text`, `not-found` – for any other, with what it learned
+ * @throws {ToolError} `not-text`, `not-found` – for any other reading, with its findings
  */
 export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
   if (reading.kind === 'text' || reading.kind === 'large-text') return reading;
@@ -37,7 +37,7 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
       });
     case 'unreachable':
       throw new ToolError('not-found', `${shown} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
-        next: 'Use another file. What was stored of it before, if anything, can be read by its id.',
+        next: 'Use another file. Its stored version, if any, can be read by its id.',
       });
   }
 }

@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
 
-/** How a command is run. */
+/** Options for running a command. */
 export interface CommandOptions {
   readonly command: string;
   readonly cwd: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Bytes of output that are kept, beginning and end; more is counted and dropped. */
+  /** Maximum bytes of output kept, from its start and end. Other bytes are counted and dropped. */
   readonly mostBytes: number;
 }
 
-/** How a command ended, and what it wrote to stdout and stderr, in the order it came. */
+/** A command's exit and its output to stdout and stderr, in order of arrival. */
 export interface CommandEnd {
   readonly output: string;
   readonly exitCode: number | null;
@@ -19,17 +19,20 @@ export interface CommandEnd {
   readonly why: 'exited' | 'timeout' | 'cancelled';
 }
 
-/** The text of bytes that may end inside a character, without that one. */
+/** Decodes bytes that may end inside a character, without that character. */
 const wholeCharacters = (bytes: Buffer): string => new StringDecoder('utf8').write(bytes);
 
-/** Where the first character begins in bytes that may begin inside one: at most three bytes belong to an earlier one. */
+/**
+ * Returns the start of the first character in bytes that may begin inside one. At most three bytes
+ * belong to an earlier character.
+ */
 const characterBegin = (bytes: Buffer): number =>
   Math.max(
     0,
     bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80),
   );
 
-/** Keeps the beginning and the end of a stream of bytes. */
+/** Keeps the start and the end of a byte stream. */
 class Capture {
   readonly #most: number;
   #head: Buffer[] = [];
@@ -77,8 +80,9 @@ const GRACE_MS = 2_000;
 const DRAIN_MS = 300;
 
 /**
- * Runs a shell command in a process group of its own; on timeout or cancellation the whole group is ended, first politely.
- * What a command leaves running in the background keeps running after it exited on its own; its later output is not waited for.
+ * Runs a shell command in its own process group. On timeout or cancellation, terminates the whole
+ * group with SIGTERM first. Background processes survive a normal exit of the command; their later
+ * output is not awaited.
  */
 export function runCommand(options: CommandOptions): Promise<CommandEnd> {
   const { command, cwd, timeoutMs, signal, mostBytes } = options;
@@ -94,7 +98,7 @@ export function runCommand(options: CommandOptions): Promise<CommandEnd> {
       try {
         process.kill(-child.pid, by);
       } catch {
-        // The group is gone already.
+        // The group has already ended.
       }
     };
     const stop = (reason: 'timeout' | 'cancelled'): void => {
@@ -118,7 +122,7 @@ export function runCommand(options: CommandOptions): Promise<CommandEnd> {
       reject(error);
     });
     child.once('exit', () => {
-      // A background process may hold the pipes open for ever.
+      // A background process may hold the pipes open forever.
       drain = setTimeout(() => {
         child.stdout.destroy();
         child.stderr.destroy();

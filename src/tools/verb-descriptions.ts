@@ -1,24 +1,28 @@
 import type { Verb } from '../session/verb-outcome.js';
 
 /**
- * By which way a model reaches its tools. Over `mcp` its own program builds every request, so a verb changes the session's sets and nothing in the conversation. In the `loop`
- * Palimpsest builds the requests from the sets.
+ * How a model reaches its tools. Over `mcp` its own program builds every request, so a verb changes
+ * the session's sets but not the conversation. In the `loop` Palimpsest builds the requests from
+ * the sets.
  */
 export type WayIn = 'mcp' | 'loop';
 
-/** What each verb does [§3.3], as a model is told by the way it came in. */
+/** Descriptions of the verbs [§3.3] for a model, by the way it reaches its tools. */
 export const VERB_DESCRIPTIONS: Readonly<Record<WayIn, Readonly<Record<Verb, string>>>> = {
   mcp: {
     activate:
-      'Read objects again: shows the contents of files and of earlier results in full; files that were only listed are read first. They join the active set of the session.',
+      'Read objects again: shows the contents of files and of earlier results in full; files that were only ' +
+      'listed are read first. They join the active set of the session.',
     deactivate:
-      'Take objects out of the active set of the session. Your conversation stays as it is: this frees nothing in it. They can be activated again.',
+      'Take objects out of the active set of the session. Your conversation stays as it is: this frees nothing ' +
+      'in it. They can be activated again.',
     pin: 'Keep results in the active set of the session when older ones leave it. Your conversation stays as it is.',
     unpin: 'Let pinned results leave the active set of the session again. Your conversation stays as it is.',
   },
   loop: {
     activate:
-      'Load objects into your context: earlier results, files, also files that were only listed. Their contents are there in your next step.',
+      'Load objects into your context: earlier results, files, also files that were only listed. Their contents ' +
+      'are there in your next step.',
     deactivate: 'Remove objects from your context. They stay listed and can be activated again.',
     pin: 'Keep results in your context when older ones collapse on their own.',
     unpin: 'Let pinned objects collapse again.',

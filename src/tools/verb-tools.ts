@@ -12,12 +12,15 @@ import { candidateLines, didYouMean, knownReference, similarPaths } from './requ
 import { failureText, type Tool } from './tool.js';
 import { VERB_DESCRIPTIONS } from './verb-descriptions.js';
 
-/** An object on which a verb was done. */
+/** The result for an object that the verb changed. */
 type Done = Extract<VerbEntry, { readonly ok: true }>;
 
-/** Most of one text that is shown: less than what is kept of the beginning of a large one, whose lines are still counted right (decision C6). */
+/**
+ * Maximum length of one shown text: less than the stored start of a large text, whose line numbers
+ * are still right (decision C6).
+ */
 const LONGEST_SHOWN = 60_000;
-/** What a hint takes at most, without the id in it. */
+/** Maximum length of a hint, without its id. */
 const HINT_CHARS = 100;
 const LEAST_SHOWN = 200;
 
@@ -25,7 +28,7 @@ interface Block {
   readonly id: string;
   readonly header: string;
   readonly text: string | undefined;
-  /** What header and hint take at most. */
+  /** Maximum size of header and hint. */
   readonly reserved: number;
 }
 
@@ -37,7 +40,7 @@ function blockOf({ id, metadata, text }: Done, work: Work): Block {
   return { id: shown, header, text, reserved: header.length + headerValue(shown).length + HINT_CHARS };
 }
 
-/** The blocks whose header and hint at least fit into an answer. */
+/** Returns the blocks whose header and hint, at least, fit into an answer. */
 function fitting(blocks: readonly Block[], limits: OutputLimits): readonly Block[] {
   let chars = limits.chars - HINT_CHARS;
   let lines = limits.lines - 1;
@@ -51,7 +54,10 @@ function fitting(blocks: readonly Block[], limits: OutputLimits): readonly Block
   return kept;
 }
 
-/** The contents of activated objects as far as an answer can hold them (decision D7); what is left is continued by `read`, and every object has its hint. */
+/**
+ * Formats the contents of activated objects that fit into an answer (decision D7). `read` continues
+ * the rest, and every object has a hint for it.
+ */
 function activatedContents(entries: readonly Done[], limits: OutputLimits, work: Work): string {
   const blocks = entries.map((entry) => blockOf(entry, work));
   const kept = fitting(blocks, limits);
@@ -84,7 +90,7 @@ type Failed = Extract<VerbEntry, { readonly ok: false }>;
 
 interface Words {
   readonly done: string;
-  /** Said of an object that already was as asked. */
+  /** Text for an object that already was in the requested state. */
   readonly already: string;
 }
 
@@ -99,7 +105,8 @@ type Explain = (entry: Failed, call: Work) => string;
 
 const WHY: Readonly<Record<VerbFailure, Explain>> = {
   unknown: ({ reference }, call) =>
-    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}List with context, or read the file`,
+    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}List ` +
+    'with context, or read the file',
   ambiguous: ({ candidates = [] }, { session }) =>
     `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
   infrastructure: () => 'is infrastructure, a part of the session itself; only files and tool calls can be chosen',
@@ -124,7 +131,7 @@ function doneLine(verb: Verb, entry: Done, work: Work): string {
   return `${changes ? done : already} id=${lineId(entry.id, work)} ${nameOf(metadata)} chars=${metadata.charCount}`;
 }
 
-/** Sizes of the active set as the plan leaves it; the call that does it is not counted. */
+/** Formats the sizes of the active set after the plan, without the call that carries it out. */
 function activeLine(plan: VerbPlan, session: ContextSession): string {
   const active = new Set<ObjectId>(session.state.sets.active);
   const planned = new Map<ObjectId, ObjectMetadata>();
@@ -138,7 +145,10 @@ function activeLine(plan: VerbPlan, session: ContextSession): string {
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
-/** What a planned verb says and does: `content` is one line per object, `show` for activate also the contents (divergence B8). */
+/**
+ * Formats the result of a planned verb. `content` has one line per object; for activate, `show`
+ * also has the contents (divergence B8).
+ */
 export function performVerb(plan: VerbPlan, work: Work): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
   const failed = plan.entries.filter((entry) => !entry.ok);
@@ -159,7 +169,12 @@ export function performVerb(plan: VerbPlan, work: Work): Performed {
   const content = summary.join('\n');
   const show = (): string =>
     plan.verb === 'activate'
-      ? `${content}\n${activatedContents(done, { chars: work.limits.chars - content.length - 1, lines: work.limits.lines - summary.length }, work)}`
+      ? `${content}\n` +
+        activatedContents(
+          done,
+          { chars: work.limits.chars - content.length - 1, lines: work.limits.lines - summary.length },
+          work,
+        )
       : content;
   return { content, show, plan, meta };
 }
@@ -172,11 +187,14 @@ const SHAPE = {
     .describe('Ids, unique prefixes (8+ characters) or paths of known objects'),
 };
 
-/** `activate`, `deactivate`, `pin`, `unpin` [§3.3, decisions D1 to D7]; several ids in one call are one step. */
+/**
+ * `activate`, `deactivate`, `pin`, `unpin` [§3.3, decisions D1 to D7]. Several ids in one call are
+ * one step.
+ */
 export function verbTool(verb: Verb, settings: ToolSettings): Tool {
   return defineTool({
     name: verb,
-    // These tools are served over MCP alone.
+    // Only MCP serves these tools.
     description: VERB_DESCRIPTIONS.mcp[verb],
     shape: SHAPE,
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },

@@ -22,8 +22,9 @@ interface Written {
 }
 
 /**
- * The answer of a tool that wrote a file: what stands on the disk now is indexed; the agent wrote it but did not read it [§5.6]. Made while the file is locked,
- * so that it is this call's version and no later one's.
+ * Builds the answer of a tool that wrote a file. Indexes the file on disk; the agent wrote it but
+ * did not read it [§5.6]. Runs while the file is locked, so that it sees this call's version and
+ * not a later one.
  */
 async function performed(
   file: LocatedFile,
@@ -41,20 +42,29 @@ async function performed(
   };
 }
 
-/** Refuses once to change a file that is not as the agent saw it last. @throws {ToolError} `changed-since` */
+/**
+ * Rejects once a change of a file that differs from what the agent last saw. @throws {ToolError}
+ * `changed-since`
+ */
 function requireSeen(changed: ChangedSince | undefined): void {
   if (changed === undefined) return;
   const { message, next, reading } = changed;
   throw new ToolError('changed-since', message, { next, learned: { readings: [reading] } });
 }
 
-/** What the file must still be when its lock is had; undefined for what cannot be read, which the write itself judges. */
+/**
+ * Returns the state that the file must still have once it is locked; undefined for an unreadable
+ * file, which the write itself checks.
+ */
 function expectedAfter(reading: SourceReading): Expected | undefined {
   if (reading.kind === 'missing') return 'absent';
   return 'fileHash' in reading ? reading.fileHash : undefined;
 }
 
-/** The text of a file that is replaced: of one over 64 MiB its beginning, of anything else that is no text nothing. */
+/**
+ * Returns the text of a replaced file: only the start if it is over 64 MiB, and empty if it is not
+ * text.
+ */
 function replacedText(reading: SourceReading): string {
   if (reading.kind === 'large-text' && reading.chunks !== undefined) return [...reading.chunks()].join('');
   return reading.kind === 'text' || reading.kind === 'large-text' ? reading.content : '';
@@ -73,11 +83,13 @@ async function write(path: string, given: string, work: Work): Promise<Performed
     client.files.access.roots,
     { path: file.location.path, shown: path, signal },
     async (writeLocked) => {
-      // A change that arrived together with this one was not known when this text was made.
+      // This text was made without knowing a change that arrived at the same time.
       const { created, fileHash } = await writeLocked(text, expectedAfter(before));
       const lines = text === '' ? 0 : linesIn(text);
       const kept = text === given ? '' : ' The line ends and byte order mark that it had are kept.';
-      const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.${kept}`;
+      const said =
+        `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ` +
+        `${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.${kept}`;
       return performed(
         file,
         { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } },
@@ -87,7 +99,7 @@ async function write(path: string, given: string, work: Work): Promise<Performed
   );
 }
 
-/** `write`: a whole file, atomically, indexed from the disk afterwards. */
+/** `write`: replaces a whole file atomically, then indexes it from disk. */
 export const writeTool = defineTool({
   name: 'write',
   description: 'Write a file: create it or replace all of it, line ends kept. Use edit to change a part.',
@@ -112,7 +124,10 @@ function linesText({ changed }: EditedText): string {
   const ranges = changed
     .slice(0, 20)
     .map(({ firstLine, lastLine }) => (firstLine === lastLine ? `${firstLine}` : `${firstLine}-${lastLine}`));
-  return `${changed.length === 1 && ranges[0]?.includes('-') !== true ? 'line' : 'lines'} ${ranges.join(', ')}${changed.length > 20 ? ', ...' : ''}`;
+  return (
+    `${changed.length === 1 && ranges[0]?.includes('-') !== true ? 'line' : 'lines'} ` +
+    `${ranges.join(', ')}${changed.length > 20 ? ', ...' : ''}`
+  );
 }
 
 async function edit(path: string, edits: readonly Edit[], work: Work): Promise<Performed> {
@@ -120,7 +135,7 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
   const file = await client.files.locate(path, { mustExist: false });
   await requireInWorkspace(file.location.path, shownName(path), work);
   const read = async () => requireReadable(await client.files.read(file.source, signal), file, path);
-  // No folder is made for a file that is not there.
+  // Creates no folder for a missing file.
   if (!file.location.exists) await read();
   return changeSource(
     client.files.access.roots,
@@ -131,9 +146,11 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
       const edited = applyEdits(wholeText(before, path), edits, shownName(path));
       const { text } = edited;
       signal.throwIfAborted();
-      // A program that takes no lock may have changed the file since it was read.
+      // A program without a lock may have changed the file since it was read.
       const { fileHash } = await writeLocked(text, before.fileHash);
-      const said = `Edited ${shownName(path)}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
+      const said =
+        `Edited ${shownName(path)}: ${edits.length} ` +
+        `${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
       return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was changed.` }, work);
     },
   );
@@ -144,7 +161,7 @@ const EDIT = z.object({
   newText: z.string().describe('Text to put in its place'),
 });
 
-/** `edit`: exact replacements, all or none, indexed from the disk afterwards. */
+/** `edit`: applies exact replacements, all or none, then indexes the file from disk. */
 export const editTool = defineTool({
   name: 'edit',
   description: 'Replace exact texts in a file, all or none. Each oldText must stand exactly once; line ends are kept.',

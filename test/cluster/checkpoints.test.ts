@@ -69,7 +69,10 @@ describe('checkpoints of an index', () => {
   test('one is written while the newest is too old, by one host at a time; the oldest go', async () => {
     expect(JSON.parse((await checkpoint('a')).stdout)).toMatchObject({ written: true, removed: [] });
     const first = await newest();
-    expect(JSON.parse((await checkpoint('a')).stdout)).toMatchObject({ written: false, checkpoint: { path: first.path } });
+    expect(JSON.parse((await checkpoint('a')).stdout)).toMatchObject({
+      written: false,
+      checkpoint: { path: first.path },
+    });
     await work('b', 'second', ['one', 'two']);
     const both = await Promise.all([checkpoint('a'), checkpoint('b')]);
     const said = both.map(({ stdout }) => JSON.parse(stdout));
@@ -98,7 +101,9 @@ describe('checkpoints of an index', () => {
     const tables = files.map(({ path }) => path).filter((path) => path.endsWith('.sst'));
     expect(tables.filter((path) => index.includes(path)).length).toBeGreaterThan(0);
     expect(await runCli(['verify', 'first', '--data', data('c')])).toMatchObject({ code: 0 });
-    expect((await runCli(['cat', join(folder, 'project', 'first.txt'), '--session', 'first', '--data', data('c')])).stdout).toBe('five');
+    expect(
+      (await runCli(['cat', join(folder, 'project', 'first.txt'), '--session', 'first', '--data', data('c')])).stdout,
+    ).toBe('five');
     // Nothing is put over an index, neither of a node that runs nor of one that does not.
     for (const stop of [async () => undefined, () => stopNode(data('c'))]) {
       await stop();
@@ -129,21 +134,29 @@ describe('checkpoints of an index', () => {
       bytes[100] = (bytes[100] ?? 0) ^ 1;
       await writeFile(file, bytes);
     };
-    const rewritten = (change: object) => (dir: string) => writeFile(join(dir, 'manifest.json'), manifestText({ ...manifest, ...change }));
+    const rewritten = (change: object) => (dir: string) =>
+      writeFile(join(dir, 'manifest.json'), manifestText({ ...manifest, ...change }));
     expect(await refused('d', await altered('flipped', flip))).toMatch(/has other contents/);
     expect(await refused('d', await altered('missing', (dir) => rm(join(dir, 'index', table))))).toMatch(/is missing/);
-    expect(await refused('d', await altered('more', (dir) => writeFile(join(dir, 'index', '999999.sst'), 'x')))).toMatch(
-      /none of its files/,
-    );
+    expect(
+      await refused('d', await altered('more', (dir) => writeFile(join(dir, 'index', '999999.sst'), 'x'))),
+    ).toMatch(/none of its files/);
     const changed = async (dir: string) =>
-      writeFile(join(dir, 'manifest.json'), (await readFile(join(dir, 'manifest.json'), 'utf8')).replace('txId', 'txid'));
+      writeFile(
+        join(dir, 'manifest.json'),
+        (await readFile(join(dir, 'manifest.json'), 'utf8')).replace('txId', 'txid'),
+      );
     expect(await refused('d', await altered('manifest', changed))).toMatch(/not as it was written/);
-    expect(await refused('d', await altered('newer', rewritten({ dataFormat: 9 })))).toMatch(/has data format 9.*newer version/);
+    expect(await refused('d', await altered('newer', rewritten({ dataFormat: 9 })))).toMatch(
+      /has data format 9.*newer version/,
+    );
     expect(await refused('d', await altered('older', rewritten({ dataFormat: 1 })))).toMatch(
       /has data format 1.*makes its index from the log/,
     );
     // The log's name is in the index itself, whatever a manifest says.
-    expect(await refused('e', store, 'other')).toMatch(/The log is empty, and the index in this data folder was made from one that is not/);
+    expect(await refused('e', store, 'other')).toMatch(
+      /The log is empty, and the index in this data folder was made from one that is not/,
+    );
     expect(await start('f', [], 'other')).toMatchObject({ code: 0 });
     expect(await refused('g', store, 'other')).toMatch(/was made from another log/);
     expect(await start('g', [], 'other')).toMatchObject({ code: 0 });
@@ -158,7 +171,11 @@ describe('checkpoints of an index', () => {
     const well = await all([a, b], ['--json']);
     expect(well.code).toBe(0);
     const { own, remote } = JSON.parse(well.stdout);
-    expect(own).toMatchObject({ format: 2, formatTrouble: null, status: { running: true, log: { format: 2, reachable: true } } });
+    expect(own).toMatchObject({
+      format: 2,
+      formatTrouble: null,
+      status: { running: true, log: { format: 2, reachable: true } },
+    });
     expect(remote).toMatchObject([
       { address: a, health: 'ready', behind: 0, log: { name: own.status.log.name, format: 2 }, trouble: null },
       { address: b, health: 'ready', log: { name: own.status.log.name, format: 2 }, trouble: null },
@@ -168,6 +185,6 @@ describe('checkpoints of an index', () => {
     expect(ill.code).toBe(3);
     expect(ill.stdout).toMatch(/ready, 0 steps of the log behind, log .* of format 2/);
     expect(ill.stdout).toMatch(/gone\.sock: UNREACHABLE/);
-    expect(ill.stdout).toMatch(/ITS LOG IS ANOTHER ONE/);
+    expect(ill.stdout).toMatch(/HAS A DIFFERENT LOG/);
   });
 });

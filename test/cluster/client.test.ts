@@ -40,7 +40,9 @@ const alternating = () => nodesProxy(sockets, { choose: inTurn(sockets.length) }
 
 async function work(agent: Agent, name: string, [from, to]: readonly [from: number, to: number]): Promise<void> {
   for (let i = from; i < to; i++) {
-    expect(await agent.call('write', { path: `${name}-${i}.txt`, content: `text ${i} of ${name}\n` })).toMatchObject({ isError: false });
+    expect(await agent.call('write', { path: `${name}-${i}.txt`, content: `text ${i} of ${name}\n` })).toMatchObject({
+      isError: false,
+    });
     expect(await agent.call('read', { path: `${name}-${i}.txt` })).toMatchObject({ isError: false });
     const { text, isError } = await agent.call('context', { full: true });
     expect(isError).toBe(false);
@@ -106,7 +108,10 @@ describe('a client of several nodes over one log', () => {
     expect(await readFile(join(folder, 'project', 'listed-14.txt'), 'utf8')).toBe('text 14 of listed\n');
     // A client that begins while the first of the list is away finds the other one, in whatever order they are named.
     const other = { XTDB_URL: env.XTDB_URL.split(',').reverse().join(',') };
-    expect(await runCli(['verify', 'listed', '--data', data('client')], other)).toMatchObject({ code: 0, stdout: verified.stdout });
+    expect(await runCli(['verify', 'listed', '--data', data('client')], other)).toMatchObject({
+      code: 0,
+      stdout: verified.stdout,
+    });
   });
 
   test('says of each node why it cannot be used, and takes the one that comes back', async () => {

@@ -53,14 +53,19 @@ interface Manifest {
   readonly metadata: { readonly name: string };
   readonly spec: {
     readonly ports?: readonly { readonly port: number }[];
-    readonly template: { readonly spec: { readonly containers: readonly [Container]; readonly volumes: readonly object[] } };
+    readonly template: {
+      readonly spec: { readonly containers: readonly [Container]; readonly volumes: readonly object[] };
+    };
   };
 }
 
-const manifests = async (): Promise<readonly Manifest[]> => parseAllDocuments(await deploy('kubernetes.yml')).map((one) => one.toJS());
+const manifests = async (): Promise<readonly Manifest[]> =>
+  parseAllDocuments(await deploy('kubernetes.yml')).map((one) => one.toJS());
 
 async function containerOf(name: string): Promise<Container> {
-  const found = (await manifests()).find(({ kind, metadata }) => /^(?:StatefulSet|Deployment)$/.test(kind) && metadata.name === name);
+  const found = (await manifests()).find(
+    ({ kind, metadata }) => /^(?:StatefulSet|Deployment)$/.test(kind) && metadata.name === name,
+  );
   if (found === undefined) throw new Error(`the manifests have no ${name}`);
   return found.spec.template.spec.containers[0];
 }
@@ -138,7 +143,10 @@ describe('what the compose file starts', () => {
   });
 
   const agentOf = (url: string, session: string) =>
-    stdioAgent(join(dir, 'project'), ['--data', join(dir, 'client'), '--session', session], { XTDB_URL: url, XTDB_TOKEN: token });
+    stdioAgent(join(dir, 'project'), ['--data', join(dir, 'client'), '--session', session], {
+      XTDB_URL: url,
+      XTDB_TOKEN: token,
+    });
 
   test('two nodes that are healthy by their own checks, over one database, to the token alone', async () => {
     expect(await isHealthy('node-a')).toBe(false);
@@ -153,7 +161,9 @@ describe('what the compose file starts', () => {
     const agent = await agentOf(urls, 'both');
     expect(await agent.call('write', { path: 'a.txt', content: 'text' })).toMatchObject({ isError: false });
     await agent.close();
-    const refused = await runCli(['sessions', '--data', join(dir, 'client')], { XTDB_URL: `http://127.0.0.1:${ports['node-b']}` });
+    const refused = await runCli(['sessions', '--data', join(dir, 'client')], {
+      XTDB_URL: `http://127.0.0.1:${ports['node-b']}`,
+    });
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/401.*token/) });
   });
 
@@ -202,10 +212,14 @@ describe('the manifests for Kubernetes', () => {
     expect(node.readinessProbe?.exec?.command).toEqual(check.map((word) => word.replaceAll('$$', '$')));
     // Nothing may end a node that builds its index.
     expect(node.livenessProbe).not.toHaveProperty('exec');
-    const values = (container: Container) => Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]));
+    const values = (container: Container) =>
+      Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]));
     expect(values(await containerOf('postgres'))).toEqual((await serviceOf('postgres')).environment);
-    expect(Object.keys(values(await containerOf('proxy')))).toEqual(Object.keys((await serviceOf('proxy')).environment));
-    for (const name of ['postgres', 'proxy']) expect((await containerOf(name)).image).toBe((await serviceOf(name)).image);
+    expect(Object.keys(values(await containerOf('proxy')))).toEqual(
+      Object.keys((await serviceOf('proxy')).environment),
+    );
+    for (const name of ['postgres', 'proxy'])
+      expect((await containerOf(name)).image).toBe((await serviceOf(name)).image);
   });
 
   test('take their settings and secrets from the same files, and mount whatever the words of the nodes name', async () => {
@@ -222,7 +236,8 @@ describe('the manifests for Kubernetes', () => {
     for (const file of kustomization.configMapGenerator[0].files) expect(text).toContain(`key: ${file}, path: ${file}`);
     const { args = [], volumeMounts } = await containerOf('node');
     const places = args.filter((word) => word.startsWith('/') && word !== '/front/postgres.edn');
-    for (const place of places) expect(volumeMounts.some(({ mountPath }) => place.startsWith(`${mountPath}/`))).toBe(true);
+    for (const place of places)
+      expect(volumeMounts.some(({ mountPath }) => place.startsWith(`${mountPath}/`))).toBe(true);
     const services = (await manifests()).filter(({ kind }) => kind === 'Service');
     expect(services.map(({ metadata, spec }) => [metadata.name, spec.ports?.[0]?.port])).toEqual([
       ['postgres', 5432],

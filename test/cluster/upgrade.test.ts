@@ -58,7 +58,10 @@ class Worker {
 
   static async open(session: string, program: string, urls: readonly string[]): Promise<Worker> {
     const args = ['--data', data(`client-${session}`), '--session', session];
-    return new Worker(session, await stdioAgent(join(folder, 'project'), args, { XTDB_URL: urls.join(',') }, { program }));
+    return new Worker(
+      session,
+      await stdioAgent(join(folder, 'project'), args, { XTDB_URL: urls.join(',') }, { program }),
+    );
   }
 
   /** Writes and reads one more file and asks for its context. */
@@ -66,7 +69,10 @@ class Worker {
     const path = `${this.session}-${this.#calls++}-${Math.random().toString(36).slice(2)}.txt`;
     const content = `text of ${path}\n`;
     expect(await this.#agent.call('write', { path, content })).toMatchObject({ isError: false });
-    expect(await this.#agent.call('read', { path })).toMatchObject({ isError: false, text: expect.stringContaining(content.trim()) });
+    expect(await this.#agent.call('read', { path })).toMatchObject({
+      isError: false,
+      text: expect.stringContaining(content.trim()),
+    });
     expect(await this.#agent.call('context')).toMatchObject({ isError: false });
   }
 
@@ -79,7 +85,8 @@ class Worker {
   let former: OtherBuild;
   const said = new Map<string, number>();
   /** Of the agents of one version each begins with another node. */
-  const urlsOf = (session: string): Promise<readonly string[]> => Promise.all((session.endsWith('0') ? ['a', 'b'] : ['b', 'a']).map(urlOf));
+  const urlsOf = (session: string): Promise<readonly string[]> =>
+    Promise.all((session.endsWith('0') ? ['a', 'b'] : ['b', 'a']).map(urlOf));
 
   beforeAll(async () => {
     former = await buildOfCommit(FORMER);
@@ -110,7 +117,9 @@ class Worker {
   const verified = async (): Promise<void> => {
     for (const [session, calls] of said) {
       // An agent that was ended in mid-delivery has left steps in its journal: whoever asks its nodes next has them delivered first.
-      const asked = await runCli(['sessions', '--data', data(`client-${session}`)], { XTDB_URL: (await urlsOf(session)).join(',') });
+      const asked = await runCli(['sessions', '--data', data(`client-${session}`)], {
+        XTDB_URL: (await urlsOf(session)).join(','),
+      });
       expect(asked).toMatchObject({ code: 0 });
       for (const [program, name] of [
         [former.program, 'a'],
@@ -212,14 +221,18 @@ describe('nodes and clients of another format', () => {
     });
     expect(await readdir(data('fresh'))).not.toContain('shared-log.json');
     expect(await runCli(['node', 'stop', '--data', data('own')])).toMatchObject({ code: 0 });
-    expect(await start('own', newer.program)).toMatchObject({ code: 1, stderr: expect.stringMatching(/The log has format 2/) });
+    expect(await start('own', newer.program)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/The log has format 2/),
+    });
     expect(await marker('own')).toBe('{"format":2}\n');
     expect(await start('own', cliPath)).toMatchObject({ code: 0 });
   });
 
   test('a newer client refuses nodes of this format, its own and those of a URL; this one those of the newer, and writes nothing there', async () => {
     const [own, other] = [await urlOf('own'), await urlOf('newer')];
-    const asked = (program: string, flags: readonly string[], url?: string) => runCli(['sessions', ...flags], { XTDB_URL: url }, program);
+    const asked = (program: string, flags: readonly string[], url?: string) =>
+      runCli(['sessions', ...flags], { XTDB_URL: url }, program);
     expect(await asked(newer.program, ['--data', data('own')])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/has format 2; this version reads and writes format 3/),
@@ -229,14 +242,19 @@ describe('nodes and clients of another format', () => {
       code: 1,
       stderr: expect.stringMatching(/has format 2/),
     });
-    expect(await asked(cliPath, ['--data', data('newer')])).toMatchObject({ code: 1, stderr: expect.stringMatching(/says format 3/) });
+    expect(await asked(cliPath, ['--data', data('newer')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/says format 3/),
+    });
     for (const url of [other, `unix:${join(folder, 'gone.sock')},${other}`])
       expect(await asked(cliPath, ['--data', data('remote')], url)).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/has format 3; this version reads and writes format 2/),
       });
     const before = (await asked(newer.program, ['--data', data('newer'), '--json'])).stdout;
-    const agent = await stdioAgent(join(folder, 'project'), ['--data', data('remote'), '--session', 'refused'], { XTDB_URL: other });
+    const agent = await stdioAgent(join(folder, 'project'), ['--data', data('remote'), '--session', 'refused'], {
+      XTDB_URL: other,
+    });
     try {
       await expect(agent.call('write', { path: 'refused.txt', content: 'x' })).resolves.toMatchObject({
         isError: true,

@@ -26,7 +26,8 @@ describe('questions about the past on the command line', () => {
 
   // In the long tests each question is a process of its own, some hundred of them.
   const run = effort(0, 1) === 1 ? runCli : askHere;
-  const ask = (...args: string[]) => run([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+  const ask = (...args: string[]) =>
+    run([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
   const said = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await ask(...args);
     expect([code, stderr, code === 0 ? '' : stdout]).toEqual([0, '', '']);
@@ -73,14 +74,21 @@ describe('questions about the past on the command line', () => {
     expect(await text(`${made.root}/a.ts`)).toBe('three\nshared\n');
     expect(await text(`${made.file}@tx:${oldest.tx_id}`)).toBe('one\nshared\n');
     expect(await text(`${made.file}@${third.valid_time}`)).toBe('three\nshared\n');
-    expect(await text(`${made.file}@${new Date(Date.parse(third.valid_time) - 1).toISOString()}`)).toBe('two\nshared\n');
+    expect(await text(`${made.file}@${new Date(Date.parse(third.valid_time) - 1).toISOString()}`)).toBe(
+      'two\nshared\n',
+    );
     // True then, but not known yet.
-    expect(await text(made.file, '--valid-time', third.valid_time, '--tx', String(third.tx_id - 1))).toBe('two\nshared\n');
+    expect(await text(made.file, '--valid-time', third.valid_time, '--tx', String(third.tx_id - 1))).toBe(
+      'two\nshared\n',
+    );
     const shown = await said('show', `a.ts@turn:1`, ...session);
     expect(shown).toContain(`file ${made.file}`);
     expect(shown).toMatch(/version +1\nvalid +.*Z\nknown +.*Z, transaction \d+/);
     expect(shown).toMatch(/# turn 1, step \d+ of session/);
-    expect(await json('show', `${name}-first`)).toMatchObject({ object: { type: 'session', pinned_set: [made.file] }, text: null });
+    expect(await json('show', `${name}-first`)).toMatchObject({
+      object: { type: 'session', pinned_set: [made.file] },
+      text: null,
+    });
     expect((await json('show', made.hostileCall.slice(0, 20))).object).toMatchObject({ tool: 'bash', status: 'fail' });
   });
 
@@ -101,7 +109,11 @@ describe('questions about the past on the command line', () => {
     expect(session).toContain('pinned: 1 added');
     const { session: found } = await json('diff', `${name}-first`, '1..2');
     expect(found.active).toContainEqual(
-      expect.objectContaining({ id: made.file, change: 'changed', diff: expect.objectContaining({ added: 1, removed: 1 }) }),
+      expect.objectContaining({
+        id: made.file,
+        change: 'changed',
+        diff: expect.objectContaining({ added: 1, removed: 1 }),
+      }),
     );
     expect(found.sets.index.added).toContain(made.stub);
   });
@@ -109,7 +121,14 @@ describe('questions about the past on the command line', () => {
   test('who: every session that met a file, with the turns and versions', async () => {
     const { sessions } = await json('who', made.file);
     expect(sessions).toMatchObject([
-      { session: `${name}-first`, known_from: { turn: 1 }, touched: [1, 2, 3], active: [1, 2, 3], is_active: false, is_pinned: true },
+      {
+        session: `${name}-first`,
+        known_from: { turn: 1 },
+        touched: [1, 2, 3],
+        active: [1, 2, 3],
+        is_active: false,
+        is_pinned: true,
+      },
       { session: `${name}-second`, active: [1], is_active: true },
     ]);
     // The first version is in the context until turn 2 reads the second one, which turn 3 lets go of before it ends.
@@ -120,17 +139,28 @@ describe('questions about the past on the command line', () => {
     ]);
     expect(await said('who', made.file)).toMatch(/version +tx:\d+ of .*Z active in turns 2-3, after steps 4-8$/m);
     const stub = await said('who', 'b.ts', '--session', `${name}-first`);
-    expect(stub).toMatch(/active set +never in it\n +not seen +Palimpsest did not see the model's requests in turns 3$/m);
+    expect(stub).toMatch(
+      /active set +never in it\n +not seen +Palimpsest did not see the model's requests in turns 3$/m,
+    );
     // Reading it again changes no set, yet touches it.
     const again = await made.client.openSession({ id: `again-${name}` });
     for (const text of ['read it', 'read it again']) {
       await again.reportMessage({ role: 'user', text });
       const readings = [await wholeRead(made.client, 'a.ts')];
-      const { applied } = await again.recordCall({ tool: 'x', args: { text }, status: 'ok', content: text, readings, answer: () => text });
+      const { applied } = await again.recordCall({
+        tool: 'x',
+        args: { text },
+        status: 'ok',
+        content: text,
+        readings,
+        answer: () => text,
+      });
       await applied;
     }
     await made.client.closeSession(again);
-    const found = (await json('who', made.file)).sessions.find(({ session }: { session: string }) => session === again.id);
+    const found = (await json('who', made.file)).sessions.find(
+      ({ session }: { session: string }) => session === again.id,
+    );
     expect(found).toMatchObject({ touched: [1, 2], active: [1, 2], versions: [{ turns: [1, 2] }] });
   });
 
@@ -147,7 +177,14 @@ describe('questions about the past on the command line', () => {
     expect(shown).toContain('the delivered context (library), byte for byte');
     expect(shown).toContain('\\x1b[31mred');
     const earlier = await json('context', `${name}-first@turn:1`, '--assemble');
-    expect(earlier).toMatchObject({ kind: 'unseen', source: 'assembled', delivered: null, matches: null, turn: 1, step: 2 });
+    expect(earlier).toMatchObject({
+      kind: 'unseen',
+      source: 'assembled',
+      delivered: null,
+      matches: null,
+      turn: 1,
+      step: 2,
+    });
     expect(earlier.text).toContain(`ACTIVE_CONTENT id=${made.file}\none\nshared\n`);
     expect(earlier.text).toMatch(/^You are careful\.\n\n/);
     expect((await json('context', `${name}-first@turn:1.1`, '--assemble')).text).not.toContain('ACTIVE_CONTENT');
@@ -171,14 +208,23 @@ describe('questions about the past on the command line', () => {
     expect(turns).toMatchObject([{ turn: 1, recorded: false, kind: 'unseen' }]);
     const detail = await json('report', 'detail', `${name}-first@turn:2`);
     const { sections, total } = detail.assembly;
-    expect(sections.map(({ name: section }: { name: string }) => section)).toEqual(['system', 'pool', 'chat', 'active']);
+    expect(sections.map(({ name: section }: { name: string }) => section)).toEqual([
+      'system',
+      'pool',
+      'chat',
+      'active',
+    ]);
     expect(sections.reduce((sum: number, { tokens }: { tokens: number }) => sum + tokens, 0)).toBe(total.tokens);
     // Three empty lines between the sections, and no line end after the last piece.
     expect(total.chars).toBe(made.handedOut.length - 3 + 1);
     const file = detail.objects.find(({ id }: { id: string }) => id === made.file);
     expect(file).toMatchObject({ name: `${made.root}/a.ts`, active: true, raw_chars: 11 });
     expect(file.shown_chars).toBe(file.line.chars + file.block.chars);
-    expect(detail.objects.find(({ id }: { id: string }) => id === made.stub)).toMatchObject({ active: false, raw_chars: 0, block: null });
+    expect(detail.objects.find(({ id }: { id: string }) => id === made.stub)).toMatchObject({
+      active: false,
+      raw_chars: 0,
+      block: null,
+    });
     const tokens = detail.objects.map(({ shown_tokens }: { shown_tokens: number }) => shown_tokens);
     expect(tokens).toEqual([...tokens].sort((a, b) => b - a));
     // Counted in a thread of its own, and the same to the token where it is counted.
@@ -191,11 +237,23 @@ describe('questions about the past on the command line', () => {
 
   test('a session that another process has open is answered like any other', async () => {
     const open = await made.client.openSession({ id: `open-${name}` });
-    const { applied } = await open.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'at work', answer: () => 'at work' });
+    const { applied } = await open.recordCall({
+      tool: 'bash',
+      args: {},
+      status: 'ok',
+      content: 'at work',
+      answer: () => 'at work',
+    });
     await applied;
     expect(await said('log', `open-${name}`)).toContain('bash {}');
     expect((await json('context', `open-${name}`, '--assemble')).text).toContain('at work');
-    await open.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'still at work', answer: () => 'still at work' });
+    await open.recordCall({
+      tool: 'bash',
+      args: {},
+      status: 'ok',
+      content: 'still at work',
+      answer: () => 'still at work',
+    });
     await made.client.closeSession(open);
   });
 
@@ -224,16 +282,18 @@ describe('questions about the past on the command line', () => {
   test('query: rows at a moment, limits that are said, no code', async () => {
     const files = '{:find [?e ?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
     expect((await json('query', files, '--args', `["${made.file}"]`)).rows).toEqual([[made.file, 13]]);
-    expect((await json('query', files, '--args', `["${made.file}"]`, '--as-of', 'turn:1', '--session', `${name}-first`)).rows).toEqual([
-      [made.file, 11],
-    ]);
+    expect(
+      (await json('query', files, '--args', `["${made.file}"]`, '--as-of', 'turn:1', '--session', `${name}-first`))
+        .rows,
+    ).toEqual([[made.file, 11]]);
     const every = '{:find [?e] :where [[?e :xt/id]]}';
     expect(await said('query', every, '--limit', '2')).toContain('cut at 2 rows');
     expect(await json('query', every, '-n', '2')).toMatchObject({ limit: 2, is_cut: true });
     expect((await json('query', `{:find [?e] :where [[?e :xt/id]] :limit 1}`)).is_cut).toBe(false);
     const code = await ask('query', '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}');
     expect([code.code, code.stderr]).toEqual([64, expect.stringContaining('"slurp", which is not allowed')]);
-    const heavy = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc] [?a :desc]]}';
+    const heavy =
+      '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc] [?a :desc]]}';
     const late = await ask('query', heavy, '--timeout', '0.2');
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('stopped after 0.2 s')]);
     // Nothing of it goes on: the node answers as before.
@@ -246,7 +306,12 @@ describe('questions about the past on the command line', () => {
     ['a prefix that several sessions fit', ['log', 'NAME'], 1, /2 sessions begin with.*NAME-first, NAME-second/],
     ['a turn beyond the end', ['log', 'NAME-first@turn:9'], 1, /no turn 9: its last one is 3/],
     ['a step beyond the end of its turn', ['show', 'NAME-first@turn:1.99'], 1, /its last one is 2/],
-    ['a transaction beyond the last', ['sessions', '--at', 'tx:99999999'], 1, /no transaction 99999999 yet: the last one is \d+/],
+    [
+      'a transaction beyond the last',
+      ['sessions', '--at', 'tx:99999999'],
+      1,
+      /no transaction 99999999 yet: the last one is \d+/,
+    ],
     ['a malformed time', ['show', 'FILE@2026-99-01'], 64, /no moment.*2026-11-21T14:05/],
     ['a turn of nobody', ['show', 'FILE@turn:1'], 64, /say in which one/],
     ['two moments', ['show', 'FILE@turn:1', '--at', 'turn:2'], 64, /given twice/],
@@ -257,7 +322,8 @@ describe('questions about the past on the command line', () => {
     ['a malformed range', ['diff', 'NAME-first', 'abc'], 64, /A\.\.B/],
   ])('%s is a clear error', async (_, args, code, message) => {
     const asked = args.map((arg) => arg.replace('NAME', name).replace('FILE', made.file));
-    const inSession = asked.includes('--session') || asked[1] !== 'a.ts' ? asked : asked.map((arg) => arg.replace('a.ts', made.file));
+    const inSession =
+      asked.includes('--session') || asked[1] !== 'a.ts' ? asked : asked.map((arg) => arg.replace('a.ts', made.file));
     const failed = await ask(...inSession);
     expect([failed.code, failed.stdout]).toEqual([code, '']);
     expect(failed.stderr.replaceAll(name, 'NAME')).toMatch(message);

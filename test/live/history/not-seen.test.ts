@@ -66,14 +66,24 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
 
   test('over MCP no text is shown as sent: context, report and Tyrum’s report say that it was not seen', async () => {
     const timeline = await open();
-    for (const reference of [overMcp, `${overMcp}@turn:1`, `${overMcp}@step:1`, `${overMcp}@${new Date().toISOString()}`]) {
+    for (const reference of [
+      overMcp,
+      `${overMcp}@turn:1`,
+      `${overMcp}@step:1`,
+      `${overMcp}@${new Date().toISOString()}`,
+    ]) {
       await expect(askContext(timeline, reference, {})).rejects.toMatchObject({
         code: 'not-seen',
         message: expect.stringContaining('not seen by Palimpsest'),
       });
     }
-    await expect(reportDetail(timeline, { reference: overMcp, text: {}, count: countHere })).rejects.toMatchObject({ code: 'not-seen' });
-    expect(await reportList(timeline, { reference: overMcp, count: countHere })).toMatchObject({ reported: [], unseen: [1] });
+    await expect(reportDetail(timeline, { reference: overMcp, text: {}, count: countHere })).rejects.toMatchObject({
+      code: 'not-seen',
+    });
+    expect(await reportList(timeline, { reference: overMcp, count: countHere })).toMatchObject({
+      reported: [],
+      unseen: [1],
+    });
     expect(await new TyrumReports(timeline, countHere).list({ conversation: overMcp })).toEqual([]);
     expect((await sessionStrip(timeline, overMcp, {})).calls).toMatchObject([{ turn: 1, kind: 'unseen' }]);
   });
@@ -90,7 +100,12 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     const timeline = await open();
     const [object] = (await askTurns(timeline, { session: overMcp })).turns[0]?.changes.index.slice(0, 1) ?? [];
     const { sightings } = await askWho(timeline, { object: object ?? '' });
-    expect(sightings.find(({ session }) => session === overMcp)).toMatchObject({ active: [1], sent: [], transcript: [], unseen: [1] });
+    expect(sightings.find(({ session }) => session === overMcp)).toMatchObject({
+      active: [1],
+      sent: [],
+      transcript: [],
+      unseen: [1],
+    });
     expect(sightings.find(({ session }) => session === inLoop)).toMatchObject({ sent: [1], unseen: [2] });
   });
 
@@ -112,8 +127,12 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
   test('the log shows that a call was bypassed', async () => {
     const { turns } = await askTurns(await open(), { session: inLoop });
     expect(turns[0]?.events).toMatchObject([{ kind: 'bypassed', detail: 'no answer within 2000 ms' }]);
-    expect((await ask('log', inLoop)).stdout).toContain("a model call went out with the harness's own list: no answer within 2000 ms");
-    expect((await json('log', inLoop)).turns[0].events).toMatchObject([{ kind: 'bypassed', detail: 'no answer within 2000 ms' }]);
+    expect((await ask('log', inLoop)).stdout).toContain(
+      "a model call went out with the harness's own list: no answer within 2000 ms",
+    );
+    expect((await json('log', inLoop)).turns[0].events).toMatchObject([
+      { kind: 'bypassed', detail: 'no answer within 2000 ms' },
+    ]);
   });
 
   test('an epoch whose first request was handed over twice, under two prompts, is shown once', async () => {
@@ -131,7 +150,11 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
   });
 
   test('a replay tells what its transcript tells, not what a model was sent', async () => {
-    expect(await askContext(await open(), `${replayed}@turn:1`, {})).toMatchObject({ kind: 'transcript', source: 'record', matches: true });
+    expect(await askContext(await open(), `${replayed}@turn:1`, {})).toMatchObject({
+      kind: 'transcript',
+      source: 'record',
+      matches: true,
+    });
     expect((await ask('context', `${replayed}@turn:1`)).stdout).toContain('from the transcript, rendered by replay');
   });
 

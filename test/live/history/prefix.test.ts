@@ -78,18 +78,30 @@ describe('where the requests of a session part, and why', () => {
     const { session, sent, request, messages } = begin('epoch');
     await writeFile(path('a.txt'), 'first\nsecond\n');
     await request({}, user(`begin ${name}`));
-    for (let i = 1; i < 8; i++) await request({}, ...call(`c${i}`, 'bash', { command: `run ${i}` }, `${i} ${'many words '.repeat(200)}`));
+    for (let i = 1; i < 8; i++)
+      await request({}, ...call(`c${i}`, 'bash', { command: `run ${i}` }, `${i} ${'many words '.repeat(200)}`));
     await request({}, ...call('c8', 'read', { path: path('a.txt') }, 'first\nsecond\n'));
     session.tidy();
     await request({}, { role: 'assistant', content: 'done' }, user('and now?'));
     const found = await compared();
     asSent(found, sent);
     expect(found.map(({ isPrefix }) => isPrefix)).toEqual([...Array(8).fill(true), false]);
-    expect(found[0]).toMatchObject({ difference: undefined, cause: undefined, again: 0, answers: { kept: 0, lost: 0, left: 0 } });
+    expect(found[0]).toMatchObject({
+      difference: undefined,
+      cause: undefined,
+      again: 0,
+      answers: { kept: 0, lost: 0, left: 0 },
+    });
     expect(found[6]?.shared.bytes).toBe(found[6]?.from.size.bytes);
     expect(found[6]?.answers).toEqual({ kept: 6, lost: 0, left: 0 });
     const border = found.at(-1);
-    expect(border?.difference).toMatchObject({ byte: 'be good'.length, byteInPart: 0, section: 'chat', line: 1, object: `chat:${name}` });
+    expect(border?.difference).toMatchObject({
+      byte: 'be good'.length,
+      byteInPart: 0,
+      section: 'chat',
+      line: 1,
+      object: `chat:${name}`,
+    });
     expect(border?.cause).toMatchObject({
       kind: 'epoch',
       epoch: { number: 2, reason: 'asked', price: { savedPerCall: expect.any(Number) } },
@@ -98,10 +110,15 @@ describe('where the requests of a session part, and why', () => {
     expect(border?.again).toBeGreaterThan(0);
     // A request against itself, and the first against the last.
     expect(await compared('now..now')).toMatchObject([{ isPrefix: true, written: 0 }]);
-    expect(await compared('turn:1..')).toMatchObject([{ from: { turn: 1 }, to: { turn: 2 }, cause: { kind: 'epoch' } }]);
+    expect(await compared('turn:1..')).toMatchObject([
+      { from: { turn: 1 }, to: { turn: 2 }, cause: { kind: 'epoch' } },
+    ]);
     expect(messages).toHaveLength(19);
     const { turns } = await askTurns(await Timeline.open(await client.delivered()), { session: name });
-    expect(turns.map(({ epochs }) => epochs.map(({ number, reason }) => [number, reason]))).toEqual([[[2, 'asked']], [[1, 'first']]]);
+    expect(turns.map(({ epochs }) => epochs.map(({ number, reason }) => [number, reason]))).toEqual([
+      [[2, 'asked']],
+      [[1, 'first']],
+    ]);
     // A question before has read steps and records: those are not asked for again, and the answer is the same.
     const asked = await Timeline.open(await client.delivered());
     const fewer = await askTurns(asked, { session: name, limit: 1 });
@@ -149,7 +166,10 @@ describe('where the requests of a session part, and why', () => {
     asSent(found, sent);
     const last = found.at(-1);
     expect(last?.difference).toMatchObject({ section: 'active', object: last?.cause?.object });
-    expect(last?.cause).toMatchObject({ kind: 'verb', why: expect.stringMatching(/^no longer active: step \d+, deactivate$/) });
+    expect(last?.cause).toMatchObject({
+      kind: 'verb',
+      why: expect.stringMatching(/^no longer active: step \d+, deactivate$/),
+    });
   });
 
   test('what a provider reported stands beside it, agreeing or not', async () => {
@@ -168,7 +188,8 @@ describe('where the requests of a session part, and why', () => {
       { read: 0, expected: 20_066, verdict: 'read-less' },
       undefined,
     ]);
-    const ask = async (...args: string[]) => askHere([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+    const ask = async (...args: string[]) =>
+      askHere([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
     const { stdout } = await ask('diff', name, '--prefix');
     expect(stdout).toMatch(/turn 1, step \d+ \(epoch 1\) → turn 1, step \d+ \(epoch 1\)/);
     expect(stdout).toContain('provider read 20,003 tokens from its cache, 20,003 expected: as expected');
@@ -187,9 +208,15 @@ describe('where the requests of a session part, and why', () => {
     };
     await request({}, user(`begin ${name}`));
     await request({}, ...answer('c1', { input: 3 }));
-    await request({}, ...answer('c2', { input: 3, cache_miss: { reason: 'messages_changed', tokens: 900 }, thinking_dropped: 1 }));
+    await request(
+      {},
+      ...answer('c2', { input: 3, cache_miss: { reason: 'messages_changed', tokens: 900 }, thinking_dropped: 1 }),
+    );
     await request({}, ...answer('c3', { input: 3, cache_miss: { reason: 'tools_changed' }, thinking_dropped: 1 }));
-    await request({ system: 'be better' }, ...answer('c4', { input: 3, cache_miss: { reason: 'unavailable' }, thinking_dropped: 4 }));
+    await request(
+      { system: 'be better' },
+      ...answer('c4', { input: 3, cache_miss: { reason: 'unavailable' }, thinking_dropped: 4 }),
+    );
     await request({ system: 'be better' }, ...answer('c5', { input: 3, cache_miss: { reason: 'system_changed' } }));
     const found = await compared();
     expect(found.map(({ miss }) => miss)).toEqual([
@@ -199,14 +226,17 @@ describe('where the requests of a session part, and why', () => {
       { reason: 'system_changed', expected: 'system_changed', verdict: 'agrees' },
       undefined,
     ]);
-    expect(found.map(({ thinking, answers }) => [thinking?.dropped, thinking?.lost === answers?.lost, thinking?.verdict])).toEqual([
+    expect(
+      found.map(({ thinking, answers }) => [thinking?.dropped, thinking?.lost === answers?.lost, thinking?.verdict]),
+    ).toEqual([
       [1, true, 'dropped-more'],
       [0, true, 'dropped-none'],
       [3, true, 'agrees'],
       [undefined, false, undefined],
       [undefined, false, undefined],
     ]);
-    const ask = async (...args: string[]) => askHere([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+    const ask = async (...args: string[]) =>
+      askHere([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
     const { stdout } = await ask('diff', name, '--prefix');
     expect(stdout).toContain('provider says messages_changed (900 tokens), messages_changed expected: as expected');
     expect(stdout).toContain('provider says tools_changed, messages_changed expected: NOT this difference');
@@ -220,7 +250,11 @@ describe('where the requests of a session part, and why', () => {
     await request({ system: 'grúndlich' }, ...call('c1', 'bash', { command: 'run' }, 'ran'));
     // Both letters begin with the same byte.
     expect(await compared()).toMatchObject([
-      { shared: { bytes: 3 }, difference: { byte: 3, section: 'system', line: 1 }, cause: { kind: 'epoch', epoch: { reason: 'history' } } },
+      {
+        shared: { bytes: 3 },
+        difference: { byte: 3, section: 'system', line: 1 },
+        cause: { kind: 'epoch', epoch: { reason: 'history' } },
+      },
     ]);
   });
 

@@ -28,7 +28,9 @@ describe('working from a moment again', () => {
   };
   const states = async (...args: string[]): Promise<Record<string, string>> => {
     const { files } = await json(...args, ...flags());
-    return Object.fromEntries(files.map(({ path, state }: { path: string; state: string }) => [path.slice(made.root.length + 1), state]));
+    return Object.fromEntries(
+      files.map(({ path, state }: { path: string; state: string }) => [path.slice(made.root.length + 1), state]),
+    );
   };
   const refused = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(...args);
@@ -79,7 +81,10 @@ describe('working from a moment again', () => {
       expect((await stat(to)).mode & 0o777).toBe(0o700);
       const hostile = await run(`${name}-first@turn:2`, '--apply', '--to', join(path, 'x\u001b[2J\nok'), ...flags());
       await rm(join(path, 'x\u001b[2J\nok'), { recursive: true });
-      expect(hostile).toMatchObject({ code: 0, stdout: expect.stringMatching(/x\\x1b\[2J\\nok: 1 files as the agent had them [^\n]*\n$/) });
+      expect(hostile).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/x\\x1b\[2J\\nok: 1 files as the agent had them [^\n]*\n$/),
+      });
       expect(await refused(`${name}-first@turn:1`, '--apply', '--to', to)).toMatch(/not empty/);
       await symlink(to, join(path, 'link'));
       expect(await refused(`${name}-first@turn:1`, '--apply', '--to', join(path, 'link'))).toMatch(/symbolic link/);
@@ -144,7 +149,9 @@ describe('working from a moment again', () => {
     expect((await json('--undo', again.undo)).paths).toEqual([file]);
     await expect(lstat(file)).rejects.toMatchObject({ code: 'ENOENT' });
     await writeFile(file, 'mine alone');
-    expect(await refused(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).toMatch(/a\.ts was changed outside/);
+    expect(await refused(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).toMatch(
+      /a\.ts was changed outside/,
+    );
     expect(await readFile(file, 'utf8')).toBe('mine alone');
   });
 
@@ -166,7 +173,9 @@ describe('working from a moment again', () => {
       const of = { session: 'S', turn: 1, step: 1 };
       const failing = { ...replacement('c'), bytes: () => Promise.reject(new RestoreError('not-clean', 'gone')) };
       const half = [replacement('a'), replacement('b'), failing];
-      await expect(replaceKept(dataDir, { roots, of, replacements: half })).rejects.toMatchObject({ code: 'not-clean' });
+      await expect(replaceKept(dataDir, { roots, of, replacements: half })).rejects.toMatchObject({
+        code: 'not-clean',
+      });
       expect(await texts()).toEqual(['before a', 'before b', 'before c']);
       // Somebody changes the last one meanwhile, or also one that was written: what is not theirs is given back, and what happened is told.
       const meddled = (others: readonly string[]) => ({
@@ -181,7 +190,9 @@ describe('working from a moment again', () => {
       await expect(meddle('c')).rejects.toMatchObject({ code: 'changed-underneath' });
       expect(await texts()).toEqual(['before a', 'before b', 'mine c']);
       await writeFile(join(tree, 'c'), 'before c');
-      await expect(meddle('a', 'c')).rejects.toThrow(/c.* was changed meanwhile.*a.* was changed since.*restore --undo r/s);
+      await expect(meddle('a', 'c')).rejects.toThrow(
+        /c.* was changed meanwhile.*a.* was changed since.*restore --undo r/s,
+      );
       expect(await texts()).toEqual(['mine a', 'before b', 'mine c']);
       const left = (await keptReplacements(dataDir)).at(-1);
       expect(left?.isUndone).toBe(false);
@@ -208,7 +219,9 @@ describe('working from a moment again', () => {
     const { turns } = JSON.parse((await ask('log', forked.id, '--json')).stdout);
     expect(turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
     expect((await ask('context', forked.id, '--assemble')).stdout).toContain('two\nshared');
-    expect((await ask('fork', `${name}-first`, '--at', 'turn:1', '--id', `${name}-kept`)).stdout).toBe(`${name}-kept\n`);
+    expect((await ask('fork', `${name}-first`, '--at', 'turn:1', '--id', `${name}-kept`)).stdout).toBe(
+      `${name}-kept\n`,
+    );
     const refusals = [
       [['fork', `${name}-first@turn:9`], 1, /no turn 9: its last one is 3/],
       [['fork', `${name}-first@turn:x`], 64, /no moment/],
@@ -231,9 +244,9 @@ describe('working from a moment again', () => {
     const session = `${name}-first`;
     const before = (await askHere(['context', session, '--assemble', '--data', suiteData(), '--json'])).stdout;
     expect(await note(session)).toEqual([]);
-    expect(await note(`${session}@turn:2`, '--object', 'a.ts', '--verdict', 'wrong', '--text', 'too\nold', '--by', 'me')).toMatchObject([
-      { session, turn: 2, object: made.file, verdict: 'wrong', text: 'too\nold', by: 'me' },
-    ]);
+    expect(
+      await note(`${session}@turn:2`, '--object', 'a.ts', '--verdict', 'wrong', '--text', 'too\nold', '--by', 'me'),
+    ).toMatchObject([{ session, turn: 2, object: made.file, verdict: 'wrong', text: 'too\nold', by: 'me' }]);
     await note(session, '--verdict', 'right');
     expect(await note(session)).toMatchObject([{ turn: 2 }, { turn: 3, verdict: 'right', text: null, object: null }]);
     expect(await note(session, '--object', 'a.ts')).toHaveLength(1);
@@ -243,9 +256,9 @@ describe('working from a moment again', () => {
     expect(await note(session, '--text', ' ')).toMatch(/verdict or a text/);
     expect(await note(`no-${name}`)).toMatch(/no session/);
     expect(await note(session, '--object', 'nothing.ts', '--verdict', 'right')).toMatch(/no object/);
-    expect(JSON.parse((await askHere(['context', session, '--assemble', '--data', suiteData(), '--json'])).stdout).text).toBe(
-      JSON.parse(before).text,
-    );
+    expect(
+      JSON.parse((await askHere(['context', session, '--assemble', '--data', suiteData(), '--json'])).stdout).text,
+    ).toBe(JSON.parse(before).text);
   });
 
   test.each([

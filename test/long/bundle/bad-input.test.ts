@@ -163,7 +163,10 @@ describe('a bundle that is not what it says', () => {
         expect.stringMatching(/^BundleError (altered|malformed): /),
       ]);
       if (line.put === undefined) continue;
-      expect([i, await refused(sealed(lines.flatMap((one, at) => (at === i ? [one, one] : [one]))))]).not.toEqual([i, 'taken']);
+      expect([i, await refused(sealed(lines.flatMap((one, at) => (at === i ? [one, one] : [one]))))]).not.toEqual([
+        i,
+        'taken',
+      ]);
     }
   });
 
@@ -272,7 +275,10 @@ describe('a bundle that is not what it says', () => {
     ],
     [
       'a part of another kind',
-      () => sealed(changed(isPut('step'), (line) => ({ ...line, put: { 'xt/id': 'import:x:0~', type: 'import', text: '{}' } }))),
+      () =>
+        sealed(
+          changed(isPut('step'), (line) => ({ ...line, put: { 'xt/id': 'import:x:0~', type: 'import', text: '{}' } })),
+        ),
       /altered.*no such thing/,
     ],
     ...['constructor', 'toString', '__proto__'].map((type): [string, () => Buffer, RegExp] => [
@@ -282,7 +288,10 @@ describe('a bundle that is not what it says', () => {
     ]),
     [
       'a call of another chat',
-      () => sealed(changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, chat_ref: `chat:${name}-second` } }))),
+      () =>
+        sealed(
+          changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, chat_ref: `chat:${name}-second` } })),
+        ),
       /altered.*none of the bundle's chats/,
     ],
     [
@@ -293,7 +302,10 @@ describe('a bundle that is not what it says', () => {
     ...['step', 'file', 'session', 'assembly', 'record', 'toolcall'].flatMap((type) =>
       ['2999-01-01T00:00:00.000Z', '9999-12-31T00:00:00.000Z'].map((valid): [string, () => Buffer, RegExp] => [
         `a ${type} that holds from ${valid}`,
-        () => sealed(type === 'record' ? withPut('step', note(valid)) : changed(isPut(type), (line) => ({ ...line, valid }))),
+        () =>
+          sealed(
+            type === 'record' ? withPut('step', note(valid)) : changed(isPut(type), (line) => ({ ...line, valid })),
+          ),
         new RegExp(`future-time: .*${valid}.*set the clock`),
       ]),
     ),
@@ -411,7 +423,11 @@ describe('a bundle that is not what it says', () => {
       },
       /altered.*not what its 2 steps make/,
     ],
-    ['more documents than it says', () => packed([{ bundle: { ...lines[0]?.bundle, documents: 3 } }, ...lines.slice(1)]), /too-large/],
+    [
+      'more documents than it says',
+      () => packed([{ bundle: { ...lines[0]?.bundle, documents: 3 } }, ...lines.slice(1)]),
+      /too-large/,
+    ],
     ['a line without an end', () => gzipSync(Buffer.alloc(64 * 1_048_576, 'x')), /too-large/],
     ['nesting without an end', () => gzipSync(`${'['.repeat(1_000_000)}\n`), /not-a-bundle|malformed/],
   ])('%s', async (_, bytes, told) => {
@@ -423,7 +439,8 @@ describe('a bundle that is not what it says', () => {
 
   test('a compressed bomb is refused in little memory, whatever it says of itself', async () => {
     const text = (n: number) => `${n}`.padEnd(500_000, ' ');
-    const filler = (n: number) => `${JSON.stringify({ text: { 'xt/id': chunkId(hashText(text(n))), type: 'chunk', text: text(n) } })}\n`;
+    const filler = (n: number) =>
+      `${JSON.stringify({ text: { 'xt/id': chunkId(hashText(text(n))), type: 'chunk', text: text(n) } })}\n`;
     const bomb = gzipSync(`${JSON.stringify(lines[0])}\n${filler(0).repeat(500)}`);
     expect(bomb.length).toBeLessThan(1_000_000);
     expect(await refused(bomb)).toMatch(/^BundleError too-large: /);
@@ -452,7 +469,8 @@ describe('a bundle that is not what it says', () => {
 
   test('no file, a folder, or a session that somebody has open', async () => {
     await mkdir(path('folder'), { recursive: true });
-    for (const file of ['missing', 'folder']) expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is no file/);
+    for (const file of ['missing', 'folder'])
+      expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is no file/);
     const lock = await acquireSessionLock(suiteClientFolder(), `${name}-first` as SessionId, { what: 'a test' });
     try {
       const { code, stderr } = await run('import', path('good.bundle'));
@@ -478,7 +496,13 @@ describe('a bundle that is not what it says', () => {
     const session = await made.client.openSession({ id: `${name}-open` });
     await session.reportMessage({ role: 'user', text: 'Begin' });
     const call = async (i: number) => {
-      const report = { tool: 'bash', args: { i }, status: 'ok', content: `out ${i}`, answer: () => `out ${i}` } as const;
+      const report = {
+        tool: 'bash',
+        args: { i },
+        status: 'ok',
+        content: `out ${i}`,
+        answer: () => `out ${i}`,
+      } as const;
       await (await session.recordCall(report)).applied;
     };
     await call(0);

@@ -9,7 +9,8 @@ import { until } from '../../support/until.js';
 describe('palimpsest doctor, beside a process that works', () => {
   let project: TrackedProject;
   const dataDir = () => join(project.folder, 'data');
-  const doctor = async (...flags: readonly string[]) => (await runCli(['doctor', '--data', dataDir(), ...flags])).stdout;
+  const doctor = async (...flags: readonly string[]) =>
+    (await runCli(['doctor', '--data', dataDir(), ...flags])).stdout;
   const reported = async () =>
     JSON.parse(await doctor('--json')).trackers as readonly { readonly attached: number; readonly orphaned: number }[];
 
@@ -38,7 +39,9 @@ describe('palimpsest doctor, beside a process that works', () => {
     });
     const text = await doctor();
     expect(text).toContain(`tracker   process ${process.pid} (a worker): 2 sources attached, 1 orphaned\n`);
-    expect(text).toContain(`${JSON.stringify(project.file('b.ts'))} cannot be read: not-regular; its last version stays`);
+    expect(text).toContain(
+      `${JSON.stringify(project.file('b.ts'))} cannot be read: not-regular; its last version stays`,
+    );
     expect(text).toContain(`session   ${session.id} is open in process ${process.pid} (a worker)`);
     await client.closeSession(session);
     await until(reported, ([one]) => one?.attached === 0);
@@ -49,7 +52,11 @@ describe('palimpsest doctor, beside a process that works', () => {
 
   test('tells it of clients of a node that someone else runs too, and what waits for it', async () => {
     const folder = clientFolder(dataDir(), 'http://127.0.0.1:9');
-    const client = await project.open({ dataDir: folder, what: 'far away', address: { kind: 'url', origin: 'http://127.0.0.1:9' } });
+    const client = await project.open({
+      dataDir: folder,
+      what: 'far away',
+      address: { kind: 'url', origin: 'http://127.0.0.1:9' },
+    });
     const session = await client.openSession();
     await session.recordCall(callReport({ content: 'kept' }));
     const text = await doctor();
@@ -59,7 +66,9 @@ describe('palimpsest doctor, beside a process that works', () => {
       code: 1,
       stdout: expect.stringContaining('REPAIR    remote-unreachable: a node that XTDB_URL names does not answer'),
     });
-    expect(text).toMatch(/journal {3}no record waits for the database\nremote .*\njournal {3}\S+ of process \d+: 2 steps wait/);
+    expect(text).toMatch(
+      /journal {3}no record waits for the database\nremote .*\njournal {3}\S+ of process \d+: 2 steps wait/,
+    );
     expect(text).toContain(`session   ${session.id} is open in process ${process.pid} (far away)`);
     expect((await client.close()).unflushed).toBeGreaterThan(0);
   });

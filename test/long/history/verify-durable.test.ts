@@ -49,7 +49,9 @@ describe('proofs of a database on disk', () => {
     expect({ code: verified.code, stderr: verified.stderr }).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(verified.stdout)).toMatchObject({
       ok: true,
-      sessions: [{ session: id, contexts: { total: 4, equal: 4, byDelivery: { http: 4 } }, answers: { total: 3, equal: 3 } }],
+      sessions: [
+        { session: id, contexts: { total: 4, equal: 4, byDelivery: { http: 4 } }, answers: { total: 3, equal: 3 } },
+      ],
     });
     const people = await runCli(['verify', '--all', '--data', dataDir]);
     expect(people.stdout).toContain('contexts  4 of 4 rebuilt byte for byte (4 http)');

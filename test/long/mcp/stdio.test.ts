@@ -17,8 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => remove());
 
-const line = (id: number, method: string, params: object): string => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
-const INITIALIZE = line(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } });
+const line = (id: number, method: string, params: object): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
+const INITIALIZE = line(1, 'initialize', {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 't', version: '1' },
+});
 const INITIALIZED = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`;
 
 function start(...args: readonly string[]) {
@@ -37,13 +42,22 @@ describe('palimpsest mcp', () => {
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       output += chunk;
     });
-    child.stdin.end(INITIALIZE + INITIALIZED + line(2, 'tools/call', { name: 'read', arguments: { path: 'a.txt' } }) + line(3, 'ping', {}));
+    child.stdin.end(
+      INITIALIZE +
+        INITIALIZED +
+        line(2, 'tools/call', { name: 'read', arguments: { path: 'a.txt' } }) +
+        line(3, 'ping', {}),
+    );
     const [code] = await once(child, 'close');
     const answers = output
       .split('\n')
       .filter(Boolean)
       .map(
-        (text) => JSON.parse(text) as { readonly id: number; readonly result: { readonly content?: readonly { readonly text: string }[] } },
+        (text) =>
+          JSON.parse(text) as {
+            readonly id: number;
+            readonly result: { readonly content?: readonly { readonly text: string }[] };
+          },
       );
     expect(answers.map(({ id }) => id).sort()).toEqual([1, 2, 3]);
     expect(answers.find(({ id }) => id === 2)?.result.content?.[0]?.text).toMatch(/\nalpha\n$/);
@@ -117,12 +131,18 @@ describe('sessions over stdio', () => {
       const own = (await agent.call('ls')).meta.session;
       const named = `named-${process.pid}`;
       expect((await agent.call('ls', { session: named })).meta.session).toBe(named);
-      const meta = { threadId: `thread ${process.pid}`, callId: `call_${process.pid}`, 'x-codex-turn-metadata': { turn_id: 'turn-a' } };
+      const meta = {
+        threadId: `thread ${process.pid}`,
+        callId: `call_${process.pid}`,
+        'x-codex-turn-metadata': { turn_id: 'turn-a' },
+      };
       const hinted = await agent.call('ls', {}, { meta });
       expect(hinted.meta).toMatchObject({ session: `thread-${process.pid}`, call: `call_${process.pid}` });
       expect((await agent.call('ls')).meta.session).toBe(own);
       expect(own).toMatch(/^\d{8}-[a-z0-9]{8}$/);
-      expect((await agent.call('ls', { session: 'no good/at all' })).text).toMatch(/^Error: ls could not begin: .*no session id/);
+      expect((await agent.call('ls', { session: 'no good/at all' })).text).toMatch(
+        /^Error: ls could not begin: .*no session id/,
+      );
     } finally {
       await agent.close();
     }
@@ -149,7 +169,9 @@ describe('sessions over stdio', () => {
         ),
       });
       expect(lost.text).toContain('Call again to take it back and go on from where it stands.');
-      expect((await one.call('context', { full: true })).text).toContain(`session=contested-${process.pid} turn=1 known=3`);
+      expect((await one.call('context', { full: true })).text).toContain(
+        `session=contested-${process.pid} turn=1 known=3`,
+      );
       expect((await three.call('ls')).text).toMatch(/another process has taken this session over/);
     } finally {
       await Promise.all([one.close(), two.close(), three.close()]);
@@ -181,7 +203,9 @@ describe('sessions over stdio', () => {
     const client = await openClient(root);
     try {
       const { state } = await client.openSession({ id: `turns-${process.pid}` });
-      expect(state.turns.map(({ messages }) => messages.flatMap(({ toolcall_refs: refs = [] }) => refs).length)).toEqual([2, 2]);
+      expect(
+        state.turns.map(({ messages }) => messages.flatMap(({ toolcall_refs: refs = [] }) => refs).length),
+      ).toEqual([2, 2]);
     } finally {
       await client.close();
     }
@@ -220,7 +244,9 @@ describe('flags of palimpsest mcp', () => {
       const { tools } = await agent.client.listTools();
       expect(tools.map(({ name }) => name).filter((name) => ['write', 'edit', 'bash'].includes(name))).toEqual([]);
       await agent.call('read', { path: 'wide.txt', limit: 1 });
-      expect((await agent.call('context')).text).toMatch(/active \(2 objects.*\n(?:id=.*\n)*id=\S+ type=file path=\S+wide\.txt/);
+      expect((await agent.call('context')).text).toMatch(
+        /active \(2 objects.*\n(?:id=.*\n)*id=\S+ type=file path=\S+wide\.txt/,
+      );
     } finally {
       await agent.close();
     }
@@ -237,7 +263,9 @@ describe('flags of palimpsest mcp', () => {
       expect(text).toMatch(/^\[file id=\S+ path=\/workspace\/m\.txt lines=1-1\/1 chars=8\]\nmounted\n$/);
       expect((await agent.call('read', { path: 'm.txt' })).text).toContain('path=/workspace/m.txt');
       expect((await agent.call('find', { pattern: '*.txt' })).text).toMatch(/path=\/workspace files=1\]\nm\.txt$/);
-      expect((await agent.call('read', { path: '/workspace/out/passwd' })).text).toMatch(/^Error: .* is outside the allowed folders/);
+      expect((await agent.call('read', { path: '/workspace/out/passwd' })).text).toMatch(
+        /^Error: .* is outside the allowed folders/,
+      );
       expect((await agent.call('context')).text).toContain('path=/workspace/m.txt');
     } finally {
       await agent.close();
@@ -246,7 +274,11 @@ describe('flags of palimpsest mcp', () => {
 
   test('a root that does not exist ends it at the start, as every flag that cannot be used', async () => {
     const { code, stdout, stderr } = await runCli(['mcp', ...suiteFlags(), '--root', join(root, 'nowhere')]);
-    expect([code, stdout, stderr]).toEqual([64, '', expect.stringMatching(/^palimpsest: --root .*nowhere: there is no such folder\.\n$/)]);
+    expect([code, stdout, stderr]).toEqual([
+      64,
+      '',
+      expect.stringMatching(/^palimpsest: --root .*nowhere: this folder does not exist\.\n$/),
+    ]);
   });
 });
 

@@ -22,8 +22,8 @@ test('prints nothing for a short resume', () => {
 
 test('prints progress of a long resume from time to time, and its end', () => {
   expect(told([100, 1], [600, 20], [700, 30], [1_000, 40], [1_100, 50], [1_200, 100])).toEqual([
-    'session s1 is resumed: 20 of 100 files were looked at',
-    'session s1 is resumed: 50 of 100 files were looked at',
-    'session s1 is resumed: 100 of 100 files were looked at',
+    'resuming session s1: 20 of 100 files checked',
+    'resuming session s1: 50 of 100 files checked',
+    'resuming session s1: 100 of 100 files checked',
   ]);
 });

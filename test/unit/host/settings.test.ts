@@ -90,9 +90,9 @@ function settings(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
 describe('refuse unusable settings at the start', () => {
   const good = ['--root', '/', '--data', '/'];
   test.each([
-    [['--root', '/no/such/folder', '--data', '/'], '--root /no/such/folder: there is no such folder'],
-    [['--root', process.execPath, '--data', '/'], 'it is no folder'],
-    [['--root', '/', '--data', process.execPath], '(--data) is no folder'],
+    [['--root', '/no/such/folder', '--data', '/'], '--root /no/such/folder: this folder does not exist'],
+    [['--root', process.execPath, '--data', '/'], 'it is not a folder'],
+    [['--root', '/', '--data', process.execPath], '(--data) is not a folder'],
     [[...good, '--session', 'bad/id'], 'is no session id'],
   ])('%j', (args, why) => {
     expect(() => requireUsable(settings(args))).toThrow(why);
