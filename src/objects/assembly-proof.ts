@@ -1,13 +1,16 @@
 import type { ObjectId, SessionId, Sha256 } from './ids.js';
 import type { FilesystemSource } from './source.js';
 
-/** How a context reached its model (decision E7). */
+/** The way a context reached its model (decision E7). */
 export type Delivery = 'library' | 'http' | 'pi' | 'opencode' | 'replay';
 
-/** A whole list of messages as a harness handed it over, where it mixed a context with messages of its own: hash and length of its canonical JSON. */
+/**
+ * Hash and length of the canonical JSON of the message list that a harness passed in. Recorded
+ * where the harness mixed a context with messages of its own.
+ */
 export interface HandedList {
   readonly sha256: Sha256;
-  /** UTF-16 units of the canonical JSON. */
+  /** Length of the canonical JSON in UTF-16 units. */
   readonly chars: number;
   readonly messages: number;
 }
@@ -19,143 +22,187 @@ export interface SectionProof {
   readonly sha256: Sha256;
 }
 
-/** A mapping by which the agent's paths were shown [§5.3]. */
+/** A path mapping that the context used to show the agent's paths [§5.3]. */
 export interface ShownMount {
   readonly agentPrefix: string;
   readonly canonicalPrefix: string;
   readonly filesystemId: string;
 }
 
-/** A version that a context showed and that its basis does not have yet, or has another one of. */
+/** An object version that a context showed although its basis lacks it or has another version. */
 export interface ShownAhead {
   readonly id: ObjectId;
   readonly object_hash: Sha256;
   readonly gone?: true;
 }
 
-/** What a session's sets hold and a context could not show that was assembled without the database. */
+/**
+ * Objects in a session's sets that a context omitted because it was assembled without the database.
+ */
 export interface AbsentObjects {
-  /** Objects of the index that nothing was known of: without their line. */
+  /** Objects of the index that nothing was known about. Their lines are missing. */
   readonly lines: readonly ObjectId[];
-  /** Active objects whose text was not at hand: without it. */
+  /** Active objects whose text was unavailable. Their content is missing. */
   readonly texts: readonly ObjectId[];
 }
 
 /**
- * Why an epoch began: the first of its session, what it saves is worth what it costs, the provider's cache was cold, the budget was reached, a verb asked, or
- * the harness's list changed.
+ * The reason an epoch began:
+ * - `first`: it is the first of its session
+ * - `saving`: its savings cover its cost
+ * - `cold`: the provider's cache was cold
+ * - `pressure`: the budget was reached
+ * - `asked`: a verb asked for it
+ * - `history`: the harness's list changed
  */
 export type BorderReason = 'first' | 'saving' | 'cold' | 'pressure' | 'asked' | 'history';
 
-/** What a new epoch costs and saves, in tokens: what must be written again, and what each later call is shorter by. */
+/**
+ * Cost and saving of a new epoch, in tokens: the amount to write again, and the amount saved per
+ * later call.
+ */
 export interface BorderPrice {
   readonly written: number;
   readonly savedPerCall: number;
 }
 
-/** A read of a file whose text, or an earlier one, stands before it: in a block of ours, or in what an earlier call answered. */
+/**
+ * A read of a file whose text, or an earlier one, already appears before it. That text is in one of
+ * our blocks or in the result of an earlier call.
+ */
 export interface ReadProof {
   readonly call: ObjectId;
   readonly file: ObjectId;
   readonly inBlock: boolean;
 }
 
-/** What one request of an epoch has behind those before it (divergence E9); objects by their ids, as the record's own basis has them. */
+/**
+ * The content that one request of an epoch appends to the requests before it (divergence E9).
+ * Object ids refer to the record's own basis.
+ */
 export interface NoteProof {
-  /** Behind how many of the messages that stay it stands. */
+  /** Number of the kept messages that precede the note. */
   readonly after: number;
-  /** Objects whose line stands here: new ones, and those whose short id names another one too or whose file is gone. */
+  /**
+   * Objects whose line appears here: new objects, objects whose short id became ambiguous, and
+   * objects whose file was deleted.
+   */
   readonly lines?: readonly ObjectId[];
-  /** Objects whose text stands here. */
+  /** Objects whose text appears here. */
   readonly contents?: readonly ObjectId[];
-  /** Files whose change stands here, against the text that the request shows of them. */
+  /** Files shown here as a change against the text in the request. */
   readonly changes?: readonly ObjectId[];
-  /** Files whose present text the harness's own messages show. */
+  /** Files whose present text appears in the harness's own messages. */
   readonly seen?: readonly ObjectId[];
-  /** Calls of the harness's list that read a file whose text, or an earlier one, stands before them: a line says so in the place of what they answered. */
+  /**
+   * Calls in the harness's list that read a file whose text, or an earlier one, appears before
+   * them. A line replaces their result.
+   */
   readonly reads?: readonly ReadProof[];
-  /** Calls that read a whole file whose text the request shows: a line names the file. */
+  /** Calls that read a whole file whose text is in the request. A line names the file. */
   readonly refs?: readonly ObjectId[];
-  /** Where no list of a harness stays: what the chat says behind this step stands in front of everything else, up to the step of the record. */
+  /**
+   * Set where no harness list is kept. The chat after this step, up to the record's step, comes
+   * before everything else.
+   */
   readonly chat?: number;
 }
 
-/** The part of a harness's list that stays as it is in an epoch. */
+/** The part of a harness's list that stays unchanged in an epoch. */
 export interface KeptList {
-  /** How many messages stood before it. */
+  /** Number of messages before it. */
   readonly from: number;
-  /** How many messages it had. */
+  /** Number of messages in it. */
   readonly count: number;
-  /** Of those messages as they were reported, one after the other. */
+  /** Hash of those messages as reported, one after the other. */
   readonly sha256: Sha256;
 }
 
-/** The epoch that a context belongs to, and what the context added to it; the records of an epoch are a chain from its border on. */
+/**
+ * The epoch that a context belongs to, and the content that the context added to it. The records of
+ * an epoch form a chain that begins at its border.
+ */
 export interface EpochProof {
-  /** From 1, within a session. */
+  /** Counts from 1 within a session. */
   readonly number: number;
-  /** The step at which it began. */
+  /** The step at which the epoch began. */
   readonly border: number;
   readonly reason: BorderReason;
   readonly price?: BorderPrice;
-  /** Absent where the harness gave none: the request has the chat as recorded in its place. */
+  /** Absent if the harness gave no list. The request then contains the recorded chat instead. */
   readonly list?: KeptList;
-  /** How many requests the session has had in epochs, this one included. */
+  /** Number of requests that the session has made in epochs, including this one. */
   readonly calls: number;
-  /** The record before it that added something, or the border's; absent on the border's own. */
+  /** The previous record with a note, or the border's record. Absent on the border's own record. */
   readonly previous?: { readonly step: number; readonly sha256: Sha256 };
   readonly note?: NoteProof;
 }
 
 /**
- * What the database keeps of an assembly that was handed out (decision E7): enough to rebuild it and to check that it is the same. What was in it
- * is derived from its basis, not stored again.
+ * The database record of an assembly that was handed out (decision E7). It suffices to rebuild the
+ * assembly and to compare it. The contents are derived from the basis, not stored again.
  */
 export interface AssemblyProof {
   readonly session: SessionId;
   readonly turn: number;
-  /** The last step that it includes. */
+  /** The last step that the context includes. */
   readonly step: number;
-  /** Renderer and layout by name; a later version may know more of them. */
+  /** Names of renderer and layout. A later version may add more names. */
   readonly renderer: string;
   readonly layout: string;
   /** Version of the renderer's output. */
   readonly version: number;
   readonly options: { readonly strict: boolean; readonly shortIds: boolean };
-  /** What the harness kept of its own list: a turn of the chat, and the calls whose results stand in it; absent where it kept nothing. */
+  /**
+   * The part of its own list that the harness kept: a turn of the chat, and the calls whose results
+   * are in it. Absent if it kept nothing.
+   */
   readonly tail?: { readonly turn: number; readonly results: readonly ObjectId[] };
-  /** With layout `epoch`. */
+  /** Present with layout `epoch`. */
   readonly epoch?: EpochProof;
-  /** Without empty ones. */
+  /** Omits empty sections. */
   readonly sections: readonly SectionProof[];
-  /** How many blocks of active content there are. */
+  /** Number of blocks of active content. */
   readonly blocks: number;
   readonly chars: number;
   readonly sha256: Sha256;
-  /** What was read: valid time in milliseconds since 1970, and transaction. Null without `ahead`: assembled by a sole writer, or by a former version while the database was away; then it is read at the transaction that wrote its step. */
+  /**
+   * The basis that was read: valid time in milliseconds since 1970, and transaction. Null without
+   * `ahead` means that a sole writer assembled the context, or a former version did while the
+   * database was down. It is then read at the transaction that wrote its step.
+   */
   readonly basis: { readonly validTime: number; readonly txId: number } | null;
   /**
-   * Present on a context that was assembled without waiting for transactions, or without the database (decision 0010): it includes every step up to `step`, whether or
-   * not the basis holds them, and shows these objects in these versions. A basis of null then means that nothing was read: every file and the prompt are named here.
+   * Present on a context that was assembled without waiting for transactions, or without the
+   * database (decision 0010). Such a context includes every step up to `step`, even if the basis
+   * lacks them, and shows these objects in these versions. With a null basis nothing was read, so
+   * every file and the prompt are named here.
    */
   readonly ahead?: readonly ShownAhead[];
   /**
-   * Present where the context may lack what others wrote: the last transaction of the database when the context was asked for, which is later than its basis; null where the database did not
-   * say in time. A context without it shows everything that the database had then.
+   * Present if the context may lack writes of other clients. Holds the database's last transaction
+   * at the time of the request, which is later than the basis. Null if the database did not answer
+   * in time. A context without this field shows everything that the database had.
    */
   readonly behind?: number | null;
-  /** Only with `ahead`. */
+  /** Present only with `ahead`. */
   readonly absent?: AbsentObjects;
-  /** By which mappings paths were shown; absent for none. */
+  /** The mappings used to show paths. Absent if there were none. */
   readonly mounts?: readonly ShownMount[];
-  /** The folders whose files were shown; absent where none of the session's files was left out. */
+  /** The folders whose files were shown. Absent if no file of the session was left out. */
   readonly folders?: readonly FilesystemSource[];
-  /** Present where something that it showed was masked when its session was written to a bundle: hashes and sizes are those of what is left. */
+  /**
+   * Present if redaction masked shown content when the session was written to a bundle. Hashes and
+   * sizes then describe the masked text.
+   */
   readonly redacted?: true;
   readonly delivered: Delivery;
   readonly handed?: HandedList;
-  /** The session that it was handed out of, where that was taken over and its steps were put into this one, with other ids for its calls (decision F6). */
+  /**
+   * The session that handed the context out. Present if its steps were moved into this session
+   * under other call ids (decision F6).
+   */
   readonly rescuedFrom?: SessionId;
-  /** When it was handed out, milliseconds since 1970. */
+  /** Time at which it was handed out, in milliseconds since 1970. */
   readonly at: number;
 }

@@ -1,19 +1,25 @@
 import stringify from 'json-stable-stringify';
 import { DocumentError, quoted } from './errors.js';
 
-/** Plain JSON data: what a hash is taken over and what a nested value in the database may be. */
+/** Plain JSON data: the input of a hash, and the form of a nested value in the database. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** How deep plain data may nest. */
+/** Maximum nesting depth of plain data. */
 export const DEEPEST = 200;
 
 function check(value: unknown, path: string, depth: number): void {
   if (depth > DEEPEST)
-    throw new DocumentError('invalid-value', `the value at ${path.slice(0, 80)} is nested deeper than ${DEEPEST} levels`);
+    throw new DocumentError(
+      'invalid-value',
+      `the value at ${path.slice(0, 80)} is nested deeper than ${DEEPEST} levels`,
+    );
   if (value === null || typeof value === 'boolean') return;
   if (typeof value === 'string') {
     if (!value.isWellFormed())
-      throw new DocumentError('lone-surrogate', `the text at ${path} holds half a surrogate pair and cannot be stored exactly`);
+      throw new DocumentError(
+        'lone-surrogate',
+        `the text at ${path} holds half a surrogate pair and cannot be stored exactly`,
+      );
     return;
   }
   if (typeof value === 'number') {
@@ -34,7 +40,8 @@ function check(value: unknown, path: string, depth: number): void {
       );
     }
     for (const [key, member] of Object.entries(value)) {
-      if (!key.isWellFormed()) throw new DocumentError('lone-surrogate', `the key ${quoted(key)} at ${path} holds half a surrogate pair`);
+      if (!key.isWellFormed())
+        throw new DocumentError('lone-surrogate', `the key ${quoted(key)} at ${path} holds half a surrogate pair`);
       check(member, `${path}.${key}`, depth + 1);
     }
     return;
@@ -42,7 +49,10 @@ function check(value: unknown, path: string, depth: number): void {
   throw new DocumentError('invalid-value', `the value at ${path} is ${typeof value}, which JSON cannot hold`);
 }
 
-/** Whether `check` would accept a value, without the names of its places, which only a refusal needs. */
+/**
+ * Returns whether `check` would accept a value. It skips building the paths that only an error
+ * needs.
+ */
 function isPlain(value: unknown, depth: number): boolean {
   if (depth > DEEPEST) return false;
   if (value === null || typeof value === 'boolean') return true;
@@ -61,21 +71,26 @@ function isPlain(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** Refuses what canonical JSON cannot write faithfully: numbers that are not finite, lone surrogates, undefined, anything but plain data. */
+/**
+ * Rejects values that canonical JSON cannot represent: non-finite numbers, lone surrogates,
+ * undefined, and anything that is not plain data.
+ */
 export function assertPlainJson(value: unknown, name = 'value'): asserts value is Json {
   if (!isPlain(value, 0)) check(value, name, 0);
 }
 
 /**
- * Canonical JSON (decision A1): keys sorted at every depth by UTF-16 code units, no whitespace. json-stable-stringify defines the bytes.
- * @throws {DocumentError} for whatever `assertPlainJson` refuses
+ * Returns canonical JSON (decision A1): keys sorted at every depth by UTF-16 code units, no
+ * whitespace. json-stable-stringify defines the bytes.
+ *
+ * @throws {DocumentError} if `assertPlainJson` rejects the value
  */
 export function canonicalJson(value: unknown): string {
   assertPlainJson(value);
   return stringify(value) as string;
 }
 
-/** An object or list that has begun and not ended: its members, as far as they are written. */
+/** An object or list that is being written, with the members written so far. */
 interface OpenMembers {
   readonly of: object;
   readonly values: readonly Json[];
@@ -98,9 +113,12 @@ function unboundedLeaf(value: string | number | boolean | null): string {
 }
 
 /**
- * The bytes of canonical JSON for data of any depth, size and text: half a surrogate pair is written as its escape, a number beyond the doubles as 1e999, so
- * that reading the text gives the data back.
- * @throws {DocumentError} `invalid-value` for what is no JSON, such as a value that holds itself
+ * Returns canonical JSON for data of any depth, size and text. It writes a lone surrogate as its
+ * escape, and a number beyond the range of doubles as 1e999. Parsing the result returns the
+ * original data.
+ *
+ * @throws {DocumentError} `invalid-value` if the value is not JSON, such as a value that contains
+ *   itself
  */
 export function unboundedJson(value: Json): string {
   const pieces: string[] = [];
@@ -111,7 +129,8 @@ export function unboundedJson(value: Json): string {
       pieces.push(unboundedLeaf(one));
       return;
     }
-    if (holders.has(one)) throw new DocumentError('invalid-value', 'the value holds itself, which JSON cannot write');
+    if (holders.has(one))
+      throw new DocumentError('invalid-value', 'the value contains itself, which JSON cannot represent');
     holders.add(one);
     pieces.push(Array.isArray(one) ? '[' : '{');
     open.push(membersOf(one));
@@ -133,10 +152,16 @@ export function unboundedJson(value: Json): string {
   return pieces.join('');
 }
 
-/** What is known to be frozen to its bottom: a part may have come frozen at its surface only. */
+/**
+ * Values known to be deeply frozen. `Object.isFrozen` is not enough, because it checks only the
+ * surface.
+ */
 const frozen = new WeakSet<object>();
 
-/** Freezes data that canonical JSON accepts, so of bounded depth, to its bottom and gives it back. What was frozen here before is not walked again. */
+/**
+ * Deeply freezes data that canonical JSON accepts, and returns it. Values frozen here before are
+ * not walked again.
+ */
 export function freezeDeep<V>(value: V): V {
   if (value === null || typeof value !== 'object' || frozen.has(value)) return value;
   Object.freeze(value);
@@ -145,15 +170,21 @@ export function freezeDeep<V>(value: V): V {
   return value;
 }
 
-/** Canonical JSON of values that can never change again, so that the closed turns of a long chat are written once, not at every version. */
+/**
+ * Canonical JSON of immutable values, so that the closed turns of a long chat are serialized once
+ * and not at every version.
+ */
 const written = new WeakMap<object, string>();
 
-/** The bytes of `canonicalJson` of an object that is asked for again and again: it is frozen to its bottom, written once and remembered. Same errors. */
+/**
+ * Returns `canonicalJson` of an object that is serialized repeatedly. It deeply freezes the object
+ * and caches the result. Throws the same errors.
+ */
 export function lastingJson(value: object): string {
   const known = written.get(value);
   if (known !== undefined) return known;
   const text = canonicalJson(value);
-  // Only what is frozen to its bottom may be remembered by identity.
+  // Only deeply frozen values may be cached by identity.
   written.set(freezeDeep(value), text);
   return text;
 }
@@ -164,13 +195,17 @@ function valueJson(value: unknown, name: string): string {
     assertPlainJson(value, name);
     return JSON.stringify(value);
   }
-  return `[${value.map((member) => (member !== null && typeof member === 'object' ? lastingJson(member) : canonicalJson(member))).join(',')}]`;
+  const members = value.map((member) =>
+    member !== null && typeof member === 'object' ? lastingJson(member) : canonicalJson(member),
+  );
+  return `[${members.join(',')}]`;
 }
 
 /**
- * The canonical JSON of type-specific fields: the bytes of `canonicalJson`, in time linear in what is new. Objects that stand in lists
- * (turns) are frozen and remembered.
- * @throws {DocumentError} for whatever canonical JSON refuses
+ * Returns the canonical JSON of type-specific fields: the bytes of `canonicalJson`, in time linear
+ * in the new data. Objects in lists (turns) are frozen and cached.
+ *
+ * @throws {DocumentError} if canonical JSON rejects a value
  */
 export function canonicalFields(fields: object): string {
   const members = Object.entries(fields).filter(([, value]) => value !== undefined);

@@ -7,7 +7,7 @@ import { CHUNK_UNITS } from './large-text.js';
 
 const DEEPEST = 200;
 
-/** Whatever happens later has no place in the database's calendar: 9999-12-31. */
+/** The latest time that the database accepts: 9999-12-31. */
 export const LATEST = Date.UTC(9999, 11, 31);
 
 const count = z.int().nonnegative();
@@ -15,7 +15,7 @@ const word = z.string().min(1).max(400);
 const words = z.array(word);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const json = z.json();
-/** What a surface keeps of its own beside the common fields. */
+/** Fields that an integration adds to the common ones. */
 const extra = json.optional();
 
 const segment = z.strictObject({
@@ -28,22 +28,24 @@ const segment = z.strictObject({
 });
 
 /**
- * What a record of each kind holds. Items, candidates and the like are ids of entries (`m41`) or objects; counts of tokens stand beside the name of their counter.
+ * The fields of each kind of record. Items, candidates and the like are ids of entries (`m41`) or
+ * objects. Token counts name their counter.
  *
- * - `budget`: a limit and what was used of it
- * - `selection`: what could have been shown, what was, what was left out and why
- * - `injection`: what a target was given, where; a fact of its own that no selection implies
- * - `compaction`: that entries stand as lines or as a summary in a view; `state` goes on in the next view
- * - `report`: how large the parts of a context were, in a format of its own
- * - `event`: something that happened, by its name
- * - `missing`: what is known to be missing
- * - `memory`: an item that an agent keeps; null content where it was evicted
- * - `tombstone`: that a memory item was evicted
- * - `note`: a fact, decision, open work, constraint or question, with where it comes from
- * - `approval`: that an approval was asked for, or decided
- * - `review`: what a reviewer says of the session at a step, or of an object; never shown to a model
- * - `call`: that the model made a call whose result has not come
- * - `import`: a piece of what another program wrote of the session, as it was brought in
+ * - `budget`: a limit and the amount used
+ * - `selection`: the candidates, the shown ones, and the omitted ones with the reason
+ * - `injection`: the content that a target received, and its place; independent of any selection
+ * - `compaction`: a view shows entries as lines or as a summary; `state` continues in the next view
+ * - `report`: the sizes of a context's parts, in a format of its own
+ * - `event`: a named event
+ * - `missing`: known missing data
+ * - `memory`: an item that an agent keeps; null content after its eviction
+ * - `tombstone`: the eviction of a memory item
+ * - `note`: a fact, decision, open work, constraint or question, with its origin
+ * - `approval`: a request for an approval, or its decision
+ * - `review`: a reviewer's verdict on the session at a step, or on an object; never shown to a
+ *   model
+ * - `call`: a call of the model whose result has not arrived
+ * - `import`: an imported piece of another program's record of the session
  */
 const BODIES = {
   budget: z.strictObject({
@@ -94,7 +96,9 @@ const BODIES = {
     lines: words,
     gone: words,
     cut: words,
-    summary: z.strictObject({ text: z.string(), by: word, identifiers: z.array(z.string()), lost: z.array(z.string()) }).optional(),
+    summary: z
+      .strictObject({ text: z.string(), by: word, identifiers: z.array(z.string()), lost: z.array(z.string()) })
+      .optional(),
     loss: z.array(z.string()).optional(),
     state: json.optional(),
     extra,
@@ -152,7 +156,7 @@ const BODIES = {
     extra,
   }),
   call: z.strictObject({ native: word, tool: word, args: json, by: count, extra }),
-  /** `whole` is the SHA-256 of all pieces together; `part` counts them from 0. */
+  /** `whole` is the SHA-256 of all pieces together. `part` counts the pieces from 0. */
   import: z.strictObject({ format: word, whole: sha256, part: count, parts: z.int().positive(), text: z.string() }),
 };
 
@@ -160,35 +164,36 @@ const BODIES = {
 export type RecordKind = keyof typeof BODIES;
 /** Every kind of record. */
 export const RECORD_KINDS = Object.keys(BODIES) as readonly RecordKind[];
-/** What a record of a kind holds. */
+/** The fields of a record of one kind. */
 export type RecordBody<Kind extends RecordKind> = z.output<(typeof BODIES)[Kind]>;
 
-/** Whose record it is: a session's, or of an agent over all of its sessions. */
+/** The owner of a record: a session, or an agent across all of its sessions. */
 export type RecordOwner = { readonly session: SessionId } | { readonly agent: string };
 
-/** A version of an object that a record was derived from. */
+/** The version of an object that a record was derived from. */
 export interface RecordSource {
   readonly id: string;
   readonly objectHash: string;
 }
 
 /**
- * What happened to, or was derived from, a session's context, as a document of its own: never one of the five object types and never in a session's sets. Written once,
- * but for the items of a memory, whose later versions stand over the earlier ones.
+ * A fact about a session's context, or data derived from it, as a document of its own. A record is
+ * never one of the five object types and never in a session's sets. It is written once. Only a
+ * memory item has later versions, which replace earlier ones.
  */
 export type ContextRecord<Kind extends RecordKind = RecordKind> = {
   readonly [K in Kind]: {
     readonly kind: K;
     readonly owner: RecordOwner;
-    /** Of a session: the turn and the last step that it belongs to; 0 of an agent. */
+    /** The turn and the last step that the record belongs to. Both are 0 for an agent's record. */
     readonly turn: number;
     readonly seq: number;
-    /** When it happened, milliseconds since 1970, before 9999-12-31. */
+    /** Time of the event in milliseconds since 1970, before 9999-12-31. */
     readonly at: number;
-    /** What was read for it; null where nothing was. */
+    /** The basis that was read for it. Null if nothing was read. */
     readonly basis: { readonly validTime: number; readonly txId: number } | null;
     readonly sources?: readonly RecordSource[];
-    /** The hashes of texts that it names, each kept whole under its own. */
+    /** The hashes of the texts that it refers to. Each text is stored whole under its hash. */
     readonly texts?: readonly Sha256[];
     readonly body: RecordBody<K>;
   };
@@ -204,7 +209,7 @@ const envelope = z.strictObject({
   owner,
   turn: count,
   seq: count,
-  at: count.max(LATEST, `it is later than ${new Date(LATEST).toISOString()}, milliseconds since 1970 are asked for`),
+  at: count.max(LATEST, `it is later than ${new Date(LATEST).toISOString()}; give milliseconds since 1970`),
   basis: z.strictObject({ validTime: z.int(), txId: count }).nullable(),
   sources: z.array(z.strictObject({ id: word, objectHash: sha256 })).optional(),
   texts: z.array(sha256).optional(),
@@ -216,23 +221,26 @@ function refused(kind: string, issues: z.ZodError['issues'], inside: readonly st
   const path = [...inside, ...(issue?.path ?? [])].map(String).join('.');
   return new DocumentError(
     'invalid-value',
-    `a record of kind ${quoted(kind)} is not valid at ${path === '' ? 'its top' : path}: ${issue?.message ?? 'unknown'}`,
+    `a record of kind ${quoted(kind)} is not valid at ${path || 'its top'}: ${issue?.message ?? 'unknown'}`,
   );
 }
 
-/** Whether a text names a kind of record. */
+/** Returns whether a value names a kind of record. */
 export function isRecordKind(value: unknown): value is RecordKind {
   return typeof value === 'string' && Object.hasOwn(BODIES, value);
 }
 
 /**
- * A value as a record: every field is known and of its type, and it is not larger than the database takes in one piece (524,288 characters of canonical JSON).
- * @throws {DocumentError} `unknown-type`, `invalid-value`, naming the field; `invalid-id` for its session; `lone-surrogate`, `not-finite`
+ * Parses a value as a record. Every field must be known and have its type, and the canonical JSON
+ * may have at most 524,288 characters.
+ *
+ * @throws {DocumentError} `unknown-type` or `invalid-value`, naming the field; `invalid-id` for its
+ *   session; `lone-surrogate`; `not-finite`
  */
 export function contextRecord(value: unknown): ContextRecord {
   const kind = typeof value === 'object' && value !== null && 'kind' in value ? value.kind : undefined;
   if (!isRecordKind(kind)) {
-    throw new DocumentError('unknown-type', `there is no kind of record ${quoted(kind)}: there are ${RECORD_KINDS.join(', ')}`);
+    throw new DocumentError('unknown-type', `unknown record kind ${quoted(kind)}; known: ${RECORD_KINDS.join(', ')}`);
   }
   if (isDeeperThan(value, DEEPEST))
     throw new DocumentError('invalid-value', `a record of kind ${kind} is nested deeper than ${DEEPEST} levels`);
@@ -244,7 +252,10 @@ export function contextRecord(value: unknown): ContextRecord {
   const record = { ...read.data, body: body.data } as unknown as ContextRecord;
   const { length } = canonicalJson(record as unknown as Json);
   if (length > CHUNK_UNITS) {
-    throw new DocumentError('invalid-value', `a record of kind ${kind} has ${length} characters; at most ${CHUNK_UNITS} can be kept`);
+    throw new DocumentError(
+      'invalid-value',
+      `a record of kind ${kind} has ${length} characters; at most ${CHUNK_UNITS} can be kept`,
+    );
   }
   return record;
 }

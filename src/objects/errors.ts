@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** What can be wrong with a value that wants to become an object or a part of one. */
+/** The reasons for which a value is rejected as an object or a part of one. */
 export type DocumentErrorCode =
   | 'invalid-id'
   | 'invalid-path'
@@ -14,14 +14,17 @@ export type DocumentErrorCode =
   | 'hash-mismatch';
 
 /**
- * Thrown when a value cannot be an object, an id or a path of the object model [§2].
- * Callers branch on `code`; the message names the value and what would be accepted.
+ * Thrown if a value cannot be an object, an id or a path of the object model [§2]. Callers branch
+ * on `code`. The message names the value and the accepted form.
  */
 export class DocumentError extends CodedError<DocumentErrorCode> {
   override readonly name = 'DocumentError';
 }
 
-/** A value in an error message: JSON, at most 120 characters, so that no message carries a document. */
+/**
+ * Formats a value for an error message: JSON, at most 120 characters, so that no message contains a
+ * document.
+ */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;

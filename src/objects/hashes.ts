@@ -5,12 +5,15 @@ import type { Sha256 } from './ids.js';
 import type { ObjectType } from './object-type.js';
 import type { Source } from './source.js';
 
-/** SHA-256 of bytes as they are: what `file_hash` is [§2.4, decision A3]. */
+/** Returns the SHA-256 of raw bytes, as used for `file_hash` [§2.4, decision A3]. */
 export function hashBytes(bytes: Uint8Array): Sha256 {
   return hash('sha256', bytes) as Sha256;
 }
 
-/** The long texts that were hashed last: the file that a call read, its content and the call's output are often one text. */
+/**
+ * The long texts hashed last. The file that a call read, its content and the call's output are
+ * often the same text.
+ */
 const recent: { readonly text: string; readonly hash: Sha256 }[] = [];
 const REMEMBERED = { texts: 4, from: 4_096, upto: 2_097_152 } as const;
 
@@ -24,10 +27,16 @@ function remember(text: string, known: Sha256): void {
 
 function requireWellFormed(text: string): void {
   if (!text.isWellFormed())
-    throw new DocumentError('lone-surrogate', 'the text holds half a surrogate pair; make it well-formed before hashing');
+    throw new DocumentError(
+      'lone-surrogate',
+      'the text holds half a surrogate pair; make it well-formed before hashing',
+    );
 }
 
-/** SHA-256 of a text's UTF-8 bytes: what `content_hash` is [§2.4]. A lone surrogate is refused, since it would be stored differently. */
+/**
+ * Returns the SHA-256 of a text's UTF-8 bytes, as used for `content_hash` [§2.4]. Rejects a lone
+ * surrogate, because it would be stored differently.
+ */
 export function hashText(text: string): Sha256 {
   const known = text.length < REMEMBERED.from ? undefined : recent.find((entry) => entry.text === text);
   if (known !== undefined) return known.hash;
@@ -37,15 +46,15 @@ export function hashText(text: string): Sha256 {
   return digest;
 }
 
-/** How much of a text is encoded at once. */
+/** UTF-16 units encoded at once. */
 const PIECE_UNITS = 32_768;
 const piece = Buffer.allocUnsafe(3 * PIECE_UNITS);
 
 const endsInPair = (text: string, end: number): boolean => (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
 
 /**
- * SHA-256 of the UTF-8 bytes of texts one after another, without putting them together and without a copy of their bytes: for what is large and hashed once.
- * A lone surrogate is refused.
+ * Returns the SHA-256 of the UTF-8 bytes of consecutive texts without joining or copying them.
+ * Meant for large data that is hashed once. Rejects a lone surrogate.
  */
 export function hashTexts(texts: Iterable<string>): Sha256 {
   const digest = createHash('sha256');
@@ -61,12 +70,12 @@ export function hashTexts(texts: Iterable<string>): Sha256 {
   return digest.digest('hex') as Sha256;
 }
 
-/** SHA-256 of the UTF-8 bytes of a text that grows: what it had before is not hashed again. A lone surrogate is refused. */
+/** Incremental SHA-256 of the UTF-8 bytes of a growing text. Rejects a lone surrogate. */
 export class GrowingHash {
   readonly #digest = createHash('sha256');
   #chars = 0;
 
-  /** How long the text is, in UTF-16 units. */
+  /** Length of the text in UTF-16 units. */
   get chars(): number {
     return this.#chars;
   }
@@ -77,19 +86,23 @@ export class GrowingHash {
     this.#chars += text.length;
   }
 
-  /** The hash of the text with an end behind it, which does not stay. */
+  /** Returns the hash of the text followed by `end`, without appending it. */
   with(end: string): Sha256 {
     requireWellFormed(end);
     return this.#digest.copy().update(end, 'utf8').digest('hex') as Sha256;
   }
 }
 
-/** The long text that came last from bytes, with them: a file that was read is written to the journal within the same call. */
+/**
+ * The last long text decoded from bytes, with its bytes. A file that was read is written to the
+ * journal within the same call.
+ */
 let newest: { readonly text: string; readonly bytes: Buffer } | undefined;
 
 /**
- * The text of bytes that are valid UTF-8, and the SHA-256 of both: `file_hash` and `content_hash` of a text file are the same [§2.4]. The bytes must stay as they are:
- * `utf8Of` may hand them out.
+ * Decodes valid UTF-8 and returns the text with the SHA-256 of both. A text file has equal
+ * `file_hash` and `content_hash` [§2.4]. The caller must not change the bytes: `utf8Of` may return
+ * them.
  */
 export function hashedText(bytes: Buffer): { readonly text: string; readonly hash: Sha256 } {
   const text = bytes.toString('utf8');
@@ -99,7 +112,10 @@ export function hashedText(bytes: Buffer): { readonly text: string; readonly has
   return { text, hash: digest };
 }
 
-/** The UTF-8 bytes of a well-formed text, to be read only: those of the last text of `hashedText` are not made again, and kept no longer. */
+/**
+ * Returns the read-only UTF-8 bytes of a well-formed text. It reuses the bytes of the last
+ * `hashedText` once and then releases them.
+ */
 export function utf8Of(text: string): Buffer {
   if (newest === undefined || newest.text !== text) return Buffer.from(text);
   const { bytes } = newest;
@@ -107,41 +123,53 @@ export function utf8Of(text: string): Buffer {
   return bytes;
 }
 
-/** Identities of files by their bindings, which never change: one call asks for the same one many times. */
+/** Identities of files by their immutable bindings. One call needs the same identity many times. */
 const identities = new WeakMap<Source, Sha256>();
 
-/** `identity_hash` of a sourced object: over its type and source binding; it is its `xt/id` too [§2.4, §2.5]. */
+/**
+ * Returns the `identity_hash` of a sourced object: the hash of its type and source binding. It is
+ * also its `xt/id` [§2.4, §2.5].
+ */
 export function sourcedIdentityHash(type: ObjectType, source: Source): Sha256 {
   const known = type === 'file' ? identities.get(source) : undefined;
   if (known !== undefined) return known;
   const { filesystemId, path, type: kind } = source;
   requireWellFormed(filesystemId);
   requireWellFormed(path);
-  // The bytes of canonical JSON: in the order of the names.
+  // Keys in alphabetical order, as in canonical JSON.
   const identity = hashText(JSON.stringify({ source: { filesystemId, path, type: kind }, type }));
   if (type === 'file' && Object.isFrozen(source)) identities.set(source, identity);
   return identity;
 }
 
-/** `identity_hash` of an unsourced object: over its type and assigned id [§2.4, §2.5]. */
+/**
+ * Returns the `identity_hash` of an unsourced object: the hash of its type and assigned id [§2.4,
+ * §2.5].
+ */
 export function assignedIdentityHash(type: ObjectType, id: string): Sha256 {
   requireWellFormed(id);
-  // The bytes of canonical JSON: in the order of the names.
+  // Keys in alphabetical order, as in canonical JSON.
   return hashText(JSON.stringify({ type, 'xt/id': id }));
 }
 
-/** `metadata_hash`: over the type-specific fields alone, those that are present [§2.4, §2.6, decision A2]. Freezes objects that stand in lists. */
+/**
+ * Returns the `metadata_hash`: the hash of the type-specific fields that are present [§2.4, §2.6,
+ * decision A2]. Freezes objects in lists.
+ */
 export function metadataHash(fields: object): Sha256 {
   return hashText(canonicalFields(fields));
 }
 
-/** `object_hash`: over the three hashes of a version; nulls stay nulls [§2.4]. A fingerprint, not a version's address (decision A7). */
+/**
+ * Returns the `object_hash`: the hash of the three hashes of a version, nulls included [§2.4]. It
+ * is a fingerprint, not a version's address (decision A7).
+ */
 export function objectHash(parts: {
   readonly file_hash: Sha256 | null;
   readonly content_hash: Sha256 | null;
   readonly metadata_hash: Sha256;
 }): Sha256 {
   const { file_hash, content_hash, metadata_hash } = parts;
-  // The bytes of canonical JSON: in the order of their names, hex digits and nulls.
+  // Keys in alphabetical order, as in canonical JSON.
   return hashText(JSON.stringify({ content_hash, file_hash, metadata_hash }));
 }

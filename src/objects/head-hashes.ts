@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from './canonical-json.js';
 import { type ChatLog, runningTurn } from './chat-log.js';
-import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from './ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionObjectId,
+  systemPromptObjectId,
+} from './ids.js';
 import type { Turn } from './object-type.js';
 
-/** The sets of a session whose index can be read from anywhere on. */
+/** The sets of a session, with an index that can be read from any position. */
 export interface GrowingSets {
   readonly indexSize: number;
-  /** The ids of the index after its first `count`. */
+  /** Returns the ids of the index after its first `count`. */
   indexAfter(count: number): Iterable<ObjectId>;
   readonly activeIds: readonly ObjectId[];
   readonly pinnedIds: readonly ObjectId[];
@@ -15,10 +22,13 @@ export interface GrowingSets {
 
 const FIRST_BYTES = 4_096;
 
-/** The canonical JSON of the members of a list that only grows, with commas between: written once, hashed as often as asked. */
+/**
+ * Canonical JSON of an append-only list's members, separated by commas. Each member is serialized
+ * once and can be hashed repeatedly.
+ */
 class GrowingJson {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES);
-  /** Where the JSON of the first n members ends; some members have none. */
+  /** End offset of the JSON of the first n members. Some members have no JSON. */
   readonly #ends = [0];
 
   get count(): number {
@@ -38,7 +48,7 @@ class GrowingJson {
     this.#ends.push(end);
   }
 
-  /** The JSON of the first members. */
+  /** Returns the JSON of the first `count` members. */
   first(count: number): Uint8Array {
     return this.#bytes.subarray(0, this.#ends[count]);
   }
@@ -50,15 +60,18 @@ function digest(...parts: readonly (string | Uint8Array)[]): Sha256 {
   return hash.digest('hex') as Sha256;
 }
 
-const refsOf = ({ messages }: Turn): readonly ObjectId[] => messages.flatMap(({ toolcall_refs }) => toolcall_refs ?? []);
+const refsOf = ({ messages }: Turn): readonly ObjectId[] =>
+  messages.flatMap(({ toolcall_refs }) => toolcall_refs ?? []);
 
-/** The canonical JSON of ids without the brackets around them. */
+/** Canonical JSON of ids without the surrounding brackets. */
 const idList = (ids: readonly ObjectId[]): string => canonicalJson(ids).slice(1, -1);
 
 /**
- * The `metadata_hash` of one session's chat and session objects as they grow [§2.4]: the hash over the whole documents, as `chatVersion` and
- * `sessionVersion` have it, in the time that hashing their bytes takes; only what is new is written as JSON. States must be asked for in their order;
- * after a step that was not taken a new one has to be made.
+ * Computes the `metadata_hash` of one session's growing chat and session objects [§2.4]. The hash
+ * covers the whole documents, as in `chatVersion` and `sessionVersion`, but only new members are
+ * serialized.
+ *
+ * Ask for states in their order. After a rejected step, create a new instance.
  */
 export class HeadHashes {
   readonly #session: SessionId;
@@ -70,7 +83,7 @@ export class HeadHashes {
     this.#session = session;
   }
 
-  /** Over the fields of the chat: `session_ref`, `toolcall_refs`, `turn_count`, `turns`. */
+  /** Hashes the fields of the chat: `session_ref`, `toolcall_refs`, `turn_count`, `turns`. */
   chat(log: ChatLog): Sha256 {
     const closed = log.closed.size;
     for (const turn of log.closed.toArray(this.#turns.count)) {
@@ -91,7 +104,10 @@ export class HeadHashes {
     );
   }
 
-  /** Over the fields of the session: both references, its own id, and the sets; index and pool are the same (decision G4). */
+  /**
+   * Hashes the fields of the session: both references, its own id, and the sets. Index and pool are
+   * the same (decision G4).
+   */
   session(sets: GrowingSets): Sha256 {
     for (const id of sets.indexAfter(this.#index.count)) this.#index.push(canonicalJson(id));
     const index = this.#index.first(sets.indexSize);

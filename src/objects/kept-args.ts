@@ -5,21 +5,30 @@ import type { ToolcallInput } from './versions.js';
 
 type Args = ToolcallInput['args'];
 
-/** What the arguments of a call may be to be kept as they are (decision 0005): ordinary calls have some names, and the text of a file. */
+/**
+ * Bounds within which a call's arguments are stored unchanged (decision 0005). Ordinary calls have
+ * a few names and the text of a file.
+ */
 export const ARGS_BOUNDS = {
   /** Names at all depths together. */
   names: 1_024,
-  /** Names of one object that have one hash in Java's sense: the database's maps look through all of them for each further one. */
+  /**
+   * Names of one object that share a Java hash. The database's maps compare each further name with
+   * all of them.
+   */
   namesOfOneHash: 64,
-  /** How deep values may nest below the arguments. */
+  /** Nesting depth of values below the arguments. */
   depth: 200,
-  /** UTF-16 units of all names and texts; every other value counts as eight. */
+  /** UTF-16 units of all names and texts. Every other value counts as eight. */
   units: 8 * 1_048_576,
 } as const;
 
 const UNITS_OF_A_VALUE = 8;
 
-/** What stands for arguments that are over a bound: the hash of their text, which lies in parts, and its length in UTF-16 units. */
+/**
+ * Key of the placeholder for arguments over a bound. It holds the hash of their text, which is
+ * stored in parts, and its length in UTF-16 units.
+ */
 const KEPT_AS_TEXT = 'palimpsest:kept_as_text';
 
 function javaHash(name: string): number {
@@ -40,7 +49,10 @@ function haveOneHash(names: readonly string[]): boolean {
   return false;
 }
 
-/** Whether arguments are over a bound, or hold a number that JSON cannot write. Looks at no more than the bounds allow. */
+/**
+ * Returns whether arguments exceed a bound or hold a number that JSON cannot represent. Inspects no
+ * more than the bounds allow.
+ */
 function isOverBounds(args: Args): boolean {
   const waiting: { readonly value: Json; readonly depth: number }[] = [{ value: args, depth: 0 }];
   let names = 0;
@@ -64,7 +76,10 @@ function isOverBounds(args: Args): boolean {
   return false;
 }
 
-/** Data within the bounds with every text made well-formed, so that it can be stored exactly (decision G8): half a surrogate pair becomes U+FFFD. */
+/**
+ * Makes every text within the bounds well-formed so that it can be stored exactly (decision G8). A
+ * lone surrogate becomes U+FFFD.
+ */
 function wellFormed(value: Json): Json {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
@@ -74,17 +89,19 @@ function wellFormed(value: Json): Json {
   );
 }
 
-/** The arguments of a call as they are kept. */
+/** The stored form of a call's arguments. */
 export interface KeptArgs {
   readonly args: Args;
-  /** The canonical JSON of the whole where `args` only name it. */
+  /** The full canonical JSON if `args` only refer to it. */
   readonly text?: { readonly hash: Sha256; readonly text: string };
 }
 
 /**
- * The arguments of a call as they are kept (reading 0005): as they are, or, where they are over a bound, as one text that nothing is lost of. Equal arguments
- * are kept in equal form. What is kept is a copy, since a call is sealed after its caller has the answer.
- * @throws {DocumentError} `invalid-value` for what is no JSON
+ * Returns the stored form of a call's arguments (reading 0005). Arguments over a bound become
+ * one complete text. Equal arguments have equal stored forms. The result is a copy, because a call
+ * is sealed after its caller has the answer.
+ *
+ * @throws {DocumentError} `invalid-value` if the arguments are not JSON
  */
 export function keptArgs(args: Args): KeptArgs {
   if (!isOverBounds(args)) return { args: wellFormed(args) as Args };
@@ -93,7 +110,10 @@ export function keptArgs(args: Args): KeptArgs {
   return { args: { [KEPT_AS_TEXT]: { sha256: hash, chars: text.length } }, text: { hash, text } };
 }
 
-/** The hash of the text that a call's arguments are kept as; undefined where they are kept as they are. */
+/**
+ * Returns the hash of the text that holds a call's arguments. Undefined if they are stored
+ * unchanged.
+ */
 export function keptArgsHash(args: unknown): Sha256 | undefined {
   if (typeof args !== 'object' || args === null || !Object.hasOwn(args, KEPT_AS_TEXT) || Object.keys(args).length !== 1)
     return undefined;

@@ -1,6 +1,6 @@
 import type { Json } from './canonical-json.js';
 
-/** A value with each of its texts as a function gives it, the names of its fields too. */
+/** Applies a function to each text of a JSON value, field names included. */
 export function mapTexts(value: Json, map: (text: string) => string): Json {
   if (typeof value === 'string') return map(value);
   if (Array.isArray(value)) return value.map((one) => mapTexts(one, map));

@@ -1,7 +1,10 @@
 import type { Json } from './canonical-json.js';
 import type { ObjectId, SessionId } from './ids.js';
 
-/** One message of a turn (decision B6): text parts joined by a newline, other parts one line each; `toolcall_refs` in call order. */
+/**
+ * One message of a turn (decision B6). Text parts are joined by a newline, and each other part
+ * takes one line. `toolcall_refs` are in call order.
+ */
 export interface Message {
   readonly role: string;
   readonly text: string;
@@ -9,13 +12,13 @@ export interface Message {
   readonly toolcall_refs?: readonly ObjectId[];
 }
 
-/** From one user message to the next (decisions B6, B7); numbered from 1. */
+/** The messages from one user message to the next (decisions B6, B7), numbered from 1. */
 export interface Turn {
   readonly turn: number;
   readonly messages: readonly Message[];
 }
 
-/** The type-specific fields of each object type [§2.6]: exactly what `metadata_hash` covers. */
+/** The type-specific fields of each object type [§2.6], exactly as `metadata_hash` covers them. */
 export interface FieldsByType {
   readonly file: { readonly file_type: string; readonly char_count: number };
   readonly toolcall: {
@@ -51,7 +54,7 @@ export type ContentType = 'file' | 'toolcall';
 
 type FieldTable = { readonly [T in ObjectType]: { readonly [F in keyof FieldsByType[T]]-?: 'required' | 'optional' } };
 
-/** Every type-specific field and whether a version must carry it [§2.6]. */
+/** Every type-specific field, and whether a version requires it [§2.6]. */
 export const FIELDS: FieldTable = {
   file: { file_type: 'required', char_count: 'required' },
   toolcall: {
@@ -75,7 +78,7 @@ export const FIELDS: FieldTable = {
   },
 };
 
-/** Whether objects of a type are content or infrastructure, sourced or unsourced [§2.1]. */
+/** Whether each type is content or infrastructure, and sourced or unsourced [§2.1]. */
 export const KINDS: Readonly<Record<ObjectType, { readonly content: boolean; readonly sourced: boolean }>> = {
   file: { content: true, sourced: true },
   toolcall: { content: true, sourced: false },
@@ -84,7 +87,10 @@ export const KINDS: Readonly<Record<ObjectType, { readonly content: boolean; rea
   session: { content: false, sourced: false },
 };
 
-/** Narrows a stored `type` to one of the five; parts have other types and are no objects (decision G6). */
+/**
+ * Narrows a stored `type` to one of the five. Parts have other types and are not objects (decision
+ * G6).
+ */
 export function isObjectType(value: unknown): value is ObjectType {
   return typeof value === 'string' && Object.hasOwn(FIELDS, value);
 }

@@ -7,7 +7,10 @@ import { parseSource, type Source } from './source.js';
 
 declare const sealed: unique symbol;
 
-/** The fields that every document has, in one shape for all types [§2.2]: nulls are explicit (decision A2). */
+/**
+ * The fields of every document, in one shape for all types [§2.2]. Nulls are explicit (decision
+ * A2).
+ */
 export interface Envelope<T extends ObjectType = ObjectType> {
   readonly 'xt/id': ObjectId;
   readonly type: T;
@@ -21,19 +24,21 @@ export interface Envelope<T extends ObjectType = ObjectType> {
 }
 
 /**
- * One version of an object: the flat SSOT document with its five hashes [§2.2], frozen.
- * Only `sealVersion` and `restoreVersion` make one, so no version with a stale hash can be expressed.
+ * One version of an object: the flat SSOT document with its five hashes [§2.2], frozen. Only
+ * `sealVersion` and `restoreVersion` create one, so a version never has a stale hash.
  */
 export type ObjectVersion<T extends ObjectType = ObjectType> = T extends ObjectType
   ? Envelope<T> & FieldsByType[T] & { readonly [sealed]: T }
   : never;
 
-/** What a version is made of before its hashes are known. */
+/** The input of a version before its hashes are computed. */
 export type Unsealed<T extends ObjectType> = {
   readonly type: T;
   readonly fields: FieldsByType[T];
   readonly content: string | null;
-  /** Given by whoever hashed the raw bytes; null for unsourced objects, stubs and deleted files. */
+  /**
+   * Computed by the reader of the raw bytes. Null for unsourced objects, stubs and deleted files.
+   */
   readonly file_hash: Sha256 | null;
 } & ({ readonly source: Source; readonly id?: undefined } | { readonly source?: undefined; readonly id: string });
 
@@ -52,15 +57,19 @@ function checkFields(type: ObjectType, fields: object): void {
   const table: Readonly<Record<string, 'required' | 'optional'>> = FIELDS[type];
   for (const key of Object.keys(fields)) {
     if (!Object.hasOwn(table, key))
-      throw new DocumentError('unknown-field', `a ${type} has no field ${quoted(key)}; its fields: ${Object.keys(table).join(', ')}`);
+      throw new DocumentError(
+        'unknown-field',
+        `a ${type} has no field ${quoted(key)}; its fields: ${Object.keys(table).join(', ')}`,
+      );
   }
   const missing = REQUIRED[type].find((key) => !Object.hasOwn(fields, key));
   if (missing !== undefined) throw new DocumentError('missing-field', `a ${type} needs the field ${missing}`);
 }
 
 /**
- * Makes a version: computes all five hashes [§2.4] and freezes the document.
- * @throws {DocumentError} when a field is unknown, missing or not plain data
+ * Creates a version: computes all five hashes [§2.4] and freezes the document.
+ *
+ * @throws {DocumentError} if a field is unknown, missing or not plain data
  */
 export function sealVersion<T extends ObjectType>(unsealed: Unsealed<T>): ObjectVersion<T> {
   const { type, content, file_hash } = unsealed;
@@ -74,7 +83,8 @@ export function sealVersion<T extends ObjectType>(unsealed: Unsealed<T>): Object
   }
   if (source === null && file_hash !== null) throw new DocumentError('invalid-value', `a ${type} has no file_hash`);
   checkFields(type, fields);
-  const identity_hash = source === null ? assignedIdentityHash(type, objectId(unsealed.id as string)) : sourcedIdentityHash(type, source);
+  const identity_hash =
+    source === null ? assignedIdentityHash(type, objectId(unsealed.id as string)) : sourcedIdentityHash(type, source);
   const metadata_hash = metadataHash(fields);
   const content_hash = content === null ? null : hashText(content);
   const version = {
@@ -94,11 +104,14 @@ export function sealVersion<T extends ObjectType>(unsealed: Unsealed<T>): Object
 
 const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 
-/** Splits a flat document into what it was sealed from; the hashes stay behind. */
+/** Returns the fields that a flat document was sealed from, without its hashes. */
 function unseal(document: Readonly<Record<string, unknown>>): Unsealed<ObjectType> {
   const { type } = document;
   if (!isObjectType(type))
-    throw new DocumentError('unknown-type', `${quoted(type)} is no object type; known: ${Object.keys(FIELDS).join(', ')}`);
+    throw new DocumentError(
+      'unknown-type',
+      `${quoted(type)} is not an object type; known: ${Object.keys(FIELDS).join(', ')}`,
+    );
   const envelope = new Set<string>(['xt/id', 'type', 'source', 'content', ...HASHES]);
   const fields = Object.fromEntries(Object.entries(document).filter(([key]) => !envelope.has(key)));
   const content = document.content;
@@ -111,24 +124,35 @@ function unseal(document: Readonly<Record<string, unknown>>): Unsealed<ObjectTyp
       `the document ${quoted(document['xt/id'])} has no source; unsourced objects have an explicit null`,
     );
   const source = parseSource(document.source);
-  const base = { type, fields: fields as never, content, file_hash: fileHash === null ? null : sha256(String(fileHash)) };
+  const base = {
+    type,
+    fields: fields as never,
+    content,
+    file_hash: fileHash === null ? null : sha256(String(fileHash)),
+  };
   return (source === null ? { ...base, id: String(document['xt/id']) } : { ...base, source }) as Unsealed<ObjectType>;
 }
 
 /**
- * Makes a version from a stored SSOT document and checks every hash it carries against the recomputed one.
- * @throws {DocumentError} `hash-mismatch` naming the object and the hash when the stored bytes are not what was sealed
+ * Restores a version from a stored SSOT document and compares every stored hash with the recomputed
+ * one.
+ *
+ * @throws {DocumentError} `hash-mismatch` naming the object and the hash if the stored bytes differ
+ *   from the sealed ones
  */
 export function restoreVersion(document: Readonly<Record<string, unknown>>): ObjectVersion {
   const version = sealVersion(unseal(document)) as ObjectVersion;
   if (version['xt/id'] !== document['xt/id']) {
-    throw new DocumentError('hash-mismatch', `the object ${quoted(document['xt/id'])} has a source whose identity is ${version['xt/id']}`);
+    throw new DocumentError(
+      'hash-mismatch',
+      `the object ${quoted(document['xt/id'])} has a source whose identity is ${version['xt/id']}`,
+    );
   }
   for (const name of HASHES) {
     if (version[name] !== document[name]) {
       throw new DocumentError(
         'hash-mismatch',
-        `${name} of ${quoted(document['xt/id'])} is stored as ${quoted(document[name])} but computes to ${version[name]}`,
+        `${name} of ${quoted(document['xt/id'])} is stored as ${quoted(document[name])}, computed as ${version[name]}`,
       );
     }
   }

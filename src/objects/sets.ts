@@ -2,8 +2,9 @@ import { DocumentError, quoted } from './errors.js';
 import type { ObjectId } from './ids.js';
 
 /**
- * The sets of a session [§3.1], each in insertion order. `metadata_pool` is the index less what was demoted; nothing demotes today [§3.2],
- * so the pool is the index (decision G4) and is not held twice.
+ * The sets of a session [§3.1], each in insertion order. `metadata_pool` is the index minus demoted
+ * ids. Nothing demotes today [§3.2], so the pool equals the index (decision G4) and is not stored
+ * twice.
  */
 export interface SessionSets {
   readonly index: readonly ObjectId[];
@@ -11,9 +12,12 @@ export interface SessionSets {
   readonly pinned: readonly ObjectId[];
 }
 
-/** What one step does to the sets; absent members change nothing. Removals are applied before additions. */
+/**
+ * The changes of one step to the sets. Absent members change nothing. Removals apply before
+ * additions.
+ */
 export interface SetChanges {
-  /** Ids that enter index and pool. */
+  /** Ids added to index and pool. */
   readonly index?: readonly ObjectId[];
   readonly activate?: readonly ObjectId[];
   readonly deactivate?: readonly ObjectId[];
@@ -25,14 +29,19 @@ export interface SetChanges {
 export const EMPTY_SETS: SessionSets = Object.freeze({ index: [], active: [], pinned: [] });
 
 /**
- * The sets after many steps' changes, in time linear in the changes; removals come before additions (decision D1).
- * @throws {DocumentError} for what would become active or pinned outside the index
+ * Returns the sets after the changes of many steps, in time linear in the changes. Removals apply
+ * before additions (decision D1).
+ *
+ * @throws {DocumentError} if an id outside the index would become active or pinned
  */
 export function foldSets(start: SessionSets, changes: Iterable<SetChanges>): SessionSets {
   const [index, active, pinned] = [new Set(start.index), new Set(start.active), new Set(start.pinned)];
   const known = (id: ObjectId): ObjectId => {
     if (index.has(id)) return id;
-    throw new DocumentError('invalid-value', `${quoted(id)} would become active or pinned without being in the session index`);
+    throw new DocumentError(
+      'invalid-value',
+      `${quoted(id)} would become active or pinned without being in the session index`,
+    );
   };
   for (const change of changes) {
     for (const id of change.index ?? []) index.add(id);

@@ -19,9 +19,11 @@ const EVENT_KINDS: Readonly<Record<HistoryEventKind, true>> = {
 /** A SHA-256 digest. */
 export const digestShape = z.string().regex(/^[0-9a-f]{64}$/, 'no SHA-256');
 
-/** The fields of a step that is read from a file, but for its place, its moment and its message: each has a checked form. */
+/** Schemas of a step's fields as read from a file, except its position, time and message. */
 export const STEP_SHAPES = {
-  opens: z.strictObject({ rule: z.enum(['user-message', 'client-turn', 'pause', 'first-step']), ref: text.optional() }).optional(),
+  opens: z
+    .strictObject({ rule: z.enum(['user-message', 'client-turn', 'pause', 'first-step']), ref: text.optional() })
+    .optional(),
   call: z
     .strictObject({
       id: z.string().min(1).max(1_100),

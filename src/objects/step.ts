@@ -2,24 +2,32 @@ import type { ObjectId, SessionId, Sha256 } from './ids.js';
 import type { Message } from './object-type.js';
 import type { SetChanges } from './sets.js';
 
-/** What made a turn begin (decision B7). */
+/** The rule by which a turn began (decision B7). */
 export type TurnRule = 'user-message' | 'client-turn' | 'pause' | 'first-step';
 
-/** A part of an answer: text of its own, or a range of what is stored anyway, in UTF-16 units: of the call's whole output, or of another object's whole text. */
+/**
+ * A part of an answer: text of its own, or a range of stored text in UTF-16 units. The range refers
+ * to the call's whole output, or to another object's whole text.
+ */
 export type AnswerPiece = string | { readonly at: number; readonly chars: number; readonly id?: ObjectId };
 
-/** How the answer that an agent was given can be proved later (decision E7). */
+/** The data that proves an agent's answer later (decision E7). */
 export interface AnswerProof {
   readonly sha256: Sha256;
   readonly chars: number;
-  /** What it was made of; absent where it is the call's output itself, and where it shares too little with what is stored. */
+  /**
+   * The parts of the answer. Absent if the answer is the call's output itself, or shares too little
+   * with stored text.
+   */
   readonly pieces?: readonly AnswerPiece[];
 }
 
 /**
- * What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. `lost`: the step that stood here was
- * acknowledged, and the journal that held it was damaged before the database had it (reading 0011). `bypassed`: a model call at this place went out with the harness's
- * own list, because ours was late or failed.
+ * A change of a harness to its own history that is neither message nor call (decision F1). It
+ * deletes nothing of the session.
+ * - `lost`: the step here was acknowledged, and its journal was damaged before the step reached the
+ *   database (reading 0011)
+ * - `bypassed`: a model call here used the harness's own list, because ours was late or failed
  */
 export type HistoryEventKind =
   | 'compacted'
@@ -31,61 +39,99 @@ export type HistoryEventKind =
   | 'bypassed'
   | 'lost';
 
-/** An event in the life of a session's harness, kept with a step because the chat alone does not show it. */
+/**
+ * An event in the history of a session's harness. It is stored with a step, because the chat alone
+ * does not show it.
+ */
 export interface HistoryEvent {
   readonly kind: HistoryEventKind;
-  /** Entries at the beginning of the harness's history that are as they were. */
+  /** Number of unchanged entries at the beginning of the harness's history. */
   readonly kept?: number;
-  /** Known entries that the harness no longer sends. */
+  /** Number of known entries that the harness no longer sends. */
   readonly missing?: number;
-  /** The harness's own words: the summary of a compaction, the name of the other session. */
+  /**
+   * The harness's own words, such as the summary of a compaction or the name of the other session.
+   */
   readonly detail?: string;
 }
 
-/** What a provider says of one call of a model, in tokens where nothing else is said, as far as the harness passes it on. */
+/**
+ * A provider's report on one model call, in tokens unless stated otherwise, as far as the harness
+ * passes it on.
+ */
 export interface ModelUsage {
-  /** Tokens of the request that no cache had and none took up. */
+  /** Request tokens that were neither read from a cache nor written to one. */
   readonly input?: number;
   readonly output?: number;
-  /** Tokens that the provider's prompt cache had, and that it took up. */
+  /** Tokens read from the provider's prompt cache, and tokens written to it. */
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
-  /** Why its cache did not have the whole request before, in its own word, and how many tokens it would have had. */
+  /**
+   * The provider's own reason for a cache miss on the previous request, and the number of tokens
+   * missed.
+   */
   readonly cacheMiss?: { readonly reason: string; readonly tokens?: number };
-  /** Blocks of thinking that it left out of the request, since they are bound to something else. */
+  /**
+   * Thinking blocks that the provider dropped from the request because they are bound to other
+   * content.
+   */
   readonly thinkingDropped?: number;
 }
 
 /**
- * One step of a session (decision G3): one message, or one tool call, or neither, with the changes of the sets that it caused.
- * Written once, never rewritten; a session is the fold of its steps.
+ * One step of a session (decision G3): one message, or one tool call, or neither, with the changes
+ * that it made to the sets. A step is written once and never rewritten. A session is the fold of
+ * its steps.
  */
 export interface Step {
   readonly session: SessionId;
-  /** From 1, without gaps within a session. */
+  /** Counts from 1, without gaps, within a session. */
   readonly seq: number;
-  /** The turn that the step belongs to, from 1. */
+  /** The turn of the step, from 1. */
   readonly turn: number;
-  /** Moment of acknowledgement, milliseconds since 1970; never falls within a session. Steps of one millisecond are ordered by `seq` (decision F7). */
+  /**
+   * Time of acknowledgement, in milliseconds since 1970. Never decreases within a session. Steps of
+   * the same millisecond are ordered by `seq` (decision F7).
+   */
   readonly at: number;
-  /** Present on the first step of a turn: which rule began it, with the client's own turn id where it sent one. */
+  /**
+   * Present on the first step of a turn: the rule that began it, with the client's own turn id if
+   * it sent one.
+   */
   readonly opens?: { readonly rule: TurnRule; readonly ref?: string };
   readonly message?: Message;
-  /** `by`: the step of the message of this turn that made the call, where another one came in between. */
+  /**
+   * `by` is the step of the message of this turn that made the call, if another message came in
+   * between.
+   */
   readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof; readonly by?: number };
   readonly changes: SetChanges;
-  /** Ids that were explicitly activated in this step, also those active before: they count as fresh from here on (decision D4). */
+  /**
+   * Ids that this step activated explicitly, including ids that were already active. They count as
+   * fresh from here on (decision D4).
+   */
   readonly fresh?: readonly ObjectId[];
-  /** The harness's own id of the message (decision B3): kept with the step alone, no hash covers it and no reader of documents sees it. */
+  /**
+   * The harness's own id of the message (decision B3). Stored with the step alone: no hash covers
+   * it, and readers of documents do not see it.
+   */
   readonly native?: string;
-  /** Of a message of the model: what its call took, as the provider reported it; kept with the step alone, like `native`. */
+  /**
+   * For a message of the model, the provider's usage report on its call. Stored with the step
+   * alone, like `native`.
+   */
   readonly usage?: ModelUsage;
-  /** What happened to the harness's own history before this step; a step may be nothing but an event. */
+  /**
+   * A change to the harness's own history before this step. A step may consist of an event alone.
+   */
   readonly event?: HistoryEvent;
-  /** Of a call: what of its files could not be taken up as it was reported, and why. */
+  /** For a call, the files that could not be indexed as reported, with the reason. */
   readonly notes?: readonly string[];
-  /** Who changed the sets where that was not the agent, its harness or the window: such a step is neither message nor call (decision 0021). */
+  /**
+   * The author of a set change other than the agent, its harness or the window. Such a step is
+   * neither message nor call (decision 0021).
+   */
   readonly by?: 'person';
-  /** The step whose changes of the sets this one takes back. */
+  /** The step whose set changes this step reverts. */
   readonly undoes?: number;
 }

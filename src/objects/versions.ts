@@ -1,13 +1,22 @@
 import { posix } from 'node:path';
 import { defined } from '../values/defined.js';
 import type { Json } from './canonical-json.js';
-import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from './ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionObjectId,
+  systemPromptObjectId,
+} from './ids.js';
 import type { Turn } from './object-type.js';
 import { type ObjectVersion, sealVersion } from './seal.js';
 import type { SessionSets } from './sets.js';
 import type { FilesystemSource } from './source.js';
 
-/** The lower-cased extension of a path's basename without its dot; `none` where there is none (decision A5). */
+/**
+ * Returns the lower-case extension of a path's basename without its dot, or `none` (decision A5).
+ */
 export function fileType(path: string): string {
   const extension = posix.extname(path);
   return extension.length > 1 ? extension.slice(1).toLowerCase() : 'none';
@@ -18,20 +27,33 @@ function file(source: FilesystemSource, content: string | null, file_hash: Sha25
   return sealVersion({ type: 'file', source, fields, content, file_hash });
 }
 
-/** A file that was read as text [§5.6]; `file_hash` is that of its raw bytes, `content` what we store of it (decisions A3, C6). */
+/**
+ * Creates the version of a file that was read as text [§5.6]. `file_hash` covers its raw bytes,
+ * `content` is the stored text (decisions A3, C6).
+ */
 export const indexedFile = (source: FilesystemSource, content: string, fileHash: Sha256): ObjectVersion<'file'> =>
   file(source, content, fileHash);
 
-/** A file that was read but is not UTF-8 text: hashed, without content (decision C2). */
-export const nonTextFile = (source: FilesystemSource, fileHash: Sha256): ObjectVersion<'file'> => file(source, null, fileHash);
+/**
+ * Creates the version of a file that was read but is not UTF-8 text: hashed, without content
+ * (decision C2).
+ */
+export const nonTextFile = (source: FilesystemSource, fileHash: Sha256): ObjectVersion<'file'> =>
+  file(source, null, fileHash);
 
-/** A file that was only mentioned: a discovery stub [§5.6]. */
+/** Creates the version of a file that was only mentioned: a discovery stub [§5.6]. */
 export const fileStub = (source: FilesystemSource): ObjectVersion<'file'> => file(source, null, null);
 
-/** A file that is confirmed deleted: the same document as a stub; the store's `gone` mark tells them apart (decision C3). */
+/**
+ * Creates the version of a file that is confirmed deleted. The document equals a stub, and the
+ * store's `gone` mark distinguishes them (decision C3).
+ */
 export const deletedFile = fileStub;
 
-/** What a tool call object is made of [§2.6]; optional members are left out of the document when absent (decision A2). */
+/**
+ * The fields of a tool call object [§2.6]. Absent optional members are left out of the document
+ * (decision A2).
+ */
 export interface ToolcallInput {
   readonly id: ObjectId;
   readonly tool: string;
@@ -40,11 +62,13 @@ export interface ToolcallInput {
   readonly status: 'ok' | 'fail';
   readonly chatRef: ObjectId;
   readonly fileRefs?: readonly ObjectId[];
-  /** The tool's output as stored: whole, or head and tail of it when over the cap (decision B8). */
+  /**
+   * The tool's output as stored: whole, or its head and tail if it exceeds the cap (decision B8).
+   */
   readonly content: string | null;
 }
 
-/** The one version of a tool call [§2.6, §5.7]. */
+/** Creates the single version of a tool call [§2.6, §5.7]. */
 export function toolcallVersion(input: ToolcallInput): ObjectVersion<'toolcall'> {
   const { id, tool, args, argsDisplay, status, chatRef, fileRefs, content } = input;
   return sealVersion({
@@ -63,19 +87,34 @@ export function toolcallVersion(input: ToolcallInput): ObjectVersion<'toolcall'>
   });
 }
 
-/** The chat of a session at one moment [§2.6]: `turn_count` and `toolcall_refs` follow from the turns. */
+/**
+ * Creates the version of a session's chat at one moment [§2.6]. `turn_count` and `toolcall_refs`
+ * follow from the turns.
+ */
 export function chatVersion(session: SessionId, turns: readonly Turn[]): ObjectVersion<'chat'> {
   const toolcall_refs = turns.flatMap(({ messages }) => messages.flatMap((message) => message.toolcall_refs ?? []));
   const fields = { turns, session_ref: sessionObjectId(session), turn_count: turns.length, toolcall_refs };
   return sealVersion({ type: 'chat', id: chatObjectId(session), fields, content: null, file_hash: null });
 }
 
-/** The system prompt of a session [§2.6]; null when the harness has set none. */
+/**
+ * Creates the version of a session's system prompt [§2.6]. The content is null if the harness has
+ * set no prompt.
+ */
 export function systemPromptVersion(session: SessionId, prompt: string | null): ObjectVersion<'system_prompt'> {
-  return sealVersion({ type: 'system_prompt', id: systemPromptObjectId(session), fields: {}, content: prompt, file_hash: null });
+  return sealVersion({
+    type: 'system_prompt',
+    id: systemPromptObjectId(session),
+    fields: {},
+    content: prompt,
+    file_hash: null,
+  });
 }
 
-/** The session wrapper at one moment [§3.1]; arrays keep insertion order (decision A6). */
+/**
+ * Creates the version of the session wrapper at one moment [§3.1]. Arrays keep insertion order
+ * (decision A6).
+ */
 export function sessionVersion(session: SessionId, sets: SessionSets): ObjectVersion<'session'> {
   const fields = {
     session_id: session,

@@ -10,49 +10,82 @@ import { formerId, partId } from './part-id.js';
 import { partsAtSteps } from './queries.js';
 
 /**
- * The id of an assembly's part: from its session, its step and what was handed out. Moment, basis and what it was ahead of it are left out, so that the
- * same context handed out twice at one step is one part; whether there was a basis is not, since a context that can be read again proves more than one that cannot.
+ * Returns the part id of an assembly, derived from its session, its step and its content. Time,
+ * basis and newer versions (`ahead`) are left out, so the same context handed out twice at a step
+ * is one part. The presence of a basis counts, because a context that can be read again proves
+ * more.
  */
 export function assemblyId(proof: AssemblyProof): PartId {
   const { session, step, at, basis, ahead, ...what } = proof;
-  return partId('assembly', session, step, hashText(canonicalJson({ ...what, based: basis !== null || ahead !== undefined })));
+  return partId(
+    'assembly',
+    session,
+    step,
+    hashText(canonicalJson({ ...what, based: basis !== null || ahead !== undefined })),
+  );
 }
 
-/** An assembly's record as the database holds it (decisions E7, G6). */
+/** Returns the stored form of an assembly's record (decisions E7, G6). */
 export function toAssemblyPart(proof: AssemblyProof): StoredDocument {
   const { session, step, ...body } = proof;
-  const part = { 'xt/id': assemblyId(proof), type: 'assembly', assembly_ref: sessionObjectId(session), seq: step, body };
+  const part = {
+    'xt/id': assemblyId(proof),
+    type: 'assembly',
+    assembly_ref: sessionObjectId(session),
+    seq: step,
+    body,
+  };
   return part as unknown as StoredDocument;
 }
 
-/** Reads an assembly's record back. @throws {StoreError} `corrupt-part` – it does not carry the id of its own content */
+/**
+ * Parses a stored assembly record.
+ *
+ * @throws {StoreError} `corrupt-part` if the id does not match the content
+ */
 function fromAssemblyPart(part: StoredDocument): AssemblyProof {
   const session: SessionId = sessionId(String(part.assembly_ref).slice('session:'.length));
-  const proof = { session, step: Number(part.seq), ...(part.body as unknown as Omit<AssemblyProof, 'session' | 'step'>) };
+  const proof = {
+    session,
+    step: Number(part.seq),
+    ...(part.body as unknown as Omit<AssemblyProof, 'session' | 'step'>),
+  };
   const id = assemblyId(proof);
   if (part['xt/id'] !== id && part['xt/id'] !== formerId(id)) {
-    throw new StoreError('corrupt-part', `the record ${JSON.stringify(part['xt/id'])} does not hold what its id says`);
+    throw new StoreError(
+      'corrupt-part',
+      `the content of the record ${JSON.stringify(part['xt/id'])} does not match its id`,
+    );
   }
   return proof;
 }
 
-const inOrder = (a: AssemblyProof, b: AssemblyProof): number => a.step - b.step || a.at - b.at || (a.sha256 < b.sha256 ? -1 : 1);
+const inOrder = (a: AssemblyProof, b: AssemblyProof): number =>
+  a.step - b.step || a.at - b.at || (a.sha256 < b.sha256 ? -1 : 1);
 
-/** Which records of a session are wanted, and who is notified of those that are damaged. */
+/** Selects records of a session, and the callback for damaged ones. */
 export interface WantedRecords extends StepRange {
-  /** Called for each record that does not carry the id of its own content, which is then left out; without it such a record is thrown as an error. */
+  /**
+   * Called for each record whose id does not match its content. That record is left out. Without
+   * the callback, the read throws the error.
+   */
   readonly onDamaged?: (error: StoreError) => void;
-  /** Only those with which an epoch begins (divergence E9). */
+  /** Selects only records that begin an epoch (divergence E9). */
   readonly beginEpochs?: boolean;
 }
 
 /**
- * The records of what was handed out of a session, by step and moment; for a fork first those of its ancestors up to where it left them. Each names
- * the session that it was made of (decision F2).
+ * Returns the records of contexts that a session handed out, by step and time. For a fork, records
+ * of its ancestors up to the fork point come first. Each record names the session that it was made
+ * of (decision F2).
  *
- * @throws {StoreError} `corrupt-part` – a record is damaged and there is no `onDamaged`
+ * @throws {StoreError} `corrupt-part` if a record is damaged and there is no `onDamaged`
  */
-export async function readAssemblies(db: DbSnapshot, { segments }: Lineage, wanted: WantedRecords): Promise<readonly AssemblyProof[]> {
+export async function readAssemblies(
+  db: DbSnapshot,
+  { segments }: Lineage,
+  wanted: WantedRecords,
+): Promise<readonly AssemblyProof[]> {
   const { first = 0, last = Number.MAX_SAFE_INTEGER, onDamaged, beginEpochs = false } = wanted;
   const restore = (part: StoredDocument): AssemblyProof | readonly AssemblyProof[] => {
     try {
@@ -66,7 +99,11 @@ export async function readAssemblies(db: DbSnapshot, { segments }: Lineage, want
   const found = segments.map(async (segment) => {
     const range = { first, last: Math.min(last, segment.last) };
     if (range.last < first) return [];
-    const parts = await partsAtSteps(db, { kind: beginEpochs ? 'epochs' : 'assemblies', session: segment.session, ...range });
+    const parts = await partsAtSteps(db, {
+      kind: beginEpochs ? 'epochs' : 'assemblies',
+      session: segment.session,
+      ...range,
+    });
     return parts.flatMap(restore).sort(inOrder);
   });
   return (await Promise.all(found)).flat();

@@ -1,5 +1,11 @@
 import { canonicalJson } from '../objects/canonical-json.js';
-import { type ContextRecord, contextRecord, isRecordKind, type RecordKind, type RecordOwner } from '../objects/context-record.js';
+import {
+  type ContextRecord,
+  contextRecord,
+  isRecordKind,
+  type RecordKind,
+  type RecordOwner,
+} from '../objects/context-record.js';
 import { DocumentError } from '../objects/errors.js';
 import { hashText } from '../objects/hashes.js';
 import { type PartId, type SessionId, type Sha256, sessionObjectId } from '../objects/ids.js';
@@ -11,37 +17,63 @@ import type { Lineage, StepRange } from './lineage.js';
 import { partId } from './part-id.js';
 import { recordParts } from './queries.js';
 
-const ownerName = (owner: RecordOwner): string => ('session' in owner ? sessionObjectId(owner.session) : `agent:${owner.agent}`);
+const ownerName = (owner: RecordOwner): string =>
+  'session' in owner ? sessionObjectId(owner.session) : `agent:${owner.agent}`;
 
-/** As many digits as the last step that there can be has. */
+/** Digits of the largest possible step number. */
 const SEQ_DIGITS = 16;
-/** Of an owner's hash: the database sorts texts of at most 224 bytes, and the names of sessions alone can be nearly as long. */
+/**
+ * Digits of an owner's hash. The database sorts texts of at most 224 bytes, and a session name
+ * alone can be nearly as long.
+ */
 const OWNER_DIGITS = 32;
 
-/** By what a record is found: its kind, its owner and its step, in the order in which they are sorted. */
+/** Returns the lookup key of a record: its kind, owner and step, in sort order. */
 const refOf = (kind: RecordKind, owner: RecordOwner, seq: number): string =>
   `${kind} ${hashText(ownerName(owner)).slice(0, OWNER_DIGITS)} ${String(seq).padStart(SEQ_DIGITS, '0')}`;
 
-/** Whether later records stand over earlier ones of the same name. */
+/** Returns whether later records replace earlier ones of the same name. */
 const isVersioned = (record: ContextRecord): record is ContextRecord<'memory'> => record.kind === 'memory';
 
-/** The id of a record's part: from all that it says, so that one written twice is one; of a memory item from its name. */
+/**
+ * Returns the part id of a record. It is derived from the full content, so a record written twice
+ * is one part. For a memory item it is derived from the name.
+ */
 export function recordId(record: ContextRecord): PartId {
   const { kind, owner } = record;
-  const what = isVersioned(record) ? hashText(canonicalJson(['item', record.body.name])) : hashText(canonicalJson(record));
+  const what = isVersioned(record)
+    ? hashText(canonicalJson(['item', record.body.name]))
+    : hashText(canonicalJson(record));
   return partId('record', kind, ownerName(owner), what);
 }
 
-/** A record as the database holds it: its own canonical JSON as one text, found by kind, owner and step. */
+/**
+ * Returns the stored form of a record: its canonical JSON as one text, with a key of kind, owner
+ * and step.
+ */
 export function toRecordPart(record: ContextRecord): StoredDocument {
   const { kind, owner, seq } = record;
-  return { 'xt/id': recordId(record), type: 'record', record_ref: refOf(kind, owner, seq), seq, text: canonicalJson(record) };
+  return {
+    'xt/id': recordId(record),
+    type: 'record',
+    record_ref: refOf(kind, owner, seq),
+    seq,
+    text: canonicalJson(record),
+  };
 }
 
-/** Reads a record back. @throws {StoreError} `corrupt-part` – it is no record, or does not carry the id of its own content */
+/**
+ * Parses a stored record.
+ *
+ * @throws {StoreError} `corrupt-part` if it is not a record, or its id does not match its content
+ */
 function fromRecordPart(part: StoredDocument): ContextRecord {
   const damaged = (why: string, cause?: unknown): StoreError =>
-    new StoreError('corrupt-part', `the record ${JSON.stringify(part['xt/id'])} does not hold what its id says: ${why}`, { cause });
+    new StoreError(
+      'corrupt-part',
+      `the content of the record ${JSON.stringify(part['xt/id'])} does not match its id: ${why}`,
+      { cause },
+    );
   let record: ContextRecord;
   try {
     record = contextRecord(JSON.parse(String(part.text)));
@@ -54,7 +86,10 @@ function fromRecordPart(part: StoredDocument): ContextRecord {
   return record;
 }
 
-/** Where the records of some kinds and an owner stand that are between two steps, both included: pairs of the first and the last reference of each kind. */
+/**
+ * Returns the key ranges of an owner's records of some kinds between two steps, both included: a
+ * pair of first and last key per kind.
+ */
 export function recordRanges(
   kinds: readonly RecordKind[],
   owner: RecordOwner,
@@ -64,21 +99,24 @@ export function recordRanges(
   return [...new Set(kinds)].filter(isRecordKind).map((kind) => [refOf(kind, owner, first), refOf(kind, owner, end)]);
 }
 
-/** The hashes of the texts that the part of a record names. */
+/** Returns the hashes of the texts that a record's part refers to. */
 export function recordTexts({ text }: StoredDocument): readonly Sha256[] {
   return contextRecord(JSON.parse(String(text))).texts ?? [];
 }
 
 const inOrder = (a: ContextRecord, b: ContextRecord): number => a.seq - b.seq || a.at - b.at;
 
-/** Which records are wanted. */
+/** Selects records. */
 export interface WantedContextRecords<Kind extends RecordKind> extends StepRange {
   readonly kinds: readonly Kind[];
-  /** Called for each record that is damaged, which is then left out; without it such a record is thrown as an error. */
+  /**
+   * Called for each damaged record, which is left out. Without the callback, the read throws the
+   * error.
+   */
   readonly onDamaged?: (error: StoreError) => void;
 }
 
-/** The records of one owner that stand between two steps. */
+/** Returns the records of one owner between two steps. */
 async function ownRecords<Kind extends RecordKind>(
   db: DbSnapshot,
   owner: RecordOwner,
@@ -98,7 +136,10 @@ async function ownRecords<Kind extends RecordKind>(
   return found.sort(inOrder) as unknown as readonly ContextRecord<Kind>[];
 }
 
-/** The records of an agent, or of a session, by step and moment; for a fork first those of its ancestors up to where it left them, each with its own owner. */
+/**
+ * Returns the records of an agent, or of a session, by step and time. For a fork, records of its
+ * ancestors up to the fork point come first, each with its own owner.
+ */
 export async function readRecords<Kind extends RecordKind>(
   db: DbSnapshot,
   of: Lineage | { readonly agent: string },
@@ -112,7 +153,7 @@ export async function readRecords<Kind extends RecordKind>(
   return (await Promise.all(found)).flat();
 }
 
-/** The sessions that some records belong to. */
+/** Returns the sessions that some records belong to. */
 export function recordedSessions(records: readonly ContextRecord[]): ReadonlySet<SessionId> {
   return new Set(records.flatMap(({ owner }) => ('session' in owner ? [owner.session] : [])));
 }

@@ -21,33 +21,47 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { chunkId, INLINE_UNITS, textParts } from './texts.js';
 
-/** Where a fork left its parent (decision F2): it shares the parent's steps up to this one, and numbers its own after it. */
+/**
+ * The point at which a fork left its parent (decision F2). The fork shares the parent's steps up to
+ * `seq` and numbers its own steps after it.
+ */
 export interface ForkPoint {
   readonly session: SessionId;
   readonly seq: number;
 }
 
-/** Storage-only attributes of a head (decision G2): no hash covers them and no reader of versions sees them. */
+/**
+ * Storage-only attributes of a head (decision G2). No hash covers them, and readers of versions do
+ * not see them.
+ */
 export interface HeadMarks {
-  /** A file that is confirmed deleted (decision C3). */
+  /** True for a file that is confirmed deleted (decision C3). */
   readonly gone?: boolean;
-  /** SHA-256 of the whole text of an abridged tool output, kept as chunks (decisions B8, C6). */
+  /** SHA-256 of the whole text of an abridged tool output, stored as chunks (decisions B8, C6). */
   readonly whole?: Sha256;
-  /** Length of a tool call's content in UTF-16 units, so that sizes are known without reading it. */
+  /**
+   * Length of a tool call's content in UTF-16 units, so that sizes are known without reading it.
+   */
   readonly size?: number;
   /** Lease epoch of a session (decision F5). */
   readonly epoch?: number;
   /** The last step that a chat's or session's version includes (decision G4). */
   readonly upto?: number;
-  /** What a fork's chat and session continue (decision F2); the same at every version. */
+  /**
+   * The fork point that a fork's chat and session continue from (decision F2). The same at every
+   * version.
+   */
   readonly parent?: ForkPoint;
-  /** The folders of every client that has had a session open, on the session's head alone; absent for one that none has opened since this is kept. */
+  /**
+   * The folders of every client that has opened the session, on the session's head alone. Absent if
+   * no client has opened it since this mark was introduced.
+   */
   readonly roots?: readonly FilesystemSource[];
 }
 
 const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent', 'roots'] as const;
 
-/** Fields that are folded from steps instead of being stored in the head (decisions G2, G4). */
+/** Fields that are folded from steps and not stored in the head (decisions G2, G4). */
 const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {
   file: [],
   toolcall: [],
@@ -56,59 +70,73 @@ const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {
   session: ['session_index', 'metadata_pool', 'active_set', 'pinned_set'],
 };
 
-/** A version as the database holds it: the head, and the parts that hold what is too long for it. */
+/** The stored form of a version: the head, and the parts for content too long for it. */
 export interface StoredParts {
   readonly head: StoredDocument;
   readonly texts: readonly StoredDocument[];
 }
 
 /**
- * Splits a version into its head and text parts (divergence G). Nulls stay explicit; a `content` that lies in parts is left out of the head, where
- * `content_hash` names them.
+ * Splits a version into its head and text parts (divergence G). Nulls stay explicit. If the content
+ * is stored in parts, the head omits `content`, and `content_hash` names the parts.
  */
 export function toStored(version: ObjectVersion, marks: HeadMarks = {}): StoredParts {
   const head: Record<string, unknown> = { ...version };
   for (const field of FOLDED[version.type]) delete head[field];
   for (const mark of MARKS) if (marks[mark] !== undefined) head[mark] = marks[mark];
   const { content, content_hash } = version;
-  if (content === null || content_hash === null || content.length <= INLINE_UNITS) return { head: head as StoredDocument, texts: [] };
+  if (content === null || content_hash === null || content.length <= INLINE_UNITS)
+    return { head: head as StoredDocument, texts: [] };
   delete head.content;
   return { head: head as StoredDocument, texts: textParts(content, content_hash) };
 }
 
 /**
- * A version that was split elsewhere, its hashes checked as far as they can be without what is folded from steps.
- * @throws {DocumentError} `hash-mismatch` on damage
+ * Checks the hashes of a version that was split elsewhere, except those over fields folded from
+ * steps.
+ *
+ * @throws {DocumentError} `hash-mismatch` if the version is damaged
  */
 export function checkedParts(parts: StoredParts): StoredParts {
   const { head, texts } = parts;
   const { content, content_hash, object_hash } = head;
   const text = typeof content === 'string' ? content : texts.map((part) => part.text ?? '').join('');
-  const hashes = { file_hash: head.file_hash, content_hash, metadata_hash: head.metadata_hash } as Parameters<typeof objectHash>[0];
+  const hashes = { file_hash: head.file_hash, content_hash, metadata_hash: head.metadata_hash } as Parameters<
+    typeof objectHash
+  >[0];
   const isWhole = content_hash === null ? content === null : hashText(text) === content_hash;
   if (isWhole && objectHash(hashes) === object_hash) return parts;
-  throw new DocumentError('hash-mismatch', `the stored version of ${quoted(head['xt/id'])} does not have the hashes that it carries`);
+  throw new DocumentError(
+    'hash-mismatch',
+    `the hashes of the stored version of ${quoted(head['xt/id'])} do not match its content`,
+  );
 }
 
-/** Whether a document of the database is the head of an object, not a part. */
+/** Returns whether a stored document is the head of an object, as opposed to a part. */
 export function isHead(document: StoredDocument): boolean {
   return isObjectType(document.type);
 }
 
-/** The marks of a head. */
+/** Returns the marks of a head. */
 export function marksOf(head: StoredDocument): HeadMarks {
-  return Object.fromEntries(MARKS.filter((mark) => head[mark] !== undefined).map((mark) => [mark, head[mark]])) as HeadMarks;
+  return Object.fromEntries(
+    MARKS.filter((mark) => head[mark] !== undefined).map((mark) => [mark, head[mark]]),
+  ) as HeadMarks;
 }
 
-/** The hash of the text parts that a head's content lies in; undefined when the head holds its content itself or has none. */
+/**
+ * Returns the hash of the text parts that hold a head's content. Undefined if the head holds its
+ * content itself or has none.
+ */
 export function contentPartHash(head: StoredDocument): Sha256 | undefined {
   return Object.hasOwn(head, 'content') ? undefined : (head.content_hash as Sha256);
 }
 
 /**
- * The SSOT document of a head, every hash checked. `content` is the text of its parts when it has some; `folded` are the fields folded from
- * steps.
- * @throws {DocumentError} `hash-mismatch` on damage
+ * Returns the SSOT document of a head, with every hash checked. `content` is the text of its parts,
+ * if it has any. `folded` are the fields folded from steps.
+ *
+ * @throws {DocumentError} `hash-mismatch` if the version is damaged
  */
 export function fromStored(
   head: StoredDocument,
@@ -121,7 +149,7 @@ export function fromStored(
     if (content === undefined) {
       throw new StoreError(
         'missing-part',
-        `the content of ${JSON.stringify(head['xt/id'])} lies in ${chunkId(String(head.content_hash))}, which the database does not hold`,
+        `the database does not hold ${chunkId(String(head.content_hash))}, the content of ${quoted(head['xt/id'])}`,
       );
     }
     document.content = content;
@@ -129,13 +157,13 @@ export function fromStored(
   return restoreVersion(document);
 }
 
-/** A session under way, as its two heads need it. */
+/** The data of a running session that its two heads need. */
 export interface RunningSession extends GrowingSets {
   readonly id: SessionId;
   readonly chat: ChatLog;
 }
 
-/** What a running head is made of beside its marks. */
+/** The data of a running head, marks excluded. */
 interface RunningHead {
   readonly type: 'chat' | 'session';
   readonly id: ObjectId;
@@ -159,37 +187,63 @@ function runningHead({ type, id, metadata_hash, fields }: RunningHead, marks: He
   return document as unknown as StoredDocument;
 }
 
-/** The head that `toStored` makes of the chat's version, without making the version: its turns are hashed, not copied. */
+/**
+ * Returns the head that `toStored` makes of the chat's version, without creating the version. The
+ * turns are hashed, not copied.
+ */
 export function runningChatHead({ id, chat }: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
   const turn_count = chat.closed.size + (chat.running.size === 0 ? 0 : 1);
   const fields = { session_ref: sessionObjectId(id), turn_count };
   return runningHead({ type: 'chat', id: chatObjectId(id), metadata_hash: hashes.chat(chat), fields }, marks);
 }
 
-/** The head that `toStored` makes of the session's version, without making the version. */
+/**
+ * Returns the head that `toStored` makes of the session's version, without creating the version.
+ */
 export function runningSessionHead(session: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
   const { id } = session;
   const fields = { session_id: id, chat_ref: chatObjectId(id), system_prompt_ref: systemPromptObjectId(id) };
-  return runningHead({ type: 'session', id: sessionObjectId(id), metadata_hash: hashes.session(session), fields }, marks);
+  return runningHead(
+    { type: 'session', id: sessionObjectId(id), metadata_hash: hashes.session(session), fields },
+    marks,
+  );
 }
 
-/** Whether an object's typed fields lie in its session's steps, not in its head (decision G2). */
+/**
+ * Returns whether an object's typed fields are folded from its session's steps and absent from its
+ * head (decision G2).
+ */
 export const isFolded = ({ type }: StoredDocument): boolean => type === 'chat' || type === 'session';
 
-/** The session that a folded object is of. */
-export const sessionOfFolded = ({ 'xt/id': id }: StoredDocument): SessionId => sessionId(String(id).slice(String(id).indexOf(':') + 1));
+/** Returns the session of a folded object. */
+export const sessionOfFolded = ({ 'xt/id': id }: StoredDocument): SessionId =>
+  sessionId(String(id).slice(String(id).indexOf(':') + 1));
 
-/** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
+/**
+ * The stored hashes are checked at the end of a turn. Within a turn a reader gets head plus steps,
+ * sealed afresh (decision G4).
+ */
 const isWhole = (head: StoredDocument, last: number): boolean => (marksOf(head).upto ?? 0) === last;
 
-/** A session's wrapper of its head and its sets. @throws {DocumentError} `hash-mismatch` */
-export function foldedSession(head: StoredDocument, { sets, seq }: { readonly sets: SessionSets; readonly seq: number }): ObjectVersion {
+/**
+ * Returns a session's wrapper from its head and its sets.
+ *
+ * @throws {DocumentError} `hash-mismatch` if the version is damaged
+ */
+export function foldedSession(
+  head: StoredDocument,
+  { sets, seq }: { readonly sets: SessionSets; readonly seq: number },
+): ObjectVersion {
   const { index, active, pinned } = sets;
   const fields = { session_index: index, metadata_pool: index, active_set: active, pinned_set: pinned };
   return isWhole(head, seq) ? fromStored(head, undefined, fields) : sessionVersion(sessionOfFolded(head), sets);
 }
 
-/** A chat of its head and its steps. @throws {DocumentError} `hash-mismatch` */
+/**
+ * Returns a chat from its head and its steps.
+ *
+ * @throws {DocumentError} `hash-mismatch` if the version is damaged
+ */
 export function foldedChat(head: StoredDocument, steps: readonly Step[]): ObjectVersion {
   const sealed = chatVersion(sessionOfFolded(head), turnsOf(chatAfterAll(NO_CHAT, steps)));
   const { turns, toolcall_refs } = sealed;

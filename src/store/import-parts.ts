@@ -9,55 +9,70 @@ const count = z.int().nonnegative();
 const folder = z.strictObject({ from: z.string().min(1), to: z.string().min(1) });
 
 const stateSchema = z.strictObject({
-  /** Of the bundle that is taken in. */
+  /** Hash of the imported bundle. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   transactions: count,
-  /** Where recorded folders and filesystems lie here. */
+  /** Local paths of recorded folders, and local ids of recorded filesystems. */
   folders: z.array(folder),
   filesystems: z.array(folder),
-  /** As long as it is under way: the hashes of the texts in which the rest of it was put away. */
+  /** Present while the import is running: the hashes of the texts that stage the rest of it. */
   staged: z.array(z.string().transform(sha256)).optional(),
-  /** What an import keeps to its sessions (decision F10); absent where nothing of it was here before. */
+  /**
+   * The file versions that an import keeps private to its sessions (decision F10). Absent if the
+   * database held nothing of the import before.
+   */
   line: z
     .strictObject({
-      /** The session of the bundle, whose import brought all of it. */
+      /** The session of the bundle. Its import wrote the whole line. */
       of: z.string().transform(sessionId),
       files: z.array(z.string()),
-      /** By session, the epoch of the newest head that was brought: a later one is of a writer here. */
+      /**
+       * By session, the epoch of the newest imported head. A later epoch belongs to a local writer.
+       */
       epochs: z.record(z.string(), count),
     })
     .optional(),
-  /** What its manifest says of what was masked in it. */
+  /** The manifest's report on redacted content. */
   redacted: z.json().optional(),
 });
 
-/** What is known of the import of a session (decision 0019). */
+/** The state of a session's import (decision 0019). */
 export type ImportState = z.output<typeof stateSchema>;
 
 const transactionSchema = z.strictObject({
-  /** The transaction in the database that it was first written to, and when that learned it. */
+  /** The original transaction in the source database, and its transaction time. */
   tx: count,
   time: count,
   /** Ids with the valid times of the versions that it wrote. */
   puts: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/** What one transaction of an imported session was, where it was first written. */
+/** An original transaction of an imported session. */
 export type ImportedTransaction = z.output<typeof transactionSchema>;
 
-/** The type of the part that says that a session is still being imported: it is not there for anybody until its type is `import`. */
+/**
+ * Part type of an import that is still running. Readers do not see the session until the type
+ * becomes `import`.
+ */
 export const ARRIVING = 'import-arriving';
 
-/** The id of what is known of the import of a session; with the number of one of its transactions, from 1, of that one. */
+/**
+ * Returns the id of a session's import state. With a transaction number, from 1, returns the id of
+ * that transaction.
+ */
 export const importId = (session: SessionId, number = 0): PartId => partId('import', session, number);
 
-/** The part of an import's state. */
+/** Returns the part that holds an import's state. */
 export function toImportPart(session: SessionId, state: ImportState, isWhole: boolean): StoredDocument {
   return { 'xt/id': importId(session), type: isWhole ? 'import' : ARRIVING, text: canonicalJson(state) };
 }
 
-/** The part of one of its transactions. */
-export function toTransactionPart(session: SessionId, number: number, transaction: ImportedTransaction): StoredDocument {
+/** Returns the part that holds one transaction of an import. */
+export function toTransactionPart(
+  session: SessionId,
+  number: number,
+  transaction: ImportedTransaction,
+): StoredDocument {
   return { 'xt/id': importId(session, number), type: 'import', text: canonicalJson(transaction) };
 }
 
@@ -65,12 +80,20 @@ function parsed<T>(part: StoredDocument, schema: z.ZodType<T>): T {
   try {
     return schema.parse(JSON.parse(String(part.text)));
   } catch (cause) {
-    throw new StoreError('corrupt-part', `${part['xt/id']} is not what an import writes`, { cause });
+    throw new StoreError('corrupt-part', `${part['xt/id']} is not a valid part of an import`, { cause });
   }
 }
 
-/** Reads an import's state back. @throws {StoreError} `corrupt-part` */
+/**
+ * Parses an import's state.
+ *
+ * @throws {StoreError} `corrupt-part`
+ */
 export const fromImportPart = (part: StoredDocument): ImportState => parsed(part, stateSchema);
 
-/** Reads one of its transactions back. @throws {StoreError} `corrupt-part` */
+/**
+ * Parses one transaction of an import.
+ *
+ * @throws {StoreError} `corrupt-part`
+ */
 export const fromTransactionPart = (part: StoredDocument): ImportedTransaction => parsed(part, transactionSchema);

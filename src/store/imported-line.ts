@@ -8,13 +8,16 @@ import { ARRIVING, fromImportPart, type ImportState, importId } from './import-p
 import { partId } from './part-id.js';
 import { idsFrom } from './queries.js';
 
-/** Of more imports than these of one file no more are named. */
+/** Maximum number of imports listed for one file. */
 const MOST_LINES = 100;
 
-/** What an import keeps to its sessions. */
+/** The file versions that an import keeps private to its sessions. */
 type KeptLine = NonNullable<ImportState['line']>;
 
-/** A version of a file on the line of an import: found through the imported session alone, never by the file's id (decision F10). */
+/**
+ * Returns the part of a file version on the line of an import. Readers find it through the imported
+ * session alone, never by the file's id (decision F10).
+ */
 export function toLinePart(session: SessionId, document: StoredDocument): StoredDocument {
   return { 'xt/id': partId('line', document['xt/id'], session), type: 'line', text: canonicalJson(document) };
 }
@@ -29,7 +32,7 @@ const namesOf = ({ of, files }: KeptLine, range: Pick<EntityNames, 'from' | 'unt
   };
 };
 
-/** The sessions whose imports keep versions of a file to themselves, by name. */
+/** Returns the sessions whose imports keep private versions of a file, by name. */
 export async function linesOf(db: DbSnapshot, file: string): Promise<readonly SessionId[]> {
   const prefix = `line:${file}:`;
   const found = await idsFrom(db, prefix, { types: ['line'], most: MOST_LINES });
@@ -38,12 +41,22 @@ export async function linesOf(db: DbSnapshot, file: string): Promise<readonly Se
   return sessions.filter((session) => arriving.get(importId(session))?.type === 'import');
 }
 
-/** Which session is asked about, those that it was forked from, the nearest first, and the epoch of its newest head. */
-export type LineQuestion = [session: SessionId, of: { readonly ancestors: readonly SessionId[]; readonly epoch: number }];
+/**
+ * A session, the sessions that it was forked from (nearest first), and the epoch of its newest
+ * head.
+ */
+export type LineQuestion = [
+  session: SessionId,
+  of: { readonly ancestors: readonly SessionId[]; readonly epoch: number },
+];
 
 /**
- * The names by which a session finds the versions of files that its import, or that of one it was forked from, keeps to it; undefined where there are none. They hold from the first transaction of
- * the import on, and end with its last one as soon as somebody has opened the session here, or forked it: from then on it sees files as this database does.
+ * Returns the names by which a session finds file versions that its import, or an ancestor's
+ * import, keeps private. Undefined if there are none.
+ *
+ * The names apply from the first transaction of the import. If a client here has opened or forked
+ * the session, they end with the import's last transaction. From then on the session sees files as
+ * this database does.
  */
 export async function lineNames(
   db: DbSnapshot,

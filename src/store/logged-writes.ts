@@ -6,18 +6,22 @@ import { partsAtSteps } from './queries.js';
 import { stepId } from './step-part.js';
 import { chunkId, chunkListId } from './texts.js';
 
-/** Transactions for each step that is asked about, up to which reading the log of all of them is cheaper than asking for each. */
+/**
+ * Maximum number of transactions per step for which one read of the log is cheaper than a look-up
+ * per step.
+ */
 export const LOGGED_A_STEP = 20;
 
-/** A moment of both clocks. */
+/** A valid time and a transaction. */
 interface Place {
   readonly validTime: Date;
   readonly txId: number;
 }
 
 /**
- * When the documents of one session were written, as the log of transactions has it from the session's first step on. What was not written after a transaction stands
- * at every valid time as it stood then: so what is read once holds at many bases, and nothing is taken on trust.
+ * The times at which the documents of one session were written, read from the transaction log from
+ * the session's first step on. A document without writes after a transaction keeps its state at
+ * every valid time. One read therefore serves many bases, and every answer is still verified.
  */
 export class LoggedWrites {
   readonly #after: number;
@@ -25,38 +29,50 @@ export class LoggedWrites {
   readonly #earlier: ReadonlySet<string> | undefined;
   readonly #hashes = new Map<string, string>();
 
-  /** `after` is the transaction that the log was read after, `earlier` the steps that were there by then; undefined where that was not asked. */
+  /**
+   * `after` is the transaction before the first log entry that was read. `earlier` holds the steps
+   * present by then, or undefined if they were not read.
+   */
   constructor(after: number, writes: ReadonlyMap<string, LoggedWrite>, earlier: ReadonlySet<string> | undefined) {
     this.#after = after;
     this.#writes = writes;
     this.#earlier = earlier;
   }
 
-  /** The writes since the first of a session's steps; undefined for a fork, and where the log does not tell, or tells too much. */
+  /**
+   * Reads the writes since the first of a session's steps. Undefined for a fork, and if the log is
+   * unavailable or too long.
+   */
   static async read(db: DbSnapshot, { session, segments }: Lineage, steps: number): Promise<LoggedWrites | undefined> {
     const latest = db.basis.txId;
     const first = stepId(session, 1);
     const written = segments.length === 1 && steps > 0 ? await db.entityTx(first) : undefined;
-    if (written === undefined || latest === undefined || latest - written.txId > steps * LOGGED_A_STEP) return undefined;
+    if (written === undefined || latest === undefined || latest - written.txId > steps * LOGGED_A_STEP)
+      return undefined;
     const after = written.txId - 1;
     const writes = await db.log.writesAfter(after);
     if (writes?.get(entityHash(first))?.first.txId !== written.txId) return undefined;
-    // Steps go through only where they are not there yet, and the log says so; those of an import, or of a version that wrote without that, are asked for.
-    const isNew = Array.from({ length: steps }, (_, i) => stepId(session, i + 1)).every((id) => writes.get(entityHash(id))?.isNew === true);
+    // Steps are written with a guard against existing ones, and the log records the guard. Steps of
+    // an import, or of a version without the guard, need a query.
+    const isNew = Array.from({ length: steps }, (_, i) => stepId(session, i + 1)).every(
+      (id) => writes.get(entityHash(id))?.isNew === true,
+    );
     const before = isNew || after < 0 ? undefined : db.earlier(db.basis.validTime, after);
     const earlier =
-      before === undefined ? [] : await partsAtSteps(before, { kind: 'steps', session, first: 1, last: Number.POSITIVE_INFINITY });
+      before === undefined
+        ? []
+        : await partsAtSteps(before, { kind: 'steps', session, first: 1, last: Number.POSITIVE_INFINITY });
     return new LoggedWrites(after, writes, isNew ? undefined : new Set(earlier.map((part) => part['xt/id'])));
   }
 
-  /** Whether nothing was written to a document after a transaction; false also where that is not known. */
+  /** Returns whether a document has no writes after a transaction. False if that is unknown. */
   isUnchanged(id: string, txId: number | undefined): boolean {
     if (txId === undefined || txId < this.#after) return false;
     const write = this.#of(id);
     return write === undefined || write.txId <= txId;
   }
 
-  /** Whether a document stands at a basis; undefined where its writes do not tell. */
+  /** Returns whether a document exists at a basis. Undefined if its writes do not decide that. */
   isThere(id: string, { validTime, txId }: Place): boolean | undefined {
     const write = this.#of(id);
     if (write === undefined || !write.isKept || txId < this.#after) return undefined;
@@ -64,7 +80,10 @@ export class LoggedWrites {
     return write.first.validTime.getTime() <= validTime.getTime() ? true : undefined;
   }
 
-  /** Whether a document stands at a basis as it does now: it was written once, for good. Undefined where its writes do not tell. */
+  /**
+   * Returns whether a document at a basis equals its current state, because it was written once.
+   * Undefined if its writes do not decide that.
+   */
   isAsNow(id: string, place: Place): boolean | undefined {
     const write = this.#of(id);
     const isOnce = write?.first.txId === write?.txId && write?.first.validTime.getTime() === write?.validTime.getTime();
@@ -72,18 +91,26 @@ export class LoggedWrites {
     return isThere === true && !isOnce ? undefined : isThere;
   }
 
-  /** Whether nothing was written to a document since the session began. */
+  /** Returns whether a document has no writes since the session began. */
   isUnwritten(id: string): boolean {
     return this.#of(id) === undefined && this.#earlier?.has(id) !== true;
   }
 
-  /** Whether the parts of a text have been there as they are since the last write of what holds it, or before: wherever that stands, they do. */
+  /**
+   * Returns whether a text's parts were last written no later than the last write of their holder.
+   * They then exist wherever the holder exists.
+   */
   isTextOf(hash: Sha256, holder: ObjectId | PartId): boolean {
     const [chunk, list, held] = [this.#of(chunkId(hash)), this.#of(chunkListId(hash)), this.#of(holder)];
     // The chunks of a list are not known here.
     if (list !== undefined) return false;
     if (chunk === undefined) return true;
-    return held !== undefined && chunk.isKept && chunk.txId <= held.txId && chunk.validTime.getTime() <= held.validTime.getTime();
+    return (
+      held !== undefined &&
+      chunk.isKept &&
+      chunk.txId <= held.txId &&
+      chunk.validTime.getTime() <= held.validTime.getTime()
+    );
   }
 
   #of(id: string): LoggedWrite | undefined {

@@ -18,27 +18,33 @@ import { StoreSnapshot } from './store-snapshot.js';
 import { TextCache, textParts } from './texts.js';
 import { WritePath, type Written } from './write-path.js';
 
-/** A version to be written. */
+/** A version to write. */
 export interface Put {
   readonly version: ObjectVersion;
   readonly marks?: HeadMarks;
-  /** From when on it holds (decision F7); the database's own moment when absent. */
+  /** Beginning of its valid time (decision F7). The database's own time if absent. */
   readonly validTime?: Date;
-  /** Compare and set: the head that must stand there now, null for none. Absent: no guard. */
+  /**
+   * Compare and set: the head that must exist now, or null for no head. If absent, there is no
+   * guard.
+   */
   readonly expect?: StoredDocument | null;
 }
 
-/** Both clocks of a read [decision F7]; of the transaction clock either the number or the time. What is left out means now. */
+/**
+ * Both clocks of a read [decision F7]. The transaction clock is either a number or a time. An
+ * absent clock means now.
+ */
 export interface AskedBasis {
   readonly validTime?: Date;
   readonly txId?: number;
   readonly txTime?: Date;
 }
 
-/** A version as it will be stored: what is folded from steps has left it already (decision G4). */
+/** The stored form of a version, without the fields folded from steps (decision G4). */
 export interface StoredPut extends StoredParts, Pick<Put, 'validTime' | 'expect'> {}
 
-/** A version as it will be stored. */
+/** Returns the stored form of a version. */
 export function storedPut({ version, marks, validTime, expect }: Put): StoredPut {
   return {
     ...toStored(version, marks),
@@ -46,31 +52,42 @@ export function storedPut({ version, marks, validTime, expect }: Put): StoredPut
   };
 }
 
-/** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
+/**
+ * Content-addressed parts never change, so they are valid from the beginning of time. Every as-of
+ * read that sees a head therefore sees its parts.
+ */
 export const ALWAYS = new Date(0);
-/** XTDB's own end of time lies on the same day. */
+/** XTDB's own end of time is on the same day. */
 const LAST_DAY = Date.UTC(9999, 11, 31);
 
-/** A valid time as it may be reported: undefined for the end of time, which stands for the newest versions whatever the clocks say. */
+/**
+ * Returns a valid time that can be reported. Undefined for the end of time, which selects the
+ * newest versions regardless of clocks.
+ */
 export function reportedTime(time: Date): Date | undefined {
   return time.getTime() < LAST_DAY ? time : undefined;
 }
 
-/** Where pages of steps wait for each other; no session can have its name. */
+/** The write lane for pages of steps. No session can have this name. */
 const PAGES_LANE = '.pages';
-/** Pages of one transaction. */
+/** Pages per transaction. */
 const PAGES_AT_ONCE = 4;
 
-/** With fewer objects than this, reading all of them again takes one query and no longer than asking the log. */
+/**
+ * Minimum number of objects for which the log pays off. Fewer objects are read again in one query.
+ */
 const LOG_PAYS_FROM = 100;
-/** After more transactions than this, reading all objects again is no dearer. */
+/** Maximum number of transactions for which the log is cheaper than reading all objects again. */
 const MOST_LOGGED = 500;
 
-/** How records are written. */
+/** Options for writing records. */
 export interface RecordOptions {
-  /** Texts that the records name by their hashes, each kept under its own. */
+  /** Texts that the records name by hash. Each is stored under its hash. */
   readonly texts?: readonly string[];
-  /** The head of a session as its writer left it (decision F5): nothing is written once another writer has continued the session. */
+  /**
+   * The head of a session as its writer left it (decision F5). The write fails if another writer
+   * has continued the session.
+   */
   readonly lease?: StoredDocument;
 }
 
@@ -103,10 +120,14 @@ async function requireLease(snapshot: StoreSnapshot, lease: StoredDocument): Pro
 async function requireSessions(snapshot: StoreSnapshot, sessions: readonly SessionId[]): Promise<void> {
   const there = new Set(await snapshot.existing(sessions.map(sessionObjectId)));
   const unknown = sessions.find((session) => !there.has(sessionObjectId(session)));
-  if (unknown !== undefined) throw new StoreError('unknown-session', `a record names session ${unknown}, which the database does not hold`);
+  if (unknown !== undefined)
+    throw new StoreError('unknown-session', `a record names session ${unknown}, which the database does not hold`);
 }
 
-/** Versions in and out of the database; reads hang on a snapshot with a fixed basis, writes go through one ordered path. */
+/**
+ * Reads and writes object versions. Reads use a snapshot with a fixed basis. Writes go through one
+ * ordered path.
+ */
 export class ObjectStore {
   readonly writes: WritePath;
   readonly #xtdb: XtdbClient;
@@ -121,29 +142,42 @@ export class ObjectStore {
     this.writes = new WritePath(xtdb);
   }
 
-  /** The objects as they stand now: at the clock's moment, or at that of this client's newest version where several of one millisecond ran ahead. */
+  /**
+   * Returns the objects at the current time, or at the valid time of this client's newest version
+   * if that is later. Versions of one millisecond can be dated ahead of the clock.
+   */
   now(): Promise<StoreSnapshot> {
     return this.asOf({ validTime: new Date(Math.max(Date.now(), this.#newest)) });
   }
 
-  /** The newest version of every object whatever the clocks say: what is decided and guarded by. */
+  /**
+   * Returns the newest version of every object regardless of clocks. Decisions and guards use this
+   * snapshot.
+   */
   latest(): Promise<StoreSnapshot> {
     return this.asOf({ validTime: END_OF_TIME });
   }
 
-  /** The last transaction that the database has indexed; undefined for an empty one. Waits for nothing. */
+  /**
+   * Returns the last transaction that the database has indexed, without waiting. Undefined for an
+   * empty database.
+   */
   async latestTransaction(): Promise<number | undefined> {
     return (await this.#xtdb.latestCompletedTx())?.txId;
   }
 
-  /** The newest versions as of a transaction that is known to be indexed; this client's own later ones are not awaited. */
+  /**
+   * Returns the newest versions as of a transaction that is known to be indexed. Does not await
+   * this client's later writes.
+   */
   newestAt(txId: number): StoreSnapshot {
     return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), { cache: this.#cache, calls: this.#calls });
   }
 
   /**
-   * Those of some objects that transactions wrote after one and up to another, which is indexed; later ones may be among them. Undefined where reading all of
-   * the objects again is no dearer, or where the log of transactions does not say.
+   * Returns the objects that transactions wrote after `after` and up to `upto`, which is indexed.
+   * The result may include later writes. Undefined if reading all objects again is no more
+   * expensive, or if the log is unavailable.
    */
   async writtenBetween(ids: readonly string[], after: number, upto: number): Promise<ReadonlySet<string> | undefined> {
     const [known] = ids;
@@ -154,19 +188,24 @@ export class ObjectStore {
     return written === undefined ? undefined : new Set(ids.filter((id) => written.has(this.#hashOf(id))));
   }
 
-  /** Says that something of this client's holds from a moment on, so that `now` sees it. */
+  /** Records the valid time of a write of this client, so that `now` includes it. */
   noteTime(ms: number): void {
     this.#newest = Math.max(this.#newest, ms);
   }
 
-  /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. XtdbError `out-of-sync` beyond the last transaction. */
+  /**
+   * Returns the objects at a valid time, as known at a transaction. An absent clock means now.
+   *
+   * @throws {XtdbError} `out-of-sync` beyond the last transaction
+   */
   async asOf(basis: AskedBasis): Promise<StoreSnapshot> {
     return new StoreSnapshot(await this.#xtdb.db(basis), { cache: this.#cache, calls: this.#calls });
   }
 
   /**
-   * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing written, when a guard (`expect`) did not hold, or one of the
-   * `unmoved` entities is not as it is given there, null for one that is not there.
+   * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing
+   * written, if a guard (`expect`) failed or an `unmoved` entity differs from the given one. Null
+   * means that the entity must be absent.
    */
   async putMany(
     puts: readonly (Put | StoredPut)[],
@@ -175,7 +214,7 @@ export class ObjectStore {
     const guards = [...unmoved].map(([id, document]) => this.guardOp(id, document));
     const ops = [...guards, ...puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)))];
     if (ops.length === 0) return { result: true, txId: undefined };
-    // One attempt: whoever set the guard decides anew.
+    // Try once. The caller that set the guard decides again.
     let tried = false;
     const written = await this.writes.write('.put', async () => {
       if (tried) return { ops: [], result: false };
@@ -187,12 +226,15 @@ export class ObjectStore {
   }
 
   /**
-   * Writes records (decision 0016) as one transaction: all or nothing. One that is there already is not written again; an item of a memory stands over its earlier version.
-   * Resolves to their ids, in the given order. Whoever holds a session writes its records with `ContextSession.keepRecords`.
-   * A function decides them by what the database holds, and again where another writer changed what they are written over, so that nothing is written over what was not read.
+   * Writes records (decision 0016) as one transaction, and resolves to their ids in the given
+   * order. Existing records are not written again. A memory item replaces its earlier version. The
+   * owner of a session writes its records with `ContextSession.keepRecords`.
    *
-   * @throws {DocumentError} one is not valid: nothing is written
-   * @throws {StoreError} `unknown-session`; `conflict`, also where another writer has continued the session of the lease
+   * A function computes the records from the database, and runs again if another writer changed the
+   * records that it replaces. It therefore never overwrites a version that it has not read.
+   *
+   * @throws {DocumentError} if a record is not valid; nothing is written
+   * @throws {StoreError} `unknown-session`; `conflict`, also if another writer has taken the lease
    */
   async putRecords(
     records: readonly ContextRecord[] | ((snapshot: StoreSnapshot) => Promise<readonly ContextRecord[]>),
@@ -205,7 +247,7 @@ export class ObjectStore {
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
-      // Decided before: written, only its outcome was lost, or refused.
+      // A batch from an earlier attempt was either written, with its outcome lost, or refused.
       if (typeof records === 'function' && !(batch !== undefined && (await isWritten(snapshot, batch))))
         batch = recordBatch(await records(snapshot));
       const { ids, parts, sessions: named } = batch ?? recordBatch([]);
@@ -214,7 +256,7 @@ export class ObjectStore {
       const known = await snapshot.documents.dated([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
         const there = known.get(id);
-        // What is written later stands over what was there, whatever clock dated it.
+        // A later write replaces the earlier version, even if its clock is behind.
         const validTime = new Date(Math.max(record.at, there?.validTime.getTime() ?? 0));
         times.push(validTime.getTime());
         if (there?.document.text === part.text) return [];
@@ -229,54 +271,69 @@ export class ObjectStore {
     return written;
   }
 
-  /** The operations that write one version: its guard, the text parts that the database is not known to hold, and its head. */
+  /**
+   * Returns the operations that write one version: its guard, text parts not known to be stored,
+   * and its head.
+   */
   putOps(put: Put): readonly TxOp[] {
     const { content, content_hash } = put.version;
     if (content !== null && content_hash !== null) this.#cache.set(content_hash, content);
     return this.storedOps(storedPut(put));
   }
 
-  /** The operations that write a version which was split already. */
+  /** Returns the operations that write a version in its stored form. */
   storedOps({ head, texts, validTime, expect }: StoredPut): readonly TxOp[] {
     if (validTime !== undefined) this.noteTime(validTime.getTime());
     const guard: readonly TxOp[] = expect === undefined ? [] : [this.guardOp(head['xt/id'], expect)];
     return [...guard, ...this.textOps(texts), { op: 'put', doc: head, ...defined({ validTime }) }];
   }
 
-  /** The operation that lets a transaction commit only if an entity's newest document is this one, or if there is none. */
+  /**
+   * Returns the operation that aborts the transaction unless an entity's newest document equals
+   * `doc`. Null requires that there is no document.
+   */
   guardOp(id: string, doc: StoredDocument | null): TxOp {
     return { op: 'match', id, doc, validTime: END_OF_TIME };
   }
 
-  /** The operations that write text parts, less those that are known to be there. */
+  /** Returns the operations that write text parts, except parts known to be stored. */
   textOps(parts: readonly StoredDocument[]): readonly TxOp[] {
-    return parts.filter((part) => !this.#cache.isStored(part['xt/id'])).map((doc) => ({ op: 'put', doc, validTime: ALWAYS }));
+    return parts
+      .filter((part) => !this.#cache.isStored(part['xt/id']))
+      .map((doc) => ({ op: 'put', doc, validTime: ALWAYS }));
   }
 
-  /** Remembers the text parts of a committed transaction, so that they are not sent again. */
+  /** Records the text parts of a committed transaction, so that they are not sent again. */
   markStored(ops: readonly TxOp[]): void {
     for (const op of ops) if (op.op === 'put' && op.validTime === ALWAYS) this.#cache.markStored(op.doc['xt/id']);
   }
 
   /**
-   * Puts the pages that a session's steps up to one make up and that are not there (decision 0015), one transaction after another. Each says what its steps say, so whoever puts
-   * it first, now or later, puts the same. `ready` is
-   * awaited before each.
+   * Writes the missing pages of a session's steps up to `upto` (decision 0015), one transaction
+   * after another. The steps determine each page, so every writer writes the same. `ready` is
+   * awaited before each transaction.
+   *
    * @throws {XtdbError}
    */
-  async keepPages(session: SessionId, { upto, ready }: { readonly upto: number; readonly ready: () => Promise<void> }): Promise<void> {
+  async keepPages(
+    session: SessionId,
+    { upto, ready }: { readonly upto: number; readonly ready: () => Promise<void> },
+  ): Promise<void> {
     for (let after: number | undefined = 0; after !== undefined; ) {
       const done: number = after;
       const { result } = await this.writes.write(PAGES_LANE, async (attempt) => {
         await ready();
-        // Refused: somebody else has put them.
+        // The guard failed: another client has written them.
         const snapshot = await this.latest();
         const lineage = attempt === 1 ? await snapshot.lineage(session) : undefined;
-        const missing = lineage === undefined ? [] : (await snapshot.pages.missing(lineage, upto)).filter(({ last }) => last > done);
+        const missing =
+          lineage === undefined ? [] : (await snapshot.pages.missing(lineage, upto)).filter(({ last }) => last > done);
         const ranges = missing.slice(0, PAGES_AT_ONCE);
         const pages = await Promise.all(ranges.map((range) => snapshot.pages.made(range)));
         const ops = pages.flatMap((page): readonly TxOp[] =>
-          page === undefined ? [] : [this.guardOp(page.part['xt/id'], null), { op: 'put', doc: page.part, validTime: page.validTime }],
+          page === undefined
+            ? []
+            : [this.guardOp(page.part['xt/id'], null), { op: 'put', doc: page.part, validTime: page.validTime }],
         );
         return { ops, result: missing.length > ranges.length ? ranges.at(-1)?.last : undefined };
       });
@@ -290,7 +347,10 @@ export class ObjectStore {
     return known;
   }
 
-  /** Waits for writes under way and takes no more. Idempotent; the database client stays open, it belongs to whoever opened it. */
+  /**
+   * Waits for running writes and accepts no more. Idempotent. The database client stays open for
+   * its owner to close.
+   */
   close(): Promise<void> {
     return this.writes.close();
   }

@@ -2,46 +2,68 @@ import { isPartId, type PartId, type SessionId } from '../objects/ids.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** The kinds of parts, which are the types of their documents too, each with what tells parts of that kind apart. */
+/**
+ * The kinds of parts, each with the names that identify a part of that kind. A kind is also the
+ * `type` of its documents.
+ */
 interface PartNames {
-  /** A range of numbers for a page of steps. */
+  /** A page of steps has a range of numbers. */
   readonly step: readonly [session: SessionId, seq: number | `${number}-${number}`];
   readonly snapshot: readonly [session: SessionId, seq: number];
   readonly assembly: readonly [session: SessionId, seq: number, sha256: string];
   readonly record: readonly [kind: string, owner: string, sha256: string];
-  /** 0 for the whole of it. */
+  /** Transaction 0 is the import as a whole. */
   readonly import: readonly [session: SessionId, transaction: number];
-  /** The versions of a file that an import keeps to its sessions. */
+  /** The versions of a file that an import keeps private to its sessions. */
   readonly line: readonly [file: string, session: SessionId];
   readonly chunk: readonly [sha256: string];
   readonly chunks: readonly [sha256: string];
 }
 
-/** The `xt/id` of a part: `step:{session}:{seq}~` and the like. No object has one (`objectId` refuses it), so nothing from outside can name a part. */
+/**
+ * Returns the `xt/id` of a part, such as `step:{session}:{seq}~`. No object can have one, because
+ * `objectId` rejects it. External ids therefore never name a part.
+ */
 export function partId<Kind extends keyof PartNames>(kind: Kind, ...names: PartNames[Kind]): PartId {
   return `${kind}:${names.join(':')}~` as PartId;
 }
 
-/** The id that versions before data format 2 gave a part. A tool call may have it too: whoever reads by it looks at the document's type. */
+/**
+ * Returns the id that a part had before data format 2. A tool call may have the same id, so readers
+ * check the document's type.
+ */
 export const formerId = (id: PartId): string => id.slice(0, -1);
 
-/** A part as it is written now: one that an earlier version left in a journal gets its id of today. */
+/** Returns a part in the current format. A part from an old journal gets its current id. */
 export function renewedPart(part: StoredDocument): StoredDocument {
   return isPartId(part['xt/id']) ? part : { ...part, 'xt/id': `${part['xt/id']}~` };
 }
 
-/** The types of documents that are parts. */
-const PART_TYPES: ReadonlySet<unknown> = new Set(['step', 'steps', 'snapshot', 'assembly', 'record', 'chunk', 'chunks']);
+/** The document types of parts. */
+const PART_TYPES: ReadonlySet<unknown> = new Set([
+  'step',
+  'steps',
+  'snapshot',
+  'assembly',
+  'record',
+  'chunk',
+  'chunks',
+]);
 
-/** Whether a document has the id that it would be written under today. */
+/** Returns whether a document has its current id. */
 export function isRenewed(document: StoredDocument): boolean {
   return isPartId(document['xt/id']) || !PART_TYPES.has(document.type);
 }
 
 const isKind = (id: PartId, { type }: StoredDocument): boolean => id.startsWith(`${String(type)}:`);
 
-/** The parts under some ids that only a version before data format 2 has written, by their ids of today. */
-export async function formerParts(db: DbSnapshot, ids: readonly PartId[]): Promise<ReadonlyMap<PartId, StoredDocument>> {
+/**
+ * Returns the parts that exist only under an id from before data format 2, by their current ids.
+ */
+export async function formerParts(
+  db: DbSnapshot,
+  ids: readonly PartId[],
+): Promise<ReadonlyMap<PartId, StoredDocument>> {
   const found = ids.length === 0 ? new Map<string, StoredDocument>() : await db.entities(ids.map(formerId));
   return new Map(
     ids.flatMap((id) => {
@@ -52,8 +74,11 @@ export async function formerParts(db: DbSnapshot, ids: readonly PartId[]): Promi
 }
 
 /**
- * The parts under some ids of one session's steps, in their order, whichever version wrote them; unknown ids are absent. No version goes back to a former id, so
- * where the first one is there under its id of today no other is asked for under its former one, and where it is not there at all none is.
+ * Returns the parts under some ids of one session's steps, in their order, from any format version.
+ * Unknown ids are absent.
+ *
+ * No version goes back to former ids. If the first part has its current id, no former id is
+ * queried. If the first part is absent under both ids, the other former ids are not queried either.
  */
 export async function readParts(db: DbSnapshot, ids: readonly PartId[]): Promise<ReadonlyMap<PartId, StoredDocument>> {
   const entities = (await db.entities(ids)) as ReadonlyMap<PartId, StoredDocument>;

@@ -27,7 +27,10 @@ const body = sym('?body');
 const epoch = sym('?epoch');
 const previous = sym('?previous');
 
-/** `[(get-start-valid-time ?e) ?since]`: from when on the version that is current at the basis holds. */
+/**
+ * `[(get-start-valid-time ?e) ?since]`: the beginning of the valid time of the version that is
+ * current at the basis.
+ */
 const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
 
 const HEADS: DatalogQuery = { find: [e, pull(e), since], in: [each(e)], where: [triple(e, 'xt/id'), VALID_SINCE] };
@@ -36,10 +39,12 @@ const OF_TYPE: DatalogQuery = { find: [e], in: [type], where: [triple(e, 'type',
 
 const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt/id')] };
 
-/** Parts that stand at a step: steps, the records of contexts, and those of them with which an epoch begins. */
+/**
+ * Parts with a step number: steps, context records, and the context records that begin an epoch.
+ */
 type PartsAtSteps = 'steps' | 'assemblies' | 'epochs';
 
-/** What names the session of such a part. */
+/** The attribute of such a part that names its session. */
 type SessionRef = 'session_ref' | 'assembly_ref';
 
 const partsOf = (attribute: SessionRef | 'snapshot_ref'): DatalogQuery => ({
@@ -51,16 +56,22 @@ const partsOf = (attribute: SessionRef | 'snapshot_ref'): DatalogQuery => ({
 const betweenSteps = (attribute: SessionRef, ...more: readonly WhereClause[]): DatalogQuery => ({
   find: [e, pull(e)],
   in: [ref, from, to],
-  where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to), ...more],
+  where: [
+    triple(e, attribute, ref),
+    triple(e, 'seq', seq),
+    predicate('>=', seq, from),
+    predicate('<=', seq, to),
+    ...more,
+  ],
 });
 
-/** `[(get ?map "key") ?value]`: what an object inside a document has under a key; nil where it has none. */
+/** `[(get ?map "key") ?value]`: the value of a key of a nested object, or nil. */
 const member = (map: EdnSymbol, key: string, value: EdnSymbol): WhereClause => [list(sym('get'), map, key), value];
 
 const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
   steps: betweenSteps('session_ref'),
   assemblies: betweenSteps('assembly_ref'),
-  // An epoch's first context names none that it follows.
+  // The first context of an epoch names no previous one.
   epochs: betweenSteps(
     'assembly_ref',
     triple(e, 'body', body),
@@ -71,15 +82,19 @@ const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
   ),
 };
 
-/** The same from the first to the last: without bounds the database takes a quarter less. What has no place among the steps is among them. */
+/**
+ * The same queries without step bounds, which take the database a quarter less time. The result
+ * includes parts without a step number.
+ */
 const OF_ALL_STEPS: Readonly<Record<Exclude<PartsAtSteps, 'epochs'>, DatalogQuery>> = {
   steps: partsOf('session_ref'),
   assemblies: partsOf('assembly_ref'),
 };
 
 /**
- * Walks along the index of references, which begin with a kind and an owner and end with a step: one for each of so many ranges. The walk has to stand in its branch:
- * behind an `or` of the bounds alone, or with the bounds as a relation, the database goes through every reference that it has.
+ * Walks the index of record keys, which begin with kind and owner and end with a step: one walk per
+ * range. Each branch must contain its own walk. If the bounds alone are in an `or`, or form a
+ * relation, the database scans every key.
  */
 function recordsBetween(ranges: number): DatalogQuery {
   const bounds = Array.from({ length: ranges }, (_, i) => [sym(`?from${i}`), sym(`?to${i}`)] as const);
@@ -91,7 +106,10 @@ function recordsBetween(ranges: number): DatalogQuery {
 
 const SNAPSHOTS = partsOf('snapshot_ref');
 
-/** Through the chat that a session names: every step and call names its session or chat too, which would be many times as many rows. */
+/**
+ * Joins through the chat that a session names. Every step and call also names its session or chat,
+ * and would add many times as many rows.
+ */
 const SESSIONS: DatalogQuery = {
   find: [e, pull(e, ['xt/id', 'session_id', 'upto', 'parent', 'roots']), turns, since],
   in: [type],
@@ -104,9 +122,13 @@ const IDS_BETWEEN: DatalogQuery = {
   where: [triple(e, 'xt/id', id), predicate('>=', id, from), predicate('<', id, to), triple(e, 'type', type)],
 };
 
-const FILES: DatalogQuery = { find: [e, source], in: [type], where: [triple(e, 'type', type), triple(e, 'source', source)] };
+const FILES: DatalogQuery = {
+  find: [e, source],
+  in: [type],
+  where: [triple(e, 'type', type), triple(e, 'source', source)],
+};
 
-/** Through the index alone: the documents of many objects take several times as long to read. */
+/** Reads the index alone. Reading the documents of many objects takes several times as long. */
 const SOURCES: DatalogQuery = {
   find: [e, source, hash],
   in: [each(e)],
@@ -121,14 +143,17 @@ const CONTENTS: DatalogQuery = {
   where: [triple(e, 'content_hash', hash), triple(e, 'content', text)],
 };
 
-/** Through the lists of chunks, of which there are few: `chunks:` is seven characters, a hash 64. */
+/** Starts from the few lists of chunks: `chunks:` has seven characters, a hash 64. */
 const LONG_CONTENTS: DatalogQuery = {
   find: [e, hash],
   in: [type, from, to],
   where: [triple(id, 'type', type), [...predicate('subs', id, from, to), hash], triple(e, 'content_hash', hash)],
 };
 
-/** A head with the beginning of the valid time of the version that is current at the snapshot's basis. */
+/**
+ * A head with the beginning of its valid time. The version is the one current at the snapshot's
+ * basis.
+ */
 export interface TimedDocument {
   readonly document: StoredDocument;
   readonly validTime: Date;
@@ -139,42 +164,53 @@ export interface SessionRow extends TimedDocument {
   readonly turns: number;
 }
 
-/** When a version became true, as far as is known, and when the database learned it [decision F7]. */
+/** The valid time of a version, as far as known, and its transaction time [decision F7]. */
 export type VersionTimes = EntityTx;
 
-/** Ids a query; documents of heads are small. */
+/** Ids per query. Head documents are small. */
 const HEADS_AT_ONCE = 500;
-/** Ids of a query that reads no documents. */
+/** Ids per query that reads no documents. */
 const IDS_AT_ONCE = 2_500;
-/** Queries of one reading that are under way at once: the node runs few at a time, and the time limit of one that waits for its turn runs. */
+/**
+ * Concurrent queries of one read. The node runs few at a time, and a waiting query already uses up
+ * its timeout.
+ */
 const QUERIES_AT_ONCE = 3;
-/** Look-ups of times under way at once: each is one seek. */
+/** Concurrent look-ups of times. Each is one seek. */
 const TIMES_AT_ONCE = 8;
 
 function validTimeOf(value: unknown): Date {
   if (value instanceof Date) return value;
-  throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
+  throw new StoreError('corrupt-part', 'the database returned a version without a valid time');
 }
 
 const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
   rows.map(([, document]) => toDocument(document as never));
 
-/** The rows of a query for many ids, page by page. */
+/** Returns the rows of a query for many ids, one page of ids at a time. */
 async function pagedRows(
   db: DbSnapshot,
   query: DatalogQuery,
   { ids, atOnce }: { readonly ids: readonly string[]; readonly atOnce: number },
 ): Promise<Awaited<ReturnType<DbSnapshot['query']>>> {
-  const pages = Array.from({ length: Math.ceil(ids.length / atOnce) }, (_, i) => ids.slice(i * atOnce, (i + 1) * atOnce));
+  const pages = Array.from({ length: Math.ceil(ids.length / atOnce) }, (_, i) =>
+    ids.slice(i * atOnce, (i + 1) * atOnce),
+  );
   return (await pLimit(QUERIES_AT_ONCE).map(pages, (page) => db.query(query, [page]))).flat();
 }
 
-/** The documents under many ids with the time from which on each holds; ids that the database does not know are absent. */
+/**
+ * Returns the documents under many ids, each with the beginning of its valid time. Unknown ids are
+ * absent.
+ */
 export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Promise<readonly TimedDocument[]> {
   const { memory } = db;
   const wanted = memory === undefined ? ids : [...new Set(ids)].filter((one) => !memory.knows(one, true));
   const rows = await pagedRows(db, HEADS, { ids: wanted, atOnce: HEADS_AT_ONCE });
-  const found = rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
+  const found = rows.map(([, document, validTime]) => ({
+    document: toDocument(document ?? null),
+    validTime: validTimeOf(validTime),
+  }));
   if (memory === undefined) return found;
   for (const { document, validTime } of found) memory.learn(document, validTime);
   const here = new Map(found.map((one) => [String(one.document['xt/id']), one]));
@@ -185,24 +221,27 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
   });
 }
 
-/** Which of some ids the database knows, without their documents. */
+/** Returns the ids that the database knows, without reading documents. */
 export async function existingIds(db: DbSnapshot, ids: readonly string[]): Promise<readonly string[]> {
   if (ids.length === 0) return [];
   return (await db.query(EXISTING, [ids])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
 }
 
-/** The times of the current versions under many ids; ids that the database does not know are absent. */
+/** Returns the times of the current versions under many ids. Unknown ids are absent. */
 export async function readTimes(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> {
   const found = await pLimit(TIMES_AT_ONCE).map(ids, async (one) => ({ one, times: await db.entityTx(one) }));
   return new Map(found.flatMap(({ one, times }) => (times === undefined ? [] : [[one, times] as const])));
 }
 
-/** The ids of what says that a session is still being imported. */
+/** Returns the part ids of running imports. */
 async function arrivingIds(db: DbSnapshot): Promise<readonly string[]> {
   return (await db.query(OF_TYPE, [ARRIVING])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
 }
 
-/** Every session of the database: id, marks, number of turns; none that is still being imported. */
+/**
+ * Returns every session with its id, marks and number of turns. Sessions with a running import are
+ * left out.
+ */
 export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]> {
   const [rows, arriving] = await Promise.all([db.query(SESSIONS, ['session']), arrivingIds(db)]);
   const hidden = new Set(arriving);
@@ -211,10 +250,12 @@ export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]
     turns: Number(toAttribute('turn_count', count ?? null)),
     validTime: validTimeOf(validTime),
   }));
-  return hidden.size === 0 ? all : all.filter(({ document }) => !hidden.has(importId(document.session_id as SessionId)));
+  return hidden.size === 0
+    ? all
+    : all.filter(({ document }) => !hidden.has(importId(document.session_id as SessionId)));
 }
 
-/** Parts of one session that stand at its steps, both ends included; `Infinity` for no end. */
+/** Parts at the steps of one session, both ends included. `Infinity` means no end. */
 export interface WantedParts {
   readonly kind: PartsAtSteps;
   readonly session: SessionId;
@@ -222,20 +263,26 @@ export interface WantedParts {
   readonly last: number;
 }
 
-/** The parts at some steps of a session, in no order. */
-export async function partsAtSteps(db: DbSnapshot, { kind, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
+/** Returns the parts at some steps of a session, in no order. */
+export async function partsAtSteps(
+  db: DbSnapshot,
+  { kind, session, first, last }: WantedParts,
+): Promise<readonly StoredDocument[]> {
   const owner = sessionObjectId(session);
   const isAll = kind !== 'epochs' && first <= 1 && last >= Number.MAX_SAFE_INTEGER;
   const rows = isAll
     ? await db.query(OF_ALL_STEPS[kind], [owner])
     : await db.query(AT_STEPS[kind], [owner, first, Math.min(last, Number.MAX_SAFE_INTEGER)]);
   const found = documents(rows).filter(({ seq }) => Number(seq) >= first);
-  // Who reads steps together asks for some of them by their ids later.
+  // A reader of many steps later reads some of them by id.
   if (kind === 'steps') for (const step of found) db.memory?.learn(step);
   return found;
 }
 
-/** The parts of records whose references stand between pairs of them, both included, in no order. */
+/**
+ * Returns the parts of records whose keys are within one of the ranges, both ends included, in no
+ * order.
+ */
 export async function recordParts(
   db: DbSnapshot,
   ranges: readonly (readonly [first: string, last: string])[],
@@ -250,17 +297,17 @@ export async function recordParts(
   }
 }
 
-/** The snapshot parts of a session, in no order. */
+/** Returns the snapshot parts of a session, in no order. */
 export async function snapshotParts(db: DbSnapshot, session: SessionId): Promise<readonly StoredDocument[]> {
   return documents(await db.query(SNAPSHOTS, [sessionObjectId(session)]));
 }
 
-/** The first string after all those that begin with a prefix, in the order of UTF-16 units. */
+/** Returns the first string after all strings with a prefix, in the order of UTF-16 units. */
 function after(prefix: string): string {
   return `${prefix.slice(0, -1)}${String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)}`;
 }
 
-/** Ids of documents of some types that begin with a prefix; at most `most` of them. */
+/** Returns at most `most` ids of documents of some types that begin with a prefix. */
 export async function idsFrom(
   db: DbSnapshot,
   prefix: string,
@@ -272,20 +319,29 @@ export async function idsFrom(
   return rows.flatMap(([found]) => (typeof found === 'string' ? [found] : []));
 }
 
-/** Ids of objects, not of parts, that begin with a prefix; at most `most` of them. */
+/** Returns at most `most` ids of objects, parts excluded, that begin with a prefix. */
 export const objectIdsFrom = (db: DbSnapshot, prefix: string, most: number): Promise<readonly ObjectId[]> =>
   idsFrom(db, prefix, { types: Object.keys(FIELDS), most }) as Promise<readonly ObjectId[]>;
 
-/** The source of an object, and whether it is known by name alone: nothing of it was read, and it is not confirmed deleted. */
+/**
+ * The source of an object. `isStub` marks an object known by name alone: it was never read and is
+ * not confirmed deleted.
+ */
 export interface NamedSource {
   readonly source: Source;
   readonly isStub: boolean;
 }
 
-/** The sources of many objects; ids of objects without a source are absent. */
-export async function namedSources(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlyMap<ObjectId, NamedSource>> {
+/** Returns the sources of many objects. Objects without a source are absent. */
+export async function namedSources(
+  db: DbSnapshot,
+  ids: readonly string[],
+): Promise<ReadonlyMap<ObjectId, NamedSource>> {
   if (ids.length === 0) return new Map();
-  const [rows, deleted] = await Promise.all([pagedRows(db, SOURCES, { ids, atOnce: IDS_AT_ONCE }), db.query(GONE, [true])]);
+  const [rows, deleted] = await Promise.all([
+    pagedRows(db, SOURCES, { ids, atOnce: IDS_AT_ONCE }),
+    db.query(GONE, [true]),
+  ]);
   const gone = new Set(deleted.map(([found]) => found));
   return new Map(
     rows.flatMap(([found, value, fileHash]) => {
@@ -297,8 +353,10 @@ export async function namedSources(db: DbSnapshot, ids: readonly string[]): Prom
   );
 }
 
-/** Id and source of every file. */
-export async function fileSources(db: DbSnapshot): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {
+/** Returns id and source of every file. */
+export async function fileSources(
+  db: DbSnapshot,
+): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {
   const rows = await db.query(FILES, ['file']);
   return rows.flatMap(([found, value]) => {
     const read = parseSource(toAttribute('source', value ?? null));
@@ -306,13 +364,13 @@ export async function fileSources(db: DbSnapshot): Promise<readonly { readonly i
   });
 }
 
-/** The contents that heads hold themselves, by hash; others are absent. */
+/** Returns the contents that heads hold themselves, by hash. Other hashes are absent. */
 export async function inlineContents(db: DbSnapshot, hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
   const rows = hashes.length === 0 ? [] : await db.query(CONTENTS, [hashes]);
   return new Map(rows.map(([key, content]) => [String(key) as Sha256, String(content)]));
 }
 
-/** The objects whose content is longer than one chunk, with its hash. */
+/** Returns the objects whose content is longer than one chunk, with its hash. */
 export async function longContents(db: DbSnapshot): Promise<readonly (readonly [ObjectId, Sha256])[]> {
   const from = 'chunks:'.length;
   const rows = await db.query(LONG_CONTENTS, ['chunks', from, from + 64]);

@@ -14,7 +14,10 @@ import { type KnownCalls, pagesWithin, seqsOf } from './step-page.js';
 import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
 import type { TextReader } from './texts.js';
 
-/** The times of a step, and the session that wrote it: another one where a fork shares it (decision F2). */
+/**
+ * The times of a step, and the session that wrote it. For a shared step of a fork that is an
+ * ancestor (decision F2).
+ */
 export interface StepTimes extends VersionTimes {
   readonly owner: SessionId;
 }
@@ -22,21 +25,24 @@ export interface StepTimes extends VersionTimes {
 /** The sets of a session at a basis. */
 export interface FoundSets {
   readonly sets: SessionSets;
-  /** The last step that they include. */
+  /** The last step that the sets include. */
   readonly seq: number;
-  /** How many ids of the index the snapshots hold. */
+  /** Number of index ids in the snapshots. */
   readonly indexedAtSnapshot: number;
 }
 
-/** Steps that are asked for together: while they are on their way, others are read. */
+/** Steps per request. While a request is running, earlier steps are processed. */
 const AT_ONCE = 1_000;
-/** How many such requests are on their way; the node runs few queries at a time. */
+/** Concurrent requests. The node runs few queries at a time. */
 const REQUESTS_AT_ONCE = 3;
 
-/** With fewer steps than this their times are looked up one by one. */
+/** Below this number of steps, times are looked up one by one. */
 const LOOKED_UP = 16;
 
-/** The steps of a range; up to `paged`, the last one if left out, the database may hold them in pages too. */
+/**
+ * A range of steps. The database may hold the steps up to `paged` in pages too. Defaults to the
+ * last step.
+ */
 export interface PagedRange extends Required<StepRange> {
   readonly paged?: number;
 }
@@ -47,43 +53,58 @@ const isOpenEnded = ({ last }: LineageSegment): boolean => last === Number.POSIT
 function requireDense(session: SessionId, steps: readonly Step[], first: number): void {
   for (const [i, step] of steps.entries()) {
     if (step.seq !== first + i) {
-      throw new StoreError('missing-part', `session ${session} has no step ${first + i} in the database, yet it has step ${step.seq}`);
+      throw new StoreError(
+        'missing-part',
+        `session ${session} has no step ${first + i} in the database, yet it has step ${step.seq}`,
+      );
     }
   }
 }
 
-/** Inherited steps must all be there: a fork without one step of its own would otherwise silently end earlier. */
+/**
+ * Inherited steps must be complete. Otherwise a fork without steps of its own would silently end
+ * earlier.
+ */
 function requireInherited(session: SessionId, steps: readonly Step[], inherited: number): void {
   const last = steps.at(-1)?.seq ?? 0;
   if (last < inherited) {
     throw new StoreError(
       'missing-part',
-      `session ${session} shares ${inherited} steps with the one it was forked from, yet the database holds them only up to ${last}`,
+      `session ${session} shares ${inherited} steps with its parent, yet the database holds only ${last} of them`,
     );
   }
 }
 
 /**
- * Reads the steps of sessions at one basis, in order and none missing. A fork's inherited steps carry the fork's own id (decision F2).
+ * Reads the steps of sessions at one basis, in order and without gaps. A fork's inherited steps
+ * carry the fork's own id (decision F2).
  *
- * @throws {StoreError} `missing-part` – a step or the text of a message is not there; `corrupt-part` – a text is not what it is called by
+ * @throws {StoreError} `missing-part` if a step or the text of a message is absent; `corrupt-part`
+ *   if a text does not match its hash
  */
 export class StepReader {
   readonly #db: DbSnapshot;
   readonly #texts: TextReader;
   readonly #calls: KnownCalls;
   readonly #pages: PageReader;
-  /** All steps of sessions that were read here, each as it lies by itself; kept by a reader of a database that remembers, where they are always the same. */
+  /**
+   * All steps of the sessions read here, from their own parts. Only filled for a caching database
+   * snapshot.
+   */
   readonly #whole = new Map<SessionId, readonly Step[]>();
 
-  constructor(db: DbSnapshot, texts: TextReader, { calls, pages }: { readonly calls: KnownCalls; readonly pages: PageReader }) {
+  constructor(
+    db: DbSnapshot,
+    texts: TextReader,
+    { calls, pages }: { readonly calls: KnownCalls; readonly pages: PageReader },
+  ) {
     this.#db = db;
     this.#pages = pages;
     this.#texts = texts;
     this.#calls = calls;
   }
 
-  /** The steps of a lineage, all or those of a range, each as it lies by itself. */
+  /** Returns the steps of a lineage, all or a range, each from its own part. */
   async steps(
     { session, segments }: Lineage,
     { first: from = 1, last: upto = Number.POSITIVE_INFINITY }: StepRange = {},
@@ -91,22 +112,33 @@ export class StepReader {
     const wanted = segments.filter(({ first, last }) => last >= from && first <= upto);
     const parts = await Promise.all(
       wanted.map(({ session: owner, first, last }) =>
-        partsAtSteps(this.#db, { kind: 'steps', session: owner, first: Math.max(first, from), last: Math.min(last, upto) }),
+        partsAtSteps(this.#db, {
+          kind: 'steps',
+          session: owner,
+          first: Math.max(first, from),
+          last: Math.min(last, upto),
+        }),
       ),
     );
     const steps = await this.#restore(session, parts.flat());
     requireDense(session, steps, from);
     const inherited = wanted.filter((segment) => !isOpenEnded(segment)).map(({ last }) => Math.min(last, upto));
     if (inherited.length > 0) requireInherited(session, steps, Math.max(...inherited));
-    if (this.#db.memory !== undefined && from === 1 && upto === Number.POSITIVE_INFINITY) this.#whole.set(session, steps);
+    if (this.#db.memory !== undefined && from === 1 && upto === Number.POSITIVE_INFINITY)
+      this.#whole.set(session, steps);
     return steps;
   }
 
   /**
-   * The steps of a range by their ids: a query for a range looks at every step of the session, however few are asked for. Those up to `paged` come from pages where
-   * these are there, as `later` has them, which is this basis or a later one. Ends where the database holds no more.
+   * Returns the steps of a range by id, because a range query scans every step of the session.
+   * Steps up to `paged` come from existing pages, as read by `later`, whose basis is this one or a
+   * later one. Ends at the last step that the database holds.
    */
-  async along(lineage: Lineage, { first, last, paged = last }: PagedRange, later: PageReader = this.#pages): Promise<readonly Step[]> {
+  async along(
+    lineage: Lineage,
+    { first, last, paged = last }: PagedRange,
+    later: PageReader = this.#pages,
+  ): Promise<readonly Step[]> {
     const whole = this.#whole.get(lineage.session);
     if (whole !== undefined) return whole.slice(first - 1, last);
     const steps: Step[] = [];
@@ -125,8 +157,12 @@ export class StepReader {
     return steps;
   }
 
-  /** The parts of the steps of a range, from pages and by themselves, in no order. */
-  async #parts(lineage: Lineage, { first, last, paged }: Required<PagedRange>, later: PageReader): Promise<readonly StoredDocument[]> {
+  /** Returns the parts of the steps of a range, from pages and individually, in no order. */
+  async #parts(
+    lineage: Lineage,
+    { first, last, paged }: Required<PagedRange>,
+    later: PageReader,
+  ): Promise<readonly StoredDocument[]> {
     const pages = lineage.segments.flatMap((segment) => pagesWithin(segment, { first, last: Math.min(last, paged) }));
     const isPaged = (seq: number): boolean => pages.some((page) => page.first <= seq && seq <= page.last);
     const alone = seqsOf({ first, last }).filter((seq) => !isPaged(seq));
@@ -137,11 +173,12 @@ export class StepReader {
     for (const { calls } of found) this.#calls.learn(calls);
     const there = new Set(found.map(({ range }) => range.last));
     const missing = pages.filter((page) => !there.has(page.last)).flatMap(seqsOf);
-    const more = missing.length === 0 ? [] : (await readParts(this.#db, [...stepIds(lineage, missing).keys()])).values();
+    const more =
+      missing.length === 0 ? [] : (await readParts(this.#db, [...stepIds(lineage, missing).keys()])).values();
     return [...found.flatMap(({ steps }) => steps), ...others.values(), ...more];
   }
 
-  /** One step of a session; undefined when it is not written. */
+  /** Returns one step of a session. Undefined if it is not written. */
   async step(session: SessionId, seq: number): Promise<Step | undefined> {
     const own = await this.#part(session, seq);
     if (own !== undefined) return (await this.#restore(session, [own]))[0];
@@ -157,11 +194,11 @@ export class StepReader {
     return (await readParts(this.#db, [id])).get(id);
   }
 
-  /** Which of some steps the database holds. */
+  /** Returns the given steps that the database holds. */
   async existing(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const ids = stepIds(lineage, seqs);
     const found = new Set<string>(await existingIds(this.#db, [...ids.keys()]));
-    // What comes after a step that is there under its id of today has no former one.
+    // Steps after one with a current id have no former ids.
     const earliest = Math.min(...[...ids].flatMap(([id, seq]) => (found.has(id) ? [seq] : [])));
     const former = await formerParts(
       this.#db,
@@ -170,7 +207,7 @@ export class StepReader {
     return new Set([...ids].flatMap(([id, seq]) => (found.has(id) || former.has(id) ? [seq] : [])));
   }
 
-  /** The times of some steps; unknown ones are absent. */
+  /** Returns the times of some steps. Unknown steps are absent. */
   async times(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
     const ids = stepIds(lineage, seqs);
     const found = await this.#writeTimes([...ids.keys()]);
@@ -179,14 +216,17 @@ export class StepReader {
     return new Map(
       [...ids].flatMap(([id, seq]) => {
         const times = found.get(id) ?? former.get(formerId(id));
-        return times === undefined ? [] : [[seq, { ...times, owner: ownerOf(lineage, seq) ?? lineage.session }] as const];
+        return times === undefined
+          ? []
+          : [[seq, { ...times, owner: ownerOf(lineage, seq) ?? lineage.session }] as const];
       }),
     );
   }
 
   /**
-   * The times of steps' parts, each of which is written once. A look-up tells those of one part: where there are many of them close together, the log of transactions
-   * from the first one on is read instead, unless it does not say the same of the first and the last one as a look-up does.
+   * Returns the times of step parts. A part is written once, and a look-up covers one part. For
+   * many close parts, this reads the transaction log from the first part on. It falls back to
+   * look-ups if the log disagrees with a look-up of the first or last part.
    */
   async #writeTimes(ids: readonly PartId[]): Promise<ReadonlyMap<string, VersionTimes>> {
     const latest = this.#db.basis.txId;
@@ -208,7 +248,10 @@ export class StepReader {
     return new Map(found);
   }
 
-  /** The sets of a session: the snapshots and the steps since the last one (decision G3), which `stepsFrom` reads. */
+  /**
+   * Returns the sets of a session from the snapshots and the steps after the last one (decision
+   * G3). `stepsFrom` reads those steps.
+   */
   async sets(lineage: Lineage, stepsFrom: (first: number) => Promise<readonly Step[]>): Promise<FoundSets> {
     const snapshots = await this.#snapshots(lineage);
     const last = snapshots.at(-1);
@@ -221,7 +264,9 @@ export class StepReader {
     return { sets, seq: steps.at(-1)?.seq ?? last?.seq ?? 0, indexedAtSnapshot: index.length };
   }
 
-  /** The snapshots that a session's sets build on: its own and those that its ancestors made before it left them. */
+  /**
+   * Returns the snapshots of a session: its own, and those of its ancestors before the fork points.
+   */
   async #snapshots({ segments }: Lineage): Promise<readonly SetsSnapshot[]> {
     const found = segments.map(async ({ session, first, last }) => {
       const all = (await snapshotParts(this.#db, session)).map(fromSnapshotPart);
@@ -240,7 +285,10 @@ export class StepReader {
   }
 }
 
-/** The ids of the parts of some steps, each with its step; steps that no segment holds are absent. */
+/**
+ * Returns the part ids of some steps, each with its step number. Steps outside every segment are
+ * absent.
+ */
 function stepIds(lineage: Lineage, seqs: readonly number[]): ReadonlyMap<PartId, number> {
   return new Map(
     seqs.flatMap((seq) => {

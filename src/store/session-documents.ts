@@ -1,6 +1,13 @@
 import pLimit from 'p-limit';
 import { RECORD_KINDS } from '../objects/context-record.js';
-import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../objects/ids.js';
 import { askOnce } from '../values/ask-once.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -8,7 +15,14 @@ import type { EntityNames } from '../xtdb/entity-names.js';
 import { recordRanges } from './context-records.js';
 import { StoreError } from './errors.js';
 import { marksOf } from './head.js';
-import { ARRIVING, fromImportPart, fromTransactionPart, type ImportedTransaction, type ImportState, importId } from './import-parts.js';
+import {
+  ARRIVING,
+  fromImportPart,
+  fromTransactionPart,
+  type ImportedTransaction,
+  type ImportState,
+  importId,
+} from './import-parts.js';
 import { type LineQuestion, lineNames, linesOf } from './imported-line.js';
 import type { Lineage, LineageSegment } from './lineage.js';
 import { LoggedWrites } from './logged-writes.js';
@@ -17,7 +31,7 @@ import { headsWithTimes, partsAtSteps, recordParts, snapshotParts, type TimedDoc
 import { stepId } from './step-part.js';
 import { chunkId, chunkListId, chunksOf } from './texts.js';
 
-/** One version of a document, without it: where it lies on both clocks. */
+/** The position of one document version on both clocks, without the document. */
 export interface DocumentPlace extends EntityTx {
   readonly id: string;
   /** Whether it is the only version of its document. */
@@ -29,38 +43,47 @@ const DOCUMENTS_AT_ONCE = 250;
 const TRANSACTIONS_AT_ONCE = 250;
 
 /**
- * The documents that a session is made of, as the database holds them, with their places on both clocks: what a bundle is made of, and compared with. Reads at one basis; nothing is
- * checked here.
+ * Reads the stored documents of a session with their positions on both clocks, at one basis.
+ * Bundles are built from them and compared with them. Performs no checks.
  */
 export class SessionDocuments {
   readonly #db: DbSnapshot;
-  /** At one basis it is always the same, and several questions ask for it. */
+  /** Several callers need it, and it never changes at one basis. */
   readonly #imports = new Map<SessionId, Promise<StoredDocument | undefined>>();
 
   constructor(db: DbSnapshot) {
     this.#db = db;
   }
 
-  /** The names by which a session finds the versions of files that an import keeps to it, where this is read with them. */
+  /**
+   * The names by which a session finds private file versions of an import, if this snapshot uses
+   * them.
+   */
   get names(): EntityNames | undefined {
     return this.#db.names;
   }
 
-  /** As `linesOf`, at this basis. */
+  /** Calls `linesOf` at this basis. */
   linesOf(file: string): Promise<readonly SessionId[]> {
     return linesOf(this.#db, file);
   }
 
-  /** As `lineNames`, at this basis. */
+  /** Calls `lineNames` at this basis. */
   lineNames(...asked: LineQuestion): Promise<EntityNames | undefined> {
     return lineNames(this.#db, (session) => this.#importPart(session), ...asked);
   }
 
-  /** Every version of some documents, by valid time. */
+  /** Returns the positions of every version of some documents, by valid time. */
   async places(ids: readonly string[]): Promise<readonly DocumentPlace[]> {
     const found = await pLimit(PLACES_AT_ONCE).map(ids, async (id) => {
       const entries = (await this.#db.history(id)).filter(({ deleted }) => !deleted);
-      return entries.map(({ validTime, txId, txTime }) => ({ id, validTime, txId, txTime, isOnly: entries.length === 1 }));
+      return entries.map(({ validTime, txId, txTime }) => ({
+        id,
+        validTime,
+        txId,
+        txTime,
+        isOnly: entries.length === 1,
+      }));
     });
     return found.flat();
   }
@@ -69,13 +92,16 @@ export class SessionDocuments {
     return askOnce(this.#imports, session, () => this.#db.entity(importId(session)));
   }
 
-  /** When the documents of a session of so many steps were written; undefined where the log of transactions does not tell. */
+  /**
+   * Returns the logged writes of a session with `steps` steps. Undefined if the transaction log is
+   * unavailable.
+   */
   writes(lineage: Lineage, steps: number): Promise<LoggedWrites | undefined> {
-    // The log has the names that the database has.
+    // The log uses the database's own names.
     return this.names === undefined ? LoggedWrites.read(this.#db, lineage, steps) : Promise.resolve(undefined);
   }
 
-  /** The parts of a segment's own steps, and what was kept of contexts there. */
+  /** Returns the positions of a segment's own step parts and context records. */
   async partPlaces({ session, first, last }: LineageSegment): Promise<readonly DocumentPlace[]> {
     const from = Math.max(0, first === 1 ? 0 : first);
     const isWithin = (seq: number): boolean => from <= seq && seq <= last;
@@ -88,7 +114,11 @@ export class SessionDocuments {
     return this.places([...assemblies, ...records, ...kept].map((part) => part['xt/id']));
   }
 
-  /** The parts of some steps of a session, whichever version wrote them. @throws {StoreError} `missing-part` */
+  /**
+   * Returns the positions of the parts of some steps, from any format version.
+   *
+   * @throws {StoreError} `missing-part`
+   */
   async stepPlaces(
     session: SessionId,
     { first, last }: { readonly first: number; readonly last: number },
@@ -97,13 +127,17 @@ export class SessionDocuments {
     const found = await pLimit(PLACES_AT_ONCE).map(seqs, async (seq) => {
       const id = stepId(session, seq);
       const [place = (await this.places([formerId(id)]))[0]] = await this.places([id]);
-      if (place === undefined) throw new StoreError('missing-part', `session ${session} has no step ${seq} in the database`);
+      if (place === undefined)
+        throw new StoreError('missing-part', `session ${session} has no step ${seq} in the database`);
       return place;
     });
     return found;
   }
 
-  /** The versions of a session's own head and chat that include no step after one, and those of its prompt from before a moment. */
+  /**
+   * Returns the positions of the versions of a session's head and chat up to a step, and of its
+   * prompt before a time.
+   */
   async headPlaces(
     session: SessionId,
     { last, before = Number.POSITIVE_INFINITY }: { readonly last: number; readonly before?: number | undefined },
@@ -121,34 +155,50 @@ export class SessionDocuments {
     return [...(head ?? []), ...(chat ?? []), ...(prompt ?? [])];
   }
 
-  /** The documents of some places, in their order. @throws {StoreError} `missing-part` */
+  /**
+   * Returns the documents at some positions, in their order.
+   *
+   * @throws {StoreError} `missing-part`
+   */
   async at(places: readonly DocumentPlace[]): Promise<readonly StoredDocument[]> {
     const only = places.filter(({ isOnly }) => isOnly).map(({ id }) => id);
     const found = new Map<string, StoredDocument>();
     for (let i = 0; i < only.length; i += DOCUMENTS_AT_ONCE)
-      for (const [id, document] of await this.#db.entities(only.slice(i, i + DOCUMENTS_AT_ONCE))) found.set(id, document);
+      for (const [id, document] of await this.#db.entities(only.slice(i, i + DOCUMENTS_AT_ONCE)))
+        found.set(id, document);
     return pLimit(PLACES_AT_ONCE).map(places, async ({ id, isOnly, validTime, txId }) => {
       const document = isOnly ? found.get(id) : await this.#db.earlier(validTime, txId)?.entity(id);
-      if (document === undefined) throw new StoreError('missing-part', `the database does not hold ${JSON.stringify(id)} as it did`);
+      if (document === undefined)
+        throw new StoreError(
+          'missing-part',
+          `the database no longer holds a version of ${JSON.stringify(id)} that it held`,
+        );
       return isRenewed(document) ? document : renewedPart(document);
     });
   }
 
-  /** The newest documents under some ids; unknown ones are absent. */
+  /** Returns the newest documents under some ids. Unknown ids are absent. */
   async newest(ids: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>> {
     const found = new Map<string, StoredDocument>();
     for (let i = 0; i < ids.length; i += DOCUMENTS_AT_ONCE)
-      for (const [id, document] of await this.#db.entities(ids.slice(i, i + DOCUMENTS_AT_ONCE))) found.set(id, document);
+      for (const [id, document] of await this.#db.entities(ids.slice(i, i + DOCUMENTS_AT_ONCE)))
+        found.set(id, document);
     return found;
   }
 
-  /** The newest documents under some ids, with the time from which on each holds; unknown ids are absent. */
+  /**
+   * Returns the newest documents under some ids, each with the beginning of its valid time. Unknown
+   * ids are absent.
+   */
   async dated(ids: readonly string[]): Promise<ReadonlyMap<string, TimedDocument>> {
     const found = await headsWithTimes(this.#db, ids);
     return new Map(found.map((one) => [one.document['xt/id'], one]));
   }
 
-  /** The parts that hold the text of a hash, under their ids of today; none where the text is not kept. */
+  /**
+   * Returns the parts that hold the text of a hash, under their current ids. Empty if the text is
+   * not stored.
+   */
   async textParts(hash: Sha256): Promise<readonly StoredDocument[]> {
     const part = async (id: ReturnType<typeof chunkId>): Promise<StoredDocument | undefined> => {
       const found = (await this.#db.entity(id)) ?? (await this.#db.entity(formerId(id)));
@@ -162,19 +212,25 @@ export class SessionDocuments {
     for (const one of chunksOf(list)) {
       const chunk = await part(chunkId(one));
       if (chunk === undefined)
-        throw new StoreError('missing-part', `${chunkListId(hash)} lists ${chunkId(one)}, which the database does not hold`);
+        throw new StoreError(
+          'missing-part',
+          `${chunkListId(hash)} lists ${chunkId(one)}, which the database does not hold`,
+        );
       chunks.push(chunk);
     }
     return [list, ...chunks];
   }
 
-  /** What is known of the import of a session, and whether it is all there; undefined for one that was not imported. */
+  /**
+   * Returns the import state of a session, and whether the import is complete. Undefined if the
+   * session was not imported.
+   */
   async importOf(session: SessionId): Promise<(ImportState & { readonly isWhole: boolean }) | undefined> {
     const part = await this.#importPart(session);
     return part === undefined ? undefined : { ...fromImportPart(part), isWhole: part.type !== ARRIVING };
   }
 
-  /** The transactions of an import that are there, in their order. */
+  /** Yields the stored transactions of an import, in order. */
   async *importedTransactions(session: SessionId): AsyncGenerator<ImportedTransaction & { readonly number: number }> {
     for (let first = 1; ; first += TRANSACTIONS_AT_ONCE) {
       const ids = Array.from({ length: TRANSACTIONS_AT_ONCE }, (_, i) => importId(session, first + i));
@@ -187,12 +243,14 @@ export class SessionDocuments {
     }
   }
 
-  /** The last transaction of the import of a session; undefined for one that was not imported. */
+  /**
+   * Returns the last transaction of a session's import. Undefined if the session was not imported.
+   */
   async importedAt(session: SessionId): Promise<number | undefined> {
     return (await this.#db.entityTx(importId(session)))?.txId;
   }
 
-  /** Whether a session is still being imported: then it is not there. */
+  /** Returns whether an import of a session is still running. Readers do not see such a session. */
   async isArriving(session: string): Promise<boolean> {
     return (await this.#importPart(session as SessionId))?.type === ARRIVING;
   }

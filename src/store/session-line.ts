@@ -4,13 +4,15 @@ import type { AskedBasis, ObjectStore } from './object-store.js';
 import type { StoreSnapshot } from './store-snapshot.js';
 
 /**
- * The objects as a session finds them: with the versions of files that an import keeps to it (decision F10). The same snapshot for every other session.
+ * Returns the objects as a session sees them, with the private file versions of its import
+ * (decision F10). Returns the same snapshot if the session has none.
+ *
  * @throws {XtdbError}
  */
 export async function ofSession(snapshot: StoreSnapshot, session: SessionId): Promise<StoreSnapshot> {
   if (snapshot.documents.names !== undefined) return snapshot;
   const lineage = await snapshot.lineage(session).catch((error: unknown) => {
-    // Whoever reads its steps says what is damaged.
+    // The reader of its steps reports the damage.
     if (isDamage(error)) return undefined;
     throw error;
   });
@@ -20,14 +22,20 @@ export async function ofSession(snapshot: StoreSnapshot, session: SessionId): Pr
   return names === undefined ? snapshot : snapshot.named(names);
 }
 
-/** The objects as they stood when the import of a session ended that goes on here; else as they are. */
+/**
+ * Returns the objects as of the end of an import, for an imported session that continues here.
+ * Otherwise returns the snapshot unchanged.
+ */
 export function asImported(own: StoreSnapshot): StoreSnapshot {
   const { until } = own.documents.names ?? {};
   return (until === undefined ? undefined : own.earlier({ validTime: own.basis.validTime, txId: until })) ?? own;
 }
 
-/** The parts of a store that contexts are read from, as a snapshot of it finds objects. */
-export function storeOf(store: ObjectStore, { documents: { names } }: StoreSnapshot): Pick<ObjectStore, 'latest' | 'asOf'> {
+/** Returns a store whose snapshots use the names of `snapshot`, for reading contexts. */
+export function storeOf(
+  store: ObjectStore,
+  { documents: { names } }: StoreSnapshot,
+): Pick<ObjectStore, 'latest' | 'asOf'> {
   if (names === undefined) return store;
   return {
     latest: async () => (await store.latest()).named(names),

@@ -9,25 +9,34 @@ import { type HeadMarks, marksOf } from './head.js';
 import type { LineageSegment } from './lineage.js';
 import { partId } from './part-id.js';
 
-/** Steps of a page; the first page of a fork may hold fewer. */
+/** Steps per page. The first page of a fork may hold fewer. */
 export const PAGE_STEPS = 100;
-/** UTF-16 units of the largest page: steps that make up a larger one are long themselves, and gain nothing by standing together. */
+/**
+ * UTF-16 units of the largest page. A larger page has long steps, which gain nothing from being
+ * stored together.
+ */
 const LARGEST_PAGE = 1_048_576;
 
-/** The steps of one page: those of the session that wrote them from one number to another, both included. */
+/** The range of steps of one page, both ends included, in the session that wrote them. */
 export interface PageRange {
   readonly session: SessionId;
   readonly first: number;
   readonly last: number;
 }
 
-/** What the line of a tool call is made of: of its head the fields that stand in it or decide about it, and its marks. */
+/**
+ * The data of a tool call's line: the fields of its head that the line contains or depends on, and
+ * its marks.
+ */
 export interface KnownCall {
   readonly document: Readonly<Record<string, StoredValue>>;
   readonly marks: HeadMarks;
 }
 
-/** Calls that pages held, by id: each is written once, with the step that names it, so whoever has the step may take them from here. Forgets the oldest. */
+/**
+ * Caches calls from pages by id. A call is written once, with the step that names it, so any reader
+ * of the step may use the cache. Evicts the oldest.
+ */
 export class KnownCalls {
   readonly #calls = new LRUCache<ObjectId, KnownCall>(counted(20_000));
 
@@ -40,21 +49,27 @@ export class KnownCalls {
   }
 }
 
-/** A page as it is read: the parts of its steps in order, as the database holds each by itself too, and the calls among them. */
+/**
+ * A page as read: the parts of its steps in order, equal to the individual parts in the database,
+ * and the calls among them.
+ */
 export interface StepPage {
   readonly steps: readonly StoredDocument[];
   readonly calls: readonly KnownCall[];
 }
 
-/** The numbers of some steps. */
+/** Returns the step numbers of a range. */
 export const seqsOf = ({ first, last }: Pick<PageRange, 'first' | 'last'>): readonly number[] =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 
-/** The id of a page (decision 0015). */
+/** Returns the id of a page (decision 0015). */
 export const pageId = ({ session, first, last }: PageRange): PartId => partId('step', session, `${first}-${last}`);
 
-/** The pages of a session's own steps that lie wholly within a range of them, both ends included. */
-export function pagesWithin(segment: LineageSegment, { first: from, last: to }: Pick<PageRange, 'first' | 'last'>): readonly PageRange[] {
+/** Returns the pages of a session's own steps that are fully within a range, both ends included. */
+export function pagesWithin(
+  segment: LineageSegment,
+  { first: from, last: to }: Pick<PageRange, 'first' | 'last'>,
+): readonly PageRange[] {
   const { session, first: own } = segment;
   const pages: PageRange[] = [];
   const end = Math.min(segment.last, to);
@@ -68,7 +83,9 @@ export function pagesWithin(segment: LineageSegment, { first: from, last: to }: 
 const CALL_FIELDS = ['xt/id', 'type', 'tool', 'args', 'status', 'content_hash', 'file_refs'] as const;
 
 function knownCall(head: StoredDocument): KnownCall {
-  const document = Object.fromEntries(CALL_FIELDS.flatMap((field) => (head[field] === undefined ? [] : [[field, head[field]]])));
+  const document = Object.fromEntries(
+    CALL_FIELDS.flatMap((field) => (head[field] === undefined ? [] : [[field, head[field]]])),
+  );
   const { size } = marksOf(head);
   return { document, marks: defined({ size }) };
 }
@@ -77,8 +94,9 @@ type WrittenStep = readonly [seq: number, body: StoredValue];
 type WrittenCall = readonly [document: KnownCall['document'], marks: HeadMarks];
 
 /**
- * A page of steps, from their parts and the heads of their calls. It is one text: the database, the wire and their readers take that for a fraction of what as many
- * documents take. Undefined where it would be too large.
+ * Builds a page of steps from their parts and the heads of their calls. A page is one text, which
+ * the database, the network and readers handle much faster than many documents. Undefined if the
+ * page would be too large.
  */
 export function toPagePart(
   range: PageRange,
@@ -94,10 +112,14 @@ export function toPagePart(
   return text.length > LARGEST_PAGE ? undefined : { 'xt/id': pageId(range), type: 'steps', text };
 }
 
-/** Reads a page back. @throws {StoreError} `corrupt-part` – it does not hold the steps that its id names */
+/**
+ * Parses a stored page.
+ *
+ * @throws {StoreError} `corrupt-part` if it does not hold the steps in its id
+ */
 export function fromPagePart(range: PageRange, part: StoredDocument): StepPage {
   const damaged = (cause?: unknown): StoreError =>
-    new StoreError('corrupt-part', `${pageId(range)} does not hold the steps that it is named after`, { cause });
+    new StoreError('corrupt-part', `${pageId(range)} does not hold the steps in its id`, { cause });
   let read: { readonly steps: readonly WrittenStep[]; readonly calls: readonly WrittenCall[] };
   try {
     read = JSON.parse(String(part.text));
@@ -118,13 +140,18 @@ export function fromPagePart(range: PageRange, part: StoredDocument): StepPage {
   return { steps: steps.map(partOf), calls: calls.map(([document, marks]) => ({ document, marks })) };
 }
 
-/** What a page says, in whatever order its keys and calls stand. */
+/** Returns the content of a page, independent of the order of its keys and calls. */
 function saying({ text }: StoredDocument): string {
   const said = JSON.parse(String(text)) as { readonly calls?: readonly unknown[] };
-  return canonicalJson(Array.isArray(said.calls) ? { ...said, calls: said.calls.map((call) => canonicalJson(call)).sort() } : said);
+  return canonicalJson(
+    Array.isArray(said.calls) ? { ...said, calls: said.calls.map((call) => canonicalJson(call)).sort() } : said,
+  );
 }
 
-/** Whether a page says what another one says, in whatever order its keys and calls stand. */
+/**
+ * Returns whether two pages have the same content, independent of the order of their keys and
+ * calls.
+ */
 export function saysTheSame(page: StoredDocument, other: StoredDocument | undefined): boolean {
   try {
     return other !== undefined && (page.text === other.text || saying(page) === saying(other));

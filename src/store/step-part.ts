@@ -30,10 +30,10 @@ interface StepBody {
   readonly undoes?: number;
 }
 
-/** The id of a step's part (decision G3). */
+/** Returns the id of a step's part (decision G3). */
 export const stepId = (session: SessionId, seq: number): PartId => partId('step', session, seq);
 
-/** A step as the database holds it, with the text parts of a long message. */
+/** Returns the stored form of a step, with the text parts of a long message. */
 export function toStepParts(step: Step): { readonly part: StoredDocument; readonly texts: readonly StoredDocument[] } {
   const { session, seq, message, ...rest } = step;
   let texts: readonly StoredDocument[] = [];
@@ -49,12 +49,15 @@ export function toStepParts(step: Step): { readonly part: StoredDocument; readon
   return { part: part as unknown as StoredDocument, texts };
 }
 
-/** The hash of the parts that hold a step's message text; undefined when the step holds it itself. */
+/**
+ * Returns the hash of the parts that hold a step's message text. Undefined if the step holds it
+ * itself.
+ */
 export function messagePartHash(part: StoredDocument): Sha256 | undefined {
   return (part.body as unknown as StepBody).message?.text_hash;
 }
 
-/** Reads a step back; `text` is the text of the parts that `messagePartHash` named. */
+/** Parses a stored step. `text` is the text of the parts that `messagePartHash` names. */
 export function fromStepPart(part: StoredDocument, text?: string): Step {
   const { message, ...rest } = part.body as unknown as StepBody;
   const session = sessionId(String(part.session_ref).slice('session:'.length));
@@ -65,12 +68,15 @@ export function fromStepPart(part: StoredDocument, text?: string): Step {
   if (text === undefined)
     throw new StoreError(
       'missing-part',
-      `the message of ${String(part['xt/id'])} lies in ${chunkId(text_hash)}, which the database does not hold`,
+      `the message of ${String(part['xt/id'])} is stored in ${chunkId(text_hash)}, which the database does not hold`,
     );
   return { ...step, message: { ...others, text } };
 }
 
-/** A snapshot of the sets after a step: the index only as far as it grew since the snapshot before, so that all of them together hold each id once. */
+/**
+ * A snapshot of the sets after a step. It holds only the index ids added since the previous
+ * snapshot, so all snapshots together hold each id once.
+ */
 export interface SetsSnapshot {
   readonly seq: number;
   readonly indexed: readonly ObjectId[];
@@ -78,7 +84,7 @@ export interface SetsSnapshot {
   readonly pinned: readonly ObjectId[];
 }
 
-/** What a snapshot is made of; `indexedBefore` counts the ids of the index that earlier snapshots hold. */
+/** The input of a snapshot. `indexedBefore` counts the index ids in earlier snapshots. */
 export interface SnapshotInput {
   readonly session: SessionId;
   readonly seq: number;
@@ -86,13 +92,13 @@ export interface SnapshotInput {
   readonly indexedBefore: number;
 }
 
-/** The part of a snapshot: one nested value, so that it costs one key (decision G3). */
+/** Returns the part of a snapshot: one nested value, so that it costs one key (decision G3). */
 export function toSnapshotPart({ session, seq, sets, indexedBefore }: SnapshotInput): StoredDocument {
   const body = { seq, indexed: sets.index.slice(indexedBefore), active: sets.active, pinned: sets.pinned };
   return { 'xt/id': partId('snapshot', session, seq), type: 'snapshot', snapshot_ref: sessionObjectId(session), body };
 }
 
-/** Reads a snapshot back. */
+/** Parses a stored snapshot. */
 export function fromSnapshotPart(part: StoredDocument): SetsSnapshot {
   return part.body as unknown as SetsSnapshot;
 }

@@ -11,25 +11,34 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { formerParts, partId } from './part-id.js';
 
-/** UTF-16 units of the longest text that a head or a step holds itself; longer ones are chunk parts, shared by all that hold the same text. */
+/**
+ * UTF-16 units of the longest text in a head or step itself. Longer texts are chunk parts, shared
+ * by all holders of the same text.
+ */
 export const INLINE_UNITS = 2_048;
 
-/** The id of the part that holds a text of at most one chunk (decision G5). */
+/** Returns the id of the part that holds a text of at most one chunk (decision G5). */
 export const chunkId = (hash: string): PartId => partId('chunk', hash);
-/** The id of the part that lists the chunks of a longer text in order (decision G5). */
+/** Returns the id of the part that lists the chunks of a longer text in order (decision G5). */
 export const chunkListId = (hash: string): PartId => partId('chunks', hash);
 
-/** A chunk part: its id is the SHA-256 of its UTF-8, so that it never changes and is stored once. */
+/**
+ * Returns a chunk part. Its id is the SHA-256 of its UTF-8 text, so it never changes and is stored
+ * once.
+ */
 export function chunkPart(text: string, hash: Sha256 = hashText(text)): StoredDocument {
   return { 'xt/id': chunkId(hash), type: 'chunk', text };
 }
 
-/** The part that names the chunks of a text; `units` is the length of the whole in UTF-16 units. */
+/**
+ * Returns the part that lists the chunks of a text. `units` is the length of the whole text in
+ * UTF-16 units.
+ */
 export function chunkListPart(hash: string, chunks: readonly string[], units: number): StoredDocument {
   return { 'xt/id': chunkListId(hash), type: 'chunks', size: units, body: { chunks } };
 }
 
-/** All parts that hold a text under its own hash: one chunk, or a list and its chunks. */
+/** Returns all parts that hold a text under its hash: one chunk, or a list and its chunks. */
 export function textParts(text: string, hash: Sha256): readonly StoredDocument[] {
   if (text.length <= CHUNK_UNITS) return [chunkPart(text, hash)];
   const chunks = [...chunkText(text)].map((chunk) => ({ chunk, hash: hashText(chunk) }));
@@ -42,14 +51,14 @@ export function textParts(text: string, hash: Sha256): readonly StoredDocument[]
 }
 
 /**
- * Texts by their hash, bounded by size: immutable, so a hit is never stale. Also knows which text parts the database is known to hold, so that the
- * same text is not sent twice.
+ * Caches texts by hash, bounded by size. Texts are immutable, so a hit is never stale. Also records
+ * the text parts known to be stored, so that they are not sent twice.
  */
 export class TextCache {
   readonly #texts: LRUCache<string, string>;
   readonly #stored: LRUCache<string, true>;
 
-  /** `maxUnits` bounds the sum of the texts' lengths in UTF-16 units. */
+  /** `maxUnits` bounds the total length of the texts in UTF-16 units. */
   constructor(maxUnits = 8 * 1_048_576) {
     this.#texts = new LRUCache({ maxSize: maxUnits, sizeCalculation: (text) => text.length + 64 });
     this.#stored = new LRUCache(counted(100_000));
@@ -63,29 +72,31 @@ export class TextCache {
     this.#texts.set(hash, text);
   }
 
-  /** Whether a part is known to be committed. */
+  /** Returns whether a part is known to be committed. */
   isStored(partId: string): boolean {
     return this.#stored.has(partId);
   }
 
-  /** Remembers that a part is committed. */
+  /** Records that a part is committed. */
   markStored(partId: string): void {
     this.#stored.set(partId, true);
   }
 }
 
-/** Ids a query: chunks can be half a megabyte each. */
+/** Ids per query. A chunk can have half a megabyte. */
 const CHUNKS_AT_ONCE = 16;
-/** Such queries that are under way at once: mostly small ones, each of which waits for its answer longer than the node works at it. */
+/**
+ * Concurrent queries. Most are small, and waiting for the answer takes longer than the node's work.
+ */
 const PAGES_AT_ONCE = 4;
 
-/** What is wrong with a text that lies in parts. */
+/** The damage of a text stored in parts. */
 export type TextDamage = 'missing' | 'damaged';
 
-/** The text of a version, and whether it is all of it (decisions B8, C6). */
+/** The text of a version, and whether it is complete (decisions B8, C6). */
 export interface VersionText {
   readonly text: string;
-  /** False where only head and tail were ever kept. */
+  /** False if only head and tail were ever stored. */
   readonly whole: boolean;
 }
 
@@ -94,25 +105,29 @@ interface TextMarks {
   readonly whole?: Sha256;
 }
 
-/** The hashes of the chunks that a list names. */
+/** Returns the hashes of the chunks in a list. */
 export function chunksOf(list: StoredDocument): readonly string[] {
   return (list.body as unknown as { readonly chunks: readonly string[] }).chunks;
 }
 
-/** The hash of the whole text of a version where its `content` holds head and tail alone; undefined where the content is all of it. */
+/**
+ * Returns the hash of the whole text of a version whose `content` holds only head and tail.
+ * Undefined if the content is complete.
+ */
 function wholeHash({ content_hash, file_hash }: ObjectVersion, { whole }: TextMarks): Sha256 | undefined {
   return whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
 }
 
 /**
- * Reads texts by their hashes at one basis, from a cache or put together from their parts (decision G5).
+ * Reads texts by hash at one basis, from a cache or from their parts (decision G5).
  *
- * @throws {StoreError} `missing-part` – a list names a chunk that is not there; `corrupt-part` – a chunk holds another text than its name says
+ * @throws {StoreError} `missing-part` if a listed chunk is absent; `corrupt-part` if the text of a
+ *   chunk does not match its name
  */
 export class TextReader {
   readonly #db: DbSnapshot;
   readonly #cache: TextCache;
-  /** Those that were read from the database, at this basis, as they are called. */
+  /** Texts read from the database at this basis and found to match their hashes. */
   readonly #whole = new Set<Sha256>();
 
   constructor(db: DbSnapshot, cache: TextCache) {
@@ -120,7 +135,7 @@ export class TextReader {
     this.#cache = cache;
   }
 
-  /** The whole texts under some hashes; hashes without parts are absent. */
+  /** Returns the whole texts under some hashes. Hashes without parts are absent. */
   async many(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
     const texts = new Map<Sha256, string>();
     for (const hash of hashes) {
@@ -138,7 +153,7 @@ export class TextReader {
     return texts;
   }
 
-  /** The whole text of a version; undefined where it has none. */
+  /** Returns the whole text of a version. Undefined if it has no text. */
   async ofVersion(version: ObjectVersion, marks: TextMarks): Promise<VersionText | undefined> {
     const { content } = version;
     if (content === null) return undefined;
@@ -148,7 +163,10 @@ export class TextReader {
     return text === undefined ? { text: content, whole: false } : { text, whole: true };
   }
 
-  /** Which of the texts under some hashes the database does not hold as they are called; read from it, now or before, never from the cache. */
+  /**
+   * Returns the texts whose stored parts do not match their hashes. Reads from the database, now or
+   * before, never from the cache.
+   */
   async damaged(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
     const damages = new Map<Sha256, TextDamage>();
     const wanted = [...new Set(hashes)].filter((hash) => !this.#whole.has(hash));
@@ -164,7 +182,7 @@ export class TextReader {
     return damages;
   }
 
-  /** What is wrong with a long text: it is put together from its chunks, each checked. */
+  /** Returns the damage of a long text, by joining its chunks and checking each. */
   async #damageOfList(hash: Sha256, list: StoredDocument | undefined): Promise<TextDamage | undefined> {
     if (list === undefined) return 'missing';
     const digest = createHash('sha256');
@@ -177,18 +195,24 @@ export class TextReader {
     return digest.digest('hex') === hash ? undefined : 'damaged';
   }
 
-  /** The text that a list of chunks stands for. */
+  /** Returns the text of a list of chunks. */
   async #listed(list: StoredDocument, hash: Sha256): Promise<string> {
     const chunks = chunksOf(list);
     const parts = await this.#parts(chunks);
     const missing = chunks.find((chunk) => parts.get(chunk)?.type !== 'chunk');
     if (missing !== undefined) {
-      throw new StoreError('missing-part', `${chunkListId(hash)} lists ${chunkId(missing)}, which the database does not hold`);
+      throw new StoreError(
+        'missing-part',
+        `${chunkListId(hash)} lists ${chunkId(missing)}, which the database does not hold`,
+      );
     }
     return chunks.map((chunk) => checkedText(parts.get(chunk), chunk)).join('');
   }
 
-  /** The chunk or the list of chunks under each hash, whichever version wrote it; hashes without parts are absent. */
+  /**
+   * Returns the chunk or list of chunks under each hash, from any format version. Hashes without
+   * parts are absent.
+   */
   async #parts<Hash extends string>(hashes: readonly Hash[]): Promise<ReadonlyMap<Hash, StoredDocument>> {
     const found = new Map<Hash, StoredDocument>();
     const pages = Array.from({ length: Math.ceil(hashes.length / CHUNKS_AT_ONCE) }, (_, i) =>
@@ -197,10 +221,12 @@ export class TextReader {
     await pLimit(PAGES_AT_ONCE).map(pages, async (page) => {
       const chunks = await this.#db.entities(page.map(chunkId));
       const others = page.filter((hash) => !chunks.has(chunkId(hash)));
-      // A long text has no chunk of its own; a text that an earlier version wrote has its former id.
+      // A long text has no chunk of its own. A text from an earlier version has its former id.
       const ids = others.flatMap((hash) => [chunkListId(hash), chunkId(hash)]);
       const [lists, former] =
-        ids.length === 0 ? [] : await Promise.all([this.#db.entities(others.map(chunkListId)), formerParts(this.#db, ids)]);
+        ids.length === 0
+          ? []
+          : await Promise.all([this.#db.entities(others.map(chunkListId)), formerParts(this.#db, ids)]);
       for (const hash of page) {
         const [chunk, list] = [chunkId(hash), chunkListId(hash)];
         const part = chunks.get(chunk) ?? lists?.get(list) ?? former?.get(chunk) ?? former?.get(list);
@@ -211,10 +237,13 @@ export class TextReader {
   }
 }
 
-/** The text of a chunk. Content has to be what it is called by: nothing is shown, and nothing is kept in the cache, on trust. */
+/**
+ * Returns the text of a chunk after checking its hash. Unchecked text is neither returned nor
+ * cached.
+ */
 function checkedText(part: StoredDocument | undefined, hash: string): string {
   if (part === undefined || damageOfChunk(part, hash) !== undefined)
-    throw new StoreError('corrupt-part', `${chunkId(hash)} does not hold the text that it is named after`);
+    throw new StoreError('corrupt-part', `the text of ${chunkId(hash)} does not match its name`);
   return String(part.text);
 }
 

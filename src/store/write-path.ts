@@ -8,7 +8,10 @@ import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { StoreError } from './errors.js';
 
-/** The transactions that a client made itself, which show whether another client wrote in between. Forgets the oldest; then the answer is no. */
+/**
+ * Records the transactions of this client, to detect writes of other clients in between. Forgets
+ * the oldest. Then the answer is no.
+ */
 export class OwnTransactions {
   readonly #ids = new LRUCache<number, true>(counted(50_000));
   readonly #sent = new LRUCache<number, true>(counted(50_000));
@@ -17,49 +20,57 @@ export class OwnTransactions {
     this.#ids.set(txId, true);
   }
 
-  /** Notes a transaction that is in the log; what became of it is not known yet. */
+  /** Records a transaction in the log whose outcome is not known yet. */
   sent(txId: number): void {
     this.#sent.set(txId, true);
   }
 
-  /** As `cover`, with those whose outcome is not known yet, and those that came to nothing. */
+  /**
+   * Does the same as `cover`, but includes transactions with an unknown outcome and aborted ones.
+   */
   coverSent(from: number, to: number): boolean {
     return every(from, to, (id) => this.#ids.has(id) || this.#sent.has(id));
   }
 
-  /** Whether every transaction after `from` up to `to` is one of ours. Ids with gaps, as other logs than XTDB's own have, answer no. */
+  /**
+   * Returns whether this client made every transaction after `from` up to `to`. Returns false for
+   * ids with gaps, which logs other than XTDB's own have.
+   */
   cover(from: number, to: number): boolean {
     return every(from, to, (id) => this.#ids.has(id));
   }
 }
 
-/** Whether something holds of every number after `from` up to `to`. */
+/** Returns whether a predicate holds for every number after `from` up to `to`. */
 function every(from: number, to: number, holds: (id: number) => boolean): boolean {
   for (let id = from + 1; id <= to; id++) if (!holds(id)) return false;
   return true;
 }
 
-/** What a plan decided: the operations of one transaction (none when there is nothing to write) and what to report when they are committed. */
+/**
+ * The result of a plan: the operations of one transaction, possibly empty, and the value to return
+ * after the commit.
+ */
 export interface Planned<Result> {
   readonly ops: readonly TxOp[];
   readonly result: Result;
 }
 
 /**
- * Decides what to write from the state of the database at that moment. Called again when a guard aborted the transaction or when its outcome was
- * lost, so it must look up what is already there instead of assuming.
+ * Decides the write from the current state of the database. Called again if a guard aborted the
+ * transaction or its outcome was lost. The plan must therefore check which data already exists.
  */
 export type Plan<Result> = (attempt: number) => Promise<Planned<Result>>;
 
-/** A write that is committed, or that had nothing to write (`txId` undefined). */
+/** A committed write, or one without operations (`txId` undefined). */
 export interface Written<Result> {
   readonly result: Result;
   readonly txId: number | undefined;
 }
 
-/** What a write does while the database cannot be reached. */
+/** Behaviour of a write while the database is unreachable. */
 export interface WriteOptions {
-  /** Tries until the database answers instead of failing; ends only with the path. */
+  /** Retries until the database answers instead of failing. Stops only when the path closes. */
   readonly persistent?: boolean;
   /** Called with the error of every failed attempt of a persistent write. */
   readonly onOutage?: (error: XtdbError) => void;
@@ -67,7 +78,10 @@ export interface WriteOptions {
 
 /** Callbacks of a pipelined write. */
 export interface PipelineOptions<Result> {
-  /** Called once the transaction is in the log, before the next write is planned, so that the plan can decide by it. */
+  /**
+   * Called after the transaction is in the log and before the next write is planned, so that the
+   * next plan can depend on it.
+   */
   readonly onSubmitted: (result: Result) => void;
   /** Called with the error of every failed attempt. */
   readonly onOutage?: (error: XtdbError) => void;
@@ -77,15 +91,18 @@ interface Submitted<Result> extends Written<Result> {
   readonly plan: Plan<Result>;
 }
 
-/** How often the same operations are refused before they are given up: whoever keeps changing what a plan decided by makes it decide something else. */
+/**
+ * Maximum number of refusals of the same operations. A competing writer would change the plan's
+ * input, and thus its operations.
+ */
 const SAME_REFUSED = 8;
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1_000;
 const LONGEST_CONFLICT_PAUSE_MS = 250;
-/** Transactions of the pipeline whose outcome is not known yet. */
+/** Maximum number of pipelined transactions with an unknown outcome. */
 const MOST_IN_FLIGHT = 16;
 
-/** Whether the same request may succeed later without anybody changing it. */
+/** Whether the same request may succeed later without a change to it. */
 const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
   unreachable: true,
   timeout: true,
@@ -103,29 +120,33 @@ const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
   'bad-request': false,
 };
 
-/** Whether an error says that the database will not take a write as it is, rather than that its client was closed or met an outage. */
+/**
+ * Returns whether an error means that the database rejects the write itself. False for a closed
+ * client or an outage.
+ */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof XtdbError) return !PASSES[error.code] && error.code !== 'closed' && error.code !== 'aborted';
   return !(error instanceof StoreError) || error.code !== 'closed';
 }
 
-const closedError = (): StoreError => new StoreError('closed', 'the client is closed; nothing more can be written through it');
+const closedError = (): StoreError => new StoreError('closed', 'the client is closed; open a new one to write');
 
 /**
- * The only place of a client that submits transactions (decision H5). Writes of one lane go one after another, in the order they were asked for;
- * lanes do not wait for each other. Each write is one transaction with one outcome, learned by asking.
+ * The only place of a client that submits transactions (decision H5). Writes of one lane run in the
+ * order of their calls. Lanes do not wait for each other. Each write is one transaction with one
+ * outcome, which the client queries.
  */
 export class WritePath {
-  /** The transactions that were committed through this path. */
+  /** The transactions committed through this path. */
   readonly own = new OwnTransactions();
   readonly #xtdb: XtdbClient;
   readonly #lanes = new Map<string, Promise<unknown>>();
   readonly #stop = new AbortController();
   #closed = false;
-  /** The end of the pipeline: when everything that was put into it is in the log. */
+  /** Resolves once every pipelined write is in the log. */
   #submitted: Promise<unknown> = Promise.resolve();
   readonly #inFlight: Promise<unknown>[] = [];
-  /** When everything that was put into the pipeline has its outcome. */
+  /** Resolves once every pipelined write has its outcome. */
   #answered: Promise<void> = Promise.resolve();
 
   constructor(xtdb: XtdbClient) {
@@ -133,9 +154,11 @@ export class WritePath {
   }
 
   /**
-   * Writes after everything asked for before in this lane. Refused by a guard, it is planned again for as long as the plan changes with what others write;
-   * then it rejects with StoreError `conflict`. Rejects with what the plan throws, too, or, unless it is persistent, with the XtdbError that kept the
-   * outcome from being learned.
+   * Writes after all earlier writes of this lane. If a guard fails, the write is planned again as
+   * long as the plan changes. Otherwise it rejects with StoreError `conflict`.
+   *
+   * Also rejects with any error of the plan. A write that is not persistent rejects with the
+   * XtdbError that hid its outcome.
    */
   write<Result>(lane: string, plan: Plan<Result>, options: WriteOptions = {}): Promise<Written<Result>> {
     if (this.#closed) return Promise.reject(closedError());
@@ -147,22 +170,27 @@ export class WritePath {
   }
 
   /**
-   * Writes without making the next write wait for the outcome: everything in the pipeline, of whichever lane, is planned and submitted in the order it was
-   * asked for, so it stands in the log in that order, and resolves or rejects in that order. For a sole writer, whose guards fail only where it is none: then the write rejects with what its plan
-   * throws, or StoreError `conflict`, and is not tried again, since later ones may stand in the log. Tries until the database answers.
+   * Writes without making the next write wait for the outcome. Pipelined writes of all lanes are
+   * planned and submitted in the order of their calls. They have that order in the log, and settle
+   * in that order.
+   *
+   * Meant for a sole writer, whose guards fail only if it is not the sole writer. The write then
+   * rejects with the plan's error or StoreError `conflict`. It is not retried, since later writes
+   * may be in the log. During an outage it retries until the database answers.
    */
   pipeline<Result>(lane: string, plan: Plan<Result>, options: PipelineOptions<Result>): Promise<Written<Result>> {
     if (this.#closed) return Promise.reject(closedError());
     const submitted = this.#submitted.then(() => this.#submit(plan, options));
     this.#submitted = submitted.catch(() => undefined);
-    // Outcomes are asked for side by side, and one answer may overtake another on its way.
+    // Outcomes are queried concurrently, and one answer may overtake another.
     const before = this.#answered;
     const written = submitted.then((sent) => this.#outcomeOf(sent, options)).finally(() => before);
     this.#answered = written.then(
       () => undefined,
       () => undefined,
     );
-    // Only when it ends counts: what `allSettled` answers would hold every result since the lane was last at rest, each inside the one after it.
+    // Only the end matters. The result of `allSettled` would retain every result since the lane was
+    // last idle, each nested in the next.
     this.#occupy(
       lane,
       Promise.allSettled([this.#lanes.get(lane), written]).then(() => undefined),
@@ -170,17 +198,20 @@ export class WritePath {
     return written;
   }
 
-  /** Whether something of a lane has no outcome yet. */
+  /** Returns whether a lane has a write without an outcome. */
   isBusy(lane: string): boolean {
     return this.#lanes.has(lane);
   }
 
-  /** Resolves when everything asked for so far, in one lane or in all, has its outcome, good or bad. */
+  /** Resolves once all writes so far, in one lane or in all, have succeeded or failed. */
   async flush(lane?: string): Promise<void> {
     await Promise.allSettled(lane === undefined ? this.#lanes.values() : [this.#lanes.get(lane)]);
   }
 
-  /** Takes no more writes, waits for those under way, at most `limitMs` for those that meet an outage. Idempotent. */
+  /**
+   * Accepts no more writes and waits for running ones. Waits at most `limitMs` for writes in an
+   * outage. Idempotent.
+   */
   async close(limitMs = 0): Promise<void> {
     this.#closed = true;
     const flushed = this.flush();
@@ -201,8 +232,14 @@ export class WritePath {
     until.then(forget, forget);
   }
 
-  /** Plans and submits; a receipt that was lost is looked up by the next plan, before anything else is submitted. */
-  async #submit<Result>(plan: Plan<Result>, { onSubmitted, onOutage }: PipelineOptions<Result>): Promise<Submitted<Result>> {
+  /**
+   * Plans and submits a write. If a receipt is lost, the next plan looks it up before it submits
+   * anything else.
+   */
+  async #submit<Result>(
+    plan: Plan<Result>,
+    { onSubmitted, onOutage }: PipelineOptions<Result>,
+  ): Promise<Submitted<Result>> {
     if (this.#inFlight.length >= MOST_IN_FLIGHT) await this.#inFlight.shift();
     return this.#insist(onOutage, async (attempt) => {
       const { ops, result } = await plan(attempt);
@@ -213,7 +250,10 @@ export class WritePath {
     });
   }
 
-  async #outcomeOf<Result>({ plan, result, txId }: Submitted<Result>, { onOutage }: PipelineOptions<Result>): Promise<Written<Result>> {
+  async #outcomeOf<Result>(
+    { plan, result, txId }: Submitted<Result>,
+    { onOutage }: PipelineOptions<Result>,
+  ): Promise<Written<Result>> {
     if (txId === undefined) return { result, txId };
     const asked = this.#insist(onOutage, () => this.#xtdb.awaitOutcome(txId));
     this.#inFlight.push(asked.catch(() => undefined));
@@ -223,11 +263,17 @@ export class WritePath {
     }
     const again = await this.#insist(onOutage, () => plan(2));
     if (again.ops.length === 0) return { result: again.result, txId: undefined };
-    throw new StoreError('conflict', `another writer changed what transaction ${txId} was guarded by; read again and retry`);
+    throw new StoreError(
+      'conflict',
+      `another writer changed data that transaction ${txId} depends on; read again and retry`,
+    );
   }
 
-  /** Does what needs the database until it answers, or something is wrong that does not pass. */
-  async #insist<T>(onOutage: ((error: XtdbError) => void) | undefined, work: (attempt: number) => Promise<T>): Promise<T> {
+  /** Retries database work until it succeeds or fails permanently. */
+  async #insist<T>(
+    onOutage: ((error: XtdbError) => void) | undefined,
+    work: (attempt: number) => Promise<T>,
+  ): Promise<T> {
     for (let [attempt, pauseMs] = [1, FIRST_PAUSE_MS]; ; attempt++, pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       try {
         return await work(attempt);
@@ -259,15 +305,15 @@ export class WritePath {
         continue;
       }
       if (same >= SAME_REFUSED) {
-        throw new StoreError('conflict', `what this write is guarded by did not hold ${same} times in a row; read again and retry`);
+        throw new StoreError('conflict', `the guard of this write failed ${same} times in a row; read again and retry`);
       }
-      // Random, so that two writers who met do not meet again.
-      await this.#pause(Math.random() * pauseMs, 'others kept changing what it was guarded by');
+      // Random, so that two competing writers do not collide again.
+      await this.#pause(Math.random() * pauseMs, 'other writers kept changing guarded data');
       pauseMs = Math.min(pauseMs * 2, LONGEST_CONFLICT_PAUSE_MS);
     }
   }
 
-  /** The transaction's id when it is committed, undefined when a guard aborted it. */
+  /** Returns the id of the committed transaction. Undefined if a guard aborted it. */
   async #commit(ops: readonly TxOp[]): Promise<number | undefined> {
     try {
       const { receipt, outcome } = await this.#xtdb.execute(ops, { onReceipt: ({ txId }) => this.own.sent(txId) });
@@ -276,14 +322,17 @@ export class WritePath {
       return receipt.txId;
     } catch (error) {
       if (!(error instanceof XtdbError) || error.txId === undefined || this.#stop.signal.aborted) throw error;
-      // The receipt came, its outcome did not: asking again is cheaper than planning again.
+      // The receipt arrived and the outcome did not. Querying the outcome is cheaper than planning
+      // again.
       if ((await this.#xtdb.awaitOutcome(error.txId)) !== 'committed') return undefined;
       this.own.add(error.txId);
       return error.txId;
     }
   }
 
-  /** A lost outcome is looked up by the next plan, once; a persistent write goes on through an outage. */
+  /**
+   * The next plan looks up a lost outcome, once. A persistent write continues through an outage.
+   */
   #retries(error: XtdbError, persistent: boolean, attempt: number): boolean {
     if (this.#stop.signal.aborted) return false;
     if (persistent) return PASSES[error.code];

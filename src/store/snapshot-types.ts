@@ -1,0 +1,46 @@
+import type { SessionId } from '../objects/ids.js';
+import type { ObjectVersion } from '../objects/seal.js';
+import type { FilesystemSource } from '../objects/source.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { ForkPoint, HeadMarks } from './head.js';
+import type { VersionTimes } from './queries.js';
+
+/** A head at a basis: hashes and marks without the content. */
+export interface Head {
+  readonly document: StoredDocument;
+  readonly marks: HeadMarks;
+  /** Beginning of the version's valid time [decision F7]. */
+  readonly validTime: Date;
+}
+
+/** A version at a basis with the store's marks. */
+export interface FoundVersion {
+  readonly version: ObjectVersion;
+  readonly marks: HeadMarks;
+}
+
+/**
+ * The head of one version in an object's history. `document` is undefined if the entity was deleted
+ * from the database.
+ */
+export interface HistoryHead extends VersionTimes {
+  /** Counts from 1, in the order of valid time. */
+  readonly number: number;
+  readonly document: StoredDocument | undefined;
+  readonly marks: HeadMarks;
+}
+
+/** The data in a session's heads, without its steps. */
+export interface StoredSession {
+  readonly id: SessionId;
+  readonly turns: number;
+  /** The last step that the head includes (decision G4). */
+  readonly upto: number;
+  /** Beginning of the head's valid time. */
+  readonly validTime: Date;
+  readonly parent: ForkPoint | undefined;
+  /**
+   * The folders of the clients that have opened the session. Undefined if they were not recorded.
+   */
+  readonly roots: readonly FilesystemSource[] | undefined;
+}
