@@ -64,7 +64,9 @@ class MaskedSnapshot implements ContextSnapshot {
 
   async historyOfHeads(id: string): ReturnType<StoreSnapshot['historyOfHeads']> {
     const all = await this.#of.historyOfHeads(this.#masking.names.original(id));
-    return Promise.all(all.map(async (one) => (one.document === undefined ? one : { ...one, ...(await this.#head(one.document)) })));
+    return Promise.all(
+      all.map(async (one) => (one.document === undefined ? one : { ...one, ...(await this.#head(one.document)) })),
+    );
   }
 
   async steps(): ReturnType<StoreSnapshot['steps']> {
@@ -85,7 +87,9 @@ class MaskedSnapshot implements ContextSnapshot {
 
   async times(ids: readonly string[]): ReturnType<StoreSnapshot['times']> {
     const originals = new Map(ids.map((id) => [this.#contexts.original(id), id]));
-    return new Map([...(await this.#of.times([...originals.keys()]))].map(([id, times]) => [originals.get(id) ?? id, times]));
+    return new Map(
+      [...(await this.#of.times([...originals.keys()]))].map(([id, times]) => [originals.get(id) ?? id, times]),
+    );
   }
 
   async assemblies(...asked: Parameters<StoreSnapshot['assemblies']>): ReturnType<StoreSnapshot['assemblies']> {
@@ -108,9 +112,13 @@ const isOfDatabase = (error: unknown): boolean =>
   isDamage(error) ||
   (error instanceof XtdbError && error.code === 'out-of-sync');
 
-const keyOf = ({ session, step, sha256 }: Pick<AssemblyProof, 'session' | 'step' | 'sha256'>): string => `${session} ${step} ${sha256}`;
+const keyOf = ({ session, step, sha256 }: Pick<AssemblyProof, 'session' | 'step' | 'sha256'>): string =>
+  `${session} ${step} ${sha256}`;
 
-type Renamed<Name extends keyof AssemblyProof> = (value: NonNullable<AssemblyProof[Name]>, masking: Masking) => AssemblyProof[Name];
+type Renamed<Name extends keyof AssemblyProof> = (
+  value: NonNullable<AssemblyProof[Name]>,
+  masking: Masking,
+) => AssemblyProof[Name];
 
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, { names }: Masking): Value => names.ids(value);
@@ -176,7 +184,10 @@ export class MaskedContexts {
   /** A record with masked names, and the hashes that it had. */
   renamed(proof: AssemblyProof): AssemblyProof {
     const made = Object.fromEntries(
-      Object.entries(proof).map(([name, value]) => [name, RENAMED[name as keyof AssemblyProof](value as never, this.#masking)]),
+      Object.entries(proof).map(([name, value]) => [
+        name,
+        RENAMED[name as keyof AssemblyProof](value as never, this.#masking),
+      ]),
     ) as unknown as AssemblyProof;
     this.#originals.set(assemblyId(made), assemblyId(proof));
     return made;

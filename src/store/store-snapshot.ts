@@ -46,6 +46,8 @@ import type { KnownCall, KnownCalls } from './step-page.js';
 import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
+export type { FoundVersion, Head, HistoryHead, StoredSession };
+
 /** Caches of a store that serve every basis. */
 interface KnownOfStore {
   readonly cache: TextCache;

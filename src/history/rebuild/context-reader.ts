@@ -13,7 +13,7 @@ import { StoreError } from '../../store/errors.js';
 import { contentPartHash, toStored } from '../../store/head.js';
 import type { Lineage } from '../../store/lineage.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
-import type { FoundVersion, Head } from '../../store/snapshot-types.js';
+import type { FoundVersion, Head } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { ContextSnapshot, ForeseenObjects } from './context-snapshot.js';
 

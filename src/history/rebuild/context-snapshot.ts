@@ -3,9 +3,8 @@ import type { Step } from '../../objects/step.js';
 import { type Lineage, ownerOf } from '../../store/lineage.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { PagedRange } from '../../store/read-steps.js';
-import type { FoundVersion, Head } from '../../store/snapshot-types.js';
 import { stepId } from '../../store/step-part.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
 
 /** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */
 export interface ContextSnapshot

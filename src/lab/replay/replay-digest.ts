@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
 import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
-import type { Head } from '../../store/snapshot-types.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
 /** What a digest is made of for one session. */

@@ -9,7 +9,14 @@ import { RecordMemory, type RememberedItems } from '../../../src/interop/tyrum/a
 import { changedMemory } from '../../../src/interop/tyrum/change-memory.js';
 import { consolidateMemory, type MemoryBudget } from '../../../src/interop/tyrum/consolidate-memory.js';
 import type { ContextRecord, RecordBody, RecordKind, RecordOwner } from '../../../src/objects/context-record.js';
-import { chatObjectId, isPartId, objectId, type SessionId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
+import {
+  chatObjectId,
+  isPartId,
+  objectId,
+  type SessionId,
+  sessionId,
+  sessionObjectId,
+} from '../../../src/objects/ids.js';
 import { toRecordPart } from '../../../src/store/context-records.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { fromDocument } from '../../../src/xtdb/documents.js';
@@ -25,8 +32,19 @@ const TOKENS = { counter: 'bytes', extra: { native: { nested: [1, null, 'text'] 
 
 /** A body of each kind. */
 const BODIES: { readonly [Kind in RecordKind]: RecordBody<Kind> } = {
-  budget: { target: 'model', max: 4_000, actual: 3_000, segments: [{ name: 'chat', actual: 2_000, items: ['m1'] }], ...TOKENS },
-  selection: { surface: 'turn', candidates: ['m1', 'r2'], selected: ['m1'], omitted: [{ item: 'r2', reason: 'budget_limit' }] },
+  budget: {
+    target: 'model',
+    max: 4_000,
+    actual: 3_000,
+    segments: [{ name: 'chat', actual: 2_000, items: ['m1'] }],
+    ...TOKENS,
+  },
+  selection: {
+    surface: 'turn',
+    candidates: ['m1', 'r2'],
+    selected: ['m1'],
+    omitted: [{ item: 'r2', reason: 'budget_limit' }],
+  },
   injection: { target: 'model', point: 'message_history', visibility: ['model'], sha256: SHA, items: ['m1'] },
   compaction: {
     trigger: 'token_pressure',
@@ -83,7 +101,9 @@ describe('records of what happened to a context', () => {
   const everyObject = async () => {
     const snapshot = await store.latest();
     return Promise.all(
-      [sessionObjectId(session), chatObjectId(session), sessions.file, sessions.hostileCall].map((id) => historyOf(snapshot, id)),
+      [sessionObjectId(session), chatObjectId(session), sessions.file, sessions.hostileCall].map((id) =>
+        historyOf(snapshot, id),
+      ),
     );
   };
 
@@ -102,7 +122,9 @@ describe('records of what happened to a context', () => {
     expect(requests['/_xtdb/submit-tx']).toBe(1);
     expect(written.result.every(isPartId)).toBe(true);
     const found = await (await store.latest()).records(session, { kinds: KINDS });
-    expect(found.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual(all.toSorted((a, b) => (a.kind < b.kind ? -1 : 1)));
+    expect(found.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual(
+      all.toSorted((a, b) => (a.kind < b.kind ? -1 : 1)),
+    );
     // The same once more is there already.
     expect(await store.putRecords(all)).toEqual({ result: written.result, txId: undefined });
     expect(await everyObject()).toEqual(objects);
@@ -115,7 +137,9 @@ describe('records of what happened to a context', () => {
     const ask = (query: string, storage: boolean) => runQuery(snapshot, query, { storage });
     expect((await ask('[:find ?e :where [?e :type "record"]]', false)).rows).toEqual([]);
     const report = toRecordPart(recordOf('report')).record_ref;
-    expect((await ask(`[:find ?e :where [?e :type "record"] [?e :record_ref "${report}"]]`, true)).rows).toHaveLength(1);
+    expect((await ask(`[:find ?e :where [?e :type "record"] [?e :record_ref "${report}"]]`, true)).rows).toHaveLength(
+      1,
+    );
     await expect(ask('[:find ?e :where [?e :record_ref ?r]]', false)).rejects.toMatchObject({ code: 'query-refused' });
   });
 
@@ -138,11 +162,12 @@ describe('records of what happened to a context', () => {
     await store.putRecords([item({ key: 'k', value: 2 }, at + 1)]);
     await store.putRecords([item(null, at + 2), recordOf('tombstone', { owner, turn: 0, seq: 0, at: at + 2 })]);
     const contents = async (basis: Parameters<ObjectStore['asOf']>[0]) =>
-      (await (await store.asOf(basis)).records({ agent: `${name}-agent` }, { kinds: ['memory', 'tombstone'] })).map(({ kind, body }) => [
-        kind,
-        'content' in body ? body.content : body.name,
-      ]);
-    expect(await contents({ txId: first.txId as number, validTime: new Date(at) })).toEqual([['memory', { key: 'k', value: 1 }]]);
+      (await (await store.asOf(basis)).records({ agent: `${name}-agent` }, { kinds: ['memory', 'tombstone'] })).map(
+        ({ kind, body }) => [kind, 'content' in body ? body.content : body.name],
+      );
+    expect(await contents({ txId: first.txId as number, validTime: new Date(at) })).toEqual([
+      ['memory', { key: 'k', value: 1 }],
+    ]);
     expect(await contents({ validTime: new Date(at + 1) })).toEqual([['memory', { key: 'k', value: 2 }]]);
     expect((await contents({ validTime: new Date(at + 2) })).toSorted()).toEqual([
       ['memory', null],
@@ -154,8 +179,11 @@ describe('records of what happened to a context', () => {
   test('a version of a memory item stands over the one before it, also where a slower clock dated it earlier', async () => {
     const owner: RecordOwner = { agent: `${name}-clocks` };
     const put = (value: number, moment: number) =>
-      store.putRecords([recordOf('memory', { owner, turn: 0, seq: 0, at: moment, body: { ...BODIES.memory, content: value } })]);
-    const newest = async () => (await (await store.latest()).records(owner, { kinds: ['memory'] })).map(({ body }) => body.content);
+      store.putRecords([
+        recordOf('memory', { owner, turn: 0, seq: 0, at: moment, body: { ...BODIES.memory, content: value } }),
+      ]);
+    const newest = async () =>
+      (await (await store.latest()).records(owner, { kinds: ['memory'] })).map(({ body }) => body.content);
     await put(1, at + 100);
     await put(2, at + 50);
     expect(await newest()).toEqual([2]);
@@ -203,7 +231,10 @@ describe('records of what happened to a context', () => {
       const roomy = { items: 9, chars: 9_000 };
       const same = ['123e4567-e89b-42d3-a456-426614174001', '123e4567-e89b-42d3-a456-426614174002'] as const;
       const putBoth = () =>
-        first.change(changed(same.map((id, i) => ({ kind: 'fact', key: 'port', value: 80, memory_item_id: id, tags: [`t${i}`] }))), at);
+        first.change(
+          changed(same.map((id, i) => ({ kind: 'fact', key: 'port', value: 80, memory_item_id: id, tags: [`t${i}`] }))),
+          at,
+        );
 
       const { put } = await putBoth();
       // The one that a consolidation would keep, with what the other one is found by.
@@ -255,12 +286,22 @@ describe('records of what happened to a context', () => {
 
   test('approvals and pending calls stand in the projection, and a fork has those from before it', async () => {
     await store.putRecords([
-      recordOf('approval', { seq: 2, turn: 1, at: at + 1, body: { ...BODIES.approval, approval: 'ask-0', text: 'read it' } }),
-      recordOf('approval', { at: at + 2, body: { approval: 'ask-0', state: 'approved', text: 'read it', reason: 'it is ours' } }),
+      recordOf('approval', {
+        seq: 2,
+        turn: 1,
+        at: at + 1,
+        body: { ...BODIES.approval, approval: 'ask-0', text: 'read it' },
+      }),
+      recordOf('approval', {
+        at: at + 2,
+        body: { approval: 'ask-0', state: 'approved', text: 'read it', reason: 'it is ours' },
+      }),
     ]);
     const timeline = await Timeline.open(store);
     const now = await readProjection(timeline, session);
-    const approvals = now.entries.flatMap((entry) => (entry.kind === 'approval' ? [[entry.turn, entry.state, entry.text]] : []));
+    const approvals = now.entries.flatMap((entry) =>
+      entry.kind === 'approval' ? [[entry.turn, entry.state, entry.text]] : [],
+    );
     expect(approvals).toEqual([
       [1, 'approved', 'read it'],
       [3, 'pending', 'rm -r build'],
@@ -284,7 +325,10 @@ describe('records of what happened to a context', () => {
     const snapshot = await store.latest();
     await expect(snapshot.records(session, { kinds: ['event'] })).rejects.toMatchObject({ code: 'corrupt-part' });
     const damaged: string[] = [];
-    const found = await snapshot.records(session, { kinds: ['event'], onDamaged: ({ message }) => damaged.push(message) });
+    const found = await snapshot.records(session, {
+      kinds: ['event'],
+      onDamaged: ({ message }) => damaged.push(message),
+    });
     expect(found.map(({ body }) => body.type)).toEqual(['context.exported', 'later']);
     expect(damaged).toHaveLength(1);
     const { ok, parts } = await verifySession(store, session);
