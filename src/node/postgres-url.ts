@@ -52,7 +52,7 @@ function decoded(text: string, what: string): string {
 function hostOf(text: string): DatabaseHost {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^[\]:@/?#\s]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
-  if (host === undefined) return refuse('one of its hosts is invalid');
+  if (host === undefined) return refuse('a host in it is invalid');
   const number = port === undefined ? DEFAULT_PORT : Number(port);
   if (number < 1 || number > 65_535) return refuse(`the port ${number} is none`);
   return { host, port: number };

@@ -208,7 +208,7 @@ async function giveBack(folder: string, { roots: folders, files }: Manifest, fir
     if (now !== null && now !== after)
       throw new RestoreError(
         'changed-since',
-        `${named(path)} was changed after it was restored, so it was not undone: move it away first`,
+        `${named(path)} was changed since it was restored, so it was not undone: move it away first`,
       );
     changed.push({ kept: join(folder, String(first + i)), path, before, expected: now ?? 'absent' });
   }

@@ -90,7 +90,7 @@ describe('detecting changes', () => {
     const [path = ''] = await one.trackFiles('a.txt');
     await writeFile(path, 'second');
     await one.until(() => one.notices.length === 1);
-    expect(one.notices[0]).toMatch(/a\.txt" changed but could not be taken up; .*: database away$/);
+    expect(one.notices[0]).toMatch(/a\.txt" changed but could not be processed; .*: database away$/);
     failing = false;
     await one.tracker.sweep();
     await success;
