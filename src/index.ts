@@ -10,12 +10,6 @@ export { metadataLine } from './assembly/metadata.js';
 export type { RenderedMessage, RenderedPart } from './assembly/render-messages.js';
 export type { FileAccess, FileAccessOptions, LocatedFile } from './client/file-access.js';
 export type {
-  AssembleOptions,
-  SessionAssembly,
-  SessionAssemblyRecord,
-  SessionMessageAssembly,
-} from './client/session/assemble-session.js';
-export type {
   CallReport,
   RecordedCall,
   ReportedMention,
@@ -24,10 +18,17 @@ export type {
   VerbFailure,
   VerbPlan,
 } from './client/session/call-report.js';
-export { ContextClient, type ContextClientOptions } from './client/session/context-client.js';
+export type { ContextClientOptions } from './client/session/client-options.js';
+export { ContextClient } from './client/session/context-client.js';
 export { ContextSession } from './client/session/context-session.js';
 export type { LoadedObject, PoolEntry } from './client/session/find-object.js';
 export type { OpenSessionOptions } from './client/session/open-session.js';
+export type {
+  AssembleOptions,
+  SessionAssembly,
+  SessionAssemblyRecord,
+  SessionMessageAssembly,
+} from './client/session/session-assembly.js';
 export type { TrackingOptions, TrackingStatus } from './client/tracking/tracking.js';
 export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js';
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';

@@ -1,6 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AssembleOptions } from '../../src/client/session/assemble-session.js';
+import type { AssembleOptions } from '../../src/client/session/session-assembly.js';
 import { ContextClient, filesystemId } from '../../src/index.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { makeFiles, makeFolders, settleDisk } from '../fixtures.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { SessionAssemblyRecord } from '../../src/client/session/assemble-session.js';
+import type { SessionAssemblyRecord } from '../../src/client/session/session-assembly.js';
 import { AssemblyRebuilder } from '../../src/history/rebuild/rebuild-assembly.js';
 import {
   ContextClient,

@@ -1,7 +1,7 @@
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/session-assembly.js';
 import type { Delivery } from '../objects/assembly-proof.js';
 import { defined } from '../values/defined.js';
 import { chatTail, listTail } from './epoch-tail.js';

@@ -73,10 +73,9 @@ export class HarnessClient {
   /**
    * Forks a session (decision F2). The new session has the chat and sets after step `at`, or at a
    * moment such as `turn:7`. Default: the last step.
-   *
-   * @throws {SessionError} – the parent lacks the step or cannot be read, the turn may continue, or
-   *   the id is taken
-   * @throws {HistoryError} – the moment does not exist
+   * @throws {SessionError} – the step is missing, the parent is unreadable, the turn may continue,
+   *   or the id is taken.
+   * @throws {HistoryError} – the moment does not exist.
    */
   async forkSession(
     parent: string,

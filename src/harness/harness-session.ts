@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import pLimit from 'p-limit';
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/session-assembly.js';
 import type { Delivery } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
@@ -163,10 +163,10 @@ export class HarnessSession {
   }
 
   /**
-   * Checks the files that a call would change. If a file differs from what the agent saw last, in a
-   * call or a context, returns the changed lines for the agent instead of the call. Each change is
-   * reported once. Returns undefined if the call may run. This includes files that the agent never
-   * saw, and tools whose arguments name no changed file.
+   * Checks the files that a call would change. If a file differs from what the agent saw last,
+   * returns the changed lines for the agent instead of the call. Each change is reported once.
+   * Returns undefined if the call may run. This includes files that the agent never saw, and tools
+   * whose arguments name no changed file.
    */
   async beforeChange({ tool, args, cwd = '.' }: ChangingCall): Promise<string | undefined> {
     const { files } = this.#client;

@@ -59,10 +59,10 @@ export interface KeptMessages {
 }
 
 /**
- * Returns the messages that stay if the list begins as before. Returns undefined if it does not, if
- * a result's call is not among them, or if the model has spoken more than once since the last
- * request. In the latter case a model call used the harness's own list, and its reasoning is bound
- * to another beginning.
+ * Returns the messages that stay if the list begins as before. Returns undefined if it does not, or
+ * if a result's call is not among them. Also returns undefined if the model has spoken more than
+ * once since the last request. In the latter case a model call used the harness's own list, and its
+ * reasoning is bound to another beginning.
  */
 export function keptMessages(
   given: PlacedList,

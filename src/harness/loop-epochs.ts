@@ -18,8 +18,8 @@ import {
 import { planNote } from '../assembly/epoch/plan-note.js';
 import { pricesOf } from '../assembly/epoch/prices.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { SessionAssembly, SessionEpochContext } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
+import type { SessionAssembly, SessionEpochContext } from '../client/session/session-assembly.js';
 import { type EpochRecord, isOfEpoch } from '../history/rebuild/epoch-chain.js';
 import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
 import type { BorderReason, EpochProof } from '../objects/assembly-proof.js';

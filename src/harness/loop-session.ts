@@ -3,9 +3,9 @@ import { DEFAULT_LOOP_LAYOUT, type FrozenTail, type LayoutName } from '../assemb
 import type { EpochSettings } from '../assembly/epoch/border.js';
 import type { EpochInput } from '../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/session-assembly.js';
 import type { Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';

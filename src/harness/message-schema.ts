@@ -53,14 +53,16 @@ const usageSchema = z
       .looseObject({ reason: z.string().min(1).max(100), tokens })
       .nullish()
       .describe(
-        "Why the cache missed the previous request, in the provider's own word such as messages_changed, and how many tokens it missed",
+        "Why the cache missed the previous request, in the provider's own word such as messages_changed, " +
+          'and how many tokens it missed',
       ),
     thinking_dropped: tokens.describe(
       'Thinking blocks that the provider dropped from the request because they are bound to another beginning',
     ),
   })
   .describe(
-    'The token counts of the model call that produced this message, as the provider reported them; other members are ignored',
+    'The token counts of the model call that produced this message, as the provider reported them; ' +
+      'other members are ignored',
   );
 
 /**
@@ -76,7 +78,9 @@ const MISPLACED: Readonly<Record<string, 'content' | 'tool_calls'>> = {
 };
 
 const SHAPES =
-  'a message is {role, content}, content a text or blocks such as [{type: "text", text}]; one that only calls is {role: "assistant", content: null, tool_calls: [{id, name, arguments}]}, and a result {role: "tool", tool_call_id, content}';
+  'a message is {role, content}, content a text or blocks such as [{type: "text", text}]; ' +
+  'one that only calls is {role: "assistant", content: null, tool_calls: [{id, name, arguments}]}, ' +
+  'and a result {role: "tool", tool_call_id, content}';
 
 const holds = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
@@ -133,7 +137,8 @@ export const messageSchema = z
   })
   .superRefine(refuseLoss)
   .describe(
-    'A message with content or tool_calls; other members are ignored, but text or calls in text, parts, output, toolCalls or function_call are rejected',
+    'A message with content or tool_calls; other members are ignored, but text or calls in text, ' +
+      'parts, output, toolCalls or function_call are rejected',
   );
 
 /** A finished tool call in a separate report. */
@@ -143,7 +148,7 @@ export const toolCallReportSchema = z
     name: z.string().min(1).max(400).describe('The tool'),
     args: callArguments.optional(),
     content: contentSchema.optional().describe('The output as the tool produced it, whole'),
-    shown: contentSchema.optional().describe('What the model was shown, if that is not the output'),
+    shown: contentSchema.optional().describe('The text that the model was shown, if that is not the output'),
     status: z.enum(['ok', 'fail']).optional().describe('Default ok'),
     cwd: z.string().min(1).optional().describe('Working directory of the call, as the agent sees it'),
     files: z.array(reportedFileSchema).max(2000).optional(),

@@ -52,7 +52,7 @@ export function sameEntry(known: HistoryEntry, sent: HistoryEntry): boolean {
   return known.id === sent.id || (known.inherited === true && known.kind === 'message' && known.key === sent.key);
 }
 
-/** Known entries, each of which can be matched once. */
+/** Known entries, each matched at most once. */
 class Pool {
   readonly #entries: readonly HistoryEntry[];
   readonly #places = new Map<string, number[]>();

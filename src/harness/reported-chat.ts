@@ -23,35 +23,21 @@ import { type CallExtras, findKnownCall, type ReportedCall, recordItem } from '.
 
 /** How messages are reported. */
 export interface ReportOptions {
-  /**
-   * `append` (the default): only new messages. `history`: the whole history, in which known entries
-   * are recognised (decision F1).
-   */
+  /** `append` (the default): new messages only. `history`: the whole history (decision F1). */
   readonly mode?: 'append' | 'history';
   /** The harness's id of the turn (decision B7). */
   readonly turnRef?: string;
   /** Whether the harness reports a compaction. Then missing entries were not undone. */
   readonly compacted?: boolean;
-  /**
-   * Records nothing if a whole history undoes the end of the chat. The report then names the step.
-   */
+  /** Records nothing if a whole history undoes the end of the chat. The report names the step. */
   readonly refuseUndone?: boolean;
-  /**
-   * In mode `append`: entries up to this step do not count as known, because the harness's list
-   * began after it. Default: 0.
-   */
+  /** In mode `append`: the last step whose entries do not count as known. Default: 0. */
   readonly since?: number;
-  /**
-   * The previous lists of a whole history with immutable messages. Unchanged messages must be the
-   * same objects.
-   */
+  /** Earlier lists of a whole history. Unchanged messages must be the same objects. */
   readonly growing?: GrowingHistory;
 }
 
-/**
- * The position of a whole history's entry in the session: its message, turn and step, and a call's
- * object.
- */
+/** The position of a whole history's entry in the session. */
 export interface PlacedEntry {
   readonly index: number;
   readonly kind: 'message' | 'call';
@@ -81,10 +67,7 @@ export interface MessagesReport {
   readonly notes: readonly string[];
   /** The position of each entry, for a whole history. */
   readonly placed?: readonly PlacedEntry[];
-  /**
-   * The last step that history and chat share, or 0. Later steps were undone, and nothing was
-   * recorded.
-   */
+  /** The last shared step, or 0. Later steps were undone, and nothing was recorded. */
   readonly undoneFrom?: number;
 }
 

@@ -1,4 +1,5 @@
-import { ContextClient, type ContextClientOptions } from '../client/session/context-client.js';
+import type { ContextClientOptions } from '../client/session/client-options.js';
+import { ContextClient } from '../client/session/context-client.js';
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import type { HarnessClient } from '../harness/harness-client.js';
 import type { HarnessSettings } from '../harness/harness-session.js';

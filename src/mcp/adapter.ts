@@ -100,7 +100,8 @@ function withinLine(result: CallToolResult, name: string): CallToolResult {
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= LONGEST_RESULT_BYTES) return result;
   return failedCall(
-    `Error: the answer of ${name} takes ${bytes} bytes on the wire; the most is ${LONGEST_RESULT_BYTES}.\nAsk for less of it with limit.`,
+    `Error: the answer of ${name} takes ${bytes} bytes on the wire; ` +
+      `the most is ${LONGEST_RESULT_BYTES}.\nAsk for less of it with limit.`,
   );
 }
 
@@ -194,7 +195,8 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
         log.error({ err: error, tool: params.name }, 'a call failed inside');
         tell({ 'error.type': 'inside' });
         return failedCall(
-          `Error: ${params.name} failed inside: ${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`,
+          `Error: ${params.name} failed inside: ` +
+            `${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`,
         );
       }
     };

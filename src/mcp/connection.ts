@@ -23,11 +23,20 @@ const HEARTBEAT_MS = 2_000;
  * The text about this server that clients show their models. Some show only the first 512
  * characters, none more than 2,048, so the essentials come first.
  */
-export const INSTRUCTIONS = `Palimpsest records your work: every file you read and every tool result becomes an object with an id and a version history in your session. Use these tools for files instead of the shell. read opens a file (continue with offset) or any object by id, and activate shows several, so old output never has to be produced again. deactivate, pin and unpin only mark objects in the session: they free nothing in your conversation. context lists them. Errors begin with "Error:" and say what to call next.
+export const INSTRUCTIONS = `Palimpsest records your work: every file you read and every tool result becomes an \
+object with an id and a version history in your session. Use these tools for files instead of the shell. read opens \
+a file (continue with offset) or any object by id, and activate shows several, so old output never has to be \
+produced again. deactivate, pin and unpin only mark objects in the session: they free nothing in your conversation. \
+context lists them. Errors begin with "Error:" and say what to call next.
 
-Objects are named by full id, by a unique prefix of 8 or more characters, or by path. Listing tools (ls, find, grep, tree) make files known without reading them. Your own program builds your requests: what a tool answered stays in your conversation until your program removes it. The session's active set has the files that you read whole and the newest results; older results leave it unless pinned. It serves reviewers, and programs that build requests from it. Nothing is ever lost: every object can be read again, also older versions of a file with read id=... version=....
+Objects are named by full id, by a unique prefix of 8 or more characters, or by path. Listing tools (ls, find, grep, \
+tree) make files known without reading them. Your own program builds your requests: what a tool answered stays in \
+your conversation until your program removes it. The session's active set has the files that you read whole and the \
+newest results; older results leave it unless pinned. It serves reviewers, and programs that build requests from it. \
+Nothing is ever lost: every object can be read again, also older versions of a file with read id=... version=....
 
-edit needs text that stands exactly once in the file; several edits in one call are applied together or not at all. Long answers are cut at a line end and say how to continue.`;
+edit needs text that stands exactly once in the file; several edits in one call are applied together or not at all. \
+Long answers are cut at a line end and say how to continue.`;
 
 /** A client's connection: its protocol server and its sessions. */
 export interface Connection {
@@ -89,7 +98,8 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       if (client === undefined) {
         exchange.tell({ 'error.type': 'starting' });
         return failedCall(
-          'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
+          'Error: the database is still starting; nothing was done.\nCall again in a few seconds. ' +
+            'The very first start builds it, which takes about a minute.',
         );
       }
       used = await sessions.get(name, (message) => void exchange.progress?.(message));
@@ -97,7 +107,8 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       exchange.tell({ 'error.type': codeOf(error) ?? 'not-begun' });
       return failedCall(
-        `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. Tell the user if it happens again.`,
+        `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. ` +
+          'Tell the user if it happens again.',
       );
     }
     const { callId, turnRef, sandbox } = hints;

@@ -123,7 +123,9 @@ export class StdioTransport implements Transport {
     line.add(piece);
     const { ends } = line;
     if (ends !== undefined) {
-      const message = `A line of ${line.bytes} bytes is over the limit of ${this.#longest}; nothing was done. Send less at once.`;
+      const message =
+        `A line of ${line.bytes} bytes is over the limit of ${this.#longest}; nothing was done. ` +
+        'Send less at once.';
       this.#hasExactIds = true;
       this.#refuse(idIn(ends.head, ends.tail), { code: ErrorCode.InvalidRequest, message });
       return;
@@ -140,7 +142,8 @@ export class StdioTransport implements Transport {
       value = parsed.value;
       this.#hasExactIds ||= parsed.isExact;
     } catch (error) {
-      const message = `The line is no JSON: ${messageOf(error).slice(0, 300)}; nothing was done. Send one message per line.`;
+      const reason = messageOf(error).slice(0, 300);
+      const message = `The line is no JSON: ${reason}; nothing was done. Send one message per line.`;
       this.#refuse(null, { code: ErrorCode.ParseError, message });
       return;
     }
@@ -150,7 +153,9 @@ export class StdioTransport implements Transport {
 
   #batch(messages: readonly unknown[], chars: number): void {
     if (messages.length === 0 || messages.length > LARGEST_BATCH) {
-      const message = `A batch holds 1 to ${LARGEST_BATCH} messages, this one ${messages.length}; nothing was done. Send each on a line of its own.`;
+      const message =
+        `A batch holds 1 to ${LARGEST_BATCH} messages, this one ${messages.length}; nothing was done. ` +
+        'Send each on a line of its own.';
       this.#refuse(null, { code: ErrorCode.InvalidRequest, message });
       return;
     }

@@ -14,8 +14,8 @@ export interface CallPlace extends ChatPlace {
 }
 
 /**
- * Returns the ids that a harness may have given a call: the stored id, and the id without a repeat
- * number or a suffix for uniqueness (decision B2).
+ * Returns the ids that a harness may have given a call (decision B2). They are the stored id, and
+ * the id without a repeat number or a suffix for uniqueness.
  */
 function namesOf(id: ObjectId): ReadonlySet<string> {
   const once = id.replace(/~\d+$/, '');

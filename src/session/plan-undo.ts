@@ -73,7 +73,10 @@ export function planUndo(
     const more = touched.length > MOST_NAMED ? ` and ${touched.length - MOST_NAMED} more` : '';
     throw new SessionError(
       'changed-since',
-      `step ${later.seq} of session ${session}${later.undoes === seq ? `, which takes step ${seq} back,` : ''} changed the same objects since: ${named.join(', ')}${more}; undo that one first, or use activate, deactivate, pin and unpin`,
+      `step ${later.seq} of session ` +
+        `${session}${later.undoes === seq ? `, which takes step ${seq} back,` : ''} changed the same ` +
+        `objects since: ${named.join(', ')}${more}; undo that one first, or use activate, deactivate, ` +
+        'pin and unpin',
     );
   }
   return { session, undoes: seq, verbs };

@@ -230,7 +230,8 @@ function requireNext(before: Place, step: Step): void {
   if (step.turn !== before.turn + (opens ? 1 : 0) || step.turn < 1) {
     throw new SessionError(
       'out-of-order',
-      `step ${step.seq} of session ${before.id} ${opens ? 'opens' : 'continues'} turn ${step.turn}, after turn ${before.turn}`,
+      `step ${step.seq} of session ${before.id} ${opens ? 'opens' : 'continues'} turn ${step.turn}, ` +
+        `after turn ${before.turn}`,
     );
   }
   if (!(step.at >= before.lastAt)) {

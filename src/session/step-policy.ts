@@ -67,7 +67,7 @@ export interface StepPolicy {
   readonly window: WindowPolicy;
   readonly pauseMs: number;
   /**
-   * Which objects stay active: those of the window [§4.3], or those that the model used lately
+   * The objects that stay active: those of the window [§4.3], or those that the model used lately
    * (decision 0014). Default: `window`.
    */
   readonly retention?: 'window' | 'use';

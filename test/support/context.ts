@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ReportedReading } from '../../src/client/session/call-report.js';
-import { ContextClient, type ContextClientOptions } from '../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../src/client/session/client-options.js';
+import { ContextClient } from '../../src/client/session/context-client.js';
 import { filesystemId } from '../../src/objects/ids.js';
 import { testNodeAddress } from './xtdb.js';
 

@@ -1,7 +1,8 @@
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallReport } from '../../src/client/session/call-report.js';
-import type { ContextClient, ContextClientOptions } from '../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../src/client/session/client-options.js';
+import type { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
 import type { ObjectId } from '../../src/objects/ids.js';
 import { mentions, openClient, wholeRead } from './context.js';

@@ -40,8 +40,10 @@ interface ClientJournalSettings {
  */
 function cutNotice(owner: string, { file, offset, length }: JournalDamage): string {
   return length === 0
-    ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; nothing that was acknowledged is missing`
-    : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
+    ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; ` +
+        'nothing that was acknowledged is missing'
+    : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, ` +
+        'are no whole record and were left out; they were never acknowledged';
 }
 
 interface SessionRecord {
@@ -208,7 +210,8 @@ export class ClientJournal {
     for (const owner of await adoptableJournals(dataDir)) {
       const journal = await adoptJournal(dataDir, owner, { what }).catch((error: unknown) => {
         onNotice(
-          `the journal ${owner} of a process that ended stays as it is, and what it acknowledged is not delivered: ${messageOf(error)}`,
+          `the journal ${owner} of a process that ended stays as it is, ` +
+            `and what it acknowledged is not delivered: ${messageOf(error)}`,
         );
         return undefined;
       });

@@ -85,5 +85,6 @@ export function lossText(journal: DamagedJournal): string {
   const further = loss.isUncounted ? [`perhaps further records at the place of the damage: ${near}`] : [];
   const untold = !loss.isUncounted && lost > found ? [`${lost - found} of these were perhaps ${near}`] : [];
   const what = [...records, ...certain, ...further, ...untold];
-  return `the journal ${owner} is damaged: ${placesText(damage)}; ${what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ')}`;
+  const missing = what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ');
+  return `the journal ${owner} is damaged: ${placesText(damage)}; ${missing}`;
 }

@@ -4,12 +4,13 @@ import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { readWrite } from './damaged-journal.js';
-import { alreadyApplied, isAssemblyStored } from './plan-write.js';
+import { isAssemblyStored } from './plan-assembly.js';
+import { alreadyApplied } from './plan-write.js';
 import { earlierFork, freeFork } from './rescue-fork.js';
 import type { SessionWrite } from './session-write.js';
 
 /**
- * What a delivery does with the waiting records of a session:
+ * The effect of a delivery on the waiting records of a session:
  * - `stored`: nothing, because the database has them all
  * - `begins`: creates the session, which the database lacks
  * - `continues`: appends to the session

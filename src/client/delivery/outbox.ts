@@ -17,25 +17,12 @@ import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
 import { NotKeptError, RefusedWrites } from './not-kept.js';
-import { laneOf, mayShare, planAssembly, planWrite, standsAlone } from './plan-write.js';
-import { localVersions, type SessionWrite, tellUsage, type WriteResult, writeFacts } from './session-write.js';
+import { laneOf, planAssembly, standsAlone } from './plan-assembly.js';
+import { mayShare, planWrite } from './plan-write.js';
+import type { AcceptedWrite, AppliedWrite, SessionWrite, WriteResult } from './session-write.js';
+import { localVersions, tellUsage, writeFacts } from './session-write.js';
 import { StepBridge } from './step-bridge.js';
 import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
-
-/** A write that the database has. */
-export interface AppliedWrite extends WriteResult {
-  /** Undefined if an earlier process applied the write. */
-  readonly txId: number | undefined;
-}
-
-/** An acknowledged write: durable here and in delivery. */
-export interface AcceptedWrite {
-  /**
-   * Resolves when the database has the write. Rejects if it never will, which ends the session for
-   * this writer.
-   */
-  readonly applied: Promise<AppliedWrite>;
-}
 
 /**
  * Called once per transaction with all its writes in order, when the first one stops counting as in
@@ -88,7 +75,6 @@ export class Outbox {
   readonly #takenUp = new Set<string>();
   #outage: XtdbError | undefined;
   #pace: Promise<void> | undefined;
-  /** Number of accepted or adopted writes. */
   #accepted = 0;
 
   constructor(parts: OutboxParts) {
@@ -114,29 +100,19 @@ export class Outbox {
     return this.#parts.journal?.nearFull ?? false;
   }
 
-  /**
-   * Returns the error that ended a session under its writer's lease. Undefined while the session is
-   * writable.
-   */
+  /** Returns the error that ended a session for its writer. Undefined while it is writable. */
   failure(session: SessionId, lease: SessionWrite['lease']): Error | undefined {
     return this.#lost.failure({ session, lease });
   }
 
-  /**
-   * Throws if a session is no longer writable. With `tells`, the error counts as reported to the
-   * user.
-   * @throws the error of `failure`
-   */
+  /** Throws the `failure` of a session. With `tells`, the user counts as informed of it. */
   requireWritable(session: SessionId, lease: SessionWrite['lease'], tells: boolean): void {
     const failure = this.failure(session, lease);
     if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
     if (failure !== undefined) throw failure;
   }
 
-  /**
-   * Returns the number of damaged journal files. Each may have held steps of any session (decision
-   * 0011).
-   */
+  /** Returns the number of damaged journal files, which may hold any session (decision 0011). */
   async losses(): Promise<number> {
     return (await this.#parts.journal?.losses()) ?? 0;
   }
@@ -198,10 +174,7 @@ export class Outbox {
     return this.#deliverNow({ session: FILES_LANE, files, heads: [], at }, this.isDurable);
   }
 
-  /**
-   * Adopts the journals of dead processes in the data folder (decision F6). Resolves when all
-   * writes are handed over, not when they are delivered.
-   */
+  /** Adopts dead processes' journals (decision F6). Resolves when their writes are handed over. */
   async adoptLeft(): Promise<void> {
     await this.#parts.journal?.adoptAll((adopted) => this.#takeUp(adopted));
   }
@@ -217,27 +190,19 @@ export class Outbox {
     applied.catch(() => this.#takenUp.delete(place));
   }
 
-  /**
-   * Waits until living processes have delivered their records of one session or of all. Adopts the
-   * records of processes that end meanwhile. Returns false on timeout.
-   */
+  /** Waits for other processes' deliveries, and adopts those that end. Returns false on timeout. */
   async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
     return (await this.#parts.journal?.othersDelivered(limitMs, { session, eachTime: () => this.adoptLeft() })) ?? true;
   }
 
-  /**
-   * Waits until the database has everything that any process of the data folder acknowledged for a
-   * session. Returns false after ten seconds.
-   */
+  /** Waits up to ten seconds until the database has all processes' records of a session. */
   async hasDelivered(session: SessionId): Promise<boolean> {
     return (await this.othersDelivered(TIME_LIMITS.delivery, session)) && this.drained(session, TIME_LIMITS.delivery);
   }
 
   /**
-   * Delivers everything acknowledged for a session by any process of the data folder. The caller
-   * holds the session's lock, so no other process acknowledges more. Records in another living
-   * process's journal are delivered here too, so that a slow process does not block. Each step is
-   * written once.
+   * Delivers all records of a session in the data folder; the caller holds its lock. Delivers those
+   * of living processes too, so that a slow one does not block. Each step is written once.
    */
   async #bringAll(session: SessionId): Promise<boolean> {
     // A working process delivers faster alone than two that compete.
@@ -270,18 +235,13 @@ export class Outbox {
     return this.#lost.forget(session, TIME_LIMITS.delivery);
   }
 
-  /**
-   * Waits until the database has all file observations without a session. Returns false on timeout.
-   */
+  /** Waits for all file observations without a session. Returns false on timeout. */
   filesDrained(limitMs: number): Promise<boolean> {
     const { store, writer } = this.#parts;
     return store.writes.isBusy(writer.laneOf(FILES_LANE)) ? this.drained(FILES_LANE, limitMs) : Promise.resolve(true);
   }
 
-  /**
-   * Waits until the database has every accepted write of a session, or of all sessions. Returns
-   * false on timeout.
-   */
+  /** Waits for every accepted write of one session or of all. Returns false on timeout. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     const { metadata, store, writer } = this.#parts;
     metadata.late.now();
@@ -309,7 +269,7 @@ export class Outbox {
     await withinLimit(this.#pace, TIME_LIMITS.pace, () => undefined);
   }
 
-  /** Delivers an acknowledged write. A retried write keeps its position. */
+  /** A retried write keeps its position. */
   #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
     const { late } = this.#parts.metadata;
@@ -378,8 +338,7 @@ export class Outbox {
       this.#take(delivered);
       return { ...result, txId };
     } catch (error) {
-      // A refusal is a response too, so the outage is over. For a session lost before, the database
-      // was not asked.
+      // A refusal ends the outage, unless the database was not asked because the session was lost.
       if (!(error instanceof XtdbError) && this.#lost.failure(write) === undefined) this.#outage = undefined;
       throw error;
     } finally {
@@ -391,18 +350,16 @@ export class Outbox {
     this.#outage = error;
   }
 
-  /** Records that the database has a write, or all writes of its transaction. */
   #take({ result, txId, together }: Delivered): void {
     const { store, versions } = this.#parts;
     this.#outage = undefined;
     store.markStored(result.ops);
     versions.committed(result, txId);
-    // Counts as newest whatever the writer's clock said, so that own reads see it from now on.
+    // Counts as newest despite the writer's clock, so that own reads see it from now on.
     for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
     if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
   }
 
-  /** Delivers a write whose caller waits. */
   async #deliverNow(write: SessionWrite, persistent: boolean): Promise<AppliedWrite> {
     // Earlier acknowledged writes go first.
     this.#parts.metadata.late.now();
@@ -414,7 +371,6 @@ export class Outbox {
     }
   }
 
-  /** Prepares a write for its writer. The plan is made when its turn comes and no model waits. */
   #planned(write: SessionWrite, { persistent, seen, bridge }: Delivery): PlannedWrite {
     const { store, writer } = this.#parts;
     const lane = writer.laneOf(laneOf(write));

@@ -34,7 +34,7 @@ export interface SessionHeads {
   readonly position: HeadPosition;
 }
 
-/** What the heads depend on besides the state. */
+/** The inputs of heads besides the state. */
 export interface HeadOptions {
   /** The present position of the head. Undefined for a new session. */
   readonly before?: HeadPosition | undefined;
@@ -106,7 +106,7 @@ interface ForkHeads {
   readonly puts: readonly StoredPut[];
 }
 
-/** What a fork needs from its client. */
+/** The parts of a client that a fork needs. */
 interface ForkEnvironment {
   readonly store: ObjectStore;
   /** Milliseconds since 1970. */

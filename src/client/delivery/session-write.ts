@@ -67,6 +67,18 @@ export interface WriteResult extends WrittenObjects {
   readonly ops: readonly TxOp[];
 }
 
+/** A write that the database has. */
+export interface AppliedWrite extends WriteResult {
+  /** Undefined if an earlier process applied the write. */
+  readonly txId: number | undefined;
+}
+
+/** An acknowledged write: durable here and in delivery. */
+export interface AcceptedWrite {
+  /** Resolves when the database has the write. A rejection ends the session for this writer. */
+  readonly applied: Promise<AppliedWrite>;
+}
+
 /** Returns the telemetry attributes of a write. */
 export function writeFacts({ session, step, call, assembly, lease }: SessionWrite): Facts {
   const kind =

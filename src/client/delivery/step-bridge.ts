@@ -76,7 +76,8 @@ export class StepBridge {
 
   constructor(store: ObjectStore, { owner, damage, writes }: DamagedJournal) {
     this.#store = store;
-    this.#detail = `lost with the damaged journal ${owner}: ${damage.map(({ file, offset }) => `${basename(file)} at byte ${offset}`).join(', ')}`;
+    const places = damage.map(({ file, offset }) => `${basename(file)} at byte ${offset}`);
+    this.#detail = `lost with the damaged journal ${owner}: ${places.join(', ')}`;
     this.#needed = neededAfterGaps(writes);
   }
 

@@ -22,7 +22,7 @@ export interface StoredMetadata extends Described {
   readonly txId: number;
 }
 
-/** How many objects of a session's index are known, and as of which transaction. */
+/** The number of known objects of a session's index, and their transaction. */
 export interface KnownObjects {
   readonly txId: number;
   readonly objects: number;
@@ -30,7 +30,7 @@ export interface KnownObjects {
 
 /**
  * Metadata of the content objects that a client has observed [§3.1], shared by its sessions.
- * Database states are ordered by transaction, in whatever order the client learns them.
+ * Database states are ordered by transaction, although the client may learn them in another order.
  * Acknowledged versions in delivery cover them. The cache records per session up to which
  * transaction it is complete. While only this client writes, nothing is read again.
  */
@@ -143,8 +143,8 @@ export class MetadataCache {
   }
 
   /**
-   * Returns how many objects of a session are known, and as of which transaction. Undefined before
-   * the first query.
+   * Returns the number of known objects of a session, and their transaction. Undefined before the
+   * first query.
    */
   knownUpto(session: SessionId): KnownObjects | undefined {
     return this.#known.get(session);

@@ -239,7 +239,7 @@ export class OptimisticView {
     const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads(unread);
     for (const { document, marks, validTime } of found.values()) {
       metadata.learn(document, marks, txId);
-      // Counts as newest, whatever the writer's clock said.
+      // Counts as newest despite the writer's clock.
       store.noteTime(validTime.getTime());
     }
     const heads = new Map(unchanged);

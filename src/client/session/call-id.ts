@@ -128,7 +128,7 @@ function wantedOf(given: string): string {
   return given.slice(0, LONGEST).toWellFormed();
 }
 
-/** What the ids of a session's calls depend on. */
+/** The inputs for the ids of a session's calls. */
 export interface CallIdRules {
   /** Whether the session's id is random. Then ids derived from it are free. */
   readonly isSecret: boolean;

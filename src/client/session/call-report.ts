@@ -12,7 +12,8 @@ import type { CallPlan } from '../../session/plan-step.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
-import type { AppliedWrite, Outbox } from '../delivery/outbox.js';
+import type { Outbox } from '../delivery/outbox.js';
+import type { AppliedWrite } from '../delivery/session-write.js';
 import { StoredCall } from '../delivery/stored-call.js';
 import { fileObjectId } from '../file-access.js';
 import type { LedgerCall } from './use-ledger.js';
@@ -43,7 +44,7 @@ export type VerbFailure =
   | 'inaccessible'
   | 'outside-roots';
 
-/** What a verb does with one reference of the agent. */
+/** The effect of a verb on one reference of the agent. */
 export type VerbEntry =
   | {
       readonly reference: string;
@@ -104,7 +105,7 @@ export interface CallReport {
   readonly mentions?: readonly ReportedMention[];
   /** The step of the message that made the call, if known (decision B6). */
   readonly by?: number;
-  /** Which reported file effects were rejected, and why. Stored with the step. */
+  /** The rejected file effects and their reasons. Stored with the step. */
   readonly notes?: readonly string[];
   /** The decisions of activate, deactivate, pin or unpin. */
   readonly plan?: VerbPlan;
@@ -257,5 +258,8 @@ export function collapsedBy(step: Step, { plan }: CallReport): readonly ObjectId
 /** Returns the answer, with a line for agent and user if the journal fills up during an outage. */
 export function withNotice(answer: string, { nearFull, status }: Pick<Outbox, 'nearFull' | 'status'>): string {
   if (!nearFull) return answer;
-  return `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]`;
+  return (
+    `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; ` +
+    'when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]'
+  );
 }

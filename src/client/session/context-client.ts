@@ -1,14 +1,11 @@
-import type { Durability } from '../../journal/journal.js';
-import type { PendingLimits } from '../../journal/record-progress.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
-import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
+import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { TextCache } from '../../store/texts.js';
-import { NO_TELEMETRY, type Telemetry } from '../../telemetry/telemetry.js';
+import { NO_TELEMETRY } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
-import type { NodeAddress } from '../../xtdb/address.js';
 import { XtdbClient } from '../../xtdb/xtdb-client.js';
 import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
@@ -16,20 +13,14 @@ import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
 import { PageKeeper } from '../delivery/page-keeper.js';
 import { SharedWriter } from '../delivery/shared-writer.js';
 import { SoleWriter } from '../delivery/writers.js';
-import { FileAccess, type FileAccessOptions } from '../file-access.js';
+import { FileAccess } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { openTracking, type TrackingPublisher } from '../tracking/publish-tracking.js';
-import type { TrackingOptions, TrackingStatus } from '../tracking/tracking.js';
-import {
-  type AssembleOptions,
-  type AssembleSession,
-  assembleAsOf,
-  assembleAsSoleWriter,
-  assembleSession,
-  type SessionAssembly,
-} from './assemble-session.js';
+import type { TrackingStatus } from '../tracking/tracking.js';
+import { type AssembleSession, assembleAsOf, assembleAsSoleWriter, assembleSession } from './assemble-session.js';
+import type { CloseReport, ContextClientOptions } from './client-options.js';
 import { ContextSession } from './context-session.js';
 import { type ForkPlace, forkAt, type MadeFork } from './fork-at.js';
 import { newSessionId } from './new-session-id.js';
@@ -43,76 +34,10 @@ import {
   openSession,
   type SessionSummary,
 } from './open-session.js';
+import type { AssembleOptions, SessionAssembly } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 import { requireRoots } from './session-roots.js';
-
-/** The state in which a client closed. */
-export interface CloseReport {
-  /**
-   * Acknowledged steps that the database lacks. They stay in the journal, and the data folder's
-   * next client delivers them.
-   */
-  readonly unflushed: number;
-}
-
-/** The settings of a client. */
-export interface ContextClientOptions extends FileAccessOptions {
-  /** The database's address, or a function that finds it. Called at the first read or write. */
-  readonly address: NodeAddress | (() => Promise<NodeAddress>);
-  readonly policy?: StepPolicy;
-  readonly strict?: boolean;
-  readonly shortIds?: boolean;
-  /**
-   * Data folder for leases and the journal of acknowledged steps. Without it, only the database
-   * guards a session's writer, and a step is acknowledged on commit.
-   */
-  readonly dataDir?: string;
-  /** False: no journal although there is a data folder, as for a database without persistence. */
-  readonly journal?: boolean;
-  /**
-   * What an acknowledged step survives: the death of every process (`process`, the default), or a
-   * power loss too (`power`, one sync per step).
-   */
-  readonly durability?: Durability;
-  /**
-   * Maximum number and bytes of steps that wait for the database before calls are rejected.
-   * Default: 10,000 and 256 MiB.
-   */
-  readonly queue?: PendingLimits;
-  /**
-   * Whether and how read files are watched [§5.8]. Default: watched if there is a data folder, as
-   * in a long-lived process.
-   */
-  readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
-  /**
-   * Called with one line about an unreadable part of a dead process's journal, or about a source
-   * that cannot be tracked.
-   */
-  readonly onNotice?: (line: string) => void;
-  /**
-   * True: also opens sessions that used folders outside this client's roots. Their files there stay
-   * hidden.
-   */
-  readonly shareSessions?: boolean;
-  /** This process's name in another process's error, when that one asks for a session open here. */
-  readonly what?: string;
-  /**
-   * True: no other client writes this client's sessions, as in a replay. Then contexts come from
-   * this process's knowledge where possible. Without a journal, steps are acknowledged before their
-   * commit.
-   */
-  readonly soleWriter?: boolean;
-  /**
-   * Maximum text in each of two caches, recent versions and texts by hash, in UTF-16 units.
-   * Default: 8 Mi.
-   */
-  readonly keptUnits?: number;
-  /** Telemetry sink. Default: none. */
-  readonly telemetry?: Telemetry;
-  /** Returns milliseconds since 1970. Default: the machine's clock. */
-  readonly clock?: () => number;
-}
 
 const WHAT = 'a program that uses Palimpsest';
 
@@ -211,11 +136,12 @@ export class ContextClient {
    * same object, unless the session was lost. A client that tracks files indexes changes made
    * during the pause [§3.6]. It waits at most a second for them, and the rest follows in the
    * background.
-   * @throws {SessionError} `other-roots` – the session used folders outside this client's roots;
-   *   `lease-held` – another process, which it names, has the session open, and `takeOver` is not
-   *   set; `node-unavailable`; `closed`
-   * @throws {XtdbError} the database cannot be reached
-   * @throws {DocumentError} `invalid-id`
+   * @throws {SessionError} `other-roots` – the session used folders outside this client's roots.
+   * @throws {SessionError} `lease-held` – another process, which it names, has the session open,
+   *   and `takeOver` is not set.
+   * @throws {SessionError} `node-unavailable`, `closed`.
+   * @throws {XtdbError} the database cannot be reached.
+   * @throws {DocumentError} `invalid-id`.
    */
   async openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
     this.#requireOpen();
@@ -236,10 +162,10 @@ export class ContextClient {
    * and prompt after step `at` or at a moment such as `turn:7`. Default: the parent's last step.
    * Both sessions continue independently. Waits for this client's acknowledged writes to the
    * parent.
-   * @throws {SessionError} `other-roots`, `unknown-session`, `sequence-gap` for a step that the
-   *   parent lacks, `turn-running` for the end of a turn that may continue, `session-exists`,
-   *   `node-unavailable`
-   * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
+   * @throws {SessionError} `sequence-gap` – the parent lacks the step.
+   * @throws {SessionError} `turn-running` – the turn may continue.
+   * @throws {SessionError} `other-roots`, `unknown-session`, `session-exists`, `node-unavailable`.
+   * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`.
    * @throws {XtdbError}
    */
   async forkSession(
@@ -395,7 +321,8 @@ export class ContextClient {
     const options = outage === undefined ? {} : { cause: outage };
     return new SessionError(
       'node-unavailable',
-      `${waiting} acknowledged steps are not in the database yet, so its history is not complete; look at palimpsest doctor and ask again`,
+      `${waiting} acknowledged steps are not in the database yet, so its history is not complete; ` +
+        'look at palimpsest doctor and ask again',
       options,
     );
   }
@@ -427,7 +354,8 @@ export class ContextClient {
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',
-          `session ${id} has steps that the database does not have yet; palimpsest doctor says why, open it once they are there`,
+          `session ${id} has steps that the database does not have yet; palimpsest doctor says why, ` +
+            'open it once they are there',
         );
       }
       const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await outbox.losses() };

@@ -11,20 +11,15 @@ import { isLoss, SessionError } from '../../session/errors.js';
 import type { Resolution } from '../../session/object-reference.js';
 import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
-import type { StepRules } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
-import { StoreError } from '../../store/errors.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../../store/step-part.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
-import type { AcceptedWrite } from '../delivery/outbox.js';
-import { requireLease } from '../delivery/plan-write.js';
 import { headsAt, turnHeads } from '../delivery/session-heads.js';
-import type { SessionWrite } from '../delivery/session-write.js';
-import { TIME_LIMITS } from '../time-limits.js';
+import type { AcceptedWrite, SessionWrite } from '../delivery/session-write.js';
 import { answerProof } from './answer-proof.js';
-import type { AssembleSession, SessionAssembly, SessionAssemblyRecord } from './assemble-session.js';
+import type { AssembleSession } from './assemble-session.js';
 import { type CallIdRules, CallIds } from './call-id.js';
 import {
   type CallReport,
@@ -43,18 +38,16 @@ import type { GivenStep } from './given-step.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
 import { SeenFiles } from './seen-files.js';
+import type { SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import { type DeliverOptions, type HandedOut, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
-import { openLedger, type UseLedger } from './use-ledger.js';
+import { SessionUses } from './use-ledger.js';
 
 /** The parts of one session, beside the environment that all sessions of a client share. */
 export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
-  /**
-   * Assembles contexts. A sole writer's come from this process's knowledge, others from the
-   * database.
-   */
+  /** A sole writer assembles from local knowledge, others from the database. */
   readonly assemble: AssembleSession;
 }
 
@@ -76,8 +69,8 @@ export class ContextSession {
   /** The file versions that the agent saw last. */
   readonly seen = new SeenFiles();
   readonly #places = new ChatPlaces();
-  /** Set with retention by use. An earlier process's steps are read before the first step. */
-  #uses: Promise<UseLedger> | undefined;
+  /** For retention by use. An earlier process's steps are read before the first step. */
+  readonly #uses: SessionUses;
   /** Set if a write's outcome is unknown. The loaded state may be behind the database. */
   #uncertain = false;
 
@@ -92,6 +85,7 @@ export class ContextSession {
     this.id = loaded.state.id;
     this.#hashes = new HeadHashes(this.id);
     this.#callIds = new CallIds(environment, { isSecret, losses, latest: () => this.#contexts.latest() });
+    this.#uses = new SessionUses(environment, () => this.#loaded.state);
     this.#contexts = new SessionContexts(environment, () => this.#loaded, assemble);
   }
 
@@ -103,10 +97,10 @@ export class ContextSession {
   /**
    * Records a finished tool call [§5.6, §5.7]. Resolves when it is acknowledged: in the journal, or
    * without a journal in the database. If it rejects, nothing was acknowledged.
-   * @throws {SessionError} `taken-over`, `closed`
-   * @throws {JournalError} it could not be made durable
-   * @throws {XtdbError} without a journal, it could not be committed
-   * @throws {DocumentError} a text cannot be stored exactly
+   * @throws {SessionError} `taken-over`, `closed`.
+   * @throws {JournalError} it could not be made durable.
+   * @throws {XtdbError} the commit failed, without a journal.
+   * @throws {DocumentError} a text cannot be stored exactly.
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
     const recorded = this.#serial(async () => {
@@ -115,7 +109,7 @@ export class ContextSession {
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
       const call = storedCall(report, { id, session: this.id, refs: files.refs });
-      const { step, applied } = await this.#counted(
+      const { step, applied } = await this.#uses.counted(
         async (rules) => {
           const plan = callPlan(report, { call: id, at: this.#stepAt(), answer: answerProof(answer, report), files });
           const step = planCall(state, plan, rules);
@@ -131,10 +125,7 @@ export class ContextSession {
     return recorded;
   }
 
-  /**
-   * Announces a call that has begun. The look-up of its id starts now, so that recording need not
-   * wait for it.
-   */
+  /** Starts the look-up of a begun call's id, so that recording need not wait for it. */
   expectCall(callId: string): void {
     this.#callIds.expect(this.#loaded.state, callId);
   }
@@ -152,7 +143,7 @@ export class ContextSession {
         native: native?.toWellFormed(),
         usage,
       };
-      await this.#counted(
+      await this.#uses.counted(
         (rules) => this.#write(planMessage(this.#loaded.state, reported, rules), { files: [] }),
         (uses) => (message.role === 'assistant' ? uses.spoke(message.text) : undefined),
       );
@@ -162,7 +153,7 @@ export class ContextSession {
   /** Records how a harness changed its own history (decision F1). Chat and sets stay the same. */
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
-      await this.#counted((rules) =>
+      await this.#uses.counted((rules) =>
         this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] }),
       );
     });
@@ -190,8 +181,7 @@ export class ContextSession {
           : storedCall(call, { id, session: this.id, refs: call.files });
       await this.#write(step, { files, ...defined({ call: stored }) });
       if (step.by !== undefined) this.#environment.tracking?.follow(this.id, files);
-      // Forget the uses. If the session continues, they are read again.
-      this.#uses = undefined;
+      this.#uses.forget();
       return step;
     });
   }
@@ -220,18 +210,12 @@ export class ContextSession {
     return resolveInSession(this.#environment, this.state, reference);
   }
 
-  /**
-   * Plans activate, deactivate, pin or unpin for some references. Reads the necessary files and
-   * writes nothing.
-   */
+  /** Plans a verb for some references. Reads the necessary files and writes nothing. */
   planVerb(verb: Verb, references: readonly string[], signal?: AbortSignal): Promise<VerbPlan> {
     return planVerb(this.#environment, this.state, { verb, references, signal });
   }
 
-  /**
-   * Loads a content object in full, now or as of a transaction. Returns undefined if the database
-   * did not have the id then.
-   */
+  /** Loads a whole object, now or as of a transaction. Undefined if it did not exist then. */
   load(id: ObjectId, options: { readonly version?: number } = {}): Promise<LoadedObject | undefined> {
     return loadObject(this.#environment, id, options.version);
   }
@@ -250,10 +234,7 @@ export class ContextSession {
     });
   }
 
-  /**
-   * Returns the context of the next model call [§4], with the record from which it can be rebuilt
-   * (decision E7). Waits for running steps.
-   */
+  /** Returns the next model context [§4] and its record (decision E7). Waits for running steps. */
   async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
     const assembly = await this.#serial(() => this.#contexts.assemble(options));
     if (deliver === undefined) return assembly;
@@ -265,9 +246,7 @@ export class ContextSession {
       : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
   }
 
-  /**
-   * Starts the check for other writers, so that the next optimistic context need not wait for it.
-   */
+  /** Starts the check for other writers before the next optimistic context. */
   refresh(): void {
     this.#contexts.refresh();
   }
@@ -291,33 +270,14 @@ export class ContextSession {
    * @throws {XtdbError}
    */
   keepRecords(records: readonly ContextRecord[], texts: readonly string[] = []): Promise<void> {
-    return this.#serial(async () => {
-      const { outbox, store } = this.#environment;
-      if (!(await outbox.drained(this.id, TIME_LIMITS.delivery)))
-        throw new SessionError(
-          'node-unavailable',
-          `steps of session ${this.id} are not in the database yet; look at palimpsest doctor`,
-        );
-      // A step that could not be written ends the session here.
-      this.#requireLease();
-      const { lease } = this.#loaded;
-      try {
-        await store.putRecords(records, { texts, lease });
-      } catch (error) {
-        if (error instanceof StoreError) await requireLease(await store.latest(), { session: this.id, lease });
-        throw error;
-      }
-    });
+    return this.#serial(() => this.#contexts.keepRecords(records, texts, () => this.#requireLease()));
   }
 
-  /**
-   * Reports a delivered request for retention by use: its token count, and whether it has a new
-   * base, which shows active objects only. Later steps count it.
-   */
+  /** Reports a delivered request for retention by use. A new base shows active objects only. */
   handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): void {
     this.#environment.telemetry.add('palimpsest.context.tokens', tokens);
     const told = this.#queue.then(async () => {
-      const uses = await this.#useLedger();
+      const uses = await this.#uses.open();
       uses?.handedOut(tokens);
       if (isBase) uses?.settled(this.state);
     });
@@ -329,10 +289,7 @@ export class ContextSession {
     return this.#environment.outbox.drained(this.id, limitMs);
   }
 
-  /**
-   * Pauses the session [§3.6]. Waits for running steps and writes the closing version of the last
-   * turn. Idempotent.
-   */
+  /** Pauses the session [§3.6]: ends running steps and closes the last turn. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#serial(async () => {
       const { state, position, tellsEnd = false } = this.#loaded;
@@ -357,10 +314,7 @@ export class ContextSession {
     return this.#closing;
   }
 
-  /**
-   * Whether the session is no longer writable here: another process took it over, or a write failed
-   * for good. Open it again to get a new object.
-   */
+  /** Whether another process took the session over or a write failed for good. */
   get isLost(): boolean {
     return (
       this.#environment.outbox.failure(this.id, this.#loaded.lease) !== undefined || this.#lock?.isStillOurs() === false
@@ -373,15 +327,13 @@ export class ContextSession {
     if (this.#lock?.isStillOurs() === false) {
       throw new SessionError(
         'taken-over',
-        `session ${this.id} was taken over by another process; open it again, taking it over, to go on from where it stands`,
+        `session ${this.id} was taken over by another process; open it again, taking it over, ` +
+          'to go on from where it stands',
       );
     }
   }
 
-  /**
-   * Runs work after all earlier requests. A failure affects its own caller only. `tells` is false
-   * if no user sees why the session is lost.
-   */
+  /** Runs work after all earlier requests. `tells`: whether a user sees why the session is lost. */
   #serial<T>(work: () => Promise<T>, tells = true): Promise<T> {
     if (this.#closing !== undefined)
       return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
@@ -389,7 +341,7 @@ export class ContextSession {
       this.#requireLease(tells);
       if (this.#uncertain) {
         this.#loaded = await reloadSession(this.#environment, this.#loaded);
-        this.#uses = undefined;
+        this.#uses.forget();
         this.#uncertain = false;
       }
       return work();
@@ -398,40 +350,11 @@ export class ContextSession {
     return done;
   }
 
-  /**
-   * Returns the session's ledger with retention by use. Never rejects. It is read once the database
-   * has the acknowledged steps.
-   */
-  #useLedger(): Promise<UseLedger | undefined> {
-    const { outbox, policy, store } = this.#environment;
-    if (policy.retention !== 'use') return Promise.resolve(undefined);
-    const { state } = this.#loaded;
-    const open = (): Promise<UseLedger> => openLedger(store, state, policy.uses);
-    this.#uses ??= state.seq === 0 ? open() : outbox.drained(this.id, TIME_LIMITS.drain).then(open);
-    return this.#uses;
-  }
-
-  /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
-  async #counted<T>(
-    record: (rules: StepRules) => Promise<T>,
-    tell: (uses: UseLedger) => void = () => undefined,
-  ): Promise<T> {
-    const { policy } = this.#environment;
-    const uses = policy.retention === 'use' ? await this.#useLedger() : undefined;
-    if (uses === undefined) return record(policy);
-    const rules: StepRules = { ...policy, turnover: (after) => uses.turnover(after) };
-    return uses.during(tell, () => record(rules));
-  }
-
-  /**
-   * Returns the time of the next step. It is later than the prompt's, so that a fork at an earlier
-   * step knows whether it had the prompt (decision F2).
-   */
+  /** Later than the prompt, so that a fork at an earlier step knows its prompt (decision F2). */
   #stepAt(): number {
     return Math.max(this.#environment.clock(), this.#loaded.promptAt + 1);
   }
 
-  /** Acknowledges a step and makes it the session's state. */
   async #write(step: Step, parts: Pick<SessionWrite, 'files' | 'call'>): Promise<AcceptedWrite> {
     const { state, position, lease, indexedAtSnapshot } = this.#loaded;
     const after = applyStep(state, step);

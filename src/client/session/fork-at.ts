@@ -7,7 +7,7 @@ import type { ForkPoint } from '../../store/head.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { forkSession } from '../delivery/session-heads.js';
 
-/** What a fork needs from its environment. */
+/** The parts of the environment that a fork needs. */
 export interface ForkEnvironment {
   readonly store: ObjectStore;
   /** Describes the process that has a session open. Undefined if there is none. */
@@ -58,7 +58,8 @@ export async function stepAt(timeline: Timeline, session: SessionId, { when, hol
     const before = place.turn > 1 ? `, or a turn before it (turn:${place.turn - 1})` : '';
     throw new SessionError(
       'turn-running',
-      `turn ${place.turn} of session ${session} may go on, the session is open in ${running}; name a step of it (step:${place.seq})${before}`,
+      `turn ${place.turn} of session ${session} may go on, the session is open in ${running}; ` +
+        `name a step of it (step:${place.seq})${before}`,
     );
   }
   return place.seq;
@@ -82,10 +83,11 @@ async function sharedSteps(
 /**
  * Forks a session at a step or a moment (decision F2). The new session has the parent's chat, sets
  * and prompt of that point. It is not opened.
- * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
- * @throws {SessionError} `unknown-session`, `sequence-gap` – the parent lacks the step;
- *   `turn-running`; `session-exists` – the new id is taken
- * @throws {XtdbError} the database is down
+ * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`.
+ * @throws {SessionError} `unknown-session`, `turn-running`.
+ * @throws {SessionError} `sequence-gap` – the parent lacks the step.
+ * @throws {SessionError} `session-exists` – the new id is taken.
+ * @throws {XtdbError} the database is down.
  */
 export async function forkAt(
   environment: ForkEnvironment,

@@ -68,8 +68,8 @@ export async function holderIn(dataDir: string, session: SessionId): Promise<str
 }
 
 /**
- * A session as loaded by this process: the fold of its steps, the position of its head, and the
- * head itself, which guards every write (decision F5).
+ * A session as loaded by this process: the fold of its steps, and its head with its position. The
+ * head guards every write (decision F5).
  */
 export interface LoadedSession {
   readonly state: SessionState;
@@ -173,7 +173,7 @@ async function loadMetadata(
     const heads = await snapshot.heads(ids);
     for (const { document, marks, validTime } of heads.values()) {
       metadata.learn(document, marks, snapshot.basis.txId);
-      // Another clock may run ahead. What was newest at the read must stay newest.
+      // Another clock may run ahead. The newest version at the read must stay the newest.
       store.noteTime(validTime.getTime());
     }
     onLearned?.(ids, index.length);
@@ -234,7 +234,11 @@ async function requireClosedElsewhere(
   if (isUnopened || (isSettled && (await snapshot.step(state.id, state.seq))?.opens === undefined)) return;
   throw new SessionError(
     'lease-held',
-    `session ${state.id} was opened on another host, with files of the filesystem ${[...others].join(', ')}, and nothing says that it was closed there: a person's change would end it for its agent. Make the change there, or close it there first; where that host is gone, open it once with an agent here and close it`,
+    `session ${state.id} was opened on another host, ` +
+      `with files of the filesystem ${[...others].join(', ')}, ` +
+      "and nothing says that it was closed there: a person's change would end it for its agent. " +
+      'Make the change there, or close it there first; where that host is gone, ' +
+      'open it once with an agent here and close it',
   );
 }
 
@@ -247,7 +251,10 @@ async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapsh
     return await store.latest();
   } catch (error) {
     if (!isOutage(error)) throw error;
-    const why = `session ${id} cannot be opened before the database says what is in it: ${error.message} Look at palimpsest doctor; a session without an id of its own begins without the database.`;
+    const why =
+      `session ${id} cannot be opened before the database says what is in it: ` +
+      `${error.message} Look at palimpsest doctor; ` +
+      'a session without an id of its own begins without the database.';
     throw new XtdbError(error.code, why, { cause: error, ...defined({ status: error.status }) });
   }
 }
@@ -262,10 +269,10 @@ const MOST_WHOLE = 3;
  * Opens the session with this id, with its chat, sets and metadata, or creates it. Needs the
  * database. For an existing session, `onLearned` receives its index objects in parts, as soon as
  * their metadata was read.
- * @throws {SessionError} `other-roots` – the session used folders outside this client's roots;
- *   `lease-held` – a person would take it from an agent elsewhere; `taken-over` – other writers
- *   keep opening it at the same time
- * @throws {XtdbError} the database cannot be reached
+ * @throws {SessionError} `other-roots` – the session used folders outside this client's roots.
+ * @throws {SessionError} `lease-held` – a person would take it from an agent elsewhere.
+ * @throws {SessionError} `taken-over` – other writers keep opening it at the same time.
+ * @throws {XtdbError} the database cannot be reached.
  */
 export async function openSession(
   environment: SessionEnvironment,

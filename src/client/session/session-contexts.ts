@@ -1,18 +1,18 @@
 import type { MountMapping } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof, Delivery, HandedList } from '../../objects/assembly-proof.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import { SessionError } from '../../session/errors.js';
 import { assemblyId } from '../../store/assemblies.js';
+import { StoreError } from '../../store/errors.js';
 import { defined } from '../../values/defined.js';
 import { END_OF_TIME } from '../../xtdb/transactions.js';
+import { requireLease } from '../delivery/plan-assembly.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import { OptimisticView } from '../optimistic/optimistic-view.js';
-import {
-  type AssembleOptions,
-  type AssembleSession,
-  assembleOptimistically,
-  type SessionAssembly,
-  type SessionAssemblyRecord,
-} from './assemble-session.js';
+import { TIME_LIMITS } from '../time-limits.js';
+import { type AssembleSession, assembleOptimistically } from './assemble-session.js';
 import type { LoadedSession } from './open-session.js';
+import type { AssembleOptions, SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /** How a context is delivered. */
@@ -151,6 +151,30 @@ export class SessionContexts {
   #unkept({ ahead = [] }: SessionAssemblyRecord): readonly MarkedVersion[] {
     const { versions } = this.#environment;
     return ahead.flatMap(({ id, object_hash }) => versions.unjournaled(id, object_hash) ?? []);
+  }
+
+  /** Writes records of the session; see `ContextSession.keepRecords`. Steps must wait meanwhile. */
+  async keepRecords(
+    records: readonly ContextRecord[],
+    texts: readonly string[],
+    requireWritable: () => void,
+  ): Promise<void> {
+    const { outbox, store } = this.#environment;
+    const { id } = this.#loaded().state;
+    if (!(await outbox.drained(id, TIME_LIMITS.delivery)))
+      throw new SessionError(
+        'node-unavailable',
+        `steps of session ${id} are not in the database yet; look at palimpsest doctor`,
+      );
+    // A step that could not be written ends the session here.
+    requireWritable();
+    const { lease } = this.#loaded();
+    try {
+      await store.putRecords(records, { texts, lease });
+    } catch (error) {
+      if (error instanceof StoreError) await requireLease(await store.latest(), { session: id, lease });
+      throw error;
+    }
   }
 
   /**

@@ -12,8 +12,11 @@ import {
   retained,
 } from '../../session/retention.js';
 import type { SessionState } from '../../session/session-state.js';
+import type { StepRules } from '../../session/step-policy.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { tokensOf } from '../../values/token-estimate.js';
+import { TIME_LIMITS } from '../time-limits.js';
+import type { SessionEnvironment } from './session-environment.js';
 
 /** Minimum characters of a line. A shorter line does not identify its source. */
 const LEAST_LINE = 24;
@@ -318,7 +321,7 @@ export class UseLedger {
  * Returns a session's ledger. It is rebuilt from the database, or empty if the database cannot be
  * read now.
  */
-export async function openLedger(
+async function openLedger(
   store: ObjectStore,
   state: SessionState,
   settings?: Partial<RetentionSettings>,
@@ -328,4 +331,44 @@ export async function openLedger(
   // Without the ledger, earlier active texts leave sooner and return on request.
   await ledger.load(store, state).catch(() => undefined);
   return ledger;
+}
+
+/** The ledger of one open session, opened on first use. Never rejects. */
+export class SessionUses {
+  readonly #environment: SessionEnvironment;
+  readonly #state: () => SessionState;
+  #ledger: Promise<UseLedger> | undefined;
+
+  /** `state` returns the present session. */
+  constructor(environment: SessionEnvironment, state: () => SessionState) {
+    this.#environment = environment;
+    this.#state = state;
+  }
+
+  /** Forgets the uses. If the session continues, they are read again. */
+  forget(): void {
+    this.#ledger = undefined;
+  }
+
+  /** Opens the ledger once the database has the acknowledged steps. Undefined without `use`. */
+  open(): Promise<UseLedger | undefined> {
+    const { outbox, policy, store } = this.#environment;
+    if (policy.retention !== 'use') return Promise.resolve(undefined);
+    const state = this.#state();
+    const open = (): Promise<UseLedger> => openLedger(store, state, policy.uses);
+    this.#ledger ??= state.seq === 0 ? open() : outbox.drained(state.id, TIME_LIMITS.drain).then(open);
+    return this.#ledger;
+  }
+
+  /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
+  async counted<T>(
+    record: (rules: StepRules) => Promise<T>,
+    tell: (uses: UseLedger) => void = () => undefined,
+  ): Promise<T> {
+    const { policy } = this.#environment;
+    const uses = policy.retention === 'use' ? await this.open() : undefined;
+    if (uses === undefined) return record(policy);
+    const rules: StepRules = { ...policy, turnover: (after) => uses.turnover(after) };
+    return uses.during(tell, () => record(rules));
+  }
 }

@@ -8,7 +8,7 @@ import { type FileAccess, fileObjectId } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { type KnownFile, type OrphanedFile, type ReconcileOptions, reconcileSources } from './reconcile-sources.js';
 
-/** What indexing without a session needs from a client. */
+/** The parts of a client that indexing without a session needs. */
 export interface IndexEnvironment {
   readonly files: FileAccess;
   readonly metadata: MetadataCache;

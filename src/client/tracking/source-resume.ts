@@ -11,7 +11,7 @@ export interface ResumePart {
   readonly objects: number;
 }
 
-/** What a resume needs from the trackers. */
+/** The parts of the trackers that a resume needs. */
 export interface SourceResumeOptions {
   /** Returns the files to read among objects with known metadata. */
   readonly filesOf: (ids: readonly ObjectId[]) => readonly KnownFile[];

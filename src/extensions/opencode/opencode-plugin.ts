@@ -34,8 +34,7 @@ interface OpencodeSession {
   /** Whether the next list is a compaction's. */
   compacting: boolean;
   /**
-   * Whose list is sent with the prompt that is not known yet: ours, or OpenCode's own if ours was
-   * late or failed.
+   * The list that is sent with the next prompt: ours, or OpenCode's own if ours was late or failed.
    */
   list: 'ours' | 'own' | undefined;
   /**
@@ -127,7 +126,7 @@ class OpencodeLoop {
   }
 
   /**
-   * Executes the command. Without a word it turns Palimpsest on.
+   * Executes the command. With an empty text it turns Palimpsest on.
    * @throws {RangeError} unknown words
    */
   async command(id: string, words: string): Promise<void> {

@@ -57,9 +57,9 @@ function byPlace<T extends { readonly index: number }>(
 }
 
 /**
- * Returns the list for the model call: the harness's messages from the running turn or epoch on,
- * with ours around and, in an epoch, between them. An insert follows all messages at its position,
- * so it never separates a call from its result.
+ * Returns the list for the model call. It has the harness's messages from the running turn or epoch
+ * on, with ours around them. In an epoch, ours are also between them. An insert follows all
+ * messages at its position, so it never separates a call from its result.
  */
 export function composed<M>(
   { places, messages, said, withReferences }: Pick<HarnessList<M>, 'places' | 'messages' | 'said' | 'withReferences'>,
@@ -189,9 +189,9 @@ export class BypassedTurns {
   }
 
   /**
-   * Returns whether our list may be sent. It may if one of three conditions holds: it begins with
-   * the whole sent list, the sent list no longer begins the harness's list (compaction, undo), or
-   * the user has spoken since.
+   * Returns whether our list may be sent. It may if it begins with the whole sent list, or if the
+   * user has spoken since. It also may if the sent list no longer begins the harness's list
+   * (compaction, undo).
    */
   allows({ list }: Pick<HarnessList<unknown>, 'list'>, ours: readonly unknown[]): boolean {
     const sent = this.#sent.get(list.session);

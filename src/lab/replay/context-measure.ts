@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { SessionAssembly } from '../../client/session/assemble-session.js';
+import type { SessionAssembly } from '../../client/session/session-assembly.js';
 import { commonLength } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
 

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import fc from 'fast-check';
 import { makeBundle } from '../../../src/bundle/export-bundle.js';
 import { fileObjectId } from '../../../src/client/file-access.js';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
@@ -32,7 +33,8 @@ describe('a context that is assembled without the database is made again as it w
     clients.push(client);
     return client;
   };
-  const agent = (options: Partial<ContextClientOptions> = {}) => open({ dataDir: join(root, `data-${names++}`), ...options });
+  const agent = (options: Partial<ContextClientOptions> = {}) =>
+    open({ dataDir: join(root, `data-${names++}`), ...options });
   /** One whose writes nothing keeps back. */
   const elsewhere = () => open({ address: testAddress() });
 
@@ -56,7 +58,9 @@ describe('a context that is assembled without the database is made again as it w
   const write = (file: string, text: string) => writeFile(join(root, file), text);
   const reads = async (client: ContextClient, session: ContextSession, file: string) => {
     const { source } = await client.files.locate(file, { mustExist: false });
-    return session.recordCall(call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }));
+    return session.recordCall(
+      call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }),
+    );
   };
   const handOut = (session: ContextSession) => session.assemble({ timeoutMs: 0, deliver: 'library' });
   const settled = (client: ContextClient): Promise<void> => client.backpressure(0, 240_000);
@@ -93,7 +97,8 @@ describe('a context that is assembled without the database is made again as it w
     const bundle = await makeBundle(await Timeline.open(await (await elsewhere()).delivered()), { session: one.id });
     let lines = '';
     for await (const line of bundle.lines()) lines += line;
-    const shown = record.ahead?.flatMap(({ object_hash }) => (text.includes('the second text') ? [object_hash] : [])) ?? [];
+    const shown =
+      record.ahead?.flatMap(({ object_hash }) => (text.includes('the second text') ? [object_hash] : [])) ?? [];
     expect(shown.length).toBeGreaterThan(0);
     for (const hash of shown) expect(lines).toContain(`"object_hash":"${hash}"`);
   });
@@ -156,7 +161,10 @@ describe('a context that is assembled without the database is made again as it w
       expect((await handOut(one)).text).toContain('the second text');
       const bytes = async () => {
         const names = await readdir(join(dataDir, 'journal'));
-        return (await Promise.all(names.map((name) => stat(join(dataDir, 'journal', name))))).reduce((sum, { size }) => sum + size, 0);
+        return (await Promise.all(names.map((name) => stat(join(dataDir, 'journal', name))))).reduce(
+          (sum, { size }) => sum + size,
+          0,
+        );
       };
       const before = await bytes();
       await one.assemble({ timeoutMs: 0, deliver: 'http' });
@@ -165,7 +173,8 @@ describe('a context that is assembled without the database is made again as it w
       // What the process would leave behind that is killed now.
       const copy = join(root, `data-${names++}`);
       await cp(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
-      for (const name of await readdir(join(copy, 'journal'))) if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
+      for (const name of await readdir(join(copy, 'journal')))
+        if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
       const direct = await elsewhere();
       await write('c.ts', isOld ? 'a third text' : second);
       if (isOld) await reads(direct, await direct.openSession(), 'c.ts');
@@ -188,7 +197,8 @@ describe('a context that is assembled without the database is made again as it w
     );
     const id = fileObjectId((await client.files.locate('c.ts', { mustExist: true })).source);
     const [[step, releaseStep], [file, releaseFile]] = [moment(), moment()];
-    proxy.onSubmit = (body) => (body.includes('a plain output') ? step : body.includes('the second text') ? file : 'pass');
+    proxy.onSubmit = (body) =>
+      body.includes('a plain output') ? step : body.includes('the second text') ? file : 'pass';
     const { applied } = await one.recordCall(call({ content: 'a plain output' }));
     await write('c.ts', 'the second text, which is longer');
     await until(
@@ -223,7 +233,21 @@ describe('a context that is assembled without the database is made again as it w
   });
 
   const operation = fc.record({
-    kind: fc.constantFrom('read', 'read', 'theirs', 'gone', 'mention', 'said', 'prompt', 'hold', 'pass', 'hand', 'hand', 'wait', 'current'),
+    kind: fc.constantFrom(
+      'read',
+      'read',
+      'theirs',
+      'gone',
+      'mention',
+      'said',
+      'prompt',
+      'hold',
+      'pass',
+      'hand',
+      'hand',
+      'wait',
+      'current',
+    ),
     file: fc.constantFrom(...FILES),
     of: fc.nat({ max: 1 }),
     isWritten: fc.boolean(),

@@ -3,7 +3,8 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
@@ -58,7 +59,10 @@ describe('a context that waits for no transaction, beside another client that wr
   }
 
   /** Writes a file by another client; the database has it when this resolves. Gives the line that every context has to show now. */
-  async function write({ other, theirs }: { readonly other: ContextClient; readonly theirs: ContextSession }, name: string) {
+  async function write(
+    { other, theirs }: { readonly other: ContextClient; readonly theirs: ContextSession },
+    name: string,
+  ) {
     chars += 1;
     await writeFile(join(root, name), 'y'.repeat(chars));
     const { applied } = await theirs.recordCall(call({ readings: [await wholeRead(other, name)] }));
@@ -67,7 +71,8 @@ describe('a context that waits for no transaction, beside another client that wr
   }
 
   const handOut = (session: ContextSession) => session.assemble({ optimistic: true, deliver: 'pi' });
-  const isCurrent = ({ record }: Awaited<ReturnType<typeof handOut>>) => record.basis !== undefined && record.behind === undefined;
+  const isCurrent = ({ record }: Awaited<ReturnType<typeof handOut>>) =>
+    record.basis !== undefined && record.behind === undefined;
 
   test('shows what the database had before it was asked for, or says up to which transaction others wrote', async () => {
     const { client, session, ...others } = await begin();

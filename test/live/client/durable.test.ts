@@ -2,7 +2,8 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { clientFolder } from '../../../src/process/data-folder.js';
@@ -47,7 +48,9 @@ describe('a client with a journal', () => {
     const client = await open();
     const session = await client.openSession();
     await writeFile(join(root, 'a.ts'), 'const a = 1;');
-    const read = await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'const a = 1;' }));
+    const read = await session.recordCall(
+      call({ readings: [await wholeRead(client, 'a.ts')], content: 'const a = 1;' }),
+    );
     for (let i = 0; i < 20; i++) await session.recordCall(call({ tool: 'bash', content: `output ${i}` }));
     const away = await session.assemble();
     expect(away.text).toContain('output 19');
@@ -63,15 +66,22 @@ describe('a client with a journal', () => {
       ({ record }) => record.basis !== undefined,
     );
     expect(back.text).toBe(away.text);
-    expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual(Array.from({ length: 21 }, (_, i) => i + 1));
+    expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 21 }, (_, i) => i + 1),
+    );
   });
 
   test('a call that is refused is no use of anything: the sets follow as if it had never been asked for', async () => {
     const uses = { shown: 4, used: 4, request: 1_000, mostStretch: 1 };
-    const client = await open({ queue: { maxPending: 8 }, policy: { ...DEFAULT_POLICY, retention: 'use', uses }, track: false });
+    const client = await open({
+      queue: { maxPending: 8 },
+      policy: { ...DEFAULT_POLICY, retention: 'use', uses },
+      track: false,
+    });
     await road.open();
     const [one, other] = [await client.openSession(), await client.openSession()];
-    const take = (session: ContextSession, at: number) => session.recordCall(call({ tool: 'bash', content: `output ${at} `.repeat(100) }));
+    const take = (session: ContextSession, at: number) =>
+      session.recordCall(call({ tool: 'bash', content: `output ${at} `.repeat(100) }));
     for (let at = 0; at < 3; at++) for (const session of [one, other]) await take(session, at);
     await client.backpressure(0, 240_000);
     await road.close();
@@ -152,7 +162,10 @@ describe('a client with a journal', () => {
     for (let i = 0; i < 10; i++) answers.push((await session.recordCall(call({ content: `queued ${i}` }))).answer);
     expect(answers[0]).not.toContain('Palimpsest:');
     expect(answers.at(-1)).toMatch(/1[01] steps wait for the database/);
-    await expect(session.recordCall(call({ content: 'one too many' }))).rejects.toMatchObject({ name: 'JournalError', code: 'full' });
+    await expect(session.recordCall(call({ content: 'one too many' }))).rejects.toMatchObject({
+      name: 'JournalError',
+      code: 'full',
+    });
     expect(session.state.seq).toBe(10);
     await road.open();
     await client.snapshot();
@@ -186,12 +199,20 @@ describe('a client with a journal', () => {
     await applied;
     await road.close();
     const lost = await session.recordCall(call({ content: 'acknowledged, not delivered' }));
-    const elsewhere = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem });
+    const elsewhere = await ContextClient.create({
+      address: testAddress(),
+      roots: [root],
+      cwd: root,
+      filesystemId: filesystem,
+    });
     clients.push(elsewhere);
     const other = await elsewhere.openSession({ id: session.id });
     await other.recordCall(call({ content: 'by the other writer' }));
     await road.open();
-    await expect(lost.applied).rejects.toMatchObject({ code: 'taken-over', message: expect.stringContaining('.fork-') });
+    await expect(lost.applied).rejects.toMatchObject({
+      code: 'taken-over',
+      message: expect.stringContaining('.fork-'),
+    });
     const fork = (await elsewhere.listSessions()).find(({ parent }) => parent?.session === session.id);
     const kept = await elsewhere.openSession({ id: fork?.id ?? '' });
     const { text } = await kept.assemble();

@@ -2,7 +2,8 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress, wholeRead } from '../../support/context.js';
@@ -47,7 +48,10 @@ describe('sessions and files that two clients write', () => {
     ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
 
   /** Acknowledges calls without waiting for the database, whose refusals are looked at elsewhere. */
-  async function acknowledge(session: ContextSession, ...contents: readonly string[]): Promise<readonly Promise<unknown>[]> {
+  async function acknowledge(
+    session: ContextSession,
+    ...contents: readonly string[]
+  ): Promise<readonly Promise<unknown>[]> {
     const applied: Promise<unknown>[] = [];
     for (const content of contents) {
       const recorded = await session.recordCall(call({ content }));
@@ -58,7 +62,11 @@ describe('sessions and files that two clients write', () => {
   }
 
   /** A session with one step in the database, in a client whose next submission waits until the session was taken over. */
-  async function overtaken(contents: readonly string[], then: GateProxy['onSubmit'], onReleased: () => void = () => undefined) {
+  async function overtaken(
+    contents: readonly string[],
+    then: GateProxy['onSubmit'],
+    onReleased: () => void = () => undefined,
+  ) {
     const folder = dataDir();
     const first = await open({ dataDir: folder });
     const session = await first.openSession();
@@ -140,8 +148,13 @@ describe('sessions and files that two clients write', () => {
       refused += 1;
       return 'refuse';
     });
-    for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
-    expect([refused, (await forksOf(session.id)).map(({ steps }) => steps), await first.close()]).toEqual([2, [3], { unflushed: 0 }]);
+    for (const one of applied)
+      await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
+    expect([refused, (await forksOf(session.id)).map(({ steps }) => steps), await first.close()]).toEqual([
+      2,
+      [3],
+      { unflushed: 0 },
+    ]);
   });
 
   test('whoever opens a session has the prompt that was set between its reading and its taking over', async () => {
@@ -210,7 +223,8 @@ describe('sessions and files that two clients write', () => {
     const [one, two] = [await first.openSession(), await first.openSession()];
     const path = join(root, 'f.ts');
     await writeFile(path, 'first text');
-    for (const session of [one, two]) await (await session.recordCall(call({ readings: [await wholeRead(first, 'f.ts')] }))).applied;
+    for (const session of [one, two])
+      await (await session.recordCall(call({ readings: [await wholeRead(first, 'f.ts')] }))).applied;
     const [released, release] = moment();
     const [later, releaseLater] = moment();
     const [caught, onCaught] = moment();
@@ -238,7 +252,8 @@ describe('sessions and files that two clients write', () => {
     const [one, two] = [await first.openSession(), await first.openSession()];
     const path = join(root, 'g.ts');
     await writeFile(path, 'first text');
-    for (const session of [one, two]) await (await session.recordCall(call({ readings: [await wholeRead(first, 'g.ts')] }))).applied;
+    for (const session of [one, two])
+      await (await session.recordCall(call({ readings: [await wholeRead(first, 'g.ts')] }))).applied;
     const foreign = await elsewhere.openSession();
     const [released, release] = moment();
     const [caught, onCaught] = moment();

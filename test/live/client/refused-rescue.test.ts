@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { leftSessions } from '../../../src/client/delivery/left-sessions.js';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { findingsOf } from '../../../src/host/findings.js';
 import { inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
@@ -38,7 +39,13 @@ describe('what a session had acknowledged that another process took over, where 
   beforeAll(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-refused-')));
     proxy = await new GateProxy(root).open();
-    elsewhere = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
+    elsewhere = await ContextClient.create({
+      address: testAddress(),
+      roots: [root],
+      cwd: root,
+      filesystemId: filesystem,
+      track: false,
+    });
   });
   afterEach(async () => {
     proxy.onSubmit = () => 'pass';
@@ -77,11 +84,14 @@ describe('what a session had acknowledged that another process took over, where 
     return calls.map((id) => versions.get(id)?.version.content);
   };
   const forksOf = async (id: string): Promise<readonly string[]> =>
-    (await (await elsewhere.store.latest()).sessions()).filter(({ parent }) => parent?.session === id).map((one) => one.id);
+    (await (await elsewhere.store.latest()).sessions())
+      .filter(({ parent }) => parent?.session === id)
+      .map((one) => one.id);
   const found = async (dataDir: string) =>
     findingsOf(await inspectDataFolder(dataDir), Date.now()).map(({ code, detail }) => ({ code, detail }));
   /** A fork of the session gets nothing. */
-  const intoFork = (session: ContextSession) => (body: string) => (body.includes(`${session.id}.fork-`) ? 'spoil' : 'pass');
+  const intoFork = (session: ContextSession) => (body: string) =>
+    body.includes(`${session.id}.fork-`) ? 'spoil' : 'pass';
 
   test('goes into a fork of another name where others have a session of the name that it would have', async () => {
     const { client, session, applied, release, dataDir } = await overtaken();
@@ -90,8 +100,11 @@ describe('what a session had acknowledged that another process took over, where 
     await (await taken.recordCall(call({ content: 'somebody else' }))).applied;
     const copy = newFolder();
     await cp(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
-    for (const file of await readdir(join(copy, 'journal'))) if (file.endsWith('.lock')) await truncate(join(copy, 'journal', file));
-    expect(await leftSessions(elsewhere.store, copy)).toMatchObject([{ fate: 'forks', fork: { id: `${name}-2`, first: 2 } }]);
+    for (const file of await readdir(join(copy, 'journal')))
+      if (file.endsWith('.lock')) await truncate(join(copy, 'journal', file));
+    expect(await leftSessions(elsewhere.store, copy)).toMatchObject([
+      { fate: 'forks', fork: { id: `${name}-2`, first: 2 } },
+    ]);
     release();
     for (const one of applied)
       await expect(one).rejects.toMatchObject({ code: 'taken-over', message: expect.stringContaining(`${name}-2`) });
@@ -112,7 +125,8 @@ describe('what a session had acknowledged that another process took over, where 
     const { session, applied, release } = await overtaken();
     const theirs = await elsewhere.forkSession(session.id, { id: `${session.id}.fork-1-9`, at: 0 });
     release();
-    for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining(`${session.id}.fork-1-2`) });
+    for (const one of applied)
+      await expect(one).rejects.toMatchObject({ message: expect.stringContaining(`${session.id}.fork-1-2`) });
     expect([await stepsOf(`${session.id}.fork-1-2`), await stepsOf(theirs.id)]).toEqual([['one', 'two', 'three'], []]);
   });
 
@@ -138,10 +152,14 @@ describe('what a session had acknowledged that another process took over, where 
       next: expect.stringContaining('call again to go on'),
     });
     expect(notices).toEqual([expect.stringContaining(`step 2 of session ${session.id}`)]);
-    const named = { code: 'delivery-refused', detail: expect.stringContaining(`session ${session.id}: 2 records, steps 2 to 3;`) };
+    const named = {
+      code: 'delivery-refused',
+      detail: expect.stringContaining(`session ${session.id}: 2 records, steps 2 to 3;`),
+    };
     await until(
       () => found(dataDir),
-      (codes) => codes.some(({ code, detail }) => code === 'delivery-refused' && detail?.includes('2 records') === true),
+      (codes) =>
+        codes.some(({ code, detail }) => code === 'delivery-refused' && detail?.includes('2 records') === true),
     );
     expect(await found(dataDir)).toEqual([named]);
 
@@ -180,7 +198,10 @@ describe('what a session had acknowledged that another process took over, where 
     // The fork and its first step arrive.
     proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : body.includes('three') ? 'spoil' : 'pass');
     release();
-    await expect(applied[1]).rejects.toMatchObject({ code: 'not-kept', message: expect.stringContaining(`${session.id}.fork-1-2`) });
+    await expect(applied[1]).rejects.toMatchObject({
+      code: 'not-kept',
+      message: expect.stringContaining(`${session.id}.fork-1-2`),
+    });
     expect(await client.close()).toEqual({ unflushed: 1 });
     const named = [{ code: 'delivery-refused', detail: expect.stringContaining('1 records, steps 3 to 3;') }];
     expect(await found(dataDir)).toEqual(named);
@@ -188,7 +209,9 @@ describe('what a session had acknowledged that another process took over, where 
     proxy.onSubmit = (body) => (body.includes('three') ? 'spoil' : 'pass');
     const next = await open({ dataDir });
     await next.delivered();
-    expect(notices).toEqual(Array.from({ length: 2 }, () => expect.stringContaining(`step 3 of session ${session.id}`)));
+    expect(notices).toEqual(
+      Array.from({ length: 2 }, () => expect.stringContaining(`step 3 of session ${session.id}`)),
+    );
     // What another process left is no trouble of a session that is opened here.
     await next.openSession({ id: session.id });
     expect(await next.close()).toEqual({ unflushed: 1 });
@@ -198,11 +221,11 @@ describe('what a session had acknowledged that another process took over, where 
     const last = await open({ dataDir });
     await last.delivered();
     expect(await last.close()).toEqual({ unflushed: 0 });
-    expect([await stepsOf(`${session.id}.fork-1-2`), await found(dataDir), await readdir(join(dataDir, 'journal'))]).toEqual([
-      ['one', 'two', 'three'],
-      [],
-      [],
-    ]);
+    expect([
+      await stepsOf(`${session.id}.fork-1-2`),
+      await found(dataDir),
+      await readdir(join(dataDir, 'journal')),
+    ]).toEqual([['one', 'two', 'three'], [], []]);
   });
 
   (canMount() ? test : test.skip)('arrives although the disk of the data folder is full', async () => {
@@ -213,7 +236,8 @@ describe('what a session had acknowledged that another process took over, where 
       const { client, session, applied, release } = await overtaken(dataDir);
       await writeFile(join(dataDir, 'filler'), Buffer.alloc(1_000_000)).catch(() => undefined);
       release();
-      for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
+      for (const one of applied)
+        await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
       expect(await client.close()).toEqual({ unflushed: 0 });
       expect(await stepsOf(`${session.id}.fork-1-2`)).toEqual(['one', 'two', 'three']);
     } finally {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CallReport, RecordedCall, ReportedMention } from '../../../src/client/session/call-report.js';
-import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { canonicalPath, type ObjectId } from '../../../src/objects/ids.js';
@@ -24,12 +25,21 @@ describe('steps of a session that wait for the database', () => {
       last = Math.max(Date.now(), last + 1);
       return last;
     };
-    const client = await openClient(root, { address: proxy.address, track: false, dataDir: join(root, 'data'), clock, ...options });
+    const client = await openClient(root, {
+      address: proxy.address,
+      track: false,
+      dataDir: join(root, 'data'),
+      clock,
+      ...options,
+    });
     clients.push(client);
     return client;
   };
   /** Records a call until it goes under the id that it is given: a database that does not answer in time has it go under an id of its own. */
-  const underGivenId = async (session: ContextSession, report: Partial<CallReport>): Promise<readonly RecordedCall[]> => {
+  const underGivenId = async (
+    session: ContextSession,
+    report: Partial<CallReport>,
+  ): Promise<readonly RecordedCall[]> => {
     const calls: RecordedCall[] = [];
     while (calls.at(-1)?.callId !== report.callId) calls.push(await session.recordCall(call(report)));
     return calls;
@@ -53,7 +63,8 @@ describe('steps of a session that wait for the database', () => {
   test('go there in one transaction, which ends before a step that changes a known file; each is found with what it knew [decision 0004]', async () => {
     const client = await open();
     const session = await client.openSession();
-    const read = async (path: string) => session.recordCall(call({ readings: [await wholeRead(client, path)], content: path }));
+    const read = async (path: string) =>
+      session.recordCall(call({ readings: [await wholeRead(client, path)], content: path }));
     const past = new Date(Date.now() - 60_000);
     await writeFile(join(root, 'a.ts'), 'first');
     await writeFile(join(root, 'b.ts'), 'other');
@@ -130,7 +141,8 @@ describe('steps of a session that wait for the database', () => {
     const held = proxy.holdNext();
     const steps = [await session.recordCall(call({ content: 'one' }))];
     await held.caught;
-    for (const letter of ['a', 'b', 'c']) await session.reportMessage({ role: 'assistant', text: letter.repeat(900_000) });
+    for (const letter of ['a', 'b', 'c'])
+      await session.reportMessage({ role: 'assistant', text: letter.repeat(900_000) });
     const [named] = await mentions(client, ['a.ts']);
     if (named === undefined) throw new Error('a file that is there was not named');
     const listing = (folder: string): readonly ReportedMention[] =>
@@ -138,7 +150,8 @@ describe('steps of a session that wait for the database', () => {
         ...named,
         source: { ...named.source, path: canonicalPath(join(root, folder, `${i}.ts`)) },
       }));
-    for (const folder of ['x', 'y']) steps.push(await session.recordCall(call({ tool: 'ls', mentions: listing(folder) })));
+    for (const folder of ['x', 'y'])
+      steps.push(await session.recordCall(call({ tool: 'ls', mentions: listing(folder) })));
     held.release();
     await txIds(steps);
     const times = await (await client.store.now()).stepTimes(session.id, [2, 3, 4, 5, 6]);

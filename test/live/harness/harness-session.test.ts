@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
 import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { HarnessSession } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage, ToolCallReport } from '../../../src/harness/message-schema.js';
@@ -88,7 +88,8 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     await mkdir(file('src/deep'), { recursive: true });
     await mkdir(file('.git'));
     await writeFile(file('.gitignore'), 'skip.log\n');
-    for (const name of ['src/a.ts', 'src/deep/b.ts', 'skip.log', '.git/config', 'c.ts']) await writeFile(file(name), 'x');
+    for (const name of ['src/a.ts', 'src/deep/b.ts', 'skip.log', '.git/config', 'c.ts'])
+      await writeFile(file(name), 'x');
     await symlink(file('c.ts'), file('link.ts'));
     await report({ name: 'LS', args: { path: 'src' }, content: 'a.ts\ndeep/\nmissing.ts' });
     expect(known()).toEqual([['src/a.ts', 'stub', false]]);
@@ -138,7 +139,11 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     const [id] = session.session.state.sets.index;
     expect((await session.session.load(id as never))?.version.content).toBe('before');
     await unlink(file('a.ts'));
-    await report({ name: 'apply_patch', args: { input: '*** Begin Patch\n*** Delete File: a.ts\n*** End Patch' }, content: 'Done' });
+    await report({
+      name: 'apply_patch',
+      args: { input: '*** Begin Patch\n*** Delete File: a.ts\n*** End Patch' },
+      content: 'Done',
+    });
     expect(known()).toEqual([['a.ts', 'deleted', false]]);
   });
 
@@ -170,7 +175,11 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
   test('a failed call is kept as failed and touches no file; images become one line (decision B4)', async () => {
     await writeFile(file('a.ts'), 'x');
     const failed = await report({ name: 'read', args: { path: 'a.ts' }, content: 'EACCES', status: 'fail' });
-    const shot = await report({ name: 'screenshot', args: {}, content: [{ type: 'image', mimeType: 'image/png', data: 'AAAA' }] });
+    const shot = await report({
+      name: 'screenshot',
+      args: {},
+      content: [{ type: 'image', mimeType: 'image/png', data: 'AAAA' }],
+    });
     expect(known()).toEqual([]);
     expect((await session.session.load(failed.callId))?.version).toMatchObject({ status: 'fail', content: 'EACCES' });
     expect((await session.session.load(shot.callId))?.version.content).toBe('[image image/png 3 bytes]');
@@ -200,12 +209,16 @@ describe('files that only the container can reach', () => {
         { path: '/opt/tool/big.log', content: 'the beginning' },
       ],
     });
-    const pool = session.session.pool().flatMap(({ metadata, active }) => (metadata.type === 'file' ? [{ ...metadata, active }] : []));
+    const pool = session.session
+      .pool()
+      .flatMap(({ metadata, active }) => (metadata.type === 'file' ? [{ ...metadata, active }] : []));
     expect(pool).toMatchObject([
       { displayPath: '/opt/tool/config.json', state: 'indexed', charCount: 7, active: true },
       { displayPath: '/opt/tool/big.log', state: 'stub', active: false },
     ]);
-    expect((await session.session.load(pool[0]?.id as never))?.version.source).toMatchObject({ filesystemId: container });
+    expect((await session.session.load(pool[0]?.id as never))?.version.source).toMatchObject({
+      filesystemId: container,
+    });
   });
 
   test('a path that was read or written without its text leaves a stub, and a note in the step', async () => {
@@ -281,7 +294,9 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     const again = await session.reportMessages(grown, { mode: 'history' });
     expect(again).toMatchObject({ recorded: [{ index: 5, kind: 'message' }], known: 4, notice: undefined });
     expect(
-      session.session.state.turns.map(({ messages }) => messages.map(({ role, text, toolcall_refs }) => [role, text, toolcall_refs])),
+      session.session.state.turns.map(({ messages }) =>
+        messages.map(({ role, text, toolcall_refs }) => [role, text, toolcall_refs]),
+      ),
     ).toEqual([
       [
         ['user', 'look at a', undefined],
@@ -298,16 +313,21 @@ describe('histories that are sent again (decisions F1, B2)', () => {
   const byItself = (id: string) => report({ id, name: 'bash', args: { command: id }, content: `output of ${id}` });
   const picked = (...places: readonly number[]) => places.flatMap((place) => silent[place] ?? []);
   const rows = () =>
-    session.session.state.turns.flatMap(({ messages }) => messages.map(({ role, toolcall_refs = [] }) => [role, ...toolcall_refs]));
+    session.session.state.turns.flatMap(({ messages }) =>
+      messages.map(({ role, toolcall_refs = [] }) => [role, ...toolcall_refs]),
+    );
   const each = () => [['user'], ...ids.map((id) => ['assistant', id])];
 
   test.each(['append', 'history'] as const)(
     'messages without text are kept each with its own calls (%s), once, also after a resume',
     async (mode) => {
-      for (const upto of mode === 'history' ? [2, 3, 5, 6, 8, 8] : [8]) await session.reportMessages(silent.slice(0, upto), { mode });
+      for (const upto of mode === 'history' ? [2, 3, 5, 6, 8, 8] : [8])
+        await session.reportMessages(silent.slice(0, upto), { mode });
       expect(rows()).toEqual([...each(), ['assistant']]);
       expect(await session.assemble()).toMatchObject({
-        text: expect.stringContaining(`user: look around\n${ids.map((id) => `toolcall_ref id=${id} tool=bash status=ok`).join('\n')}\n\n`),
+        text: expect.stringContaining(
+          `user: look around\n${ids.map((id) => `toolcall_ref id=${id} tool=bash status=ok`).join('\n')}\n\n`,
+        ),
       });
       const { id } = session;
       await session.close();
@@ -320,7 +340,10 @@ describe('histories that are sent again (decisions F1, B2)', () => {
 
   test('calls whose results come behind a later message stay with their own', async () => {
     await session.reportMessages(picked(0, 1, 3));
-    await session.reportMessages([...picked(5).map((message) => ({ ...message, content: 'and one more' })), ...picked(4)]);
+    await session.reportMessages([
+      ...picked(5).map((message) => ({ ...message, content: 'and one more' })),
+      ...picked(4),
+    ]);
     await byItself(ids[0] ?? '');
     await session.reportMessages(picked(6));
     expect(rows()).toEqual(each());
@@ -337,7 +360,10 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     await session.reportMessages(picked(3));
     const merged = [['user'], ['assistant', ...ids.slice(0, 2)]];
     expect(rows()).toEqual(merged);
-    expect(await session.reportMessages(silent.slice(0, 5), { mode: 'history' })).toMatchObject({ recorded: [], notice: undefined });
+    expect(await session.reportMessages(silent.slice(0, 5), { mode: 'history' })).toMatchObject({
+      recorded: [],
+      notice: undefined,
+    });
     const { id } = session;
     await session.close();
     session = await harness.resumeSession(id);
@@ -376,19 +402,25 @@ describe('histories that are sent again (decisions F1, B2)', () => {
   test.each([
     ['', false],
     [', where another session has the id too', true],
-  ])('an id that comes again after its result is a call of its own, the same call reported twice is one%s', async (_name, taken) => {
-    const C1 = `again-${randomUUID().slice(0, 8)}`;
-    const start = [asks(C1, 'read', { path: 'a.ts' }), answers(C1, 'alpha')];
-    if (taken) await (await harness.openSession()).reportMessages(start, { mode: 'history' });
-    const twice = [...start, asks(C1, 'read', { path: 'b.ts' }), answers(C1, 'beta')];
-    await session.reportMessages(twice, { mode: 'history' });
-    const own = (id: string) => (taken ? id.replace(C1, `${C1}@${session.id}`) : id);
-    expect(session.session.state.sets.index.filter((id) => id.startsWith(C1))).toEqual([own(C1), own(`${C1}~2`)]);
-    expect((await session.reportMessages(twice, { mode: 'history' })).recorded).toEqual([]);
-    const late: ToolCallReport = { id: C1, name: 'read', args: { path: 'b.ts' }, content: 'beta' };
-    expect(await session.reportToolCall(late)).toMatchObject({ outcome: 'known', callId: own(`${C1}~2`) });
-    expect(await session.reportToolCall({ ...late, content: 'gamma' })).toMatchObject({ outcome: 'recorded', callId: own(`${C1}~3`) });
-  });
+  ])(
+    'an id that comes again after its result is a call of its own, the same call reported twice is one%s',
+    async (_name, taken) => {
+      const C1 = `again-${randomUUID().slice(0, 8)}`;
+      const start = [asks(C1, 'read', { path: 'a.ts' }), answers(C1, 'alpha')];
+      if (taken) await (await harness.openSession()).reportMessages(start, { mode: 'history' });
+      const twice = [...start, asks(C1, 'read', { path: 'b.ts' }), answers(C1, 'beta')];
+      await session.reportMessages(twice, { mode: 'history' });
+      const own = (id: string) => (taken ? id.replace(C1, `${C1}@${session.id}`) : id);
+      expect(session.session.state.sets.index.filter((id) => id.startsWith(C1))).toEqual([own(C1), own(`${C1}~2`)]);
+      expect((await session.reportMessages(twice, { mode: 'history' })).recorded).toEqual([]);
+      const late: ToolCallReport = { id: C1, name: 'read', args: { path: 'b.ts' }, content: 'beta' };
+      expect(await session.reportToolCall(late)).toMatchObject({ outcome: 'known', callId: own(`${C1}~2`) });
+      expect(await session.reportToolCall({ ...late, content: 'gamma' })).toMatchObject({
+        outcome: 'recorded',
+        callId: own(`${C1}~3`),
+      });
+    },
+  );
 
   test('new messages with ids are taken once, results may come in a later report', async () => {
     const message = { role: 'user', content: 'go', id: 'm1' };
@@ -413,7 +445,13 @@ describe('a turn', () => {
     expect(begun.text).toMatch(
       /^be brief\n\nid=[0-9a-f]{64} type=file .*\n.*\n\nuser: look\ntoolcall_ref id=t1-[0-9a-f]{8} tool=read status=ok\n\nACTIVE_CONTENT id=/,
     );
-    expect(begun.record).toMatchObject({ renderer: 'text', session: session.id, turn: 1, step: 3, delivered: 'library' });
+    expect(begun.record).toMatchObject({
+      renderer: 'text',
+      session: session.id,
+      turn: 1,
+      step: 3,
+      delivered: 'library',
+    });
     const parts = await session.assemble({ format: 'messages' });
     if (parts.format !== 'messages') throw new Error('no messages');
     expect(parts.system).toBe('be brief');

@@ -2,7 +2,8 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { TurnContext } from '../../../src/harness/harness-session.js';
 import { LoopSession } from '../../../src/harness/loop-session.js';
@@ -64,7 +65,9 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     const third = again.beginTurn({ layout: 'epoch' });
     release();
     const three = (await third) as Epoch;
-    expect({ epoch: three.epoch, two: lines(two), three: lines(three) }).toMatchObject({ epoch: { number: 1, begins: false } });
+    expect({ epoch: three.epoch, two: lines(two), three: lines(three) }).toMatchObject({
+      epoch: { number: 1, begins: false },
+    });
     expect(isPrefix(lines(two), lines(three))).toBe(true);
   });
 
@@ -139,7 +142,12 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     const client = await open();
     const id = `${name}-left`;
     const loop = new LoopSession(client, { id, delivered: 'library' });
-    const before = [user('a question', 'a1'), reply('an answer', 'a2'), user('a second question', 'a3'), reply('a second answer', 'a4')];
+    const before = [
+      user('a question', 'a1'),
+      reply('an answer', 'a2'),
+      user('a second question', 'a3'),
+      reply('a second answer', 'a4'),
+    ];
     await loop.follow({ messages: before });
     // The answer about the closing version of the session that is left is lost, twice.
     let drops = 0;

@@ -4,7 +4,8 @@ import { mkdtemp, readdir, realpath, rm, truncate, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { rebuildAssembly } from '../../../src/history/rebuild/find-assembly.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
@@ -25,13 +26,20 @@ describe('what was handed out to a model', () => {
   const clients: ContextClient[] = [];
 
   const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
-    const client = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: host, ...options });
+    const client = await ContextClient.create({
+      address: testAddress(),
+      roots: [root],
+      cwd: root,
+      filesystemId: host,
+      ...options,
+    });
     clients.push(client);
     return client;
   };
 
   /** Another process with nothing but the database: other files, another filesystem, no mounts. */
-  const reviewer = (): Promise<ContextClient> => open({ filesystemId: filesystemId(`fs-${randomUUID()}`), roots: [tmpdir()], cwd: '/' });
+  const reviewer = (): Promise<ContextClient> =>
+    open({ filesystemId: filesystemId(`fs-${randomUUID()}`), roots: [tmpdir()], cwd: '/' });
 
   const byRoad = () => ({ address: road.address, dataDir: join(root, 'data'), track: false });
 
@@ -120,13 +128,20 @@ describe('what was handed out to a model', () => {
     await road.close();
     // Assembled with the database, handed out without it; what is left is the journal.
     await session.deliver(record, { delivered: 'library' });
-    expect((await session.assemble({ deliver: 'library' })).record).toMatchObject({ sha256: hashText(text), basis: undefined });
+    expect((await session.assemble({ deliver: 'library' })).record).toMatchObject({
+      sha256: hashText(text),
+      basis: undefined,
+    });
     await session.assemble({ deliver: 'library', renderer: 'messages' });
     const copy = join(root, 'copy');
     cpSync(join(root, 'data', 'journal'), join(copy, 'journal'), { recursive: true });
-    for (const name of await readdir(join(copy, 'journal'))) if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
+    for (const name of await readdir(join(copy, 'journal')))
+      if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
     const second = await open({ dataDir: copy, track: false });
-    expect(await verifySession(await second.delivered(), session.id)).toMatchObject({ ok: true, contexts: { total: 2, equal: 2 } });
+    expect(await verifySession(await second.delivered(), session.id)).toMatchObject({
+      ok: true,
+      contexts: { total: 2, equal: 2 },
+    });
     // The first one lives on and delivers it too.
     await road.open();
     await first.snapshot();
@@ -147,7 +162,10 @@ describe('what was handed out to a model', () => {
     }
     await road.open();
     await client.snapshot();
-    expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 10, equal: 10 } });
+    expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({
+      ok: true,
+      contexts: { total: 10, equal: 10 },
+    });
   });
 
   test('by a writer that was overtaken is proved in the fork that keeps its steps [decision F6]', async () => {
@@ -223,7 +241,10 @@ describe('what was handed out to a model', () => {
     await resumed.reportMessage({ role: 'user', text: 'go on' });
     await resumed.assemble({ deliver: 'library' });
     await client.snapshot();
-    expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 3, equal: 3 } });
+    expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({
+      ok: true,
+      contexts: { total: 3, equal: 3 },
+    });
   });
 
   test('is found to be damaged where the database was written to by hand, and what is damaged is named', async () => {
@@ -237,14 +258,20 @@ describe('what was handed out to a model', () => {
     const xtdb = openTestClient();
     try {
       await xtdb.execute([
-        { op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: content.replace('line', 'lie') }, validTime: new Date(0) },
+        {
+          op: 'put',
+          doc: { 'xt/id': chunk, type: 'chunk', text: content.replace('line', 'lie') },
+          validTime: new Date(0),
+        },
       ]);
       const report = await verifySession((await reviewer()).store, session.id);
       // What was read before is still read as it was; what is there now is not what it is called.
       expect(report).toMatchObject({ ok: false, contexts: { total: 1, equal: 1 } });
       expect(report.parts.damages).toEqual([{ part: chunk, what: 'damaged', of: expect.any(String) }]);
     } finally {
-      await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: content }, validTime: new Date(0) }]);
+      await xtdb.execute([
+        { op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: content }, validTime: new Date(0) },
+      ]);
       await xtdb.close();
     }
     expect((await verifySession((await reviewer()).store, session.id)).ok).toBe(true);
@@ -267,18 +294,32 @@ describe('what was handed out to a model', () => {
             ...(await (await xtdb.db()).entity(stepId(session.id, 2))),
             'xt/id': stepId(session.id, 2),
             seq: 2,
-            body: { turn: 2, at: 1, changes: {}, opens: { rule: 'user-message' }, message: { role: 'user', text: 'goodbye' } },
+            body: {
+              turn: 2,
+              at: 1,
+              changes: {},
+              opens: { rule: 'user-message' },
+              message: { role: 'user', text: 'goodbye' },
+            },
           },
         },
       ]);
       const rewritten = await verifySession((await reviewer()).store, session.id);
-      expect(rewritten.parts.damages).toContainEqual({ part: stepId(session.id, 2), what: 'rewritten', of: session.id });
+      expect(rewritten.parts.damages).toContainEqual({
+        part: stepId(session.id, 2),
+        what: 'rewritten',
+        of: session.id,
+      });
       // At its own basis the context has the step as it was.
       expect(rewritten.contexts).toMatchObject({ total: 1, equal: 1 });
       await executeForeign('evict', String(file));
       const { contexts, ok } = await verifySession((await reviewer()).store, session.id);
       expect(ok).toBe(false);
-      expect(contexts).toMatchObject({ total: 1, equal: 0, unequal: [{ step: 2, sha256: record.sha256, section: 'pool' }] });
+      expect(contexts).toMatchObject({
+        total: 1,
+        equal: 0,
+        unequal: [{ step: 2, sha256: record.sha256, section: 'pool' }],
+      });
     } finally {
       await xtdb.close();
     }
@@ -306,7 +347,10 @@ describe('what was handed out to a model', () => {
       const [before, after] = proofs.slice(-2);
       if (!before?.basis || !after?.basis) throw new Error('both were read at a basis');
       expect(before.basis.txId).toBeLessThan(after.basis.txId);
-      expect((await verifySession((await reviewer()).store, session.id)).contexts).toMatchObject({ total: 8, equal: 8 });
+      expect((await verifySession((await reviewer()).store, session.id)).contexts).toMatchObject({
+        total: 8,
+        equal: 8,
+      });
       const xtdb = openTestClient();
       try {
         // What it shows is the newest of everything; what its basis holds is not.
@@ -339,7 +383,10 @@ describe('what was handed out to a model', () => {
       } finally {
         await xtdb.close();
       }
-      expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 8, equal: 8 } });
+      expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({
+        ok: true,
+        contexts: { total: 8, equal: 8 },
+      });
     });
 
     test('is found to be damaged where a text is, and a step was written anew', async () => {
@@ -348,10 +395,17 @@ describe('what was handed out to a model', () => {
       const message = `turn 2 ${'and so on '.repeat(400)}`;
       const chunk = chunkId(hashText(message));
       try {
-        await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: 'another' }, validTime: new Date(0) }]);
+        await xtdb.execute([
+          { op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: 'another' }, validTime: new Date(0) },
+        ]);
         const { ok, parts } = await verifySession((await reviewer()).store, session.id);
-        expect({ ok, damaged: parts.damages.map(({ part }) => part) }).toEqual({ ok: false, damaged: expect.arrayContaining([chunk]) });
-        await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: message }, validTime: new Date(0) }]);
+        expect({ ok, damaged: parts.damages.map(({ part }) => part) }).toEqual({
+          ok: false,
+          damaged: expect.arrayContaining([chunk]),
+        });
+        await xtdb.execute([
+          { op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: message }, validTime: new Date(0) },
+        ]);
         expect((await verifySession((await reviewer()).store, session.id)).ok).toBe(true);
         const id = stepId(session.id, 2);
         const step = await (await xtdb.db()).entity(id);
@@ -363,7 +417,9 @@ describe('what was handed out to a model', () => {
           of: session.id,
         });
       } finally {
-        await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: message }, validTime: new Date(0) }]);
+        await xtdb.execute([
+          { op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: message }, validTime: new Date(0) },
+        ]);
         await xtdb.close();
       }
     });

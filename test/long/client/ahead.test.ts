@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
@@ -63,7 +64,9 @@ describe('a context that no transaction is waited for', () => {
   /** Also of a file that is not there any more. */
   const reads = async (client: ContextClient, session: ContextSession, file: string): Promise<unknown> => {
     const { source } = await client.files.locate(file, { mustExist: false });
-    return session.recordCall(call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }));
+    return session.recordCall(
+      call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }),
+    );
   };
   const handOut = (session: ContextSession) => session.assemble({ optimistic: true, timeoutMs: 5_000, deliver: 'pi' });
   /** Where the database takes its time to answer, the next context has what one missed. */
@@ -150,32 +153,32 @@ describe('a context that no transaction is waited for', () => {
     expect((await madeAgain(session.id)).at(-1)).toContain('[deleted]');
   });
 
-  test.each([['that waits for no transaction', { optimistic: true }] as const, ['as the database has it', {}] as const])(
-    'of many objects, a context %s reads only what others wrote since the last one',
-    async (_how, options) => {
-      const many = Array.from({ length: 300 }, (_, i) => `file-${i}.ts`);
-      await Promise.all(many.map((name) => writeFile(join(root, name), `// ${name}`)));
-      const [client, other] = [await agent(), await open({ track: false })];
-      const [session, theirs] = [await client.openSession(), await other.openSession()];
-      await session.recordCall(call({ mentions: await mentions(client, many) }));
-      await reads(client, session, 'file-7.ts');
-      await settled(client);
-      await session.assemble(options);
-      for (const name of ['file-7.ts', 'file-250.ts']) {
-        await writeFile(join(root, name), `by somebody else: ${name}`);
-        await reads(other, theirs, name);
-        const line = `path=${root}/${name} file_type=ts char_count=${`by somebody else: ${name}`.length}`;
-        const { sent } = await countRequests(() =>
-          until(
-            async () => (await session.assemble(options)).text,
-            (text) => text.includes(line),
-          ),
-        );
-        expect(sent).toBeLessThan(5_000);
-      }
-      expect((await session.assemble(options)).text).toContain('by somebody else: file-7.ts');
-    },
-  );
+  test.each([
+    ['that waits for no transaction', { optimistic: true }] as const,
+    ['as the database has it', {}] as const,
+  ])('of many objects, a context %s reads only what others wrote since the last one', async (_how, options) => {
+    const many = Array.from({ length: 300 }, (_, i) => `file-${i}.ts`);
+    await Promise.all(many.map((name) => writeFile(join(root, name), `// ${name}`)));
+    const [client, other] = [await agent(), await open({ track: false })];
+    const [session, theirs] = [await client.openSession(), await other.openSession()];
+    await session.recordCall(call({ mentions: await mentions(client, many) }));
+    await reads(client, session, 'file-7.ts');
+    await settled(client);
+    await session.assemble(options);
+    for (const name of ['file-7.ts', 'file-250.ts']) {
+      await writeFile(join(root, name), `by somebody else: ${name}`);
+      await reads(other, theirs, name);
+      const line = `path=${root}/${name} file_type=ts char_count=${`by somebody else: ${name}`.length}`;
+      const { sent } = await countRequests(() =>
+        until(
+          async () => (await session.assemble(options)).text,
+          (text) => text.includes(line),
+        ),
+      );
+      expect(sent).toBeLessThan(5_000);
+    }
+    expect((await session.assemble(options)).text).toContain('by somebody else: file-7.ts');
+  });
 
   test('a file that was only mentioned and that others have read is shown as it is known', async () => {
     const [client, other] = [await agent(), await open({ track: false })];
@@ -219,7 +222,9 @@ describe('a context that no transaction is waited for', () => {
   test('two chats that record a call of the same id in the same moment lose nothing: one of them goes on from where it stands', async () => {
     const proxy = await LateAnswers.open(root, node.address);
     const { address } = proxy;
-    const agents = await Promise.all(['one', 'other'].map((name) => open({ address, dataDir: join(root, name), track: false })));
+    const agents = await Promise.all(
+      ['one', 'other'].map((name) => open({ address, dataDir: join(root, name), track: false })),
+    );
     const sessions = await Promise.all(agents.map((client) => client.openSession()));
     for (const session of sessions) await session.reportMessage({ role: 'user', text: 'begin' });
     await Promise.all(agents.map(settled));
@@ -227,7 +232,9 @@ describe('a context that no transaction is waited for', () => {
     await Promise.all(agents.map(settled));
     const callId = `call_0-${process.pid}`;
     const release = proxy.holdWrites();
-    const said = await Promise.all(sessions.map((session) => session.recordCall(call({ callId, content: `of ${session.id}` }))));
+    const said = await Promise.all(
+      sessions.map((session) => session.recordCall(call({ callId, content: `of ${session.id}` }))),
+    );
     const shown = await Promise.all(sessions.map(handOut));
     release();
     expect(said.map((one) => one.callId)).toEqual([callId, callId]);
@@ -275,7 +282,21 @@ describe('a context that no transaction is waited for', () => {
   });
 
   const operation = fc.record({
-    kind: fc.constantFrom('read', 'read', 'read', 'theirs', 'theirs', 'gone', 'mention', 'said', 'prompt', 'pin', 'hand', 'hand', 'hand'),
+    kind: fc.constantFrom(
+      'read',
+      'read',
+      'read',
+      'theirs',
+      'theirs',
+      'gone',
+      'mention',
+      'said',
+      'prompt',
+      'pin',
+      'hand',
+      'hand',
+      'hand',
+    ),
     file: fc.constantFrom(...FILES),
     waits: fc.boolean(),
   });
@@ -310,7 +331,8 @@ describe('a context that no transaction is waited for', () => {
           prompt: () => session.setSystemPrompt(`prompt ${number}`),
           pin: async () => {
             const [id] = session.state.sets.index;
-            if (id !== undefined) await session.recordCall(call({ tool: 'pin', plan: await session.planVerb('pin', [id]) }));
+            if (id !== undefined)
+              await session.recordCall(call({ tool: 'pin', plan: await session.planVerb('pin', [id]) }));
           },
           hand: async () => {
             const { text, record } = await handOut(session);

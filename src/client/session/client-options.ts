@@ -1,0 +1,74 @@
+import type { Durability } from '../../journal/journal.js';
+import type { PendingLimits } from '../../journal/record-progress.js';
+import type { StepPolicy } from '../../session/step-policy.js';
+import type { Telemetry } from '../../telemetry/telemetry.js';
+import type { NodeAddress } from '../../xtdb/address.js';
+import type { FileAccessOptions } from '../file-access.js';
+import type { TrackingOptions } from '../tracking/tracking.js';
+
+/** The state in which a client closed. */
+export interface CloseReport {
+  /**
+   * Acknowledged steps that the database lacks. They stay in the journal, and the data folder's
+   * next client delivers them.
+   */
+  readonly unflushed: number;
+}
+
+/** The settings of a client. */
+export interface ContextClientOptions extends FileAccessOptions {
+  /** The database's address, or a function that finds it. Called at the first read or write. */
+  readonly address: NodeAddress | (() => Promise<NodeAddress>);
+  readonly policy?: StepPolicy;
+  readonly strict?: boolean;
+  readonly shortIds?: boolean;
+  /**
+   * Data folder for leases and the journal of acknowledged steps. Without it, only the database
+   * guards a session's writer, and a step is acknowledged on commit.
+   */
+  readonly dataDir?: string;
+  /** False: no journal although there is a data folder, as for a database without persistence. */
+  readonly journal?: boolean;
+  /**
+   * What an acknowledged step survives: the death of every process (`process`, the default), or a
+   * power loss too (`power`, one sync per step).
+   */
+  readonly durability?: Durability;
+  /**
+   * Maximum number and bytes of steps that wait for the database before calls are rejected.
+   * Default: 10,000 and 256 MiB.
+   */
+  readonly queue?: PendingLimits;
+  /**
+   * Whether and how read files are watched [§5.8]. Default: watched if there is a data folder, as
+   * in a long-lived process.
+   */
+  readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
+  /**
+   * Called with one line about an unreadable part of a dead process's journal, or about a source
+   * that cannot be tracked.
+   */
+  readonly onNotice?: (line: string) => void;
+  /**
+   * True: also opens sessions that used folders outside this client's roots. Their files there stay
+   * hidden.
+   */
+  readonly shareSessions?: boolean;
+  /** This process's name in another process's error, when that one asks for a session open here. */
+  readonly what?: string;
+  /**
+   * True: no other client writes this client's sessions, as in a replay. Then contexts come from
+   * this process's knowledge where possible. Without a journal, steps are acknowledged before their
+   * commit.
+   */
+  readonly soleWriter?: boolean;
+  /**
+   * Maximum text in each of two caches, recent versions and texts by hash, in UTF-16 units.
+   * Default: 8 Mi.
+   */
+  readonly keptUnits?: number;
+  /** Telemetry sink. Default: none. */
+  readonly telemetry?: Telemetry;
+  /** Returns milliseconds since 1970. Default: the machine's clock. */
+  readonly clock?: () => number;
+}
