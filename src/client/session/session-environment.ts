@@ -19,7 +19,7 @@ export interface SessionEnvironment {
   readonly policy: StepPolicy;
   /** Whether sessions that used other folders can be opened. */
   readonly shareSessions: boolean;
-  /** Whether divergences follow the literal SSOT where possible (decision E8). */
+  /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict: boolean;
   /** Whether the shortest unique id prefixes replace full ids (decision D6). */
   readonly shortIds: boolean;
