@@ -1,35 +1,38 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** What keeps a bundle from being written or taken in. */
+/** The reasons for which a bundle is not written or not imported. */
 export type BundleErrorCode =
-  /** The file that was to be written is there already. */
+  /** The output file already exists. */
   | 'file-exists'
-  /** It would hold what redaction rules of the session hide. */
+  /** The bundle would contain text that redaction rules of the session hide. */
   | 'redacted'
   /** The file cannot be read or written. */
   | 'unusable-file'
-  /** It is no bundle. */
+  /** The file is not a bundle. */
   | 'not-a-bundle'
   /** A later version of Palimpsest wrote it. */
   | 'newer-version'
-  /** It ends before its end. */
+  /** It is truncated. */
   | 'cut-short'
-  /** Something in it is not what its hash says. */
+  /** A part of it does not match its hash. */
   | 'altered'
-  /** Something in it is not of the form that bundles have. */
+  /** A part of it does not have the form of a bundle. */
   | 'malformed'
-  /** Something in it is of a time that has not come. */
+  /** It contains a time in the future. */
   | 'future-time'
-  /** It is larger than it says, or than is taken in. */
+  /** It is larger than it declares, or larger than the import limit. */
   | 'too-large'
-  /** No import of the session was cut short where it could be gone on with. */
+  /** The session has no interrupted import that could be finished. */
   | 'nothing-to-finish'
-  /** The session saw two lines of versions of its files: those that it was imported with, and those of this database. */
+  /**
+   * The session saw two lines of versions of its files: the imported ones, and those of this
+   * database.
+   */
   | 'two-lines'
-  /** The database holds something else in the place of what it brings. */
+  /** The database holds different data under an id of the bundle. */
   | 'conflict';
 
-/** Thrown when a bundle is not written or not taken in. Nothing was changed then. */
+/** Thrown if a bundle is not written or not imported. The call has then changed nothing. */
 export class BundleError extends CodedError<BundleErrorCode> {
   override readonly name = 'BundleError';
 }

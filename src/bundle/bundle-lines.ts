@@ -2,11 +2,13 @@ import * as z from 'zod';
 import { type Json, unboundedJson } from '../objects/canonical-json.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** The newest version of the format: that of bundles in which something was masked; every earlier one is read. */
+/**
+ * The newest version of the format, used for redacted bundles. Every earlier version can be read.
+ */
 export const BUNDLE_VERSION = 2;
-/** The version of every other bundle. */
+/** The version of bundles without redaction. */
 export const WHOLE_VERSION = 1;
-/** What the first line calls the format. */
+/** The name of the format in the first line. */
 export const BUNDLE_FORMAT = 'palimpsest-bundle';
 
 const count = z.int().nonnegative();
@@ -14,30 +16,32 @@ const time = z.iso.datetime({ precision: 3 });
 const session = z.string().min(1).max(200);
 const document = z.looseObject({ 'xt/id': z.string().min(1).max(2_000), type: z.string() });
 
-/** What a bundle is, before everything else. */
+/** The first line, which describes the bundle. */
 const header = z.strictObject({
   format: z.string().describe(`Always ${BUNDLE_FORMAT}`),
   version: count.describe('Of the format'),
-  session: session.describe('The session that it holds'),
-  turn: count.describe('The last turn that it holds'),
-  step: count.describe('The last step that it holds'),
+  session: session.describe('The session in the bundle'),
+  turn: count.describe('Last turn in the bundle'),
+  step: count.describe('Last step in the bundle'),
   sessions: z
     .array(session)
     .min(1)
     .max(1_000)
-    .describe('The sessions whose steps make it up: those that it was forked from, the oldest first, then itself'),
+    .describe('The sessions with its steps: its ancestors, the oldest first, then the session itself'),
   transactions: count,
   documents: count.describe('Versions of objects and parts, without texts'),
 });
 
-/** What was masked before a bundle was written; it says nothing of what. */
+/** Counts of the content masked before a bundle was written. It does not reveal the content. */
 export const redacted = z.strictObject({
   rules: z
     .strictObject({ session: count, texts: count, patterns: count })
-    .describe('How many rules said so: of the session, texts and patterns of a file; secrets of known forms are masked always'),
+    .describe(
+      'Number of rules by origin: the session, texts and patterns of a file; known forms of secrets are always masked',
+    ),
   versions: count.describe('Of files, calls and prompts'),
   steps: count,
-  contexts: count.describe('Rendered anew out of what is left; they are marked'),
+  contexts: count.describe('Contexts rendered again from the masked content; each is marked'),
   records: count,
   names: count.describe('Of files and calls'),
 });
@@ -50,8 +54,8 @@ const manifest = z.strictObject({
     .strictObject({ file: count, toolcall: count, chat: count, system_prompt: count, session: count })
     .describe('Versions, by type'),
   parts: z.strictObject({ step: count, snapshot: count, assembly: count, record: count }),
-  redacted: redacted.optional().describe('Present where something was masked before the bundle was written'),
-  bytes: count.describe('Of all lines before this one, with their line ends'),
+  redacted: redacted.optional().describe('Present if content was masked before the bundle was written'),
+  bytes: count.describe('Hash of all lines before this one, with their line ends'),
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
@@ -59,32 +63,35 @@ const manifest = z.strictObject({
 });
 
 /**
- * The lines of a bundle, in this order: `bundle`; then for each transaction the `text` parts that it is the first to need, `transaction`, and a `put` for each version that it wrote; at last
- * `manifest`. Each is one JSON object with sorted keys.
+ * The lines of a bundle, in order: `bundle`; the lines of each transaction; `manifest`. A
+ * transaction has the `text` parts that it needs first, then `transaction`, then a `put` for each
+ * version that it wrote. Each line is one JSON object with sorted keys.
  */
 export const LINES = {
   bundle: z.strictObject({ bundle: header }).describe('The first line'),
-  text: z.strictObject({ text: document }).describe('A text, or a piece or list of pieces of one, under its own hash'),
+  text: z
+    .strictObject({ text: document })
+    .describe('A text, a chunk of one or a list of its chunks, under its own hash'),
   transaction: z
     .strictObject({
       transaction: z.strictObject({
-        number: count.describe('From 1: contexts name it as their basis'),
-        tx: count.describe('The transaction in the database that it was first written to'),
-        time: time.describe('When that database learned it'),
+        number: count.describe('Counts from 1; contexts name it as their basis'),
+        tx: count.describe('The transaction in the database that wrote it first'),
+        time: time.describe('The transaction time in that database'),
       }),
     })
-    .describe('What one transaction wrote follows'),
+    .describe('The writes of one transaction follow'),
   put: z
-    .strictObject({ put: document, valid: time.describe('From when on the version holds') })
-    .describe('One version of an object or part as it is stored'),
+    .strictObject({ put: document, valid: time.describe('Beginning of the valid time of the version') })
+    .describe('One version of an object or part as stored'),
   manifest: z.strictObject({ manifest }).describe('The last line'),
 } as const;
 
 /** A kind of line. */
 export type LineKind = keyof typeof LINES;
-/** What the first line says. */
+/** The content of the first line. */
 export type BundleHeader = z.output<typeof header>;
-/** What the last line says. */
+/** The content of the last line. */
 export type BundleManifest = z.output<typeof manifest>;
 /** One transaction of a bundle. */
 export type BundleTransaction = z.output<typeof LINES.transaction>['transaction'];
@@ -97,12 +104,12 @@ export type BundleLine =
   | { readonly kind: 'put'; readonly document: StoredDocument; readonly validTime: Date }
   | { readonly kind: 'manifest'; readonly manifest: BundleManifest };
 
-/** A line as it is written: canonical JSON, also of documents that nest deeper than hashes go. */
+/** Returns a line as written: canonical JSON, without the depth limit of hashed data. */
 export function bundleLine(value: object): string {
   return `${unboundedJson(value as Json)}\n`;
 }
 
-/** The JSON Schema of a line, which is published. */
+/** Returns the published JSON Schema of a line. */
 export function bundleJsonSchema(): object {
   const { $schema, ...rest } = z.toJSONSchema(z.union(Object.values(LINES)), { target: 'draft-2020-12' });
   return { $schema, title: 'One line of a Palimpsest bundle', ...rest };

@@ -10,26 +10,28 @@ import type { CheckedPut } from './check-bundle.js';
 import type { HeldVersions } from './find-conflicts.js';
 import type { StagedBlock } from './staged-import.js';
 
-/** What is known of an import holds from the beginning of time. */
-
-/** Writes the transactions of one bundle, each as one of this database, in their order. */
+/** Writes the transactions of one bundle in order, each as one transaction of this database. */
 export class BundleWriter {
   readonly #store: ObjectStore;
   readonly #session: SessionId;
   readonly #held: HeldVersions;
-  /** Files whose versions are kept to the bundle's sessions (decision F10). */
+  /** Files whose versions are private to the bundle's sessions (decision F10). */
   readonly #line: ReadonlySet<string>;
   /** Texts of such versions that were written as parts. */
   readonly #texts = new Set<string>();
-  /** This database's transaction of each of the bundle's. */
+  /** For each transaction of the bundle, the one of this database. */
   readonly #here: number[];
-  /** What this import has put: nobody else may have put it meanwhile. */
+  /** Ids that this import has put. No other writer may have put them meanwhile. */
   readonly #put = new Set<string>();
 
   constructor(
     store: ObjectStore,
     session: SessionId,
-    { held, here, line }: { readonly held: HeldVersions; readonly here: readonly number[]; readonly line: readonly string[] },
+    {
+      held,
+      here,
+      line,
+    }: { readonly held: HeldVersions; readonly here: readonly number[]; readonly line: readonly string[] },
   ) {
     this.#store = store;
     this.#session = session;
@@ -51,20 +53,34 @@ export class BundleWriter {
       const guard = isFree ? [] : [this.#store.guardOp(put.id, null)];
       return [...guard, { op: 'put', doc: this.#based(document), validTime: new Date(put.validTime) }];
     });
-    const origin = { tx, time: Date.parse(time), puts: puts.map(({ id, validTime }) => [id, validTime] as [string, number]) };
+    const origin = {
+      tx,
+      time: Date.parse(time),
+      puts: puts.map(({ id, validTime }) => [id, validTime] as [string, number]),
+    };
     const said = toTransactionPart(this.#session, number, origin);
     this.#here.push(await this.#commit(said, [...placed, { op: 'put', doc: said, validTime: ALWAYS }]));
   }
 
-  /** A version on the line of the bundle's sessions; its text is found by its hash, like that of every other version. */
+  /**
+   * Returns the operations for a version on the line of the bundle's sessions. Its text is found by
+   * hash, as for every version.
+   */
   #kept(document: StoredDocument, { validTime }: CheckedPut): readonly TxOp[] {
     const { content, content_hash } = document;
-    const texts = typeof content === 'string' && !this.#texts.has(content) ? textParts(content, content_hash as Sha256) : [];
+    const texts =
+      typeof content === 'string' && !this.#texts.has(content) ? textParts(content, content_hash as Sha256) : [];
     if (typeof content === 'string') this.#texts.add(content);
-    return [...this.#store.textOps(texts), { op: 'put', doc: toLinePart(this.#session, document), validTime: new Date(validTime) }];
+    return [
+      ...this.#store.textOps(texts),
+      { op: 'put', doc: toLinePart(this.#session, document), validTime: new Date(validTime) },
+    ];
   }
 
-  /** Commits what a part says has been written; a commit whose answer was lost is looked up. */
+  /**
+   * Commits a transaction with the part that records it. If the response was lost, looks the commit
+   * up.
+   */
   async #commit(said: StoredDocument, ops: readonly TxOp[]): Promise<number> {
     const id = said['xt/id'];
     const guard = this.#store.guardOp(id, null);
@@ -72,7 +88,10 @@ export class BundleWriter {
       const there = attempt > 1 ? (await (await this.#store.latest()).documents.newest([id])).get(id) : undefined;
       const isWritten = there !== undefined && there.text === said.text;
       if (there !== undefined && !isWritten)
-        throw new BundleError('conflict', `somebody else imports session ${this.#session} at the same time, from another bundle`);
+        throw new BundleError(
+          'conflict',
+          `another process imports session ${this.#session} at the same time, from another bundle`,
+        );
       return { ops: isWritten ? [] : [guard, ...ops], result: undefined };
     });
     if (txId !== undefined) return txId;
@@ -80,7 +99,7 @@ export class BundleWriter {
     return place?.txId ?? 0;
   }
 
-  /** A context's basis as this database has it. */
+  /** Returns a context record with its basis as a transaction of this database. */
   #based(document: StoredDocument): StoredDocument {
     if (document.type !== 'assembly') return document;
     const body = document.body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };

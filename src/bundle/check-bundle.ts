@@ -19,38 +19,39 @@ export interface CheckedPut {
   readonly id: string;
   readonly type: string;
   readonly validTime: number;
-  /** SHA-256 of its line, which tells equal versions. */
+  /** SHA-256 of its line, which identifies equal versions. */
   readonly sha256: string;
 }
 
 /** One transaction of a bundle, without its documents. */
 export interface CheckedTransaction extends BundleTransaction {
   readonly puts: readonly CheckedPut[];
-  /** Of every line up to its last: what is read again later has to be the same. */
+  /** Hash over every line up to its last. A second read must produce the same hash. */
   readonly chain: string;
 }
 
-/** A bundle that holds what it says. */
+/** A bundle whose content was checked. */
 export interface CheckedBundle {
   readonly header: BundleHeader;
   readonly manifest: BundleManifest;
   readonly transactions: readonly CheckedTransaction[];
-  /** Of each of its sessions the epoch of its newest head. */
+  /** For each of its sessions, the epoch of its newest head. */
   readonly epochs: ReadonlyMap<string, number>;
 }
 
-/** What a line adds to everything before it. */
+/** Extends the hash of all previous lines by one line. */
 export const chained = (before: string, { sha256 }: Pick<ReadLine, 'sha256'>): string => hashText(`${before}${sha256}`);
 
 const altered = (why: string): BundleError => new BundleError('altered', `the bundle was altered or damaged: ${why}`);
 
-/** Takes the lines of a bundle in their order; what is later than the moment that it begins is refused. */
+/** Checks the lines of a bundle in order. Rejects times later than the start of the check. */
 class BundleCheck {
   #header: BundleHeader | undefined;
   readonly #now = Date.now();
   #scope: DocumentScope = { sessions: new Set(), transactions: 0, step: 0, now: this.#now };
   readonly #texts = new TextCheck();
-  readonly #transactions: { readonly transaction: BundleTransaction; readonly puts: CheckedPut[]; chain: string }[] = [];
+  readonly #transactions: { readonly transaction: BundleTransaction; readonly puts: CheckedPut[]; chain: string }[] =
+    [];
   readonly #steps = new Map<number, Step>();
   /** The heads of sessions and chats. */
   readonly #heads: StoredDocument[] = [];
@@ -59,7 +60,7 @@ class BundleCheck {
   readonly #objects = new Set<string>();
   readonly #ids = new Set<string>();
   readonly #counts = new Map<string, number>();
-  /** Texts since the last transaction began: a message's stands right before it. */
+  /** Texts since the last transaction began. The text of a message directly precedes it. */
   #recent = new Map<string, string>();
   #isBehindPut = false;
   #textCount = 0;
@@ -84,9 +85,16 @@ class BundleCheck {
     if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) throw altered('its hash is not that of its lines');
     const { objects, parts } = manifest;
     for (const [type, count] of Object.entries({ ...objects, ...parts }))
-      if (count !== (this.#counts.get(type) ?? 0)) throw altered(`it has ${this.#counts.get(type) ?? 0} of ${type}, and says ${count}`);
+      if (count !== (this.#counts.get(type) ?? 0))
+        throw altered(`it has ${this.#counts.get(type) ?? 0} of ${type}, and says ${count}`);
     const said = [manifest.texts, manifest.documents, manifest.transactions, header.documents, header.transactions];
-    const found = [this.#textCount, this.#documents, this.#transactions.length, this.#documents, this.#transactions.length];
+    const found = [
+      this.#textCount,
+      this.#documents,
+      this.#transactions.length,
+      this.#documents,
+      this.#transactions.length,
+    ];
     if (!isDeepStrictEqual(said, found)) throw altered('it has other counts than it says');
     const steps = Array.from({ length: header.step }, (_, i) => this.#steps.get(i + 1));
     const missing = steps.indexOf(undefined);
@@ -114,7 +122,10 @@ class BundleCheck {
     });
     this.#scope = { sessions: new Set(sessions), transactions: header.transactions, step: header.step, now: this.#now };
     if (this.#scope.sessions.size !== sessions.length || sessions.at(-1) !== header.session)
-      throw new BundleError('malformed', `the bundle is of ${JSON.stringify(header.session)}, which is not the last of its sessions`);
+      throw new BundleError(
+        'malformed',
+        `the bundle is of ${JSON.stringify(header.session)}, which is not the last of its sessions`,
+      );
   }
 
   #text(part: StoredDocument): void {
@@ -136,7 +147,10 @@ class BundleCheck {
         `line ${number} of the bundle is transaction ${transaction.number}, and ${this.#transactions.length} were before it`,
       );
     if (transaction.number > this.#scope.transactions)
-      throw new BundleError('too-large', `the bundle has more transactions than the ${this.#scope.transactions} that it says`);
+      throw new BundleError(
+        'too-large',
+        `the bundle has more transactions than the ${this.#scope.transactions} that it says`,
+      );
     requirePast(Date.parse(transaction.time), `transaction ${transaction.number} of the bundle`, this.#now);
     this.#transactions.push({ transaction, puts: [], chain: '' });
   }
@@ -145,13 +159,18 @@ class BundleCheck {
     this.#isBehindPut = true;
     this.#documents += 1;
     if (this.#documents > (this.#header?.documents ?? 0))
-      throw new BundleError('too-large', `the bundle has more documents than the ${this.#header?.documents ?? 0} that it says`);
+      throw new BundleError(
+        'too-large',
+        `the bundle has more documents than the ${this.#header?.documents ?? 0} that it says`,
+      );
     const last = this.#transactions.at(-1);
-    if (last === undefined) throw new BundleError('malformed', `line ${number} of the bundle stands before its first transaction`);
+    if (last === undefined)
+      throw new BundleError('malformed', `line ${number} of the bundle stands before its first transaction`);
     checkDocument(document, this.#scope);
     requirePast(validTime.getTime(), `a version of ${JSON.stringify(document['xt/id'])}`, this.#now);
     const absent = neededTexts(document).find(({ hash, isRequired }) => isRequired && !this.#texts.has(hash));
-    if (absent !== undefined) throw altered(`${JSON.stringify(document['xt/id'])} needs the text ${absent.hash}, which is missing`);
+    if (absent !== undefined)
+      throw altered(`${JSON.stringify(document['xt/id'])} needs the text ${absent.hash}, which is missing`);
     const id = document['xt/id'];
     const type = String(document.type);
     if (!isObjectType(type) && this.#ids.has(id)) throw altered(`${JSON.stringify(id)} is there twice`);
@@ -168,7 +187,8 @@ class BundleCheck {
   #step(part: StoredDocument): void {
     const hash = messagePartHash(part);
     const text = hash === undefined ? undefined : this.#recent.get(hash);
-    if (hash !== undefined && text === undefined) throw altered(`the text of the message of ${part['xt/id']} does not stand before it`);
+    if (hash !== undefined && text === undefined)
+      throw altered(`the text of the message of ${part['xt/id']} does not stand before it`);
     const step = fromStepPart(part, text);
     if (this.#steps.has(step.seq)) throw altered(`step ${step.seq} is there twice`);
     this.#steps.set(step.seq, step);
@@ -189,9 +209,15 @@ class BundleCheck {
     return epochs;
   }
 
-  /** Everything that the session names is there, and its heads are what its steps make of them. */
+  /**
+   * Checks that every object of the session is present, and that its heads are the fold of its
+   * steps.
+   */
   #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): void {
-    const named = steps.flatMap(({ changes, call }) => [...(changes.index ?? []), ...(call === undefined ? [] : [call.id])]);
+    const named = steps.flatMap(({ changes, call }) => [
+      ...(changes.index ?? []),
+      ...(call === undefined ? [] : [call.id]),
+    ]);
     const absent = named.find((id) => !this.#ids.has(id));
     if (absent !== undefined) throw altered(`the session has ${JSON.stringify(absent)}, which is missing`);
     const own = sessions.map((name) => sessionId(name));
@@ -205,9 +231,11 @@ class BundleCheck {
 }
 
 /**
- * Reads a bundle from its first line to its last and checks all of it: its hashes are computed again, what it names is there, and the heads of its sessions are what their steps make. Writes nothing. Memory grows with
- * the session's chat and the number of its versions, not with its texts.
- * @throws {BundleError} every code but `conflict`
+ * Reads and checks a whole bundle. Recomputes its hashes, and checks that every referenced object
+ * is present and that the heads of its sessions are the fold of their steps. Writes nothing. Memory
+ * grows with the session's chat and the number of its versions, not with its texts.
+ *
+ * @throws {BundleError} every code except `conflict`
  */
 export async function checkBundle(file: string, limits: BundleLimits = {}): Promise<CheckedBundle> {
   const check = new BundleCheck();

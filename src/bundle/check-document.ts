@@ -18,22 +18,24 @@ import { fromDocument, type StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import { BODY_SHAPES, HEAD_SHAPES, misfit } from './document-shapes.js';
 
-/** What the documents of a bundle are checked against. */
+/** The scope against which the documents of a bundle are checked. */
 export interface DocumentScope {
-  /** The sessions that the bundle is of. */
+  /** The sessions of the bundle. */
   readonly sessions: ReadonlySet<string>;
   readonly transactions: number;
   /** The last step. */
   readonly step: number;
-  /** The moment of the check, milliseconds since 1970: nothing that is brought in is of a later one. */
+  /** Time of the check in milliseconds since 1970. Later times are rejected. */
   readonly now: number;
 }
 
-/** What files are called. */
+/** The form of a file's id. */
 const DIGEST = /^[0-9a-f]{64}$/;
 
 const altered = (document: StoredDocument, why: string, cause?: unknown): BundleError =>
-  new BundleError('altered', `${JSON.stringify(document['xt/id'])} of the bundle was altered or damaged: ${why}`, { cause });
+  new BundleError('altered', `${JSON.stringify(document['xt/id'])} of the bundle was altered or damaged: ${why}`, {
+    cause,
+  });
 
 function requireThat(holds: boolean, document: StoredDocument, why: string): void {
   if (!holds) throw altered(document, why);
@@ -44,7 +46,11 @@ function requireShape(shape: Parameters<typeof misfit>[0], value: unknown, docum
   requireThat(wrong === undefined, document, `it has a field that is not of its form: ${wrong}`);
 }
 
-/** @throws {BundleError} `future-time` */
+/**
+ * Rejects a time in the future.
+ *
+ * @throws {BundleError} `future-time`
+ */
 export function requirePast(time: number, what: string, now: number): void {
   if (time <= now) return;
   const when = new Date(time);
@@ -55,10 +61,14 @@ export function requirePast(time: number, what: string, now: number): void {
   );
 }
 
-/** The session that a part names, which has to be one of the bundle's. */
+/** Returns the session of a part. It must be one of the bundle's sessions. */
 function sessionIn(reference: unknown, document: StoredDocument, { sessions }: DocumentScope): SessionId {
   const name = String(reference).replace(/^session:/, '');
-  requireThat(sessions.has(name), document, `it is of the session ${JSON.stringify(name)}, which is none of the bundle's`);
+  requireThat(
+    sessions.has(name),
+    document,
+    `it is of the session ${JSON.stringify(name)}, which is none of the bundle's`,
+  );
   return sessionId(name);
 }
 
@@ -67,18 +77,28 @@ function requireFields(document: StoredDocument, fields: readonly string[]): voi
   requireThat(isDeepStrictEqual(names, [...fields].sort()), document, `it has the fields ${names.join(', ')}`);
 }
 
-/** A call is of a chat of the bundle, and its id names nothing else: no part of a session, no file, no call of another session (decision B2). */
+/**
+ * Checks that a call belongs to a chat of the bundle, and that its id names nothing else. The id
+ * must not be part of a session, a file, or another session's call (decision B2).
+ */
 function checkCall(document: StoredDocument, { sessions }: DocumentScope): void {
   const { 'xt/id': id, chat_ref } = document;
   const own = [...sessions].map(sessionId);
   const isOfOwnChat = own.some((session) => chat_ref === chatObjectId(session));
-  requireThat(isOfOwnChat, document, `it is a call of ${JSON.stringify(chat_ref)}, which is none of the bundle's chats`);
+  requireThat(
+    isOfOwnChat,
+    document,
+    `it is a call of ${JSON.stringify(chat_ref)}, which is none of the bundle's chats`,
+  );
   const bare = id.replace(/~\d+$/, '');
   const isOwnId = !isReservedCallId(id) || own.some((session) => bare.endsWith(callSuffix(session)));
   requireThat(isOwnId, document, "its id is that of another object or of another session's call");
 }
 
-/** Every hash that a head carries, as far as they do not cover its text, which has one of its own, or what is folded from steps. */
+/**
+ * Checks every hash of a head, except hashes of its text, which is checked by itself, and of fields
+ * folded from steps.
+ */
 function checkHead(document: StoredDocument, scope: DocumentScope): void {
   const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
   const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
@@ -89,20 +109,34 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
     requireThat(document['xt/id'] === `${type}:${session}`, document, 'its id is that of another object');
     if (type !== 'system_prompt') return;
   }
-  // A file is called by where it lies, which is no call's id.
+  // The id of a file is derived from its location, and is never the id of a call.
   const isPlaced = document.source !== null && document.source !== undefined;
-  requireThat(isPlaced === (type === 'file') && (type === 'file' || !DIGEST.test(document['xt/id'])), document, `it is no ${String(type)}`);
+  requireThat(
+    isPlaced === (type === 'file') && (type === 'file' || !DIGEST.test(document['xt/id'])),
+    document,
+    `it is no ${String(type)}`,
+  );
   if (type === 'toolcall') checkCall(document, scope);
   const elsewhere = contentPartHash(document);
   const inner = { ...hashes, content_hash: null } as Parameters<typeof objectHash>[0];
   fromStored(
-    elsewhere === undefined ? document : { ...document, content: null, content_hash: null, object_hash: objectHash(inner) },
+    elsewhere === undefined
+      ? document
+      : { ...document, content: null, content_hash: null, object_hash: objectHash(inner) },
     undefined,
   );
-  requireThat(isDeepStrictEqual(parseSource(document.source), document.source), document, 'its path is not a canonical one');
+  requireThat(
+    isDeepStrictEqual(parseSource(document.source), document.source),
+    document,
+    'its path is not a canonical one',
+  );
   const { content, char_count } = document;
   const isInline = type === 'file' && (content === null || typeof content === 'string');
-  requireThat(!isInline || char_count === (content?.length ?? 0), document, 'its char_count is not the length of its content');
+  requireThat(
+    !isInline || char_count === (content?.length ?? 0),
+    document,
+    'its char_count is not the length of its content',
+  );
   const { whole, gone, size, ...others } = marksOf(document);
   const isSized = size === undefined || typeof content !== 'string' || size === content.length;
   requireThat(isSized, document, 'its size is not the length of its content');
@@ -160,15 +194,18 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
 };
 
 /**
- * Checks one version of a bundle by itself: its hashes, that it is of the bundle's sessions, and that its id says what it holds.
+ * Checks one version of a bundle by itself: its hashes, that it belongs to the bundle's sessions,
+ * and that its id matches its content.
+ *
  * @throws {BundleError} `altered`
  */
 export function checkDocument(document: StoredDocument, scope: DocumentScope): void {
   const check = isObjectType(document.type) ? checkHead : ownMember(CHECKS, String(document.type));
-  if (check === undefined) throw altered(document, `there is no such thing as ${JSON.stringify(document.type)} in a bundle`);
+  if (check === undefined)
+    throw altered(document, `there is no such thing as ${JSON.stringify(document.type)} in a bundle`);
   try {
     check(document, scope);
-    // What the database would refuse is refused before anything is written.
+    // Rejects documents that the database would refuse, before anything is written.
     fromDocument(document);
   } catch (error) {
     if (error instanceof BundleError) throw error;
@@ -176,7 +213,10 @@ export function checkDocument(document: StoredDocument, scope: DocumentScope): v
   }
 }
 
-/** The texts of a bundle as they come: each is what its hash says, and a long one is followed by its pieces. */
+/**
+ * Checks the texts of a bundle as they arrive. Each must match its hash, and the chunks of a long
+ * text must follow its list.
+ */
 export class TextCheck {
   /** The hashes of all whole texts. */
   readonly #seen = new Set<string>();
@@ -186,7 +226,7 @@ export class TextCheck {
     return this.#seen.has(hash);
   }
 
-  /** Takes a text or a part of one; answers the whole text that ends with it. */
+  /** Takes a text or a part of one. Returns the whole text if this part completes it. */
   take(part: StoredDocument): { readonly hash: string; readonly text: string } | undefined {
     if (part.type === 'chunks') return this.#begin(part);
     requireThat(part.type === 'chunk', part, 'it is no text');
@@ -214,7 +254,11 @@ export class TextCheck {
     return { hash: wholeHash, text: whole };
   }
 
-  /** @throws {BundleError} `altered` – pieces of the last text are missing */
+  /**
+   * Checks that the last text is complete.
+   *
+   * @throws {BundleError} `altered` if chunks of it are missing
+   */
   end(): void {
     if (this.#pieces !== undefined) throw altered(this.#pieces.list, 'pieces of it are missing');
   }
@@ -223,7 +267,11 @@ export class TextCheck {
     this.end();
     requireFields(list, ['xt/id', 'type', 'size', 'body']);
     const left = [...chunksOf(list)];
-    requireThat(left.length > 0 && left.length <= 1_000 && left.every((hash) => typeof hash === 'string'), list, 'it lists no pieces');
+    requireThat(
+      left.length > 0 && left.length <= 1_000 && left.every((hash) => typeof hash === 'string'),
+      list,
+      'it lists no pieces',
+    );
     this.#pieces = { list, left, texts: [] };
   }
 }

@@ -9,11 +9,11 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import { objectsOf } from './collect-session.js';
 
-/** What a bundle says of its sessions. */
+/** The content of a bundle that describes its sessions. */
 export interface SaidOfSessions {
   /** The oldest first. */
   readonly sessions: readonly SessionId[];
-  /** All of them, from the first on. */
+  /** All steps, from the first one. */
   readonly steps: readonly Step[];
   readonly heads: readonly StoredDocument[];
   readonly snapshots: readonly StoredDocument[];
@@ -25,7 +25,7 @@ const altered = (why: string): BundleError => new BundleError('altered', `the bu
 const quoted = (document: StoredDocument): string => JSON.stringify(document['xt/id']);
 const ownerIn = (document: StoredDocument): string => String(document['xt/id']).slice(String(document.type).length + 1);
 
-/** A session's state after some of the steps; asked for in their order. */
+/** The state of a session after some of its steps. Ask for states in step order. */
 export class Fold {
   readonly #steps: readonly Step[];
   #state: SessionState;
@@ -45,7 +45,7 @@ export class Fold {
   }
 }
 
-/** Each session continues the one before it, and wrote the steps that it has alone. */
+/** Checks that each session continues the one before it and wrote the steps that only it has. */
 function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
   const points = new Map<string, ForkPoint | undefined>();
   for (const document of heads) {
@@ -53,7 +53,9 @@ function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
     const owner = ownerIn(document);
     const before = sessions[sessions.indexOf(owner as SessionId) - 1];
     if (parent?.session !== before)
-      throw altered(`${quoted(document)} continues ${parent?.session ?? 'no session'}, and the bundle says ${before ?? 'none'}`);
+      throw altered(
+        `${quoted(document)} continues ${parent?.session ?? 'no session'}, and the bundle says ${before ?? 'none'}`,
+      );
     if (points.has(owner) && !isDeepStrictEqual(points.get(owner), parent))
       throw altered(`${quoted(document)} leaves its parent elsewhere than before`);
     points.set(owner, parent);
@@ -76,7 +78,7 @@ function checkHeads({ sessions, steps, heads }: SaidOfSessions): void {
     }
 }
 
-/** Sets are read from the newest snapshot on, and the index from all of them together. */
+/** Sets are read from the newest snapshot, and the index from all snapshots together. */
 function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
   const fold = new Fold(sessions.at(-1) as SessionId, steps);
   const seqOf = ({ body }: StoredDocument): number => Number((body as { readonly seq?: unknown }).seq);
@@ -93,14 +95,16 @@ function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
 }
 
 /**
- * Checks what a bundle says of its sessions against their steps: heads and snapshots are what the steps make, each session continues the one before, and every file and call is one that a step names.
+ * Checks the sessions of a bundle against their steps. Heads and snapshots must be the fold of the
+ * steps, and each session must continue the one before. A step must name every file and call.
+ *
  * @throws {BundleError} `altered`
  */
 export function checkSessions(said: SaidOfSessions): void {
   const named = objectsOf(said.steps);
   for (const id of said.objects) {
     if (!named.has(id)) throw altered(`no step of the session has ${JSON.stringify(id)}`);
-    // A call is never called what a part of some session is.
+    // A call never has an id of a session's parts.
     if (isInfrastructureId(id)) throw altered(`${JSON.stringify(id)} is part of a session, not a file or a call`);
   }
   checkLineage(said);

@@ -7,9 +7,9 @@ import { StoreError } from '../store/errors.js';
 import { importId } from '../store/import-parts.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
 
-/** What one transaction wrote of a session, without the documents. */
+/** The writes of one transaction for a session, without the documents. */
 export interface CollectedTransaction {
-  /** Where it was first written, and when that was known there. */
+  /** The original transaction and its transaction time. */
   readonly tx: number;
   readonly time: Date;
   /** The transaction of this database. */
@@ -17,24 +17,26 @@ export interface CollectedTransaction {
   readonly places: readonly DocumentPlace[];
 }
 
-/** Where everything lies that a session is made of. */
+/** The positions of all documents of a session. */
 export interface CollectedSession {
   readonly session: SessionId;
   readonly turn: number;
   /** The last step. */
   readonly step: number;
-  /** Those whose steps make it up, the oldest first. */
+  /** The sessions that own the steps, the oldest first. */
   readonly sessions: readonly SessionId[];
-  /** In their order: those that an import brought, then this database's own; each of the two ascends. */
+  /**
+   * Imported transactions, then this database's own. Each of the two groups is in ascending order.
+   */
   readonly transactions: readonly CollectedTransaction[];
-  /** How many of them an import brought. */
+  /** Number of imported transactions. */
   readonly imported: number;
 }
 
-/** What an import said of the versions that it wrote. */
+/** An import's record of the versions that it wrote. */
 interface Origins {
   readonly of: ReadonlyMap<string, { readonly number: number; readonly tx: number; readonly time: number }>;
-  /** This database's transaction of each of its own, from the first on. */
+  /** For each imported transaction, in order, the transaction of this database. */
   readonly here: readonly number[];
 }
 
@@ -50,14 +52,18 @@ async function originsOf(documents: SessionDocuments, session: SessionId): Promi
   return { of, here: (await documents.places(ids)).map(({ txId }) => txId) };
 }
 
-/** The ids of everything that steps name: the index, the calls, and what their answers show. */
+/**
+ * Returns the ids of all objects that steps name: the index, the calls, and the objects in their
+ * answers.
+ */
 export function objectsOf(steps: readonly Step[]): ReadonlySet<string> {
   const ids = new Set<string>();
   for (const { changes, call } of steps) {
     for (const id of changes.index ?? []) ids.add(id);
     if (call === undefined) continue;
     ids.add(call.id);
-    for (const piece of call.answer?.pieces ?? []) if (typeof piece !== 'string' && piece.id !== undefined) ids.add(piece.id);
+    for (const piece of call.answer?.pieces ?? [])
+      if (typeof piece !== 'string' && piece.id !== undefined) ids.add(piece.id);
   }
   return ids;
 }
@@ -68,7 +74,10 @@ interface OpenTransaction extends Omit<CollectedTransaction, 'places'> {
   readonly places: DocumentPlace[];
 }
 
-function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins): Pick<CollectedSession, 'transactions' | 'imported'> {
+function transactionsOf(
+  places: readonly DocumentPlace[],
+  { of, here }: Origins,
+): Pick<CollectedSession, 'transactions' | 'imported'> {
   const open = new Map<string, OpenTransaction>();
   for (const place of places) {
     const origin = of.get(keyOf(place.id, place.validTime.getTime()));
@@ -76,10 +85,24 @@ function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins)
     const known = open.get(key);
     if (known !== undefined) known.places.push(place);
     else if (origin === undefined)
-      open.set(key, { isImported: false, order: place.txId, tx: place.txId, time: place.txTime, here: place.txId, places: [place] });
+      open.set(key, {
+        isImported: false,
+        order: place.txId,
+        tx: place.txId,
+        time: place.txTime,
+        here: place.txId,
+        places: [place],
+      });
     else {
       const { number, tx, time } = origin;
-      open.set(key, { isImported: true, order: number, tx, time: new Date(time), here: here[number - 1] ?? 0, places: [place] });
+      open.set(key, {
+        isImported: true,
+        order: number,
+        tx,
+        time: new Date(time),
+        here: here[number - 1] ?? 0,
+        places: [place],
+      });
     }
   }
   const rank = ({ isImported }: OpenTransaction): number => (isImported ? 0 : 1);
@@ -88,7 +111,9 @@ function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins)
 }
 
 /**
- * Of versions that contexts showed before the database had them (decision 0010), those that came to it after the last of the session: of each the first place, where none is held.
+ * Returns versions that contexts showed before the database had them (decision 0010) and that
+ * arrived after the session's last transaction. Returns the first position of each, unless one is
+ * held already.
  */
 async function shownPlaces(
   present: Timeline['present'],
@@ -122,9 +147,13 @@ async function shownPlaces(
 }
 
 /**
- * Finds everything that a session is made of up to a step, the last one if left out: every version of its heads, steps, calls and files, what was kept of its contexts, and the same of the
- * sessions that it was forked from, as far as it shares them. What the database learned of files after the last of it is left out, but for what one of its contexts showed already. Only places are held, no documents.
- * @throws {HistoryError} `not-yet` – the step belongs to the session that it was forked from
+ * Finds all documents of a session up to a step (default: the last). Covers every version of its
+ * heads, steps, calls and files, its context records, and the shared part of its ancestors.
+ *
+ * Leaves out file versions written after the session's last transaction, unless one of its contexts
+ * showed them. Holds positions only, no documents.
+ *
+ * @throws {HistoryError} `not-yet` if the step belongs to the session's parent
  * @throws {StoreError} `missing-part`
  * @throws {XtdbError}
  */
@@ -174,8 +203,12 @@ export async function collectSession(
   const there = new Set(objects.map(({ id }) => id));
   const lost = [...objectsOf(steps)].find((id) => !there.has(id));
   if (lost !== undefined)
-    throw new StoreError('missing-part', `session ${session} has ${JSON.stringify(lost)}, which the database does not hold`);
-  // What else the database knew of a file when the session came is nothing that the session had.
+    throw new StoreError(
+      'missing-part',
+      `session ${session} has ${JSON.stringify(lost)}, which the database does not hold`,
+    );
+  // Other versions of a file that the database had at the time of the import do not belong to the
+  // session.
   const isHeld = ({ id, validTime, txId }: DocumentPlace): boolean =>
     origins.of.has(keyOf(id, validTime.getTime())) || (txId > imported && txId <= lastOwn);
   for (const place of objects) if (isHeld(place)) held.push(place);
@@ -189,8 +222,15 @@ export async function collectSession(
   };
 }
 
-/** The number of the last transaction that a transaction of this database includes; 0 for none. What was imported comes first, and none of its contexts had what this database alone knew before. */
-export function numberOf({ transactions, imported }: Pick<CollectedSession, 'transactions' | 'imported'>, txId: number): number {
+/**
+ * Returns the number of the last transaction included in a transaction of this database. 0 for
+ * none. Imported transactions come first, and no imported context had data that only this database
+ * had.
+ */
+export function numberOf(
+  { transactions, imported }: Pick<CollectedSession, 'transactions' | 'imported'>,
+  txId: number,
+): number {
   const upTo = (some: readonly CollectedTransaction[]): number => some.filter(({ here }) => here <= txId).length;
   const [before, own] = [transactions.slice(0, imported), transactions.slice(imported)];
   return txId <= (before.at(-1)?.here ?? -1) ? upTo(before) : imported + upTo(own);

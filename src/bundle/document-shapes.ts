@@ -10,7 +10,7 @@ const id = z.string().min(1).max(1_100);
 const ids = z.array(id);
 const folder = z.strictObject({ type: z.literal('filesystem'), filesystemId: id, path: z.string().min(1).max(4_096) });
 
-/** A shape with a member for each field of a type; a field that is added there has to be thought of here. */
+/** A shape with a member for each field of a type. A new field requires a new member here. */
 type Fields<T> = { readonly [Name in keyof Required<T>]: z.ZodType };
 
 const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
@@ -25,7 +25,10 @@ const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
       name: text.optional(),
       toolcall_refs: ids.optional(),
     })
-    .refine((message) => (message.text === undefined) !== (message.text_hash === undefined), 'has either a text or the hash of one')
+    .refine(
+      (message) => (message.text === undefined) !== (message.text_hash === undefined),
+      'has either a text or the hash of one',
+    )
     .optional(),
   by: z.literal('person').optional(),
   undoes: count.optional(),
@@ -78,14 +81,23 @@ const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
   at: count,
 };
 
-const running = { epoch: count.optional(), upto: count.optional(), parent: z.strictObject({ session: id, seq: count }).optional() };
+const running = {
+  epoch: count.optional(),
+  upto: count.optional(),
+  parent: z.strictObject({ session: id, seq: count }).optional(),
+};
 
-/** Bodies of parts whose fields no other check of a bundle compares with what they should be. */
+/** Shapes of part bodies whose fields no other check of a bundle covers. */
 export const BODY_SHAPES = { step: z.strictObject(STEP), assembly: z.strictObject(ASSEMBLY) } as const;
 
-/** Fields and marks of heads, by type; hashes and ids are checked where they are computed. */
+/** Fields and marks of heads, by type. Hashes and ids are checked where they are computed. */
 export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
-  file: z.looseObject({ file_type: text, char_count: count, gone: z.literal(true).optional(), whole: digestShape.optional() }),
+  file: z.looseObject({
+    file_type: text,
+    char_count: count,
+    gone: z.literal(true).optional(),
+    whole: digestShape.optional(),
+  }),
   toolcall: z.looseObject({
     tool: text,
     args: z.record(z.string(), z.json()),
@@ -101,7 +113,9 @@ export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
   session: z.looseObject({ ...running, roots: z.array(folder).optional() }),
 };
 
-/** What does not fit a shape, with the field that it stands in; undefined where all of it fits. */
+/**
+ * Returns the mismatch between a value and a shape, with the field. Undefined if the value fits.
+ */
 export function misfit(shape: z.ZodType, value: unknown): string | undefined {
   const { error } = shape.safeParse(value);
   const [issue] = error?.issues ?? [];

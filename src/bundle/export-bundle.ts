@@ -10,14 +10,21 @@ import { textParts } from '../store/texts.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
-import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleManifest, bundleLine, redacted, WHOLE_VERSION } from './bundle-lines.js';
+import {
+  BUNDLE_FORMAT,
+  BUNDLE_VERSION,
+  type BundleManifest,
+  bundleLine,
+  redacted,
+  WHOLE_VERSION,
+} from './bundle-lines.js';
 import { type CollectedSession, type CollectedTransaction, collectSession, numberOf } from './collect-session.js';
 import type { BundleMask } from './masked-names.js';
 import { type NeededText, neededTexts } from './needed-texts.js';
 import { mergedCounts, type RedactedSession, redactSession } from './redact-session.js';
 import { writeBundleFile } from './write-bundle-file.js';
 
-/** What was written. */
+/** The result of an export. */
 export interface WrittenBundle {
   readonly file: string;
   readonly session: SessionId;
@@ -26,10 +33,10 @@ export interface WrittenBundle {
   readonly manifest: BundleManifest;
 }
 
-/** Versions whose documents are held at once. */
+/** Maximum number of versions whose documents are in memory. */
 const HELD_AT_ONCE = 500;
 
-/** Transactions in groups of at most so many versions, or of one. */
+/** Groups transactions by number of versions. A larger transaction is a group of its own. */
 function* groups(transactions: readonly CollectedTransaction[]): Generator<readonly CollectedTransaction[]> {
   let group: CollectedTransaction[] = [];
   let held = 0;
@@ -44,7 +51,10 @@ function* groups(transactions: readonly CollectedTransaction[]): Generator<reado
   if (group.length > 0) yield group;
 }
 
-/** A context names the bundle's own transactions as its basis: those of a database say nothing to another one. */
+/**
+ * Replaces a context's basis by the bundle's transaction number. Transactions of a database mean
+ * nothing in another one.
+ */
 function portable(document: StoredDocument, collected: CollectedSession): StoredDocument {
   if (document.type !== 'assembly') return document;
   const body = document.body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };
@@ -72,7 +82,7 @@ class Written {
     record: 0,
   };
 
-  /** A line of a kind that is counted: of a version or part, its type. */
+  /** Returns a line and counts it. A version or part counts under its type. */
   line(value: object, counted: 'bundle' | 'text' | 'transaction' | DocumentType): string {
     const line = bundleLine(value);
     this.#digest.update(line);
@@ -83,7 +93,7 @@ class Written {
     return line;
   }
 
-  /** What the last line says. */
+  /** Returns the content of the last line. */
   manifest(redacted: BundleManifest['redacted']): BundleManifest {
     const { step, snapshot, assembly, record, ...objects } = this.#counts;
     const documents = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
@@ -103,10 +113,10 @@ class Written {
 const byPlace = (a: DocumentPlace, b: DocumentPlace): number =>
   a.id === b.id ? a.validTime.getTime() - b.validTime.getTime() || a.txId - b.txId : a.id < b.id ? -1 : 1;
 
-/** A text that stands before its transaction; with what it says where the database does not hold it. */
+/** A text that precedes its transaction, with its content if the database does not hold it. */
 type WrittenText = Omit<NeededText, 'hash'> & { readonly hash: string; readonly text?: string };
 
-/** What is written of a session. */
+/** The source of a bundle's lines. */
 interface Source {
   readonly documents: SessionDocuments;
   readonly collected: CollectedSession;
@@ -114,7 +124,7 @@ interface Source {
   readonly version: number;
 }
 
-/** A document as it is written, and the texts that it needs. */
+/** A document as written, with the texts that it needs. */
 interface WrittenDocument {
   readonly document: StoredDocument;
   readonly texts: readonly WrittenText[];
@@ -126,7 +136,10 @@ const byName = (a: WrittenDocument, b: WrittenDocument): number => {
   return one === other ? a.validTime.getTime() - b.validTime.getTime() : one < other ? -1 : 1;
 };
 
-async function writtenDocument(document: StoredDocument, { collected, redaction }: Source): Promise<Omit<WrittenDocument, 'validTime'>> {
+async function writtenDocument(
+  document: StoredDocument,
+  { collected, redaction }: Source,
+): Promise<Omit<WrittenDocument, 'validTime'>> {
   const masked = await redaction?.document(document);
   return {
     document: portable(masked?.document ?? document, collected),
@@ -134,7 +147,10 @@ async function writtenDocument(document: StoredDocument, { collected, redaction 
   };
 }
 
-/** The lines of a bundle, without the last one. Holds a few hundred documents at once, and the hashes of the texts that were written. */
+/**
+ * Yields the lines of a bundle, without the last one. Keeps in memory a few hundred documents and
+ * the hashes of the written texts.
+ */
 async function* linesOf(source: Source, written: Written): AsyncGenerator<string> {
   const { documents, collected, version } = source;
   const { session, turn, step, sessions, transactions } = collected;
@@ -162,18 +178,20 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
         const { validTime } = places[at + i] as DocumentPlace;
         puts.push({ ...(await writtenDocument(document, source)), validTime });
       }
-      // What is masked may be called otherwise.
+      // Masked objects may have new names.
       if (source.redaction !== undefined) puts.sort(byName);
       const wanted = new Map(puts.flatMap(({ texts }) => texts).map((text) => [text.hash, text]));
-      for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) => (a.hash < b.hash ? -1 : 1))) {
-        // A message is checked with its text at hand.
+      for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) =>
+        a.hash < b.hash ? -1 : 1,
+      )) {
+        // A message is checked with its text available.
         if (known.has(hash) && !isMessage) continue;
         known.add(hash);
         const parts = text === undefined ? await documents.textParts(hash as Sha256) : textParts(text, hash as Sha256);
         if (parts.length === 0 && isRequired)
           throw new BundleError(
             'malformed',
-            `the text ${hash} is not in the database, though the session has it: palimpsest verify ${session} says more`,
+            `the database lacks the text ${hash}, though the session has it: palimpsest verify ${session} says more`,
           );
         for (const part of parts) yield written.line({ text: part }, 'text');
       }
@@ -188,17 +206,20 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
   }
 }
 
-/** What is written of which session. */
+/** Selects the session to export, and its redaction. */
 export interface WantedBundle {
   readonly session: SessionId;
-  /** The last step; that of the session if left out. */
+  /** The last step. Defaults to the last step of the session. */
   readonly upto?: number | undefined;
-  /** What is hidden in it; nothing if left out. */
+  /** The redaction. Nothing is hidden if left out. */
   readonly mask?: BundleMask | undefined;
 }
 
-/** What was masked before a session came into this database. */
-async function maskedBefore(documents: SessionDocuments, sessions: readonly SessionId[]): Promise<BundleManifest['redacted']> {
+/** Returns the counts of content masked before a session was imported into this database. */
+async function maskedBefore(
+  documents: SessionDocuments,
+  sessions: readonly SessionId[],
+): Promise<BundleManifest['redacted']> {
   for (const session of sessions) {
     const state = await documents.importOf(session);
     if (state?.redacted !== undefined) return redacted.parse(state.redacted);
@@ -207,7 +228,9 @@ async function maskedBefore(documents: SessionDocuments, sessions: readonly Sess
 }
 
 /**
- * The objects that a session is exported from. One that was imported beside other versions of its files and goes on here saw two lines of versions, and a bundle has one for each file.
+ * Returns the snapshot from which a session is exported. An imported session that keeps private
+ * file versions and continues here saw two lines of versions. A bundle has one line per file.
+ *
  * @throws {BundleError} `two-lines`
  */
 async function exportedFrom({ present }: Timeline, session: SessionId, last: number): Promise<StoreSnapshot> {
@@ -217,23 +240,26 @@ async function exportedFrom({ present }: Timeline, session: SessionId, last: num
   if (last <= brought) return imported;
   throw new BundleError(
     'two-lines',
-    `session ${session} was imported up to step ${brought} with versions of files that this database has others of, and went on with those: a bundle holds one line of versions for each file. Export what was imported: --as-of step:${brought}`,
+    `session ${session} was imported up to step ${brought} with file versions that differ from this database. ` +
+      `It continued with the versions here, and a bundle holds one line per file. ` +
+      `Export the imported part: --as-of step:${brought}`,
   );
 }
 
-/** A bundle that is being made. */
+/** A bundle in progress. */
 export interface MadeBundle {
   readonly session: SessionId;
   readonly turn: number;
   readonly step: number;
-  /** Its lines, which are compressed where they are written to. */
+  /** Its lines. The writer of the file compresses them. */
   lines(): AsyncGenerator<string>;
-  /** What its last line says, once that was made. */
+  /** The content of its last line. Undefined until that line is made. */
   readonly manifest: BundleManifest | undefined;
 }
 
 /**
- * Makes the bundle of a session up to a step, the last one if left out.
+ * Makes the bundle of a session up to a step (default: the last).
+ *
  * @throws {BundleError} `redacted`
  * @throws {HistoryError} `not-yet`
  * @throws {StoreError} `missing-part`, `corrupt-part`
@@ -269,8 +295,10 @@ export async function makeBundle(asked: Timeline, { session, upto, mask }: Wante
 }
 
 /**
- * Writes a session as one file that any database can take in: everything up to a step, the last one if left out. The same session gives the same bytes. The file appears whole, for its user alone, and never over
- * another one.
+ * Writes a session up to a step (default: the last) as one file that any database can import. The
+ * same session gives the same bytes. The file appears only when it is complete, is readable by its
+ * user alone, and never replaces another file.
+ *
  * @throws {BundleError} `file-exists`, `unusable-file`, `redacted`
  * @throws {HistoryError} `not-yet`
  * @throws {StoreError} `missing-part`, `corrupt-part`

@@ -6,10 +6,10 @@ import { BundleError } from './bundle-error.js';
 import { bundleLine } from './bundle-lines.js';
 import type { CheckedBundle, CheckedPut } from './check-bundle.js';
 
-/** Which versions of a bundle a database holds already. */
+/** The versions of a bundle that a database already holds. */
 export interface HeldVersions {
   isThere(put: CheckedPut): boolean;
-  /** Whether it holds anything under an id. */
+  /** Returns whether the database holds a document with this id. */
   isKnown(id: string): boolean;
   /** Whether it holds all of them. */
   readonly isAll: boolean;
@@ -21,21 +21,23 @@ export interface HeldVersions {
 
 const keyOf = (id: string, validTime: number): string => `${id}\0${validTime}`;
 
-/** Whether something belongs to a session alone. */
+/** Returns whether a document belongs to one session alone. */
 function belongsTo(id: string, session: string): boolean {
   const own = [`session:${session}`, `chat:${session}`, `system_prompt:${session}`];
   const parts = [`step:${session}:`, `snapshot:${session}:`, `assembly:${session}:`];
   return (
-    own.includes(id) || parts.some((prefix) => id.startsWith(prefix)) || (id.startsWith('record:') && id.includes(`:session:${session}:`))
+    own.includes(id) ||
+    parts.some((prefix) => id.startsWith(prefix)) ||
+    (id.startsWith('record:') && id.includes(`:session:${session}:`))
   );
 }
 
 const conflict = (why: string): BundleError => new BundleError('conflict', `${why}; nothing was changed`);
 
-/** Versions that a database holds, by object and valid time: the hash of the line that a bundle would have of each. */
+/** Versions in a database by object and valid time, each as the hash of its bundle line. */
 type Here = ReadonlyMap<string, ReadonlyMap<number, string>>;
 
-/** The versions that a database holds of some objects: their valid times, and the line that a bundle would have of each. */
+/** Reads the versions that a database holds of some objects, as hashes of their bundle lines. */
 async function versionsHere(documents: SessionDocuments, ids: readonly string[]): Promise<Here> {
   const places = await documents.places(ids);
   const found = await documents.at(places);
@@ -49,12 +51,17 @@ async function versionsHere(documents: SessionDocuments, ids: readonly string[])
 }
 
 /**
- * The files whose versions an import keeps to its sessions (decision F10): those that the database has in other versions than the bundle, of which it would else learn of versions that no session here has seen.
- * Not those that the import itself has brought already, `begun`.
+ * Returns the files whose versions an import keeps private to its sessions (decision F10). These
+ * are files that the database has in other versions, so that no session here sees the imported
+ * ones. Files that the import itself has already written (`begun`) are left out.
  */
 function linedFiles(
   puts: readonly CheckedPut[],
-  { here, isThere, begun }: { readonly here: Here; readonly isThere: (put: CheckedPut) => boolean; readonly begun: ReadonlySet<string> },
+  {
+    here,
+    isThere,
+    begun,
+  }: { readonly here: Here; readonly isThere: (put: CheckedPut) => boolean; readonly begun: ReadonlySet<string> },
 ): readonly string[] {
   const brought = new Map<string, CheckedPut[]>();
   const own = new Set<string>();
@@ -69,8 +76,15 @@ function linedFiles(
   });
 }
 
-/** Refuses ids that another session here gives its next calls: a bundle would take them from it. */
-async function checkStepCalls(puts: readonly CheckedPut[], sessions: readonly string[], documents: SessionDocuments): Promise<void> {
+/**
+ * Rejects ids that another local session gives its next calls. Importing them would take them from
+ * that session.
+ */
+async function checkStepCalls(
+  puts: readonly CheckedPut[],
+  sessions: readonly string[],
+  documents: SessionDocuments,
+): Promise<void> {
   const named = new Map<SessionId, string>();
   for (const { id, type } of puts) {
     const owner = type === 'toolcall' ? sessionOfStepCall(id) : undefined;
@@ -79,22 +93,29 @@ async function checkStepCalls(puts: readonly CheckedPut[], sessions: readonly st
   const here = await documents.newest([...named.keys()].map(sessionObjectId));
   for (const [owner, id] of named)
     if (here.has(sessionObjectId(owner)))
-      throw conflict(`the bundle has the call ${JSON.stringify(id)}, and such an id is that of a call of session ${owner}, which is here`);
+      throw conflict(
+        `the bundle has the call ${JSON.stringify(id)}, and such an id is that of a call of session ${owner}, which is here`,
+      );
 }
 
-/** Which of some versions a database holds, whatever else it holds. */
+/** Returns the given versions that a database holds, ignoring everything else in it. */
 export async function heldVersions(
   puts: readonly CheckedPut[],
   {
     documents,
     sessions,
     begun,
-  }: { readonly documents: SessionDocuments; readonly sessions: readonly string[]; readonly begun: ReadonlySet<string> },
+  }: {
+    readonly documents: SessionDocuments;
+    readonly sessions: readonly string[];
+    readonly begun: ReadonlySet<string>;
+  },
 ) {
   const ids = [...new Set(puts.map(({ id }) => id))];
   const known = new Set((await documents.newest(ids)).keys());
   const types = new Map(puts.map(({ id, type }) => [id, type]));
-  // A context's record is called by what it says, but for its basis, which is another one in each database.
+  // The id of a context record covers its content except its basis, which differs between
+  // databases.
   const compared = ids.filter((id) => known.has(id) && types.get(id) !== 'assembly');
   const here = await versionsHere(documents, compared);
   const isThere = ({ id, type, validTime, sha256 }: CheckedPut): boolean =>
@@ -102,11 +123,19 @@ export async function heldVersions(
   const missing = puts.filter((put) => !isThere(put));
   const newSessions = sessions.filter((session) => !known.has(sessionObjectId(session as never)));
   const lined = linedFiles(puts, { here, isThere, begun });
-  const held: HeldVersions = { isThere, isKnown: (id) => known.has(id), isAll: missing.length === 0, newSessions, lined };
+  const held: HeldVersions = {
+    isThere,
+    isKnown: (id) => known.has(id),
+    isAll: missing.length === 0,
+    newSessions,
+    lined,
+  };
   return { held, missing, here };
 }
 
-/** Refuses another bundle of a session that is here: an import brings whole sessions and never extends one. */
+/**
+ * Rejects another bundle of a local session. An import adds whole sessions and never extends one.
+ */
 async function checkKnown(
   { header, transactions }: CheckedBundle,
   {
@@ -131,7 +160,8 @@ async function checkKnown(
 }
 
 /**
- * Compares a checked bundle with what a database holds. What it holds in the same form counts as there.
+ * Compares a checked bundle with a database. Equal versions count as present.
+ *
  * @throws {BundleError} `conflict`
  */
 export async function compareWithDatabase(
@@ -144,13 +174,16 @@ export async function compareWithDatabase(
   const { held, missing, here } = await heldVersions(puts, { documents, sessions, begun: ofThisImport });
   await checkStepCalls(missing, sessions, documents);
   const other = missing.find(
-    ({ id, type, validTime }) => type !== 'file' && (here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall')),
+    ({ id, type, validTime }) =>
+      type !== 'file' && (here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall')),
   );
-  if (other !== undefined) throw conflict(`the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle`);
+  if (other !== undefined)
+    throw conflict(`the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle`);
   const isResumed = ofThisImport.size > 0;
   if (!isResumed) await checkKnown(bundle, { held, missing, documents });
   for (const session of sessions) {
-    const lacking = isResumed || held.newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
+    const lacking =
+      isResumed || held.newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
     if (lacking !== undefined)
       throw conflict(
         `the database holds session ${session} already, and not as the bundle has it: ${JSON.stringify(lacking.id)} is another one or missing`,
@@ -159,5 +192,5 @@ export async function compareWithDatabase(
   return held;
 }
 
-/** How versions of an import are told from others. */
+/** The key that identifies the versions of an import. */
 export const importedKey = keyOf;

@@ -14,44 +14,46 @@ import { compareWithDatabase, type HeldVersions, heldVersions, importedKey } fro
 import type { BundleLimits } from './read-bundle.js';
 import { stageBundle, stagedBlocks, stagedHeader } from './staged-import.js';
 
-/** A folder or a filesystem as it was recorded, and what it is here. */
+/** A recorded folder or filesystem with its local counterpart. */
 type ImportedPlace = ImportState['folders'][number];
 
-/** How a bundle is taken in. */
+/** Options for importing a bundle. */
 export interface ImportOptions {
-  /** Where this database's clients keep their leases. */
+  /** The folder in which this database's clients keep their leases. */
   readonly clientDir: string;
-  /** Where recorded folders and filesystems lie here: kept with the session, and nothing of it is rewritten. */
+  /**
+   * Local counterparts of recorded folders and filesystems. They are stored with the session. No
+   * document is rewritten.
+   */
   readonly folders?: readonly ImportedPlace[];
   readonly filesystems?: readonly ImportedPlace[];
   readonly limits?: BundleLimits;
-  /** Called with how many of the transactions were written. */
+  /** Called with the number of transactions written so far. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** What became of a bundle. */
+/** The result of an import. */
 export interface ImportedBundle {
   readonly session: SessionId;
   readonly turn: number;
   readonly step: number;
   readonly sessions: readonly string[];
-  /** False: the database held all of it already. */
+  /** False if the database already held everything. */
   readonly isNew: boolean;
-  /** Whether folders and filesystems of a session that was there already lie elsewhere from now on. */
+  /** Whether the import changed the local folders and filesystems of an existing session. */
   readonly isRemapped: boolean;
   readonly bundle: CheckedBundle;
 }
 
-/** What is known of an import holds from the beginning of time. */
-
-/** Takes some sessions; the function that is returned gives them back. */
+/** Locks some sessions and returns the function that unlocks them. */
 async function lockSessions(clientDir: string, sessions: readonly string[]): Promise<() => void> {
   const locks: SessionLock[] = [];
   const unlock = (): void => {
     for (const lock of locks) lock.release();
   };
   try {
-    for (const name of sessions) locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: 'palimpsest import' }));
+    for (const name of sessions)
+      locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: 'palimpsest import' }));
     return unlock;
   } catch (error) {
     unlock();
@@ -59,9 +61,12 @@ async function lockSessions(clientDir: string, sessions: readonly string[]): Pro
   }
 }
 
-const placesOf = (state: ImportState | undefined): object => ({ folders: state?.folders ?? [], filesystems: state?.filesystems ?? [] });
+const placesOf = (state: ImportState | undefined): object => ({
+  folders: state?.folders ?? [],
+  filesystems: state?.filesystems ?? [],
+});
 
-/** What an import that was cut short has written. */
+/** The data written by an interrupted import. */
 interface Begun {
   readonly here: readonly number[];
   /** Its versions. */
@@ -69,13 +74,20 @@ interface Begun {
   readonly transactions: readonly ImportedTransaction[];
 }
 
-/** Whether a bundle begins with what has come of another one: then it goes on behind it. */
+/**
+ * Returns whether a bundle begins with the transactions that arrived from another one. The import
+ * then continues after them.
+ */
 function isBeginning(arrived: readonly ImportedTransaction[], transactions: readonly CheckedTransaction[]): boolean {
   return (
     arrived.length > 0 &&
     arrived.every(({ tx, time, puts }, i) => {
       const other = transactions[i];
-      const said = other && { tx: other.tx, time: Date.parse(other.time), puts: other.puts.map(({ id, validTime }) => [id, validTime]) };
+      const said = other && {
+        tx: other.tx,
+        time: Date.parse(other.time),
+        puts: other.puts.map(({ id, validTime }) => [id, validTime]),
+      };
       return isDeepStrictEqual(said, { tx, time, puts });
     })
   );
@@ -95,14 +107,14 @@ async function begunImport(store: ObjectStore, session: SessionId): Promise<Begu
   return { here: (await documents.places(ids)).map(({ txId }) => txId), keys, transactions };
 }
 
-/** Those of some sessions that are being imported. */
+/** Returns the sessions with a running import. */
 async function arriving(store: ObjectStore, sessions: readonly string[]): Promise<readonly string[]> {
   const { documents } = await store.latest();
   const are = await Promise.all(sessions.map((name) => documents.isArriving(name)));
   return sessions.filter((_, i) => are[i]);
 }
 
-/** What says of sessions that they are being imported, or that they are there. */
+/** Returns the operations that mark sessions as importing or as imported. */
 function say(
   sessions: readonly string[],
   session: SessionId,
@@ -114,21 +126,26 @@ function say(
   });
 }
 
-/** A state with the files that an import keeps to its sessions; the same one where it has them all. */
+/**
+ * Returns a state extended by the files that an import keeps private. Returns the same state if it
+ * has them all.
+ */
 function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
   const { line } = state;
   const fresh = lined.filter((id) => line?.files.includes(id) !== true);
-  return line === undefined || fresh.length === 0 ? state : { ...state, line: { ...line, files: [...line.files, ...fresh] } };
+  return line === undefined || fresh.length === 0
+    ? state
+    : { ...state, line: { ...line, files: [...line.files, ...fresh] } };
 }
 
-/** Says of an import that was cut short what it keeps to its sessions by now. */
+/** Records the files that an interrupted import keeps private by now. */
 async function sayLine(store: ObjectStore, { header, state }: Pick<StagedImport, 'header' | 'state'>): Promise<void> {
   const owned = await arriving(store, header.sessions);
   const ops = say(owned, sessionId(header.session), { state, isWhole: false });
   await store.writes.write('.import', async () => ({ ops, result: undefined }));
 }
 
-/** What is to be brought in that was put away. */
+/** The staged remainder of an import. */
 interface StagedImport {
   readonly header: BundleHeader;
   readonly state: ImportState;
@@ -136,7 +153,7 @@ interface StagedImport {
   readonly begun: Begun;
 }
 
-/** Writes what was put away, and says at last that the sessions are there. */
+/** Writes the staged transactions and then marks the sessions as imported. */
 async function writeStaged(
   store: ObjectStore,
   { header, state: { staged = [], ...state }, held, begun }: StagedImport,
@@ -149,17 +166,22 @@ async function writeStaged(
     onProgress?.(block.transaction.number, header.transactions);
   }
   const owned = await arriving(store, header.sessions);
-  await store.writes.write('.import', async () => ({ ops: say(owned, session, { state, isWhole: true }), result: undefined }));
+  await store.writes.write('.import', async () => ({
+    ops: say(owned, session, { state, isWhole: true }),
+    result: undefined,
+  }));
   await store.keepPages(session, { upto: header.step, ready: async () => undefined });
 }
 
-/** An import that was cut short, and that is there now. */
+/** An interrupted import that is now complete. */
 export type FinishedImport = Pick<BundleHeader, 'session' | 'turn' | 'step' | 'sessions' | 'transactions'>;
 
 /**
- * Finishes an import that was cut short, out of what it has put away: no file is needed. Files of which the database has learned versions since then are left as they are.
+ * Finishes an interrupted import from its staged data, without the file. Files with newer versions
+ * in the database stay as they are.
+ *
  * @throws {BundleError} `nothing-to-finish`
- * @throws {LeaseError} `held` – a process imports it
+ * @throws {LeaseError} `held` if a process is importing it
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
@@ -177,7 +199,10 @@ export async function finishImport(
         : `session ${name} is all there: nothing of its import is missing`,
     );
   if (named.staged === undefined)
-    throw new BundleError('nothing-to-finish', `the import of session ${name} was begun by an earlier version: import the same file again`);
+    throw new BundleError(
+      'nothing-to-finish',
+      `the import of session ${name} was begun by an earlier version: import the same file again`,
+    );
   const header = await stagedHeader(store, named.staged);
   const unlock = await lockSessions(clientDir, header.sessions);
   try {
@@ -202,12 +227,19 @@ export async function finishImport(
 }
 
 /**
- * Takes a bundle into a database. All of it is checked before anything is written, and brought into the database before anything of it has a name there: cut short before that, nothing is left of it; cut short later, it can be finished without
- * the file. Valid times stay what they were; transactions are this database's, in the order of the bundle's, and each keeps what it was where it was
- * first written (decision 0019). Until the last of them the session is there for nobody; importing the same file again goes on, as `finishImport` does. A bundle that is there already changes nothing but
- * where its folders and filesystems lie, where that is named anew.
+ * Imports a bundle. It first checks the whole bundle, and then stages all of it before any of it
+ * becomes visible. An import that is interrupted before that leaves nothing behind. A later
+ * interruption can be finished without the file.
+ *
+ * Valid times stay the same. Transactions are this database's, in the order of the bundle's, and
+ * each keeps its original number and time (decision 0019). The session is invisible until the last
+ * transaction.
+ *
+ * Importing the same file again continues, like `finishImport`. For a bundle that is already
+ * present it changes only the local folders and filesystems, if the options name them.
+ *
  * @throws {BundleError}
- * @throws {LeaseError} `held` – a process has the session open
+ * @throws {LeaseError} `held` if a process has the session open
  * @throws {StoreError} `conflict`
  * @throws {XtdbError}
  */
@@ -219,7 +251,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
   const unlock = await lockSessions(clientDir, header.sessions);
   try {
     const own = await ofSession(await store.latest(), session);
-    // What came later, where the session goes on here, is not compared.
+    // If the session has continued here, its later data is not compared.
     const { documents } = asImported(own);
     const before = await own.documents.importOf(session);
     const isBegun = before?.isWhole === false;
@@ -228,7 +260,8 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     if (isOther && !isBeginning(begun.transactions, transactions))
       throw new BundleError(
         'conflict',
-        `session ${session} is being imported from another bundle, which was cut short, and this one does not begin with what has come of it: palimpsest import --finish ${session} brings the rest of that one; nothing was changed`,
+        `an interrupted import of session ${session} from another bundle exists. This bundle does not begin ` +
+          `with its data, and nothing was changed. Get the rest with palimpsest import --finish ${session}`,
       );
     const held = await compareWithDatabase(bundle, documents, begun.keys);
     const { turn, step, sessions } = header;
@@ -243,12 +276,16 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
       ...defined({ redacted: manifest.redacted }),
     };
     if (held.isAll && !isBegun) {
-      const isRemapped = folders.length + filesystems.length > 0 && !isDeepStrictEqual(placesOf(before), placesOf(state));
-      // Of a session that was never imported nothing but the places is kept.
+      const isRemapped =
+        folders.length + filesystems.length > 0 && !isDeepStrictEqual(placesOf(before), placesOf(state));
+      // For a session that was never imported, only the local folders and filesystems are stored.
       const { sha256, transactions: count } = before ?? { ...state, transactions: 0 };
       const part = toImportPart(session, { ...state, sha256, transactions: count }, true);
       if (isRemapped)
-        await store.writes.write('.import', async () => ({ ops: [{ op: 'put', doc: part, validTime: ALWAYS }], result: undefined }));
+        await store.writes.write('.import', async () => ({
+          ops: [{ op: 'put', doc: part, validTime: ALWAYS }],
+          result: undefined,
+        }));
       return { ...answer, isNew: false, isRemapped };
     }
     const lined = withLine(state, held);
@@ -264,7 +301,8 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
       const said = await own.documents.newest(ids);
       const free = [
         ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
-        // Locks say nothing of another machine: of two imports at once one is the first.
+        // Locks do not reach other machines. Of two concurrent imports, the guard lets only one
+        // begin.
         ...ids.map((id) => store.guardOp(id, said.get(id) ?? null)),
       ];
       const arrives = say(owned, session, { state, isWhole: false });

@@ -16,18 +16,21 @@ import { XtdbError } from '../xtdb/errors.js';
 import type { MaskedDocuments } from './masked-documents.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** What contexts are masked with. */
+/** The inputs for masking contexts. */
 interface Masking {
   readonly names: MaskedNames;
   readonly documents: MaskedDocuments;
 }
 
-/** A snapshot as a database would give it that had been written with everything masked. Objects go by their masked names. */
+/**
+ * A context snapshot of a database as if it had been written with masked content. Objects have
+ * their masked names.
+ */
 class MaskedSnapshot implements ContextSnapshot {
   readonly #of: StoreSnapshot;
   readonly #masking: Masking;
   readonly #contexts: MaskedContexts;
-  /** The texts of the heads that were read, as they are masked. */
+  /** The masked texts of the heads that were read. */
   readonly #contents = new WeakMap<StoredDocument, string>();
 
   constructor(of: StoreSnapshot, masking: Masking, contexts: MaskedContexts) {
@@ -105,7 +108,10 @@ class MaskedSnapshot implements ContextSnapshot {
   }
 }
 
-/** Whether a context cannot be made because of what the database holds, not because it cannot be asked. */
+/**
+ * Returns whether a context cannot be built because of the stored data, as opposed to an
+ * unreachable database.
+ */
 const isOfDatabase = (error: unknown): boolean =>
   error instanceof HistoryError ||
   error instanceof DocumentError ||
@@ -123,7 +129,9 @@ type Renamed<Name extends keyof AssemblyProof> = (
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, { names }: Masking): Value => names.ids(value);
 
-/** What each member of a record is with masked names; a new one has to be thought of here. */
+/**
+ * Maps each member of a record to its form with masked names. A new member requires an entry here.
+ */
 const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name> } = {
   session: same,
   turn: same,
@@ -157,13 +165,15 @@ const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name>
 };
 
 /**
- * Makes contexts again out of what is masked: their records have the hashes and sizes of what is left, so that they can be compared wherever the session goes. One in which nothing was masked keeps its own. Lists that a harness mixed with
- * messages of its own are not told of: nothing holds them.
+ * Renders contexts again from masked content. Their records carry the hashes and sizes of the
+ * masked text, so that they can be verified in any database. A context without masked content keeps
+ * its record. Lists that a harness mixed with its own messages are left out, because no text of
+ * them is stored.
  */
 export class MaskedContexts {
   readonly #masking: Masking;
   readonly #rebuilder: AssemblyRebuilder;
-  /** The ids of records by those that they have with masked names. */
+  /** The original ids of records, by their ids with masked names. */
   readonly #originals = new Map<string, string>();
   readonly #hashes = new Map<string, Sha256>();
 
@@ -176,12 +186,12 @@ export class MaskedContexts {
     );
   }
 
-  /** The id of a record in the database. */
+  /** Returns the database id of a record. */
   original(id: string): string {
     return this.#originals.get(id) ?? id;
   }
 
-  /** A record with masked names, and the hashes that it had. */
+  /** Returns a record with masked names and its original hashes. */
   renamed(proof: AssemblyProof): AssemblyProof {
     const made = Object.fromEntries(
       Object.entries(proof).map(([name, value]) => [
@@ -193,7 +203,10 @@ export class MaskedContexts {
     return made;
   }
 
-  /** The record of a context; in the order in which they were handed out, since one of an epoch names the one before it. */
+  /**
+   * Returns the masked record of a context. Call it in the order in which contexts were handed out,
+   * since a record of an epoch names the previous one.
+   */
   async masked(proof: AssemblyProof): Promise<AssemblyProof> {
     const { documents } = this.#masking;
     const { handed, ...half } = this.renamed(proof);
@@ -214,7 +227,7 @@ export class MaskedContexts {
     return made;
   }
 
-  /** What a record says of what is left; nothing where all is. */
+  /** Returns the fields of a record that masking changes. Empty if nothing changes. */
   async #left(half: AssemblyProof): Promise<Partial<AssemblyProof>> {
     let rebuilt: RebuiltAssembly | undefined;
     try {
@@ -224,7 +237,7 @@ export class MaskedContexts {
     }
     if (rebuilt?.equal === true) return {};
     if (rebuilt === undefined) {
-      // It cannot be made here either, and what it was is not told.
+      // The context cannot be rebuilt here either, and its original hashes are not revealed.
       const { documents } = this.#masking;
       return { redacted: true, sha256: documents.hash(half.sha256), sections: [], blocks: 0, chars: 0 };
     }

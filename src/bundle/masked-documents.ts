@@ -9,7 +9,14 @@ import { abridge } from '../objects/large-text.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type FilesystemSource, parseSource } from '../objects/source.js';
 import type { AnswerPiece, AnswerProof, Step } from '../objects/step.js';
-import { fileStub, indexedFile, nonTextFile, systemPromptVersion, type ToolcallInput, toolcallVersion } from '../objects/versions.js';
+import {
+  fileStub,
+  indexedFile,
+  nonTextFile,
+  systemPromptVersion,
+  type ToolcallInput,
+  toolcallVersion,
+} from '../objects/versions.js';
 import { contentPartHash, marksOf, runningChatHead, runningSessionHead, toStored } from '../store/head.js';
 import type { SessionDocuments } from '../store/session-documents.js';
 import { toStepParts } from '../store/step-part.js';
@@ -19,37 +26,40 @@ import { BundleError } from './bundle-error.js';
 import { Fold } from './check-sessions.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** A text that a masked document names. */
+/** A text that a masked document refers to. */
 export interface MaskedText {
   readonly hash: Sha256;
   readonly isMessage: boolean;
   readonly text: string;
 }
 
-/** A document in which something was masked, with its texts. */
+/** A document with masked content, and its texts. */
 export interface MaskedDocument {
   readonly document: StoredDocument;
   readonly texts: readonly MaskedText[];
 }
 
-/** A version in which something may have been masked. */
+/** A version that may contain masked content. */
 export interface MaskedVersion extends MaskedDocument {
-  /** What it holds of its text; null for one without. */
+  /** The text in the version. Null if it has none. */
   readonly content: string | null;
-  /** The texts that an answer can be proved with: what it holds and all of it, where that is kept. Undefined where something was masked in them. */
+  /**
+   * The texts that can prove an answer: the version's content, and the whole text if it is stored.
+   * Undefined if they contain masked content.
+   */
   readonly plain: readonly Sha256[] | undefined;
 }
 
-/** Whose documents are masked. */
+/** The session whose documents are masked. */
 export interface MaskedSession {
   readonly session: SessionId;
   readonly documents: SessionDocuments;
   readonly names: MaskedNames;
-  /** Its steps as they were, from the first on. */
+  /** Its original steps, from the first one. */
   readonly steps: readonly Step[];
 }
 
-/** UTF-16 units of texts, and of masked versions, that are held. */
+/** Maximum UTF-16 units of texts, and of masked versions, in memory. */
 const HELD_UNITS = 16 * 1_048_576;
 
 const ofText = (text: string, isMessage = false): MaskedText => ({ hash: hashText(text), isMessage, text });
@@ -59,7 +69,10 @@ type Masked<Name extends keyof Step> = (value: NonNullable<Step[Name]>, names: M
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, names: MaskedNames): Value => names.ids(value);
 
-/** What each member of a step is where something is hidden; a new one has to be thought of here. Calls are masked apart. */
+/**
+ * Maps each member of a step to its masked form. A new member requires an entry here. Calls are
+ * masked separately.
+ */
 const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
   session: same,
   seq: same,
@@ -85,32 +98,34 @@ const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
   undoes: same,
 };
 
-/** What a version's texts were. */
+/** The original texts of a version. */
 interface Texts {
   readonly content: string | null;
-  /** Of a text of which the version holds head and tail, all of it where it is kept. */
+  /** The whole text, if it is stored, of a version that holds only head and tail. */
   readonly whole: string | undefined;
   readonly args: ToolcallInput['args'];
 }
 
 /**
- * Hides texts in the documents of a session. What changes is made anew by those who make versions, steps and heads, so that its hashes are those of what is left; of what is not kept at all no hash is told, but a name that was made
- * of nothing. The same documents are masked alike each time.
+ * Masks texts in the documents of a session. Changed versions, steps and heads are built again, so
+ * their hashes cover the masked content. Replaces the hash of content outside the bundle by a
+ * placeholder. The same documents are always masked the same way.
  */
 export class MaskedDocuments {
-  /** The steps as they are written, from the first on. */
+  /** The masked steps, from the first one. */
   readonly steps: Step[] = [];
   readonly #of: MaskedSession;
   readonly #long = new LRUCache<string, string>({ maxSize: HELD_UNITS, sizeCalculation: ({ length }) => length + 64 });
   readonly #versions = new LRUCache<string, MaskedVersion>({
     maxSize: HELD_UNITS,
-    sizeCalculation: ({ texts, content }) => texts.reduce((sum, { text }) => sum + text.length, 2_048 + (content?.length ?? 0)),
+    sizeCalculation: ({ texts, content }) =>
+      texts.reduce((sum, { text }) => sum + text.length, 2_048 + (content?.length ?? 0)),
   });
-  /** Hashes that are not told, and what stands for them. */
+  /** Hidden hashes with their replacements. */
   readonly #hashes = new Map<string, string>();
-  /** Objects of which a version's text was masked. */
+  /** Objects with masked text in one of their versions. */
   readonly #masked = new Set<string>();
-  /** Ids with the hashes of the texts that are written as they were. */
+  /** Object ids with the hashes of texts written unchanged. */
   readonly #held = new Set<string>();
   readonly #folds = new Map<string, { readonly fold: Fold; readonly hashes: HeadHashes; readonly upto: number }>();
   #unheld = 0;
@@ -119,15 +134,17 @@ export class MaskedDocuments {
     this.#of = of;
   }
 
-  /** How many versions differ from what they were. */
+  /** Number of versions that masking changed. */
   versions = 0;
 
-  /** Takes in a version, which others are made of: its hash is known from then on, and that it differs. */
+  /** Registers a version, so that others can refer to its masked hash and to its change. */
   async learn(document: StoredDocument): Promise<void> {
     const { document: made, plain } = await this.version(document);
     if (document.type === 'file') {
-      // One that is only mentioned may have been shown without ever being written.
-      const [was, is] = [document.source, made.source].map((source) => fileStub(parseSource(source) as FilesystemSource).object_hash);
+      // A context may have shown a stub that was never written.
+      const [was, is] = [document.source, made.source].map(
+        (source) => fileStub(parseSource(source) as FilesystemSource).object_hash,
+      );
       this.tell(String(was), String(is));
     }
     if (plain === undefined) this.#masked.add(document['xt/id']);
@@ -137,23 +154,23 @@ export class MaskedDocuments {
     this.versions += 1;
   }
 
-  /** Takes in the steps, once every version is known. Answers how many differ. */
+  /** Registers the steps after all versions are known. Returns how many changed. */
   learnSteps(): number {
     for (const step of this.#of.steps) this.steps.push(this.#step(step));
     return this.steps.filter((step, i) => !isDeepStrictEqual(step, this.#of.steps[i])).length;
   }
 
-  /** Says what stands for a hash. */
+  /** Registers the replacement of a hash. */
   tell(hash: string, made: string): void {
     this.#hashes.set(hash, made);
   }
 
-  /** What stands for a hash or a name; undefined for one that nothing was said of. */
+  /** Returns the replacement of a hash or a name. Undefined if none is registered. */
   told(hash: string): string | undefined {
     return this.#hashes.get(hash);
   }
 
-  /** What is told in the place of a hash: of something that the bundle does not hold a name. */
+  /** Returns the replacement of a hash. Content outside the bundle gets a placeholder. */
   hash(hash: string): Sha256 {
     const known = this.#hashes.get(hash);
     if (known !== undefined) return known as Sha256;
@@ -163,7 +180,7 @@ export class MaskedDocuments {
     return name;
   }
 
-  /** A text by its hash, as it was; undefined where it is not kept. */
+  /** Returns an original text by its hash. Undefined if it is not stored. */
   async text(hash: Sha256): Promise<string | undefined> {
     const known = this.#long.get(hash);
     if (known !== undefined) return known;
@@ -174,7 +191,7 @@ export class MaskedDocuments {
     return text;
   }
 
-  /** A version of a file, call or prompt. */
+  /** Returns the masked version of a file, call or prompt. */
   async version(document: StoredDocument): Promise<MaskedVersion> {
     const { gone = false } = marksOf(document);
     const key = `${document['xt/id']} ${String(document.object_hash)} ${gone}`;
@@ -188,19 +205,28 @@ export class MaskedDocuments {
     const { gone, size, ...marks } = marksOf(document);
     const was = await this.#textsOf(document, marks.whole);
     const mark = names.markOf(document['xt/id']);
-    // Of one that is hidden as a whole nothing is left, whatever its texts have in common with what is masked.
+    // Of a fully hidden version nothing is kept, even if its texts share parts with the masked
+    // ones.
     const whole = was.whole === undefined || mark !== undefined ? undefined : names.text(was.whole);
-    // Masked before it is cut: of half a text nobody can tell what it was.
+    // Mask before cutting: half of a secret cannot be recognised.
     const isCut = was.whole !== undefined && abridge(was.whole).content === was.content;
     const shown = isCut ? () => abridge(whole ?? '').content : () => names.text(was.content ?? '');
     const content = was.content === null ? null : (mark ?? shown());
     const args = document.type === 'toolcall' ? keptArgs(names.value(was.args as Json) as typeof was.args) : undefined;
-    const made = this.#made(document, { content, whole: mark === undefined ? whole : (content ?? undefined), args: args?.args ?? {} });
+    const made = this.#made(document, {
+      content,
+      whole: mark === undefined ? whole : (content ?? undefined),
+      args: args?.args ?? {},
+    });
     const kept = whole === undefined || document.type === 'file' ? undefined : hashText(whole);
     const isOfContent = mark !== undefined || size === (was.content?.length ?? 0);
     const stored = toStored(
       made,
-      defined({ gone, whole: kept, size: size === undefined ? undefined : isOfContent ? (content?.length ?? 0) : (whole?.length ?? size) }),
+      defined({
+        gone,
+        whole: kept,
+        size: size === undefined ? undefined : isOfContent ? (content?.length ?? 0) : (whole?.length ?? size),
+      }),
     );
     const texts = [
       ...(stored.texts.length === 0 || content === null ? [] : [ofText(content)]),
@@ -212,21 +238,26 @@ export class MaskedDocuments {
     return { document: stored.head, texts, content, plain: isPlain ? plain : undefined };
   }
 
-  /** A step as it is written; of a fork's shared ones each is of the session that wrote it. */
+  /** Returns a masked step. The shared steps of a fork keep the session that wrote them. */
   step({ seq, session_ref }: StoredDocument): MaskedDocument {
     const step = this.steps[Number(seq) - 1] as Step;
     const { part, texts } = toStepParts({ ...step, session: sessionId(String(session_ref).slice('session:'.length)) });
     return { document: part, texts: texts.length === 0 ? [] : [ofText(step.message?.text ?? '', true)] };
   }
 
-  /** The head of a session or chat, folded from the steps as they are written; asked for in their order. */
+  /**
+   * Returns the head of a session or chat, folded from the masked steps. Ask for heads in step
+   * order.
+   */
   folded(document: StoredDocument): MaskedDocument {
     const owner = sessionId(document['xt/id'].slice(String(document.type).length + 1));
     const { roots, ...marks } = marksOf(document);
     const upto = marks.upto ?? 0;
     const before = this.#folds.get(document['xt/id']);
     const running =
-      before !== undefined && before.upto <= upto ? before : { fold: new Fold(owner, this.steps), hashes: new HeadHashes(owner) };
+      before !== undefined && before.upto <= upto
+        ? before
+        : { fold: new Fold(owner, this.steps), hashes: new HeadHashes(owner) };
     this.#folds.set(document['xt/id'], { ...running, upto });
     const made = document.type === 'chat' ? runningChatHead : runningSessionHead;
     const shown = defined({ roots: roots?.map((root) => this.#of.names.folder(root)) });
@@ -245,7 +276,8 @@ export class MaskedDocuments {
       );
     const { type, file_hash, content_hash } = document;
     const hash =
-      marked ?? (type === 'file' && file_hash !== null && content !== null && file_hash !== content_hash ? file_hash : undefined);
+      marked ??
+      (type === 'file' && file_hash !== null && content !== null && file_hash !== content_hash ? file_hash : undefined);
     return {
       content,
       whole: hash === undefined ? undefined : await this.text(hash as Sha256),
@@ -256,14 +288,22 @@ export class MaskedDocuments {
   #made(document: StoredDocument, { content, whole, args }: Texts): ObjectVersion {
     const { names } = this.#of;
     const id = document['xt/id'];
-    if (document.type === 'system_prompt') return systemPromptVersion(sessionId(id.slice('system_prompt:'.length)), content);
+    if (document.type === 'system_prompt')
+      return systemPromptVersion(sessionId(id.slice('system_prompt:'.length)), content);
     if (document.type === 'file') {
       const source = names.source(id, parseSource(document.source) as FilesystemSource);
-      const { file_hash, content_hash } = document as { readonly file_hash?: Sha256 | null; readonly content_hash?: Sha256 | null };
+      const { file_hash, content_hash } = document as {
+        readonly file_hash?: Sha256 | null;
+        readonly content_hash?: Sha256 | null;
+      };
       if (file_hash === null || file_hash === undefined) return fileStub(source);
       if (content === null) return nonTextFile(source, this.hash(file_hash));
       const isWhole = file_hash === content_hash;
-      return indexedFile(source, content, isWhole ? hashText(content) : whole === undefined ? this.hash(file_hash) : hashText(whole));
+      return indexedFile(
+        source,
+        content,
+        isWhole ? hashText(content) : whole === undefined ? this.hash(file_hash) : hashText(whole),
+      );
     }
     const { tool, args_display, status, chat_ref, file_refs } = document;
     return toolcallVersion({
@@ -281,7 +321,10 @@ export class MaskedDocuments {
   }
 
   #step(step: Step): Step {
-    const entries = Object.entries(step).map(([name, value]) => [name, MASKED[name as keyof Step](value as never, this.#of.names)]);
+    const entries = Object.entries(step).map(([name, value]) => [
+      name,
+      MASKED[name as keyof Step](value as never, this.#of.names),
+    ]);
     const made = Object.fromEntries(entries) as unknown as Step;
     const { call } = step;
     return call === undefined
@@ -289,7 +332,10 @@ export class MaskedDocuments {
       : { ...made, call: { ...defined({ by: call.by }), id: this.#of.names.id(call.id), ...this.#answer(call) } };
   }
 
-  /** What proves an answer, where it can be made of what the bundle holds as it was; a proof of anything else would be the hash of something that is not there. */
+  /**
+   * Returns the proof of an answer if unchanged content of the bundle can produce it. Any other
+   * proof would be the hash of content that the bundle lacks.
+   */
   #answer({ id, answer }: NonNullable<Step['call']>): { readonly answer?: AnswerProof } {
     if (answer === undefined) return {};
     const { names } = this.#of;

@@ -5,31 +5,33 @@ import { mapTexts } from '../objects/map-texts.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { MASK, type ValueMask } from '../redaction/mark.js';
 
-/** Hides texts of a session, and some of its objects as a whole. */
+/** Hides texts of a session, and some of its objects completely. */
 export interface ObjectMask extends ValueMask {
-  /** Whether all that an object says is hidden. */
+  /** Returns whether an object is fully hidden. */
   hides(id: string): boolean;
 }
 
-/** What is hidden in a bundle, and how many rules say so. */
+/** The redaction of a bundle, with the number of its rules. */
 export interface BundleMask extends ObjectMask {
-  /** By where they come from; never what they hide. */
+  /** Number of rules by origin. Never reveals the rules. */
   readonly rules: { readonly session: number; readonly texts: number; readonly patterns: number };
 }
 
-/** The shortest beginning of an id that an object may be called by in a text. */
+/** Minimum length of an id prefix that names an object in a text. */
 const LEAST_PREFIX = 6;
 const DIGITS = /(?<![0-9a-f])[0-9a-f]{6,64}(?![0-9a-f])/g;
 
-/** A name that no other has: with a number behind it, in front of the session that it ends in. */
+/** Appends a number to a name to make it unique, before the session suffix if there is one. */
 function numbered(name: string, number: number): string {
   const at = name.lastIndexOf('@');
   return at < 0 ? `${name}~${number}` : `${name.slice(0, at)}~${number}${name.slice(at)}`;
 }
 
 /**
- * What files and calls are called where names are masked as well: a file's id is the hash of where it lies, so a file of which the path is masked is another object. Two that would be called alike are told apart by numbers, in
- * the order in which they are added, and those of two sessions by the session: nobody can say any more whether they were one.
+ * The masked names of files and calls. A file's id is the hash of its location, so a file with a
+ * masked path becomes another object. Objects with equal masked names get numbers in the order in
+ * which they are added. Masked names of two sessions always differ, which hides whether the objects
+ * were the same.
  */
 export class MaskedNames {
   readonly #mask: BundleMask;
@@ -38,7 +40,7 @@ export class MaskedNames {
   readonly #originals = new Map<string, string>();
   readonly #sources = new Map<string, FilesystemSource>();
   readonly #places = new Set<string>();
-  /** The ids of files that are called otherwise, by their beginnings. */
+  /** The renamed ids of files, by their prefixes. */
   readonly #byPrefix = new Map<string, string[]>();
 
   constructor(mask: BundleMask, session: SessionId) {
@@ -46,7 +48,7 @@ export class MaskedNames {
     this.#session = hashText(session).slice(0, 8);
   }
 
-  /** How many names were changed. */
+  /** Number of changed names. */
   get count(): number {
     return [...this.#made].filter(([id, made]) => id !== made).length;
   }
@@ -75,43 +77,48 @@ export class MaskedNames {
     return this.#made.has(id);
   }
 
-  /** What an object is called; one that was not added keeps its id. */
+  /** Returns the masked id of an object. An object that was not added keeps its id. */
   id<Id extends string>(id: Id): Id {
     return (this.#made.get(id) ?? id) as Id;
   }
 
-  /** The id of an object in the database. */
+  /** Returns the database id of an object. */
   original<Id extends string>(id: Id): Id {
     return (this.#originals.get(id) ?? id) as Id;
   }
 
-  /** Where a file lies that was added. */
+  /** Returns the masked location of a file that was added. */
   source(id: string, source: FilesystemSource): FilesystemSource {
     return this.#sources.get(id) ?? this.folder(source);
   }
 
-  /** Where a folder lies. */
+  /** Returns the masked location of a folder. */
   folder({ filesystemId: filesystem, path }: Pick<FilesystemSource, 'filesystemId' | 'path'>): FilesystemSource {
     const shown = this.#name(path);
-    return filesystemSource(filesystemId(this.#mask.masked(filesystem)), canonicalPath(shown.startsWith('/') ? shown : `/${shown}`));
+    return filesystemSource(
+      filesystemId(this.#mask.masked(filesystem)),
+      canonicalPath(shown.startsWith('/') ? shown : `/${shown}`),
+    );
   }
 
-  /** What stands in the place of all that an object says; undefined where not all of it is hidden. */
+  /**
+   * Returns the placeholder for a fully hidden object. Undefined if the object is not fully hidden.
+   */
   markOf(id: string): string | undefined {
     return this.#mask.hides(id) ? MASK : undefined;
   }
 
-  /** A text without what is hidden, files in it called as they are called now, also by the beginnings of their ids. */
+  /** Masks a text. Files appear under their masked ids, also where the text uses an id prefix. */
   text(text: string): string {
     return this.#renamed(this.#mask.masked(text));
   }
 
-  /** A value, likewise. */
+  /** Masks a value in the same way. */
   value(value: Json): Json {
     return mapTexts(this.#mask.maskedValue(value), (text) => this.#renamed(text));
   }
 
-  /** A value of our own in which nothing but ids of objects is called otherwise. */
+  /** Renames the object ids in one of our own values and changes nothing else. */
   ids<Value>(value: Value): Value {
     return mapTexts(value as Json, (text) => this.id(text)) as Value;
   }

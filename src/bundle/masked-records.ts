@@ -10,7 +10,7 @@ import { BundleError } from './bundle-error.js';
 import type { MaskedDocument, MaskedDocuments, MaskedText } from './masked-documents.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** Members of each kind that hold one of our own words. */
+/** Members of each kind that hold one of our fixed words. */
 const OWN_WORDS: Readonly<Partial<Record<RecordKind, readonly string[]>>> = {
   missing: ['severity', 'status'],
   memory: ['item', 'sensitivity'],
@@ -20,15 +20,18 @@ const OWN_WORDS: Readonly<Partial<Record<RecordKind, readonly string[]>>> = {
   review: ['verdict'],
 };
 
-/** Members that hold what anybody likes. */
+/** Members with free content. */
 const FREE: ReadonlySet<string> = new Set(['extra', 'data', 'content', 'provenance', 'state', 'body', 'args']);
 
-/** Members that say how long or large something is. */
+/** Members that hold a length or a size. */
 const SIZE = /(?:chars|bytes|tokens|length|size|actual)$|^(?:before|after)$/i;
 
 const DIGEST = /^[0-9a-f]{64}$/;
 
-/** Hides texts in what was recorded beside a session. Texts that records name, and the objects and contexts that they are about, are those that are written. */
+/**
+ * Masks texts in the records of a session. References to texts, objects and contexts are replaced
+ * by those in the bundle.
+ */
 export class MaskedRecords {
   readonly #names: MaskedNames;
   readonly #documents: MaskedDocuments;
@@ -39,8 +42,10 @@ export class MaskedRecords {
   }
 
   /**
-   * A record as it is written; undefined for a piece of what another program wrote, which has to be that, byte for byte, or nothing.
-   * @throws {BundleError} `redacted` – it would not be a record any more
+   * Returns a masked record. Undefined for an imported piece of another program's data, which is
+   * either byte-identical or left out.
+   *
+   * @throws {BundleError} `redacted` if the result would not be a valid record
    */
   async masked(part: StoredDocument): Promise<MaskedDocument | undefined> {
     const record = contextRecord(JSON.parse(String(part.text)));
@@ -48,7 +53,8 @@ export class MaskedRecords {
     const texts: MaskedText[] = [];
     for (const hash of record.texts ?? []) {
       const text = await this.#documents.text(hash);
-      if (text === undefined) throw new BundleError('malformed', `a text of ${JSON.stringify(part['xt/id'])} is not in the database`);
+      if (text === undefined)
+        throw new BundleError('malformed', `a text of ${JSON.stringify(part['xt/id'])} is not in the database`);
       const left = this.#names.text(text);
       texts.push({ hash: hashText(left), isMessage: false, text: left });
       this.#documents.tell(hash, hashText(left));
@@ -68,9 +74,13 @@ export class MaskedRecords {
     try {
       return { document: toRecordPart(contextRecord(made)), texts };
     } catch (cause) {
-      throw new BundleError('redacted', `a record of kind ${record.kind} at step ${record.seq} cannot be redacted: ${messageOf(cause)}`, {
-        cause,
-      });
+      throw new BundleError(
+        'redacted',
+        `a record of kind ${record.kind} at step ${record.seq} cannot be redacted: ${messageOf(cause)}`,
+        {
+          cause,
+        },
+      );
     }
   }
 
@@ -84,16 +94,21 @@ export class MaskedRecords {
     );
   }
 
-  /** What a member holds: one of ours as it is made, what is anybody's with its names and numbers masked, too. */
+  /**
+   * Masks a member: our own members keep their form, and free content is masked with its names and
+   * numbers.
+   */
   #member(name: string, value: Json): Json {
     if (FREE.has(name)) return this.#names.value(this.#free(name, value));
     if (typeof value === 'string') return this.#named(value) ?? this.#names.text(value);
     return this.#below(name, value, (key, one) => this.#member(key, one));
   }
 
-  /** Without hashes of what the bundle does not hold. */
+  /** Replaces hashes of content that the bundle lacks. */
   #free(name: string, value: Json): Json {
-    return typeof value === 'string' ? (this.#named(value) ?? value) : this.#below(name, value, (key, one) => this.#free(key, one));
+    return typeof value === 'string'
+      ? (this.#named(value) ?? value)
+      : this.#below(name, value, (key, one) => this.#free(key, one));
   }
 
   #below(name: string, value: Json, of: (name: string, value: Json) => Json): Json {
@@ -103,7 +118,10 @@ export class MaskedRecords {
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, of(key, one)]));
   }
 
-  /** What stands for the name of an object or context, or for a hash; undefined for every other text. */
+  /**
+   * Returns the replacement of an object's or context's name, or of a hash. Undefined for any other
+   * text.
+   */
   #named(text: string): string | undefined {
     const told = this.#documents.told(text) ?? (this.#names.has(text) ? this.#names.id(text) : undefined);
     return told ?? (DIGEST.test(text) ? this.#documents.hash(text) : undefined);

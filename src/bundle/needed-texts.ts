@@ -5,19 +5,21 @@ import { contentPartHash, isHead, marksOf } from '../store/head.js';
 import { messagePartHash } from '../store/step-part.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** A text that a document names by its hash. */
+/** A text that a document refers to by hash. */
 export interface NeededText {
   readonly hash: Sha256;
-  /** False for the whole of a text of which the document holds head and tail: it may never have been kept. */
+  /**
+   * False for the whole text of a document that holds head and tail. It may never have been stored.
+   */
   readonly isRequired: boolean;
-  /** Whether it is that of a message. */
+  /** Whether it is the text of a message. */
   readonly isMessage: boolean;
 }
 
 const text = (hash: unknown, isRequired: boolean, isMessage = false): readonly NeededText[] =>
   typeof hash === 'string' ? [{ hash: hash as Sha256, isRequired, isMessage }] : [];
 
-/** The texts that a stored document names instead of holding them. */
+/** Returns the texts that a stored document refers to instead of containing them. */
 export function neededTexts(document: StoredDocument): readonly NeededText[] {
   if (document.type === 'step') return text(messagePartHash(document), true, true);
   if (document.type === 'record') return recordTexts(document).flatMap((hash) => text(hash, true));

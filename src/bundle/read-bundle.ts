@@ -9,32 +9,41 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleLine, LINES, type LineKind } from './bundle-lines.js';
 
-/** How much of a bundle is taken. */
+/** Size limits for reading a bundle. */
 export interface BundleLimits {
-  /** Bytes of all lines together; 8 GiB where absent. */
+  /** Maximum bytes of all lines together. Default: 8 GiB. */
   readonly mostBytes?: number;
-  /** Bytes of the lines of one transaction with the texts before it, which are held at once; 512 MiB where absent. */
+  /**
+   * Maximum bytes of one transaction's lines with the texts before it, which are in memory
+   * together. Default: 512 MiB.
+   */
   readonly mostAtOnce?: number;
 }
 
 const MIB = 1_048_576;
 const MOST_BYTES = 8 * 1024 * MIB;
 const MOST_AT_ONCE = 512 * MIB;
-/** The longest line: a record or a piece of a text of the largest size, of characters that JSON writes with six. */
+/**
+ * Maximum length of a line. Fits a record or a text chunk of maximum size whose characters JSON
+ * writes with six bytes each.
+ */
 const MOST_LINE_BYTES = 16 * MIB;
-/** How much larger than the file its lines may be, beyond what every bundle may have: recorded texts do not shrink as a bomb does. */
+/**
+ * Maximum expansion of the file beyond a fixed allowance. Recorded texts do not compress like a zip
+ * bomb.
+ */
 const MOST_TIMES = 200;
 const ALWAYS_BYTES = 64 * MIB;
-/** How deep the documents of our own nest at most: arguments of 200 levels, and what lies around them. */
+/** Maximum nesting depth of our own documents: arguments of 200 levels and their surroundings. */
 const DEEPEST = 260;
 const NEWLINE = 10;
 
-/** A line as it was read, and what was read up to its end. */
+/** A line, and the input read up to its end. */
 export interface ReadLine {
   readonly line: BundleLine;
-  /** From 1. */
+  /** Counts from 1. */
   readonly number: number;
-  /** SHA-256 and length of everything before this line; of the last line alone. */
+  /** SHA-256 and length of everything before this line. Present on the last line only. */
   readonly before?: { readonly sha256: string; readonly bytes: number };
   /** SHA-256 of the line. */
   readonly sha256: string;
@@ -43,10 +52,11 @@ export interface ReadLine {
 const malformed = (number: number, why: string, cause?: unknown): BundleError =>
   new BundleError('malformed', `line ${number} of the bundle is not of its form: ${why}`, { cause });
 
-/** The first line says whether the rest can be understood. */
+/** The first line shows whether this version can read the rest. */
 function checkFormat(value: unknown): void {
   const head = typeof value === 'object' && value !== null && 'bundle' in value ? value.bundle : undefined;
-  const { format, version } = typeof head === 'object' && head !== null ? (head as Readonly<Record<string, unknown>>) : {};
+  const { format, version } =
+    typeof head === 'object' && head !== null ? (head as Readonly<Record<string, unknown>>) : {};
   if (format !== BUNDLE_FORMAT || typeof version !== 'number')
     throw new BundleError(
       'not-a-bundle',
@@ -62,13 +72,20 @@ function checkFormat(value: unknown): void {
 type Readers = { readonly [Kind in LineKind]: (value: never) => Extract<BundleLine, { readonly kind: Kind }> };
 
 const READERS = {
-  bundle: (value: { bundle: Extract<BundleLine, { kind: 'bundle' }>['header'] }) => ({ kind: 'bundle', header: value.bundle }),
+  bundle: (value: { bundle: Extract<BundleLine, { kind: 'bundle' }>['header'] }) => ({
+    kind: 'bundle',
+    header: value.bundle,
+  }),
   text: (value: { text: StoredDocument }) => ({ kind: 'text', document: value.text }),
   transaction: (value: { transaction: Extract<BundleLine, { kind: 'transaction' }>['transaction'] }) => ({
     kind: 'transaction',
     transaction: value.transaction,
   }),
-  put: (value: { put: StoredDocument; valid: string }) => ({ kind: 'put', document: value.put, validTime: new Date(value.valid) }),
+  put: (value: { put: StoredDocument; valid: string }) => ({
+    kind: 'put',
+    document: value.put,
+    validTime: new Date(value.valid),
+  }),
   manifest: (value: { manifest: Extract<BundleLine, { kind: 'manifest' }>['manifest'] }) => ({
     kind: 'manifest',
     manifest: value.manifest,
@@ -97,15 +114,19 @@ function lineOf(bytes: Uint8Array, number: number): BundleLine {
   return (READERS[kind] as (value: unknown) => BundleLine)(read.data);
 }
 
-/** What the end of compressed bytes means. */
+/** Maps the end of compressed data to an error. */
 function compressionError(error: unknown, number: number): unknown {
   const code = codeOf(error);
   if (code === 'Z_BUF_ERROR')
     return new BundleError('cut-short', `the bundle is cut short: it ends within line ${number + 1}`, { cause: error });
   if (typeof code !== 'string' || !code.startsWith('Z_')) return error;
   if (number === 0)
-    return new BundleError('not-a-bundle', 'the file is no bundle of Palimpsest: it is not compressed as one', { cause: error });
-  return new BundleError('altered', `the bundle was altered or damaged behind line ${number}: ${messageOf(error)}`, { cause: error });
+    return new BundleError('not-a-bundle', 'the file is no bundle of Palimpsest: it is not compressed as one', {
+      cause: error,
+    });
+  return new BundleError('altered', `the bundle was altered or damaged behind line ${number}: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 async function openBundle(path: string) {
@@ -125,9 +146,12 @@ async function openBundle(path: string) {
 }
 
 /**
- * Reads the lines of a bundle, each checked against its schema; what they say together is not checked here. Memory is bounded by the longest line, and what a reader holds of one transaction by `mostAtOnce`, whatever the file says. Ends behind the last line,
- * which is always `manifest`.
- * @throws {BundleError} `unusable-file`, `not-a-bundle`, `newer-version`, `cut-short`, `altered`, `malformed`, `too-large`
+ * Reads the lines of a bundle and checks each against its schema, but not their content as a whole.
+ * The longest line bounds memory, and `mostAtOnce` bounds a reader's memory for one transaction.
+ * Ends after the last line, which is always `manifest`.
+ *
+ * @throws {BundleError} `unusable-file`, `not-a-bundle`, `newer-version`, `cut-short`, `altered`,
+ *   `malformed`, `too-large`
  */
 export async function* readBundle(
   path: string,
@@ -188,5 +212,6 @@ export async function* readBundle(
     plain.destroy();
     await handle.close();
   }
-  if (!isOver) throw new BundleError('cut-short', `the bundle is cut short: its last line is missing, behind line ${number}`);
+  if (!isOver)
+    throw new BundleError('cut-short', `the bundle is cut short: its last line is missing, behind line ${number}`);
 }

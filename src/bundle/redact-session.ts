@@ -17,7 +17,7 @@ import { type MaskedDocument, MaskedDocuments } from './masked-documents.js';
 import { type BundleMask, MaskedNames } from './masked-names.js';
 import { MaskedRecords } from './masked-records.js';
 
-/** What was masked; it says nothing of what. */
+/** Counts of masked content. They do not reveal the content. */
 export interface RedactedCounts {
   readonly rules: BundleMask['rules'];
   readonly versions: number;
@@ -29,8 +29,14 @@ export interface RedactedCounts {
 
 const DONE = ['versions', 'steps', 'contexts', 'records', 'names'] as const;
 
-/** What was masked in all, before a session came into its database and now; undefined where nothing was to be. Masking what is masked already changes nothing. */
-export function mergedCounts(before: RedactedCounts | undefined, now: RedactedCounts | undefined): RedactedCounts | undefined {
+/**
+ * Adds the counts of content masked before an import and now. Undefined if no masking was
+ * requested. Masking twice changes nothing.
+ */
+export function mergedCounts(
+  before: RedactedCounts | undefined,
+  now: RedactedCounts | undefined,
+): RedactedCounts | undefined {
   if (before === undefined || now === undefined) return before ?? now;
   if (DONE.every((name) => now[name] === 0)) return before;
   const sum = (name: (typeof DONE)[number]): number => before[name] + now[name];
@@ -39,21 +45,34 @@ export function mergedCounts(before: RedactedCounts | undefined, now: RedactedCo
     texts: before.rules.texts + now.rules.texts,
     patterns: before.rules.patterns + now.rules.patterns,
   };
-  return { rules, versions: sum('versions'), steps: sum('steps'), contexts: sum('contexts'), records: sum('records'), names: sum('names') };
+  return {
+    rules,
+    versions: sum('versions'),
+    steps: sum('steps'),
+    contexts: sum('contexts'),
+    records: sum('records'),
+    names: sum('names'),
+  };
 }
 
-/** A session as it is written without what is hidden. */
+/** A session without its hidden content. */
 export interface RedactedSession {
-  /** Less what is left out: pieces of what other programs wrote, and records that nothing tells from another one any more. */
+  /**
+   * Without the parts that are left out: imported pieces of other programs, and records that became
+   * equal to another one.
+   */
   readonly collected: CollectedSession;
   readonly counts: RedactedCounts;
-  /** A document as it is written; heads of sessions and chats in the order of their steps. */
+  /** Returns a masked document. Ask for heads of sessions and chats in step order. */
   document(document: StoredDocument): Promise<MaskedDocument>;
 }
 
 const READ_AT_ONCE = 250;
 
-async function* documentsOf(documents: SessionDocuments, places: readonly DocumentPlace[]): AsyncGenerator<StoredDocument> {
+async function* documentsOf(
+  documents: SessionDocuments,
+  places: readonly DocumentPlace[],
+): AsyncGenerator<StoredDocument> {
   for (let i = 0; i < places.length; i += READ_AT_ONCE) yield* await documents.at(places.slice(i, i + READ_AT_ONCE));
 }
 
@@ -62,7 +81,8 @@ function requirePlain(mask: ValueMask, session: string): void {
   if (shown === session) return;
   throw new BundleError(
     'redacted',
-    `what is to be hidden stands in the name of the session ${shown}, by which everything of it is found: take a rule that leaves it alone`,
+    `the session name ${shown} contains text to hide, and its documents are found by that name. ` +
+      'Remove the rule for it',
   );
 }
 
@@ -91,24 +111,34 @@ async function namesOf(
 }
 
 /**
- * Masks a session for a bundle. Everything in which something is hidden is made anew: versions, steps, heads, records, and the contexts, which are rendered out of what is left. Nothing of it is written yet.
- * @throws {BundleError} `redacted` – what is hidden stands in a name that cannot be changed; `malformed`
+ * Masks a session for a bundle. Builds all changed versions, steps, heads and records again, and
+ * renders the contexts from the masked content. Writes nothing.
+ *
+ * @throws {BundleError} `redacted` if hidden text occurs in a name that cannot be changed;
+ *   `malformed`
  * @throws {StoreError}
  * @throws {XtdbError}
  */
 export async function redactSession(
   { present }: Pick<Timeline, 'present'>,
-  { collected, steps, mask }: { readonly collected: CollectedSession; readonly steps: readonly Step[]; readonly mask: BundleMask },
+  {
+    collected,
+    steps,
+    mask,
+  }: { readonly collected: CollectedSession; readonly steps: readonly Step[]; readonly mask: BundleMask },
 ): Promise<RedactedSession> {
   const { session, sessions, transactions } = collected;
   for (const name of sessions) requirePlain(mask, name);
   const { documents } = present;
-  const places = transactions.flatMap((transaction) => [...transaction.places].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)));
+  const places = transactions.flatMap((transaction) =>
+    [...transaction.places].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)),
+  );
   const own = places.filter(({ id }) => !isPartId(id) && (!isInfrastructureId(id) || id.startsWith('system_prompt:')));
   const files = [...new Set(own.map(({ id }) => id))].filter((id) => /^[0-9a-f]{64}$/.test(id));
   const names = await namesOf(mask, { session, documents, steps, files });
   const masked = new MaskedDocuments({ session, documents, names, steps });
-  for await (const document of documentsOf(documents, own)) if (isObjectType(document.type)) await masked.learn(document);
+  for await (const document of documentsOf(documents, own))
+    if (isObjectType(document.type)) await masked.learn(document);
   const changedSteps = masked.learnSteps();
 
   const contexts = new MaskedContexts(present, { names, documents: masked });
@@ -131,7 +161,7 @@ export async function redactSession(
     if (left !== undefined && !isDeepStrictEqual(left.document, document)) counts.records += 1;
   }
 
-  // Of what looks the same now, the first is enough.
+  // Of documents that became equal, the first is enough.
   const taken = new Set<string>();
   const isWritten = ({ id }: DocumentPlace): boolean => {
     const known = made.get(id) ?? made.get(`${id}~`);
@@ -144,7 +174,11 @@ export async function redactSession(
   const kept = transactions.map((transaction) => ({ ...transaction, places: transaction.places.filter(isWritten) }));
   const isFull = ({ places: left }: (typeof kept)[number]): boolean => left.length > 0;
   return {
-    collected: { ...collected, transactions: kept.filter(isFull), imported: kept.slice(0, collected.imported).filter(isFull).length },
+    collected: {
+      ...collected,
+      transactions: kept.filter(isFull),
+      imported: kept.slice(0, collected.imported).filter(isFull).length,
+    },
     counts: { rules: mask.rules, versions: masked.versions, steps: changedSteps, names: names.count, ...counts },
     document: async (document) => {
       const known = made.get(document['xt/id']);

@@ -13,16 +13,15 @@ import { type CheckedBundle, type CheckedPut, chained } from './check-bundle.js'
 import { TextCheck } from './check-document.js';
 import { type BundleLimits, readBundle } from './read-bundle.js';
 
-/** What one transaction of a bundle writes. */
+/** The writes of one transaction of a bundle. */
 export interface StagedBlock {
   readonly transaction: BundleTransaction & { readonly puts: readonly CheckedPut[] };
   readonly documents: readonly StoredDocument[];
 }
 
-/** Parts of texts never change and hold from the beginning of time. */
-/** Characters of texts that one transaction takes. */
+/** Maximum characters of texts in one transaction. */
 const TEXTS_AT_ONCE = 4 * 1_048_576;
-/** Characters of lines that are put away together. */
+/** Maximum characters of lines staged together. */
 const LINES_AT_ONCE = 1_048_576;
 
 const packed = promisify(gzip);
@@ -30,7 +29,10 @@ const unpacked = promisify(gunzip);
 
 const unitsOf = ({ text }: StoredDocument): number => (typeof text === 'string' ? text.length : 0);
 
-/** Writes texts that a database does not hold: a text is the same wherever it comes from, and nobody sees one that nothing names. */
+/**
+ * Writes texts that a database does not hold. A text is the same from any source, and an
+ * unreferenced text is invisible.
+ */
 class TextWriter {
   readonly #store: ObjectStore;
   #parts = new Map<string, StoredDocument>();
@@ -52,15 +54,19 @@ class TextWriter {
     [this.#parts, this.#units] = [new Map(), 0];
     if (parts.size === 0) return;
     const there = new Set(await (await this.#store.latest()).existing([...parts.keys()]));
-    const ops = [...parts].flatMap(([id, doc]): readonly TxOp[] => (there.has(id) ? [] : [{ op: 'put', doc, validTime: ALWAYS }]));
+    const ops = [...parts].flatMap(([id, doc]): readonly TxOp[] =>
+      there.has(id) ? [] : [{ op: 'put', doc, validTime: ALWAYS }],
+    );
     await this.#store.writes.write('.import', async () => ({ ops, result: undefined }));
   }
 }
 
 /**
- * Brings all of a bundle that was checked into the database, where nobody sees it yet: its texts under their own hashes, and its other lines, put away together as texts. Answers the hashes of these. From then on nothing of the
- * import depends on the file; cut short before, it has left nothing that has a name.
- * @throws {BundleError} `altered` – the file is another one by now
+ * Stages a checked bundle in the database, invisible to readers: its texts under their hashes, and
+ * its other lines joined as texts. Returns the hashes of those texts. The import then no longer
+ * needs the file. An interruption before that leaves nothing visible.
+ *
+ * @throws {BundleError} `altered` if the file has changed
  * @throws {XtdbError}
  */
 export async function stageBundle(
@@ -116,7 +122,8 @@ export async function stageBundle(
 async function* stagedLines(store: ObjectStore, staged: readonly Sha256[]): AsyncGenerator<string> {
   for (const hash of staged) {
     const text = (await (await store.latest()).texts([hash])).get(hash);
-    if (text === undefined) throw new StoreError('missing-part', `what an import has put away under ${hash} is not in the database`);
+    if (text === undefined)
+      throw new StoreError('missing-part', `what an import has put away under ${hash} is not in the database`);
     yield* (await unpacked(Buffer.from(text, 'base64'))).toString().trimEnd().split('\n');
   }
 }
@@ -126,7 +133,7 @@ type StagedLine =
   | { readonly transaction: BundleTransaction }
   | { readonly put: StoredDocument; readonly valid: string };
 
-/** The transactions that were put away, in their order. */
+/** Yields the staged transactions in order. */
 export async function* stagedBlocks(store: ObjectStore, staged: readonly Sha256[]): AsyncGenerator<StagedBlock> {
   let transaction: BundleTransaction | undefined;
   let [documents, puts]: [StoredDocument[], CheckedPut[]] = [[], []];
@@ -135,7 +142,12 @@ export async function* stagedBlocks(store: ObjectStore, staged: readonly Sha256[
     if ('put' in line) {
       const { put, valid } = line;
       documents.push(put);
-      puts.push({ id: put['xt/id'], type: String(put.type), validTime: Date.parse(valid), sha256: hashText(`${text}\n`) });
+      puts.push({
+        id: put['xt/id'],
+        type: String(put.type),
+        validTime: Date.parse(valid),
+        sha256: hashText(`${text}\n`),
+      });
     } else if ('transaction' in line) {
       if (transaction !== undefined) yield { transaction: { ...transaction, puts }, documents };
       [transaction, documents, puts] = [line.transaction, [], []];
@@ -144,7 +156,7 @@ export async function* stagedBlocks(store: ObjectStore, staged: readonly Sha256[
   if (transaction !== undefined) yield { transaction: { ...transaction, puts }, documents };
 }
 
-/** What the first line of a bundle said whose lines were put away. */
+/** Returns the first line of a bundle from its staged lines. */
 export async function stagedHeader(store: ObjectStore, staged: readonly Sha256[]): Promise<BundleHeader> {
   for await (const text of stagedLines(store, staged)) {
     const line = JSON.parse(text) as StagedLine;

@@ -5,17 +5,24 @@ import { messageOf } from '../values/thrown.js';
 import { BundleError } from './bundle-error.js';
 
 /**
- * As `writeNewFile`, for what a session is exported to.
+ * Calls `writeNewFile` for an exported session.
+ *
  * @throws {BundleError} `file-exists`, `unusable-file`
  */
-export async function writeBundleFile(path: string, parts: AsyncIterable<string>, through: readonly Transform[] = []): Promise<void> {
+export async function writeBundleFile(
+  path: string,
+  parts: AsyncIterable<string>,
+  through: readonly Transform[] = [],
+): Promise<void> {
   try {
     await writeNewFile(path, parts, through);
   } catch (error) {
     const code = systemCode(error);
     if (code === undefined) throw error;
     if (code === 'EEXIST')
-      throw new BundleError('file-exists', `${path} is there already, and nothing is written over: name another file`, { cause: error });
+      throw new BundleError('file-exists', `${path} is there already, and nothing is written over: name another file`, {
+        cause: error,
+      });
     throw new BundleError('unusable-file', `${path} cannot be written: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -3,29 +3,50 @@ import type { Sha256 } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
 import type { Entry, EntryId, TokenCounter } from './entry.js';
 import type { Projection } from './project-session.js';
-import { blocksOf, type EntryForm, NO_VIEW, resultsOf, type ShrinkStep, shrink, ViewDraft, type ViewState } from './shrink-view.js';
+import {
+  blocksOf,
+  type EntryForm,
+  NO_VIEW,
+  resultsOf,
+  type ShrinkStep,
+  shrink,
+  ViewDraft,
+  type ViewState,
+} from './shrink-view.js';
 import { type Digest, digestOf, reminderOverhead, reminderWithin, type Summary } from './summary.js';
 import { type ViewBudget, type ViewLimits, viewLimits } from './view-budget.js';
 
 /** One item of a view. */
 export type ViewItem =
-  | { readonly kind: 'entry'; readonly entry: Entry; readonly form: EntryForm; readonly text: string; readonly tokens: number }
-  /** What stands for the entries that are gone: in the role of the user, between the tags of a reminder. */
+  | {
+      readonly kind: 'entry';
+      readonly entry: Entry;
+      readonly form: EntryForm;
+      readonly text: string;
+      readonly tokens: number;
+    }
+  /**
+   * The replacement of the dropped entries: a message in the role of the user, between reminder
+   * tags.
+   */
   | { readonly kind: 'summary'; readonly text: string; readonly tokens: number; readonly summary: Summary };
 
-/** What became different in this view. */
+/** The changes that made this view smaller. */
 export interface ViewShrink {
   readonly steps: readonly ShrinkStep[];
-  /** Tokens that the view would have had, and has. */
+  /** Tokens of the view before and after shrinking. */
   readonly before: number;
   readonly after: number;
-  /** What became a line, went, or was cut in this view; all that is gone where its summary alone was written anew or found no room any more. */
+  /**
+   * Entries that became a line, were dropped, or were cut in this view. If only the summary was
+   * rewritten or dropped, all dropped entries.
+   */
   readonly lines: readonly EntryId[];
   readonly gone: readonly EntryId[];
   readonly cut: readonly EntryId[];
 }
 
-/** A view in which nothing but its summary became different. */
+/** Returns the changes of a view in which only the summary changed. */
 export const summaryAlone = (gone: readonly EntryId[], before: number, after: number): ViewShrink => ({
   steps: [],
   before,
@@ -39,15 +60,15 @@ export const summaryAlone = (gone: readonly EntryId[], before: number, after: nu
 export interface BudgetedView {
   readonly items: readonly ViewItem[];
   readonly tokens: number;
-  /** By this counter. */
+  /** The counter of its tokens. */
   readonly counter: string;
   readonly limits: ViewLimits;
   readonly state: ViewState;
-  /** Undefined where nothing had to get smaller: then the view begins with the whole view before it. */
+  /** Undefined if the view did not shrink. It then begins with the whole previous view. */
   readonly shrunk: ViewShrink | undefined;
 }
 
-/** What the entries that are gone are called together. */
+/** Key of the set of dropped entries. */
 const goneKey = (entries: readonly Entry[]): Sha256 => hashText(entries.map(({ id }) => id).join('\n'));
 
 interface MadeSummary {
@@ -56,10 +77,18 @@ interface MadeSummary {
 }
 
 function summaryItem(state: NonNullable<ViewState['summary']>, counter: TokenCounter): ViewItem {
-  return { kind: 'summary', text: state.text, tokens: counter.count(state.text) + counter.perMessage, summary: state.summary };
+  return {
+    kind: 'summary',
+    text: state.text,
+    tokens: counter.count(state.text) + counter.perMessage,
+    summary: state.summary,
+  };
 }
 
-/** The summary of what is gone: the one before it where that is of the same entries and fits, else a new one; undefined where there is nothing or no room. */
+/**
+ * Returns the summary of the dropped entries. Reuses the previous one if it covers the same entries
+ * and fits. Undefined if there is nothing to summarise or no room.
+ */
 function summaryOf(
   gone: readonly Entry[],
   {
@@ -96,7 +125,10 @@ function summaryOf(
   return { item: summaryItem(state, counter), state };
 }
 
-const added = (now: ReadonlySet<EntryId> | ReadonlyMap<EntryId, unknown>, before: Iterable<string>): readonly EntryId[] => {
+const added = (
+  now: ReadonlySet<EntryId> | ReadonlyMap<EntryId, unknown>,
+  before: Iterable<string>,
+): readonly EntryId[] => {
   const known = new Set<string>(before);
   return [...now.keys()].filter((id) => !known.has(id));
 };
@@ -116,21 +148,29 @@ function itemsOf(entries: readonly Entry[], draft: ViewDraft, summary: ViewItem 
   return items;
 }
 
-/** A view that goes on with all decisions of the one before it and needs no other. */
+/** Returns whether the view keeps all decisions of the previous one and needs no other. */
 function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean {
   return draft.tokens <= limits.most && draft.tokens + room <= Math.max(limits.trigger, 1);
 }
 
 /**
- * A session's entries within a limit of tokens (rendering alone: nothing stored changes; divergence 0016). As long as they fit, everything stands in full. Where they do not, in this order and
- * only as far as needed: results that the session's retention let go become their line; then older results; then the oldest turns go whole, behind the first message
- * and before whatever is pending, and a summary stands in their place; then, where the limit itself would be passed, the newest results become lines and the
- * oldest groups of the last turn go; last the middles of the user's first and newest messages. A message of the model and its results stay or go together; what waits for an answer stays.
+ * Returns a session's entries within a limit of tokens. It affects rendering only: nothing stored
+ * changes (divergence 0016). If everything fits, it stays in full. Otherwise the view shrinks in
+ * this order, only as far as needed:
  *
- * The same entries, budget and state give the same view. What was decided stays decided (`state`), so that the view begins with the whole view before it
- * until it must get smaller again.
- * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the least limit, where the system's messages, pending calls, what the summary must say and the least of the newest message
- * pass it
+ * - results released by the session's retention become their line, then older results do
+ * - the oldest turns after the first message and before pending entries are dropped whole, and a
+ *   summary replaces them
+ * - if the hard limit is exceeded, the newest results become lines, and the oldest groups of the
+ *   last turn are dropped
+ * - the middles of the user's first and newest messages are cut
+ *
+ * A message of the model and its results stay or go together. Pending entries stay. The same
+ * entries, budget and state give the same view. Decisions persist (`state`), so the view begins
+ * with the whole previous view until it must shrink again.
+ *
+ * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the minimum limit, if the
+ *   entries that must stay exceed it
  */
 export function budgetedView(
   projection: Pick<Projection, 'entries' | 'counter'>,
@@ -198,7 +238,7 @@ export function budgetedView(
 const goneTokens = ({ summary }: ViewState, counter: TokenCounter): number =>
   summary === undefined ? 0 : counter.count(summary.text) + counter.perMessage;
 
-/** What was decided of the first and the newest message before they were that. */
+/** Drops the decisions made about the first and newest messages before they had that position. */
 function withoutEnds(state: ViewState, ends: ReadonlySet<EntryId>): ViewState {
   const isThere = (id: EntryId): boolean => !ends.has(id);
   return { ...state, gone: state.gone.filter(isThere) };

@@ -1,15 +1,17 @@
 import type { TokenCounter } from './entry.js';
 
-/** More characters than this for each token are hardly ever kept, so that no more are counted. */
+/** Characters per token beyond which the text is not counted. Longer text hardly ever fits. */
 const MOST_CHARS_A_TOKEN = 8;
-/** What is kept of a text that is too long by a little must get shorter at every try. */
+/** Factor by which the kept text shrinks on every try, for a text that is slightly too long. */
 const SHRINK = 0.95;
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
-/** The nearest place at or before one that does not stand between the halves of a surrogate pair. */
-const before = (text: string, at: number): number => (at < text.length && isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at);
-const behind = (text: string, at: number): number => (at < text.length && isLowSurrogate(text.charCodeAt(at)) ? at + 1 : at);
+/** Returns the nearest position at or before `at` that does not split a surrogate pair. */
+const before = (text: string, at: number): number =>
+  at < text.length && isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at;
+const behind = (text: string, at: number): number =>
+  at < text.length && isLowSurrogate(text.charCodeAt(at)) ? at + 1 : at;
 
 function shortened(text: string, chars: number): string {
   const head = before(text, Math.ceil(chars / 2));
@@ -19,8 +21,9 @@ function shortened(text: string, chars: number): string {
 }
 
 /**
- * A text within a limit of tokens: as it is, else its beginning and its end around the line `[... N characters omitted ...]`, or that line alone. Of any text, never
- * between the halves of a surrogate pair. Longer than the limit only where that line is.
+ * Cuts a text to a limit of tokens. Returns it unchanged if it fits. Otherwise returns its
+ * beginning and end around the line `[... N characters omitted ...]`, or that line alone. Works on
+ * any text and never splits a surrogate pair. Exceeds the limit only if that line does.
  */
 export function cutText(text: string, limit: number, counter: TokenCounter): string {
   if (text.length <= limit * MOST_CHARS_A_TOKEN && counter.count(text) <= limit) return text;

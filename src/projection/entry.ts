@@ -4,139 +4,168 @@ import type { ObjectId, Sha256 } from '../objects/ids.js';
 declare const brand: unique symbol;
 
 /**
- * The name of an entry, the same at every basis that holds it, and in a fork: `system`, `m41` for the message of step 41, `c41` for a message that only stands for
- * the calls from step 41 on, `r42` for the result that step 42 recorded, `a…` for an approval. Letters and digits alone.
+ * The name of an entry, the same at every basis that holds it, and in a fork. Consists of letters
+ * and digits.
+ *
+ * - `system`: the system prompt
+ * - `m41`: the message of step 41
+ * - `c41`: a placeholder message for the calls from step 41 on
+ * - `r42`: the result recorded by step 42
+ * - `a…`: an approval
  */
 export type EntryId = string & { readonly [brand]: 'EntryId' };
 
-/** Where an entry stands in its session. */
+/** The position of an entry in its session. */
 export interface EntryPlace {
-  /** From 1; 0 for the system prompt. */
+  /** Counts from 1. 0 for the system prompt. */
   readonly turn: number;
-  /** From 1 within its turn, in the order of the projection. */
+  /** Counts from 1 within its turn, in the order of the projection. */
   readonly index: number;
-  /** The step that it came with; 0 for the system prompt. Results stand behind their call, so steps need not rise from entry to entry. */
+  /**
+   * The step of the entry. 0 for the system prompt. Results follow their call, so steps are not
+   * always ascending.
+   */
   readonly seq: number;
-  /** When its step was acknowledged, milliseconds since 1970; for the prompt, from when on it holds. */
+  /**
+   * Time at which its step was acknowledged, in milliseconds since 1970. For the prompt, the
+   * beginning of its valid time.
+   */
   readonly at: number;
 }
 
 interface EntryText extends EntryPlace {
   readonly id: EntryId;
-  /** Of the text; of a result the `content_hash` of its call, which is of the same text. */
+  /** Hash of the text. For a result, the `content_hash` of its call, which covers the same text. */
   readonly sha256: Sha256;
-  /** Of the text, as the projection's counter has it. */
+  /** Tokens of the text, by the projection's counter. */
   readonly tokens: number;
 }
 
 interface MessageText extends EntryText {
   readonly text: string;
-  /** As it was reported: `user`, `assistant`, `model`, `developer` … */
+  /** The reported role: `user`, `assistant`, `model`, `developer` … */
   readonly role: string;
   readonly name?: string;
   /** The harness's own id of the message. */
   readonly native?: string;
 }
 
-/** The system prompt, or a message in the role of the system that stands in the chat. */
+/** The system prompt, or a system message in the chat. */
 export interface SystemEntry extends MessageText {
   readonly kind: 'system';
   readonly isPrompt: boolean;
 }
 
-/** A message of the user, or of a role that is neither the model's nor the system's. */
+/** A message of the user, or of a role other than the model's and the system's. */
 export interface UserEntry extends MessageText {
   readonly kind: 'user';
 }
 
-/** Text that a harness or a view put in, in the role of the user and between `<system-reminder>` tags: no human wrote it. */
+/**
+ * Text inserted by a harness or a view, in the role of the user and between `<system-reminder>`
+ * tags. No human wrote it.
+ */
 export interface ReminderEntry extends MessageText {
   readonly kind: 'reminder';
 }
 
-/** A call that a message of the model makes. */
+/** A call in a message of the model. */
 export interface EntryCall {
-  /** The tool call's object; of a pending call the id that its object would get. */
+  /** The tool call's object. For a pending call, the id that its object would get. */
   readonly id: ObjectId;
-  /** The harness's own id, without what made it unique in the database (decision B2). */
+  /**
+   * The harness's own id, without the suffix that makes it unique in the database (decision B2).
+   */
   readonly native: string;
   readonly tool: string;
   readonly args: Json;
-  /** Canonical JSON of the arguments, whole also where the object keeps them as text (reading 0005). */
+  /**
+   * Canonical JSON of the arguments, complete even if the object stores them as text (reading
+   * 0005).
+   */
   readonly argsText: string;
-  /** Of tool name and arguments. */
+  /** Tokens of tool name and arguments. */
   readonly tokens: number;
-  /** `pending`: its result has not come. */
+  /** `pending` means that the result has not arrived. */
   readonly state: 'answered' | 'pending';
 }
 
-/** A message of the model with its calls; its text is empty where only the calls are known. */
+/** A message of the model with its calls. Its text is empty if only the calls are known. */
 export interface AssistantEntry extends MessageText {
   readonly kind: 'assistant';
   readonly calls: readonly EntryCall[];
 }
 
-/** What a call answered; always behind the message that made it, in the order of the calls. */
+/** The result of a call. It always follows the message with the call, in the order of the calls. */
 export interface ResultEntry extends EntryText {
   readonly kind: 'result';
-  /** The message that made the call, and which of its calls this is, from 0. */
+  /** The message with the call, and the call's index in it, from 0. */
   readonly of: EntryId;
   readonly position: number;
   readonly call: ObjectId;
   readonly native: string;
   readonly tool: string;
   readonly status: 'ok' | 'fail';
-  /** As stored: a text of more than 1 MiB has head and tail alone (decision C6). Null where the call gave no text. */
+  /**
+   * The stored text. A text of more than 1 MiB has only head and tail (decision C6). Null if the
+   * call returned no text.
+   */
   readonly text: string | null;
-  /** The hash of the whole text where `text` is abridged. */
+  /** The hash of the whole text if `text` is abridged. */
   readonly whole?: Sha256;
-  /** Whether the session's sets have it in full at the basis, and whether it is pinned [§3.1]. */
+  /** Whether the session's sets hold it in full at the basis, and whether it is pinned [§3.1]. */
   readonly active: boolean;
   readonly pinned: boolean;
   readonly files: readonly ObjectId[];
-  /** The line that stands for it in the chat [§4.1]. */
+  /** Its reference line in the chat [§4.1]. */
   readonly line: string;
   readonly lineTokens: number;
 }
 
-/** Where an approval stands. */
+/** The state of an approval. */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'cancelled' | 'expired';
 
-/** An approval that was asked for; `text` says in a line what. No message for a model: a surface shows it in its own way. */
+/**
+ * A requested approval. `text` describes it in one line. It is not a message for a model, and
+ * surfaces show it in their own way.
+ */
 export interface ApprovalEntry extends EntryText {
   readonly kind: 'approval';
   readonly text: string;
   readonly approval: string;
   readonly state: ApprovalState;
   readonly tool?: string;
-  /** The harness's own id of the call that it is for. */
+  /** The harness's own id of the call to approve. */
   readonly native?: string;
   readonly reason?: string;
 }
 
-/** One entry of a session, in the order in which a model is to read them. */
+/** One entry of a session, in the order for a model. */
 export type Entry = SystemEntry | UserEntry | AssistantEntry | ResultEntry | ApprovalEntry | ReminderEntry;
 
-/** What a projection was read at. */
+/** The basis of a projection. */
 export interface ProjectionBasis {
   /** Milliseconds since 1970. */
   readonly validTime: number;
   readonly txId: number;
 }
 
-/** What of a session is under way at a basis. */
+/** The running parts of a session at a basis. */
 export interface Running {
   readonly turn: number;
   readonly calls: readonly EntryCall[];
   readonly approvals: readonly EntryId[];
 }
 
-/** How tokens are counted: one counter by its name, which every count is kept beside. */
+/** A named token counter. Every count is stored with the counter's name. */
 export interface TokenCounter {
   readonly name: string;
-  /** Of any text; never less for a text of which another one is the beginning, but by a few. */
+  /**
+   * Counts the tokens of any text. The count never decreases when the text is extended, except by a
+   * few tokens.
+   */
   count(text: string): number;
-  /** What a message takes beside its text, and a call beside its name and arguments. */
+  /** Tokens of a message beyond its text, and of a call beyond its name and arguments. */
   readonly perMessage: number;
   readonly perCall: number;
 }

@@ -1,20 +1,24 @@
 import { CodedError } from '../values/coded-error.js';
 
 /**
- * What can be wrong with a view that is asked for.
+ * The reasons for which a view is rejected.
  *
- * - `invalid-budget`: a limit or share that cannot be meant
- * - `budget-too-small`: what may never be left out takes more than the limit; the message says how many tokens are the least
+ * - `invalid-budget`: a limit or share out of range
+ * - `budget-too-small`: the entries that must stay exceed the limit; the message names the minimum
  */
 export type ProjectionErrorCode = 'invalid-budget' | 'budget-too-small';
 
-/** Thrown when a session's entries cannot be shown as they are asked for. Callers branch on `code`. */
+/** Thrown if a session's entries cannot be shown as requested. Callers branch on `code`. */
 export class ProjectionError extends CodedError<ProjectionErrorCode> {
   override readonly name = 'ProjectionError';
-  /** The least limit, in tokens, with which the view can be had; of `budget-too-small` alone. */
+  /** The minimum limit in tokens. Present with `budget-too-small` only. */
   readonly least: number | undefined;
 
-  constructor(code: ProjectionErrorCode, message: string, options: { readonly least?: number; readonly cause?: unknown } = {}) {
+  constructor(
+    code: ProjectionErrorCode,
+    message: string,
+    options: { readonly least?: number; readonly cause?: unknown } = {},
+  ) {
     super(code, message, options);
     this.least = options.least;
   }

@@ -1,10 +1,13 @@
 import type { Entry } from './entry.js';
 
-/** How many identifiers a summary answers for. */
+/** Maximum number of identifiers that a summary must name. */
 export const MOST_IDENTIFIERS = 50;
 const LONGEST = 200;
 
-/** What a reader cannot guess again once it is lost: quoted names, addresses, digests, names in capitals, paths, dotted names, numbers that name something. */
+/**
+ * Names that a reader cannot reconstruct: quoted names, addresses, digests, upper-case names,
+ * paths, dotted names, and identifying numbers.
+ */
 const PATTERNS: readonly RegExp[] = [
   /`([^`\n]{1,200})`/g,
   /(https?:\/\/[^\s<>"'`)\]]+)/g,
@@ -17,13 +20,20 @@ const PATTERNS: readonly RegExp[] = [
 
 const TRAILING = /[.,;:]+$/;
 
-/** A digest has a digit; a word such as `defaced` is none. */
+/** A digest contains a digit. A word such as `defaced` is not one. */
 const isTelling = (name: string): boolean => name.length > 1 && name.length <= LONGEST && !/^[a-f]+$/.test(name);
 
-/** The identifiers of a text, each once, in the order of their first places; what lies inside another one, such as a file's name in its path, is none by itself. */
+/**
+ * Returns the identifiers of a text, each once, by first position. An identifier inside another
+ * one, such as a file's name in its path, does not count.
+ */
 export function identifiersIn(text: string): readonly string[] {
   const places = PATTERNS.flatMap((pattern) =>
-    [...text.matchAll(pattern)].map((found) => ({ at: found.index, end: found.index + found[0].length, name: found[1] ?? '' })),
+    [...text.matchAll(pattern)].map((found) => ({
+      at: found.index,
+      end: found.index + found[0].length,
+      name: found[1] ?? '',
+    })),
   );
   places.sort((a, b) => a.at - b.at || b.end - a.end);
   const names = new Set<string>();
@@ -37,15 +47,21 @@ export function identifiersIn(text: string): readonly string[] {
   return [...names];
 }
 
-/** What an entry says by itself: results are left out, since what matters of them is said again, and the rest can be looked up. */
+/**
+ * Returns the text of an entry. Results are left out: their important parts are repeated elsewhere,
+ * and the rest can be looked up.
+ */
 function spokenText(entry: Entry): string {
   if (entry.kind === 'result') return '';
-  return entry.kind === 'assistant' ? [entry.text, ...entry.calls.map(({ argsText }) => argsText)].join('\n') : entry.text;
+  return entry.kind === 'assistant'
+    ? [entry.text, ...entry.calls.map(({ argsText }) => argsText)].join('\n')
+    : entry.text;
 }
 
 /**
- * The identifiers that a summary of some entries must hold: paths, addresses, digests, names, numbers of what people, the model and its calls said; at most
- * `MOST_IDENTIFIERS`, those that came last, in the order in which they came.
+ * Returns the identifiers that a summary of some entries must hold: paths, addresses, digests,
+ * names and numbers in messages and calls. Returns the last `MOST_IDENTIFIERS`, in order of
+ * appearance.
  */
 export function criticalIdentifiers(entries: readonly Entry[]): readonly string[] {
   const found: string[] = [];
@@ -61,7 +77,7 @@ export function criticalIdentifiers(entries: readonly Entry[]): readonly string[
   return found.toReversed();
 }
 
-/** Those of some identifiers that a summary does not name. */
+/** Returns the given identifiers that a summary does not name. */
 export function lostIdentifiers(summary: string, identifiers: readonly string[]): readonly string[] {
   return identifiers.filter((name) => !summary.includes(name));
 }

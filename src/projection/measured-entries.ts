@@ -7,28 +7,31 @@ import type { Message } from '../objects/object-type.js';
 import { defined } from '../values/defined.js';
 import type { EntryCall, ResultEntry, TokenCounter } from './entry.js';
 
-/** A tool call as the database has it. */
+/** A tool call as stored in the database. */
 export interface StoredCall {
   readonly metadata: ObjectMetadata<'toolcall'>;
   readonly args: Json;
-  /** The canonical JSON of the arguments where the object only names it. */
+  /** The canonical JSON of the arguments if the object only refers to it. */
   readonly argsText?: string;
   readonly content: string | null;
-  /** The hash of the whole text where `content` is abridged. */
+  /** The hash of the whole text if `content` is abridged. */
   readonly whole?: Sha256;
 }
 
-/** The harness's own id of a call: an `@` in a stored id always has the session's name behind it, with a number where the call came again (decision B2). */
+/**
+ * Returns the harness's own id of a call. An `@` in a stored id always precedes the session's name,
+ * with a number if the call was repeated (decision B2).
+ */
 export const nativeId = (id: ObjectId): string => /^(.*)@[^@]*$/s.exec(id)?.[1] ?? id;
 
-/** What of a text never changes. */
+/** The measurements of a text that never change. */
 interface MeasuredText {
   readonly text: string;
   readonly sha256: Sha256;
   readonly tokens: number;
 }
 
-/** What of a call and its result never changes, whatever the sets say. */
+/** The measurements of a call and its result that never change, independent of the sets. */
 interface MeasuredCall {
   readonly call: EntryCall;
   readonly result: Pick<
@@ -37,7 +40,10 @@ interface MeasuredCall {
   >;
 }
 
-/** Steps and calls are written once: whoever keeps them has each measured once by a counter. */
+/**
+ * Caches the token counts of steps and calls for one counter. Steps and calls are written once, so
+ * each is measured once.
+ */
 export class Measures {
   static readonly #known = new WeakMap<TokenCounter, Measures>();
   readonly #counter: TokenCounter;

@@ -1,25 +1,25 @@
 import type { Entry } from './entry.js';
 
-/** What the pair rules look at of a message, on whichever surface it stands. */
+/** The properties of a message that the pair rules use, on any surface. */
 export type PairedItem =
-  /** A message that makes calls, or none. */
+  /** A message of the model, with or without calls. */
   | { readonly kind: 'assistant'; readonly calls: readonly string[] }
   | { readonly kind: 'result'; readonly call: string }
-  /** A message of a user: a new turn may begin with it. */
+  /** A message of a user. A new turn may begin with it. */
   | { readonly kind: 'user' }
-  /** Neither: a prompt, a reminder, a summary. */
+  /** Any other message: a prompt, a reminder, a summary. */
   | { readonly kind: 'other' };
 
 /**
- * How a list of messages can break the pair rules.
+ * The ways in which a message list can break the pair rules.
  *
  * - `orphan-result`: no message of the list makes its call
- * - `early-result`: it stands before the message that makes its call
- * - `late-result`: something else stands between the message and it
- * - `wrong-order`: results of one message do not stand in the order of its calls
- * - `missing-result`: a call without a result, behind which the list goes on
- * - `repeated-call`, `repeated-result`: an id a second time
- * - `unfinished-turn`: the model says nothing to the last results of a turn
+ * - `early-result`: it precedes the message with its call
+ * - `late-result`: another item separates it from that message
+ * - `wrong-order`: results of one message are not in the order of its calls
+ * - `missing-result`: the list continues after a call without a result
+ * - `repeated-call`, `repeated-result`: an id occurs twice
+ * - `unfinished-turn`: the model does not reply to the last results of a turn
  */
 export type PairRule =
   | 'orphan-result'
@@ -31,28 +31,29 @@ export type PairRule =
   | 'repeated-result'
   | 'unfinished-turn';
 
-/** One break of the pair rules. */
+/** One violation of the pair rules. */
 export interface PairFinding {
   readonly rule: PairRule;
-  /** The item that it is found at, from 0: of a missing result the message that makes the call. */
+  /** The index of the item, from 0. For a missing result, the message with the call. */
   readonly at: number;
-  /** The call that it is about. */
+  /** The call concerned. */
   readonly call?: string;
 }
 
-/** A message with calls whose results are awaited. */
+/** A message with calls that still lack results. */
 interface OpenGroup {
   readonly at: number;
   readonly calls: readonly string[];
   readonly answered: Set<string>;
-  /** The place among the calls of the last result. */
+  /** The index of the call of the last result. */
   last: number;
 }
 
 /**
- * The breaks of the pair rules in a list of messages, in the order of the items: a result never without its call, all results of a message directly behind it and in
- * the order of its calls, nothing twice. With `running` the last turn may be under way: calls of the list's end may wait for their results, and the model may
- * have said nothing to them yet.
+ * Returns the violations of the pair rules in a message list, in item order. Each result needs its
+ * call, all results directly follow their message in call order, and ids do not repeat. With
+ * `running`, the last turn may be in progress: its last calls may lack results, and the model's
+ * reply may be missing.
  */
 export function pairFindings(
   items: readonly PairedItem[],
@@ -71,7 +72,8 @@ export function pairFindings(
   let owesAnswer: number | undefined;
   const missing: { readonly at: number; readonly call: string; readonly until: number }[] = [];
   const close = (until: number): void => {
-    for (const call of group?.calls ?? []) if (!group?.answered.has(call)) missing.push({ at: group?.at ?? 0, call, until });
+    for (const call of group?.calls ?? [])
+      if (!group?.answered.has(call)) missing.push({ at: group?.at ?? 0, call, until });
     group = undefined;
   };
   for (const [at, item] of items.entries()) {
@@ -87,7 +89,7 @@ export function pairFindings(
       answered.add(call);
       group?.answered.add(call);
       if (group !== undefined && position >= 0) group.last = position;
-      // Where some are missing that is what is wrong.
+      // If results are missing, that is the violation to report.
       if (group !== undefined && group.answered.size === group.calls.length) owesAnswer = at;
       continue;
     }
@@ -99,14 +101,15 @@ export function pairFindings(
     }
   }
   close(items.length);
-  // A late result is found as such, and not as a missing one too.
+  // A late result is reported as late, and not as missing too.
   const lost = missing.filter(({ call }) => !answered.has(call));
-  for (const { at, call, until } of lost) if (!running || until < items.length) found.push({ rule: 'missing-result', at, call });
+  for (const { at, call, until } of lost)
+    if (!running || until < items.length) found.push({ rule: 'missing-result', at, call });
   if (owesAnswer !== undefined && !running) found.push({ rule: 'unfinished-turn', at: owesAnswer });
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** What the pair rules look at of an entry; undefined of an approval, which is no message. */
+/** Returns an entry for the pair rules. Undefined for an approval, which is not a message. */
 function pairedEntry(entry: Entry): PairedItem | undefined {
   if (entry.kind === 'approval') return undefined;
   if (entry.kind === 'assistant') return { kind: 'assistant', calls: entry.calls.map(({ id }) => id) };
@@ -114,8 +117,11 @@ function pairedEntry(entry: Entry): PairedItem | undefined {
   return { kind: entry.kind === 'user' ? 'user' : 'other' };
 }
 
-/** The breaks of the pair rules in some entries; `at` counts them without approvals. */
-export function entryFindings(entries: readonly Entry[], options: { readonly running?: boolean } = {}): readonly PairFinding[] {
+/** Returns the violations of the pair rules in some entries. `at` counts them without approvals. */
+export function entryFindings(
+  entries: readonly Entry[],
+  options: { readonly running?: boolean } = {},
+): readonly PairFinding[] {
   return pairFindings(
     entries.flatMap((entry) => pairedEntry(entry) ?? []),
     options,

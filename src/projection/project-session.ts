@@ -21,17 +21,20 @@ import type {
 } from './entry.js';
 import { Measures, nativeId, type StoredCall } from './measured-entries.js';
 
-/** A call that a message of the model announced and whose result has not been recorded, as far as somebody kept a record of it. */
+/**
+ * A call that a message of the model announced and whose result is not recorded. Known only if a
+ * record of the call was kept.
+ */
 export interface PendingCall {
   readonly native: string;
   readonly tool: string;
   readonly args: Json;
-  /** The step of the message that made it, or the last step before it. */
+  /** The step of the message with the call, or the last step before it. */
   readonly by: number;
   readonly at: number;
 }
 
-/** An approval as its records say: where it was asked for, and where it stands. */
+/** An approval according to its records: its position and its state. */
 export interface ApprovalNote {
   readonly approval: string;
   readonly state: ApprovalState;
@@ -51,23 +54,23 @@ export interface ProjectedFile {
   readonly source: FilesystemSource;
   readonly active: boolean;
   readonly pinned: boolean;
-  /** Its text where it is active or pinned, null where it has none then; undefined where it was not read. */
+  /** Its text if it is active or pinned, or null if it has none. Undefined if it was not read. */
   readonly content: string | null | undefined;
 }
 
 /** The version of an object that a projection was made of. */
 export interface SourceVersion {
   readonly objectHash: Sha256;
-  /** From when on it holds, milliseconds since 1970. */
+  /** Beginning of its valid time in milliseconds since 1970. */
   readonly validTime: number;
 }
 
-/** What a projection is made of; everything at one basis. */
+/** The input of a projection, all at one basis. */
 export interface ProjectionSource {
   readonly session: SessionId;
   readonly basis: ProjectionBasis;
   readonly prompt: { readonly text: string; readonly at: number } | undefined;
-  /** From the first on, none missing. */
+  /** All steps from the first, without gaps. */
   readonly steps: readonly Step[];
   readonly sets: SessionSets;
   readonly calls: ReadonlyMap<ObjectId, StoredCall>;
@@ -81,20 +84,23 @@ export interface ProjectionSource {
 export interface Projection {
   readonly session: SessionId;
   readonly basis: ProjectionBasis;
-  /** The last turn and step; 0 before the first. */
+  /** The last turn and step. 0 before the first. */
   readonly turn: number;
   readonly seq: number;
-  /** What all token counts of it were made with. */
+  /** The counter used for all its token counts. */
   readonly counter: TokenCounter;
   readonly entries: readonly Entry[];
-  /** Undefined where the model has had the last word. */
+  /** Undefined if the model has spoken last. */
   readonly running: Running | undefined;
-  /** SHA-256 over the ids, kinds, texts and calls of all entries: equal on every surface that shows the same session at the same basis. */
+  /**
+   * SHA-256 over the ids, kinds, texts and calls of all entries. Equal on every surface that shows
+   * the same session at the same basis.
+   */
   readonly digest: Sha256;
   /** The session's sets [§3.1]. */
   readonly sets: SessionSets;
   readonly files: readonly ProjectedFile[];
-  /** Of the prompt and of every object of the index. */
+  /** Versions of the prompt and of every object of the index. */
   readonly versions: ReadonlyMap<ObjectId, SourceVersion>;
 }
 
@@ -110,7 +116,7 @@ function kindOf({ role, text }: Message): 'system' | 'assistant' | 'reminder' | 
   return REMINDER.test(text) ? 'reminder' : 'user';
 }
 
-/** A row of a turn with what stands in it beside the chat's own messages. */
+/** A row of a turn with its additional items beside the chat's own messages. */
 interface OpenRow extends ChatRow {
   readonly from: number;
   readonly pending: readonly PendingCall[];
@@ -124,8 +130,11 @@ interface OpenTurn {
 const beginningOf = ({ seq, calls }: ChatRow): number => seq ?? calls[0]?.seq ?? 0;
 const isModels = ({ message }: ChatRow): boolean => MODEL_ROLES.has(message.role);
 
-/** Values by a number, each list in their order. */
-function grouped<Value>(values: readonly Value[], numberOf: (value: Value) => number): ReadonlyMap<number, readonly Value[]> {
+/** Groups values by a number and keeps their order. */
+function grouped<Value>(
+  values: readonly Value[],
+  numberOf: (value: Value) => number,
+): ReadonlyMap<number, readonly Value[]> {
   const groups = new Map<number, Value[]>();
   for (const value of values) {
     const number = numberOf(value);
@@ -136,7 +145,10 @@ function grouped<Value>(values: readonly Value[], numberOf: (value: Value) => nu
   return groups;
 }
 
-/** The rows of a turn with the pending calls of its messages; a call whose message is not known stands in a row of its own. */
+/**
+ * Returns the rows of a turn with the pending calls of its messages. A call of an unknown message
+ * gets a row of its own.
+ */
 function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): readonly OpenRow[] {
   const waiting = new Map(grouped(pending, ({ by }) => by));
   const places = new Map(pending.map((one, place) => [one, place]));
@@ -151,9 +163,15 @@ function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): re
     return { ...row, from: beginningOf(row), pending: own.toSorted((a, b) => placeOf(a) - placeOf(b)) };
   });
   const alone = [...waiting].map(
-    ([by, own]): OpenRow => ({ message: { role: 'assistant', text: '' }, seq: undefined, calls: [], from: by, pending: own }),
+    ([by, own]): OpenRow => ({
+      message: { role: 'assistant', text: '' },
+      seq: undefined,
+      calls: [],
+      from: by,
+      pending: own,
+    }),
   );
-  // Sorting is stable: what is not known to be earlier stands behind.
+  // Sorting is stable: a row of unknown position comes last.
   return [...open, ...alone].sort((a, b) => a.from - b.from);
 }
 
@@ -195,7 +213,8 @@ class EntryBuilder {
     for (const [i, row] of rows.entries()) {
       this.#row(turn, row);
       const until = rows[i + 1]?.from ?? Number.POSITIVE_INFINITY;
-      for (; next < approvals.length && (approvals[next]?.seq ?? 0) < until; next++) this.#approval(turn, approvals[next] as ApprovalNote);
+      for (; next < approvals.length && (approvals[next]?.seq ?? 0) < until; next++)
+        this.#approval(turn, approvals[next] as ApprovalNote);
     }
     for (const left of approvals.slice(next)) this.#approval(turn, left);
   }
@@ -228,7 +247,15 @@ class EntryBuilder {
       for (const [position, { at, result }] of made.entries()) {
         const place = this.#place(turn, at);
         const held = { active: this.#active.has(result.call), pinned: this.#pinned.has(result.call) };
-        this.entries.push({ kind: 'result', id: entryId('r', at), ...place, of: common.id, position, ...result, ...held });
+        this.entries.push({
+          kind: 'result',
+          id: entryId('r', at),
+          ...place,
+          of: common.id,
+          position,
+          ...result,
+          ...held,
+        });
       }
       this.open.push(...open);
     }
@@ -249,7 +276,7 @@ class EntryBuilder {
   }
 }
 
-/** Pending calls less those whose result is there: a call that came after the message that announced it. */
+/** Returns the pending calls without those whose result has arrived in a later step. */
 function stillPending({ pending, steps }: ProjectionSource): readonly PendingCall[] {
   const answered = new Map<string, number>();
   for (const { seq, call } of steps) if (call !== undefined) answered.set(nativeId(call.id), seq);
@@ -259,28 +286,35 @@ function stillPending({ pending, steps }: ProjectionSource): readonly PendingCal
 const callsOf = (entry: Entry): readonly EntryCall[] => (entry.kind === 'assistant' ? entry.calls : []);
 
 function runningOf(entries: readonly Entry[], turn: number, open: readonly EntryCall[]): Running | undefined {
-  const approvals = entries.flatMap((entry) => (entry.kind === 'approval' && entry.state === 'pending' ? [entry.id] : []));
+  const approvals = entries.flatMap((entry) =>
+    entry.kind === 'approval' && entry.state === 'pending' ? [entry.id] : [],
+  );
   const last = entries.findLast(({ kind }) => kind !== 'approval' && kind !== 'reminder' && kind !== 'system');
   const hasEnded = last === undefined || (last.kind === 'assistant' && last.calls.length === 0);
   return hasEnded && open.length + approvals.length === 0 ? undefined : { turn, calls: open, approvals };
 }
 
 function digestOf(entries: readonly Entry[]): Sha256 {
-  return hashText(JSON.stringify(entries.map((entry) => [entry.id, entry.kind, entry.sha256, ...callsOf(entry).map(({ id }) => id)])));
+  return hashText(
+    JSON.stringify(entries.map((entry) => [entry.id, entry.kind, entry.sha256, ...callsOf(entry).map(({ id }) => id)])),
+  );
 }
 
 /**
- * The ordered entries of a session: messages in their order, results directly behind the message that made their calls and in the order of the calls, approvals
- * behind what they were asked after. A result never stands without its call. A pure function; takes as long as counting the tokens of all texts does.
+ * Returns the ordered entries of a session: messages in order, results directly after their message
+ * in call order, approvals after their calls. A result never appears without its call. A pure
+ * function. Its time is that of counting the tokens of all texts.
  */
 export function projectSession(source: ProjectionSource, counter: TokenCounter): Projection {
   const { session, basis, steps, sets, files, versions } = source;
   const pending = stillPending(source);
-  const approvals = [...source.approvals].sort((a, b) => a.seq - b.seq || a.at - b.at || (a.approval < b.approval ? -1 : 1));
+  const approvals = [...source.approvals].sort(
+    (a, b) => a.seq - b.seq || a.at - b.at || (a.approval < b.approval ? -1 : 1),
+  );
   const last = steps.at(-1);
   const builder = new EntryBuilder(source, counter);
   builder.prompt();
-  // What is from before the first step stands in the first turn.
+  // Entries from before the first step belong to the first turn.
   const turnAt = (seq: number): number => steps[Math.min(Math.max(seq, 1), steps.length) - 1]?.turn ?? 0;
   const [waiting, asked] = [grouped(pending, ({ by }) => turnAt(by)), grouped(approvals, ({ seq }) => turnAt(seq))];
   for (const [turn, own] of grouped(steps, (step) => step.turn)) {

@@ -5,34 +5,40 @@ import { ProjectionError } from './errors.js';
 import type { Summary } from './summary.js';
 import type { ViewLimits } from './view-budget.js';
 
-/** How an entry stands in a view: in full, a result as its reference line, a message with its middle left out. */
+/**
+ * The form of an entry in a view: in full, a result as its reference line, or a message without its
+ * middle.
+ */
 export type EntryForm = 'full' | 'line' | 'cut';
 
-/** What a view has decided so far; the next view of the session goes on from it, and its sets only grow. Plain data, so that a record can keep it. */
+/**
+ * The decisions of a view so far. The next view of the session continues from them, and the sets
+ * only grow. Plain data, so that a record can hold it.
+ */
 export interface ViewState {
-  /** Results that stand as their line; none that is gone. */
+  /** Results shown as their line, without dropped ones. */
   readonly lines: readonly EntryId[];
-  /** Entries that are gone. */
+  /** Dropped entries. */
   readonly gone: readonly EntryId[];
-  /** Messages of the user whose middle is left out, as they stand. */
+  /** Messages of the user without their middle, as shown. */
   readonly cut: Readonly<Record<EntryId, string>>;
-  /** Of what is gone, and for which of it: SHA-256 of the ids, one a line. */
+  /** The summary of the dropped entries. `of` is the SHA-256 of their ids, one per line. */
   readonly summary?: { readonly of: Sha256; readonly text: string; readonly summary: Summary };
 }
 
 /** The state before the first view. */
 export const NO_VIEW: ViewState = { lines: [], gone: [], cut: {} };
 
-/** How a view got smaller, in the order in which it was tried. */
+/** The ways to shrink a view, in the order of trial. */
 export type ShrinkStep = 'retention' | 'lines' | 'turns' | 'pressure' | 'cut';
 
 /** Entries that stay or go together: a message of the model with its results, or one entry. */
 export interface Block {
   readonly entries: readonly Entry[];
   readonly turn: number;
-  /** A call or an approval waits for its answer. */
+  /** True if a call or an approval awaits its answer. */
   readonly isPending: boolean;
-  /** Stays in any case. */
+  /** True if the block always stays. */
   readonly isFixed: boolean;
 }
 
@@ -41,7 +47,7 @@ function isPending(entry: Entry): boolean {
   return entry.kind === 'assistant' && entry.calls.some(({ state }) => state === 'pending');
 }
 
-/** The blocks of some entries, in their order. */
+/** Returns the blocks of some entries, in order. */
 export function blocksOf(entries: readonly Entry[], isFixed: (entry: Entry) => boolean): readonly Block[] {
   const blocks: Block[] = [];
   for (let at = 0; at < entries.length; ) {
@@ -60,13 +66,13 @@ const fullTokens = (entry: Entry, counter: TokenCounter): number =>
   counter.perMessage +
   (entry.kind === 'assistant' ? entry.calls.reduce((sum, call) => sum + call.tokens + counter.perCall, 0) : 0);
 
-/** A view while it is being made smaller. */
+/** A view that is being shrunk. */
 export class ViewDraft {
   readonly lines: Set<EntryId>;
   readonly gone: Set<EntryId>;
   readonly cut: Map<EntryId, string>;
   readonly #counter: TokenCounter;
-  /** Of what stands in it, without a summary. */
+  /** Tokens of its entries, without the summary. */
   tokens = 0;
   readonly #cutTokens = new Map<EntryId, number>();
 
@@ -97,7 +103,7 @@ export class ViewDraft {
     return (form === 'cut' ? this.cut.get(entry.id) : entry.text) ?? '';
   }
 
-  /** Whether a result would be shorter as its line. */
+  /** Returns whether a result would be shorter as its line. */
   collapses(entry: Entry): entry is ResultEntry {
     return entry.kind === 'result' && this.formOf(entry) === 'full' && entry.lineTokens < entry.tokens;
   }
@@ -114,7 +120,7 @@ export class ViewDraft {
     return entries.every(({ id }) => this.gone.has(id));
   }
 
-  /** Cuts a message down to what it has less than a number of tokens too many. */
+  /** Cuts a message by at least the given number of tokens, if it is long enough. */
   shorten(entry: Entry, tooMany: number): void {
     const before = this.textOf(entry);
     const text = cutText(entry.text ?? '', Math.max(0, this.#counter.count(before) - tooMany), this.#counter);
@@ -138,41 +144,42 @@ export class ViewDraft {
   }
 }
 
-/** What a view is made smaller by. */
+/** The input of a shrinking step. */
 interface Shrinking {
   readonly draft: ViewDraft;
-  /** Nothing goes: results become lines, messages are cut. */
+  /** True if no entry may be dropped: results become lines, messages are cut. */
   readonly keepsAll: boolean;
   readonly blocks: readonly Block[];
   readonly limits: ViewLimits;
-  /** The last turn, which may be under way. */
+  /** The last turn, which may be running. */
   readonly lastTurn: number;
-  /** The newest results, which stay in full for as long as the limit allows. */
+  /** The newest results, which stay in full as long as the limit allows. */
   readonly newest: ReadonlySet<EntryId>;
-  /** The first and the newest message of a user: they stay, whatever goes. */
+  /** The first and the newest message of a user, which always stay. */
   readonly messages: readonly Entry[];
 }
 
 type Shrink = (shrinking: Shrinking) => void;
 
-/** The results in some blocks. */
+/** Returns the results in some blocks. */
 export const resultsOf = (blocks: readonly Block[]): readonly ResultEntry[] =>
   blocks.flatMap(({ entries }) => entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : [])));
 
 const isHeld = ({ active, pinned }: ResultEntry): boolean => active || pinned;
 
-/** What the summary takes of the limit, once something is gone. */
+/** Tokens reserved for the summary once entries are dropped. */
 const reserved = ({ draft, limits }: Shrinking): number => (draft.gone.size === 0 ? 0 : limits.summary);
 const sizeOf = (shrinking: Shrinking): number => shrinking.draft.tokens + reserved(shrinking);
-/** What a view takes at least, with what its summary must say. */
-const leastOf = ({ draft, limits }: Shrinking): number => draft.tokens + (draft.gone.size === 0 ? 0 : limits.leastSummary);
+/** Minimum tokens of a view, with the required text of its summary. */
+const leastOf = ({ draft, limits }: Shrinking): number =>
+  draft.tokens + (draft.gone.size === 0 ? 0 : limits.leastSummary);
 
-/** In the order in which they are tried: each only where the ones before it were not enough. */
+/** In the order of trial. Each step runs only if the ones before it were not enough. */
 const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, Shrink])[] = [
   [
     'retention',
     ({ target }) => target,
-    // What the session's retention let go leaves together: the prefix breaks once.
+    // Results released by the session's retention leave together, so that the prefix breaks once.
     ({ draft, blocks, newest }) => {
       for (const result of resultsOf(blocks))
         if (!isHeld(result) && !newest.has(result.id) && draft.collapses(result)) draft.collapse(result);
@@ -200,7 +207,7 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       for (const block of blocks) {
         if (block.turn >= end) return;
         if (block.isFixed || draft.isGone(block)) continue;
-        // A turn goes whole.
+        // A turn is dropped whole.
         if (block.turn !== turn && sizeOf(shrinking) <= limits.target) return;
         turn = block.turn;
         draft.drop(block);
@@ -218,7 +225,7 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       }
       if (keepsAll) return;
       for (const block of blocks) {
-        // What stands for it gets shorter before more goes.
+        // The summary gets shorter before more entries are dropped.
         if (leastOf(shrinking) <= limits.most) return;
         if (limits.keepBehindPending && block.isPending) return;
         if (!block.isFixed && !block.isPending && !draft.isGone(block)) draft.drop(block);
@@ -238,12 +245,17 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
   ],
 ];
 
-/** Only the steps of pressure and cut count what is there without its summary, which takes what is left. */
+/**
+ * Only the steps `pressure` and `cut` count the entries without their summary, which takes the
+ * rest.
+ */
 const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
   (step === 'cut' ? leastOf(shrinking) : sizeOf(shrinking)) <= limit;
 
 function tooSmall(limits: ViewLimits, least: number): ProjectionError {
-  const pending = limits.keepBehindPending ? 'everything from the first call or approval on that waits' : 'what is pending';
+  const pending = limits.keepBehindPending
+    ? 'everything from the first call or approval on that waits'
+    : 'what is pending';
   const required = limits.leastSummary === 0 ? '' : `, the ${limits.leastSummary} tokens that the summary must say`;
   return new ProjectionError(
     'budget-too-small',
@@ -252,7 +264,7 @@ function tooSmall(limits: ViewLimits, least: number): ProjectionError {
   );
 }
 
-/** A view that got smaller, and by which steps. */
+/** A shrunk view, with the steps that shrank it. */
 interface Shrunk {
   readonly draft: ViewDraft;
   readonly steps: readonly ShrinkStep[];
@@ -271,7 +283,9 @@ function taken(shrinking: Shrinking): Shrunk & { readonly least: number } {
 }
 
 /**
- * Makes a view smaller until it fits. Where what the summary must say takes more than what went, nothing goes, if that fits as well.
+ * Shrinks a view until it fits. If the required summary text exceeds the dropped entries, drops no
+ * entry, provided that the result fits.
+ *
  * @throws {ProjectionError} `budget-too-small`
  */
 export function shrink(asked: Omit<Shrinking, 'draft' | 'keepsAll'> & { readonly begin: () => ViewDraft }): Shrunk {

@@ -4,15 +4,21 @@ import { NO_VIEW, type ViewState } from './shrink-view.js';
 import { auditedSummary, reminderOverhead, reminderWithin, type Summariser } from './summary.js';
 import type { ViewBudget } from './view-budget.js';
 
-/** How a view is made whose summary may be written by somebody. */
+/** Options of a view with an optional summariser. */
 export interface SummarisedViewOptions {
-  /** Of the view before it. */
+  /** The state of the previous view. */
   readonly state?: ViewState;
-  /** The deterministic digest stands where there is none, and where it fails or loses an identifier. */
+  /**
+   * Writes the summary. The deterministic digest is used if it is absent, fails, or loses an
+   * identifier.
+   */
   readonly summariser?: Summariser | undefined;
-  /** Asks the summariser also where nothing went since the summary that stands; what is refused then leaves that one. Not if left out. */
+  /**
+   * Asks the summariser even if no entry was dropped since the current summary. A rejected result
+   * leaves that summary. Default: false.
+   */
   readonly rewrite?: boolean;
-  /** Ends the wait for the summariser: then the digest is taken. */
+  /** Aborts the wait for the summariser. The digest is then used. */
   readonly signal?: AbortSignal;
 }
 
@@ -21,8 +27,10 @@ function isSummary(item: ViewItem): boolean {
 }
 
 /**
- * As `budgetedView`, and where entries went that had not gone before, their summary is asked of a summariser and audited. It is never longer than the digest
- * may be, so the limit holds as well; what it was written of are the session's own entries, never an earlier summary.
+ * Returns `budgetedView`, with an audited summary by a summariser if entries were newly dropped.
+ * The summary is never longer than the digest may be, so the limit still holds. It is written from
+ * the session's own entries, never from an earlier summary.
+ *
  * @throws {ProjectionError} as `budgetedView`; never because of the summariser
  */
 export async function summarisedView(
@@ -47,7 +55,11 @@ export async function summarisedView(
     { entries, counter, limit, spare, required: view.limits.leastSummary },
     { summariser, signal, digest: budget.digest },
   );
-  const text = reminderWithin(summary.text, (summary.by === summariser.name ? limit : spare) + reminderOverhead(counter), counter);
+  const text = reminderWithin(
+    summary.text,
+    (summary.by === summariser.name ? limit : spare) + reminderOverhead(counter),
+    counter,
+  );
   if (text === undefined || (isRewrite && (summary.by !== summariser.name || text === made.text))) return view;
   const item: ViewItem = { kind: 'summary', text, tokens: counter.count(text) + counter.perMessage, summary };
   const tokens = others + item.tokens;
@@ -55,7 +67,10 @@ export async function summarisedView(
     ...view,
     items: view.items.map((one) => (isSummary(one) ? item : one)),
     tokens,
-    shrunk: view.shrunk === undefined ? summaryAlone(view.state.gone, view.tokens, tokens) : { ...view.shrunk, after: tokens },
+    shrunk:
+      view.shrunk === undefined
+        ? summaryAlone(view.state.gone, view.tokens, tokens)
+        : { ...view.shrunk, after: tokens },
     state: { ...view.state, summary: { of: made.of, text, summary } },
   };
 }

@@ -6,56 +6,64 @@ import { cutText } from './cut-text.js';
 import type { Entry, TokenCounter } from './entry.js';
 import { criticalIdentifiers, lostIdentifiers } from './identifiers.js';
 
-/** What is to be summarised, and within which bounds. */
+/** The entries to summarise, and the bounds. */
 export interface SummaryRequest {
-  /** Of the session itself, never a summary. */
+  /** Entries of the session itself, never a summary. */
   readonly entries: readonly Entry[];
   readonly counter: TokenCounter;
-  /** The most tokens that the summary may have. */
+  /** Maximum tokens of the summary. */
   readonly limit: number;
-  /** A digest may go beyond its limit to there for what users demanded; the limit if left out. */
+  /**
+   * Maximum tokens to which a digest may exceed its limit for demands of users. Defaults to the
+   * limit.
+   */
   readonly spare?: number;
-  /** The tokens of the limit that what must be said takes; 0 if left out. */
+  /** Tokens of the limit taken by required text. Default: 0. */
   readonly required?: number;
 }
 
-/** One try of a summariser. */
+/** One attempt of a summariser. */
 export interface SummaryTry extends SummaryRequest {
-  /** What the summary must name. */
+  /** The identifiers that the summary must name. */
   readonly identifiers: readonly string[];
-  /** From 1; what was wrong with the try before stands in `complaint`. */
+  /** Counts from 1. `complaint` describes the fault of the previous attempt. */
   readonly attempt: number;
   readonly complaint: string | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-/** A summary that was written in a form of its own: what a model reads of it, and the form, which is kept beside it. */
+/** A summary in a form of its own: the text for a model, and the form, which is stored with it. */
 export interface FormedText {
   readonly text: string;
   readonly form: Json;
 }
 
-/** Whoever writes summaries, mostly by asking a model. May fail: then the deterministic digest stands in for it. */
+/**
+ * Writes summaries, usually by calling a model. If it fails, the deterministic digest replaces it.
+ */
 export interface Summariser {
   readonly name: string;
   summarise(request: SummaryTry): Promise<string | FormedText>;
 }
 
-/** A summary without a model: a function of what is asked, never over its limit, so that it may be empty. */
+/**
+ * A summary without a model: a pure function of the request. It never exceeds its limit, so it may
+ * be empty.
+ */
 export type Digest = (request: SummaryRequest) => Summary;
 
-/** A summary of some entries, as it was audited. */
+/** An audited summary of some entries. */
 export interface Summary {
   readonly text: string;
   readonly tokens: number;
-  /** The name of the summariser that wrote it; `digest` for the deterministic one. */
+  /** The name of the summariser that wrote it. `digest` for the deterministic one. */
   readonly by: string;
-  /** The identifiers that it was to name, and those of them that it does not. */
+  /** The identifiers that it had to name, and the ones that it lacks. */
   readonly identifiers: readonly string[];
   readonly lost: readonly string[];
-  /** What was wrong with each try that was not taken. */
+  /** The faults of the rejected attempts. */
   readonly refused: readonly string[];
-  /** The form in which it was written, where it has one of its own. */
+  /** The form in which it was written, if it has one of its own. */
   readonly form?: Json;
 }
 
@@ -66,10 +74,10 @@ const TRIES = 2;
 const LONGEST_ASK = 160;
 const SHARE_OF_IDENTIFIERS = 0.5;
 
-/** A text without line breaks or other runs of white space. */
+/** Replaces each run of white space, line breaks included, by one space. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
-/** The beginning of a text in one line. */
+/** Returns the beginning of a text in one line. */
 export function shownLine(text: string, most = LONGEST_ASK): string {
   const line = oneLine(text);
   if (line.length <= most) return line;
@@ -83,7 +91,7 @@ function toolCounts(entries: readonly Entry[]): string {
   return [...counts].map(([tool, count]) => (count === 1 ? oneLine(tool) : `${oneLine(tool)} x${count}`)).join(', ');
 }
 
-/** A line for each turn: what was asked, with which tools it was worked on. */
+/** Returns a line per turn: its request and the tools used. */
 export function turnLines(entries: readonly Entry[]): readonly string[] {
   const turns = new Map<number, Entry[]>();
   for (const entry of entries) {
@@ -99,12 +107,12 @@ export function turnLines(entries: readonly Entry[]): readonly string[] {
   });
 }
 
-/** As many of some pieces as fit, the last ones first, in their order. */
+/** Returns as many of the last pieces as fit, in order. */
 export function lastThatFit(pieces: readonly string[], limit: number, counter: TokenCounter): readonly string[] {
   const kept: string[] = [];
   let room = limit;
   for (const piece of pieces.toReversed()) {
-    // The separator too.
+    // Includes the separator.
     room -= counter.count(piece) + 1;
     if (room < 0) break;
     kept.push(piece);
@@ -112,7 +120,7 @@ export function lastThatFit(pieces: readonly string[], limit: number, counter: T
   return kept.toReversed();
 }
 
-/** Says how much is left out. */
+/** Returns the line that counts the omitted entries. */
 export function leftOutLine(entries: readonly Entry[]): string {
   const [first, last] = [entries[0]?.turn ?? 0, entries.at(-1)?.turn ?? 0];
   const turns = first === last ? `turn ${first}` : `turns ${first} to ${last}`;
@@ -120,8 +128,9 @@ export function leftOutLine(entries: readonly Entry[]): string {
 }
 
 /**
- * The deterministic summary: how many entries of which turns, the identifiers, a line for each turn, the newest first to stay where not all fit. Needs no model
- * and gives the same text for the same entries; never over its limit, so that it may be empty.
+ * Returns the deterministic summary: the number of entries and their turns, the identifiers, and a
+ * line per turn. If not all lines fit, the newest stay. Needs no model, and gives the same text for
+ * the same entries. Never exceeds its limit, so it may be empty.
  */
 export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
   const identifiers = criticalIdentifiers(entries);
@@ -131,13 +140,20 @@ export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
   const names = named.length === 0 ? [] : [`Names: ${named.join(', ')}`];
   const left = room - names.reduce((sum, line) => sum + counter.count(line) + 1, 0);
   const lines = [head, ...names, ...lastThatFit(turnLines(entries), left, counter)];
-  // What fits line by line may be over by a token where two lines meet.
+  // Lines that fit one by one may exceed the limit by a token where two lines join.
   while (lines.length > 0 && counter.count(lines.join('\n')) > limit) lines.splice(lines.length > 1 ? 1 : 0, 1);
   const text = lines.join('\n');
-  return { text, tokens: counter.count(text), by: DIGEST, identifiers, lost: lostIdentifiers(text, identifiers), refused: [] };
+  return {
+    text,
+    tokens: counter.count(text),
+    by: DIGEST,
+    identifiers,
+    lost: lostIdentifiers(text, identifiers),
+    refused: [],
+  };
 }
 
-/** What is wrong with a summary; undefined where nothing is. */
+/** Returns the fault of a summary. Undefined if there is none. */
 function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry): string | undefined {
   if (text.trim() === '') return 'it is empty';
   if (!text.isWellFormed()) return 'it holds half a surrogate pair';
@@ -148,8 +164,10 @@ function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry):
 }
 
 /**
- * A summary by a summariser, audited: not empty, within the limit, with every critical identifier. It has two tries, the second with what was wrong with the
- * first; then the deterministic digest is taken, `digestOf` if no other one is given. Never fails because of the summariser, and ends when the signal aborts it.
+ * Returns a summariser's summary after an audit: not empty, within the limit, with every critical
+ * identifier. The summariser has two attempts, the second with the fault of the first. Then the
+ * deterministic digest is used (default: `digestOf`). Never fails because of the summariser, and
+ * ends when the signal aborts.
  */
 export async function auditedSummary(
   request: SummaryRequest,
@@ -157,12 +175,20 @@ export async function auditedSummary(
     summariser,
     signal,
     digest = digestOf,
-  }: { readonly summariser: Summariser | undefined; readonly signal?: AbortSignal | undefined; readonly digest?: Digest | undefined },
+  }: {
+    readonly summariser: Summariser | undefined;
+    readonly signal?: AbortSignal | undefined;
+    readonly digest?: Digest | undefined;
+  },
 ): Promise<Summary> {
   const fallback = digest(request);
   if (summariser === undefined) return fallback;
-  // What has no room in the summary cannot be asked of it.
-  const identifiers = lastThatFit(fallback.identifiers, (request.limit - (request.required ?? 0)) * SHARE_OF_IDENTIFIERS, request.counter);
+  // Identifiers that do not fit into the summary are not required.
+  const identifiers = lastThatFit(
+    fallback.identifiers,
+    (request.limit - (request.required ?? 0)) * SHARE_OF_IDENTIFIERS,
+    request.counter,
+  );
   const refused: string[] = [];
   for (let attempt = 1; attempt <= TRIES && signal?.aborted !== true; attempt++) {
     const one: SummaryTry = { ...request, identifiers, attempt, complaint: refused.at(-1), signal };
@@ -186,13 +212,17 @@ export async function auditedSummary(
 const OPEN = '<system-reminder>\n';
 const CLOSE = '\n</system-reminder>';
 
-/** A text as it stands in the chat where no human wrote it: in the role of the user, between the tags of a reminder. What it quotes cannot end it, nor begin another one. */
-export const reminderText = (text: string): string => `${OPEN}${text.replace(/<(?=\/?system-reminder)/gi, '(')}${CLOSE}`;
+/**
+ * Wraps a text that no human wrote in reminder tags, for the role of the user. Quoted tags can
+ * neither end the reminder nor begin another one.
+ */
+export const reminderText = (text: string): string =>
+  `${OPEN}${text.replace(/<(?=\/?system-reminder)/gi, '(')}${CLOSE}`;
 
-/** The tokens that the tags of a reminder take at most. */
+/** Maximum tokens of the reminder tags. */
 export const reminderOverhead = (counter: TokenCounter): number => counter.count(OPEN) + counter.count(CLOSE) + 2;
 
-/** A text within a limit as a reminder; undefined where not even its tags fit. */
+/** Returns a text as a reminder within a limit. Undefined if even the tags do not fit. */
 export function reminderWithin(text: string, limit: number, counter: TokenCounter): string | undefined {
   const room = limit - reminderOverhead(counter);
   const cut = room <= 0 || text === '' ? '' : cutText(text, room, counter);

@@ -1,39 +1,52 @@
 import { ProjectionError } from './errors.js';
 import type { Digest } from './summary.js';
 
-/** What every summary of a view must say, whatever else it says. */
+/** The text that every summary of a view must contain. */
 export interface RequiredText {
-  /** The tokens of a summary that says nothing else, as it stands in a request. */
+  /** Tokens in a request of a summary with only this text. */
   readonly tokens: number;
-  /** Whether a text says all of it. */
+  /** Returns whether a text contains all of it. */
   isIn(text: string): boolean;
 }
 
-/** How large a view may be, and how it gets smaller. */
+/** The size of a view, and the rules for shrinking it. */
 export interface ViewBudget {
-  /** The most tokens that the view has: never passed, whatever the entries hold. */
+  /** Maximum tokens of the view. Never exceeded, for any entries. */
   readonly tokens: number;
-  /** The share of the limit above which the view gets smaller; 1 if left out. */
+  /** Share of the limit above which the view shrinks. Default: 1. */
   readonly trigger?: number;
-  /** The share of the limit that it is brought down to then, so that it need not soon get smaller again; 0.75 if left out. */
+  /**
+   * Share of the limit to which it shrinks, so that it need not shrink again soon. Default: 0.75.
+   */
   readonly target?: number;
-  /** How many of the newest results stay in full for as long as the limit allows; 3 if left out. */
+  /** Number of newest results that stay in full as long as the limit allows. Default: 3. */
   readonly keepResults?: number;
-  /** How many turns before the last one stay for as long as the limit allows; 0 if left out. */
+  /** Number of turns before the last one that stay as long as the limit allows. Default: 0. */
   readonly keepTurns?: number;
-  /** The most tokens of the summary of what is left out; a tenth of the limit if left out, 0 for none. */
+  /**
+   * Maximum tokens of the summary of dropped entries. Default: a tenth of the limit. 0 for no
+   * summary.
+   */
   readonly summary?: number;
-  /** Raises the summary as far as the limit allows; where it does not fit, the view is refused. Nothing if left out. */
+  /**
+   * Raises the summary's size as far as the limit allows. If the text does not fit, the view is
+   * rejected. Default: nothing.
+   */
   readonly required?: RequiredText;
-  /** Makes a summary anew that does not say what is required, also where nothing has to get smaller; false if left out. */
+  /**
+   * Rewrites a summary that lacks required text, even if the view need not shrink. Default: false.
+   */
   readonly renew?: boolean;
-  /** Nothing behind the first call or approval that waits goes, even where the limit itself would be passed; false if left out. */
+  /**
+   * Drops nothing after the first pending call or approval, even if the limit is exceeded. Default:
+   * false.
+   */
   readonly keepBehindPending?: boolean;
-  /** Summarises what is left out without a model; `digestOf` if left out. */
+  /** Summarises dropped entries without a model. Default: `digestOf`. */
   readonly digest?: Digest;
 }
 
-/** A budget with everything that was left out, in tokens. */
+/** A complete budget in tokens, with all defaults applied. */
 export interface ViewLimits {
   readonly most: number;
   readonly trigger: number;
@@ -41,9 +54,12 @@ export interface ViewLimits {
   readonly keepResults: number;
   readonly keepTurns: number;
   readonly summary: number;
-  /** The least tokens of a summary, of `summary`. */
+  /** Minimum tokens of a summary, out of `summary`. */
   readonly leastSummary: number;
-  /** The size of the view up to which a summary may grow for what users demanded: halfway to the limit, so that the view need not soon get smaller again. */
+  /**
+   * Size of the view up to which a summary may grow for demands of users: halfway to the limit, so
+   * that the view need not shrink again soon.
+   */
   readonly roomy: number;
   readonly keepBehindPending: boolean;
 }
@@ -55,7 +71,10 @@ const SHARE_OF_SUMMARY = 0.1;
 
 function share(name: string, value: number): number {
   if (value > 0 && value <= 1) return value;
-  throw new ProjectionError('invalid-budget', `the ${name} of a view is ${value}: give a share above 0 and up to 1 of its limit`);
+  throw new ProjectionError(
+    'invalid-budget',
+    `the ${name} of a view is ${value}: give a share above 0 and up to 1 of its limit`,
+  );
 }
 
 function whole(name: string, value: number, least: number): number {
@@ -64,12 +83,18 @@ function whole(name: string, value: number, least: number): number {
 }
 
 /**
- * The limits that a budget means.
+ * Returns the limits of a budget.
+ *
  * @throws {ProjectionError} `invalid-budget`
  */
 export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest }: ViewBudget): ViewLimits {
   const most = whole('the limit', tokens, 1);
-  const { keepResults = KEEP_RESULTS, keepTurns = 0, summary = Math.floor(most * SHARE_OF_SUMMARY), keepBehindPending = false } = rest;
+  const {
+    keepResults = KEEP_RESULTS,
+    keepTurns = 0,
+    summary = Math.floor(most * SHARE_OF_SUMMARY),
+    keepBehindPending = false,
+  } = rest;
   const leastSummary = rest.required?.tokens ?? 0;
   const goal = Math.floor(most * share('target', target));
   return {
@@ -78,7 +103,8 @@ export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest
     target: goal,
     keepResults: whole('the number of results kept', keepResults, 0),
     keepTurns: whole('the number of turns kept', keepTurns, 0),
-    // What must be said stands beside the rest. A summary whose rest took the whole target would leave nothing to be read after it.
+    // Required text is added to the rest. A summary that took the whole target would leave no room
+    // for later entries.
     summary: Math.min(whole('the summary', summary, 0), Math.floor(goal / 2)) + leastSummary,
     leastSummary,
     roomy: Math.floor((goal + most) / 2),

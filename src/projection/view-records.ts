@@ -5,21 +5,21 @@ import type { BudgetedView, ViewItem } from './budgeted-view.js';
 import type { Projection } from './project-session.js';
 import { NO_VIEW, type ViewState } from './shrink-view.js';
 
-/** What a view was made for. */
+/** The purpose of a view. */
 export interface ViewPurpose {
-  /** Who gets it: `model`, a surface by its name. */
+  /** The recipient: `model`, or a surface by name. */
   readonly target: string;
-  /** Why it was asked for: `token_pressure`, `manual`, `handoff` … */
+  /** The reason of the request: `token_pressure`, `manual`, `handoff` … */
   readonly trigger: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Whose later views go on from it: those of another surface decide for themselves. */
+  /** The surface whose later views continue from this one. Other surfaces decide for themselves. */
   readonly surface?: string;
 }
 
-/** The share of a record's room that the decisions of a view may take; a session that is so long that they take more begins anew. */
+/** Maximum size of a view's decisions in a record. A session with larger decisions starts anew. */
 const MOST_STATE = CHUNK_UNITS / 2;
-/** Ids that a record names of what left in one view. */
+/** Maximum number of ids that a record names per view. */
 const MOST_NAMED = 2_000;
 
 type Segment = 'system' | 'chat' | 'results' | 'approvals' | 'summary';
@@ -35,7 +35,11 @@ function segmentOf(item: ViewItem): Segment {
 function segmentsOf({ items, limits }: BudgetedView): NonNullable<RecordBody<'budget'>['segments']> {
   const sizes = new Map<Segment, number>();
   for (const item of items) sizes.set(segmentOf(item), (sizes.get(segmentOf(item)) ?? 0) + item.tokens);
-  return [...sizes].map(([name, actual]) => ({ name, actual, ...(name === 'summary' ? { reserved: limits.summary } : {}) }));
+  return [...sizes].map(([name, actual]) => ({
+    name,
+    actual,
+    ...(name === 'summary' ? { reserved: limits.summary } : {}),
+  }));
 }
 
 function compactionOf(view: BudgetedView, { trigger, surface }: ViewPurpose): RecordBody<'compaction'> | undefined {
@@ -43,19 +47,26 @@ function compactionOf(view: BudgetedView, { trigger, surface }: ViewPurpose): Re
   if (shrunk === undefined) return undefined;
   const named = (ids: readonly string[]): string[] => ids.slice(0, MOST_NAMED);
   const made = state.summary?.summary;
-  const leftOut = shrunk.lines.length + shrunk.gone.length > 2 * MOST_NAMED ? ['not every id of what left is named here'] : [];
-  const lost = made === undefined || made.lost.length === 0 ? [] : [`the summary does not name ${made.lost.length} of its identifiers`];
+  const leftOut =
+    shrunk.lines.length + shrunk.gone.length > 2 * MOST_NAMED ? ['not every id of what left is named here'] : [];
+  const lost =
+    made === undefined || made.lost.length === 0
+      ? []
+      : [`the summary does not name ${made.lost.length} of its identifiers`];
   return {
     counter,
     trigger,
-    method: made === undefined ? 'structured_digest' : made.by === 'digest' ? 'structured_digest' : 'abstractive_summary',
+    method:
+      made === undefined ? 'structured_digest' : made.by === 'digest' ? 'structured_digest' : 'abstractive_summary',
     before: shrunk.before,
     after: shrunk.after,
     limit: limits.most,
     lines: named(shrunk.lines),
     gone: named(shrunk.gone),
     cut: named(shrunk.cut),
-    ...(made === undefined ? {} : { summary: { text: made.text, by: made.by, identifiers: [...made.identifiers], lost: [...made.lost] } }),
+    ...(made === undefined
+      ? {}
+      : { summary: { text: made.text, by: made.by, identifiers: [...made.identifiers], lost: [...made.lost] } }),
     loss: [...lost, ...leftOut],
     ...(JSON.stringify(state).length > MOST_STATE ? {} : { state: JSON.parse(JSON.stringify(state)) }),
     ...(surface === undefined ? {} : { extra: { surface, steps: [...shrunk.steps] } }),
@@ -63,10 +74,15 @@ function compactionOf(view: BudgetedView, { trigger, surface }: ViewPurpose): Re
 }
 
 /**
- * The records of a view: its limit and what was used of it, and where it got smaller what became of which entries, with everything that the next view goes on from
- * (`viewStateOf`). Equal views at one moment give equal records.
+ * Returns the records of a view: its limit and use, and the changed entries if it shrank. They
+ * contain everything from which the next view continues (`viewStateOf`). Equal views at one time
+ * give equal records.
  */
-export function viewRecords(projection: Projection, view: BudgetedView, purpose: ViewPurpose): readonly ContextRecord[] {
+export function viewRecords(
+  projection: Projection,
+  view: BudgetedView,
+  purpose: ViewPurpose,
+): readonly ContextRecord[] {
   const { target, at } = purpose;
   const { session, turn, seq, basis } = projection;
   const common = { owner: { session }, turn, seq, at, basis };
@@ -86,12 +102,18 @@ export function viewRecords(projection: Projection, view: BudgetedView, purpose:
   ];
 }
 
-/** The compactions of one surface. */
-export function compactionsOf(records: readonly ContextRecord<'compaction'>[], surface: string): readonly ContextRecord<'compaction'>[] {
+/** Returns the compactions of one surface. */
+export function compactionsOf(
+  records: readonly ContextRecord<'compaction'>[],
+  surface: string,
+): readonly ContextRecord<'compaction'>[] {
   return records.filter(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === surface);
 }
 
-/** What the next view of a session goes on from, by the records of compactions up to a moment: the state that the last of them kept. */
+/**
+ * Returns the state from which a session's next view continues: the state in the last compaction
+ * record.
+ */
 export function viewStateOf(records: readonly ContextRecord<'compaction'>[]): ViewState {
   const last = [...records].sort((a, b) => a.at - b.at).findLast(({ body }) => body.state !== undefined);
   const { lines = [], gone = [], cut = {}, summary } = (last?.body.state ?? {}) as Partial<ViewState>;

@@ -19,7 +19,9 @@ interface Found {
  * examples; our own form hides every password of an address.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set(
-  ['gcp', 'filter-comments', 'basicauth', 'database-connection-string'].map((name) => `@secretlint/secretlint-rule-${name}`),
+  ['gcp', 'filter-comments', 'basicauth', 'database-connection-string'].map(
+    (name) => `@secretlint/secretlint-rule-${name}`,
+  ),
 );
 
 /** Options by rule: identifiers of access keys of AWS count as secrets here. */

@@ -92,7 +92,7 @@ const TOKENS: readonly string[] = [
   'SK[0-9a-f]{32}(?![0-9a-f])',
   '\\d{8,10}:AA[\\w-]{32,35}(?![\\w-])',
   '[MNO][\\w-]{23,27}\\.[\\w-]{6}\\.[\\w-]{27,40}',
-  // What teams work with.
+  // Issue trackers and documents.
   `lin_(?:api|oauth)_${A}{30,}`,
   `(?:ntn|secret)_${A}{40,}`,
   'figd_[\\w-]{30,}',
@@ -149,20 +149,35 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/(\bdiscord(?:app)?\.com\/api\/webhooks\/\d{1,24}\/)[\w-]{16,}/g, `$1${MASK}`],
   [/(\bwebhook\.office\.com\/webhookb2\/)[\w@/-]{16,}/g, `$1${MASK}`],
   [/(\/\/)[^\s/:@"'<>]{8,256}(:x-oauth-basic@)/g, `$1${MASK}$2`],
-  // In an address up to its last `@`, whatever stands between; a port is no password, and what is
+  // In an address up to its last `@`, with any text between; a port is no password, and what is
   // behind the host is its path. Ends with the next address, which is looked through by itself.
-  [/(:\/\/[^\s/:@[]{0,200}:)(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s"'<>@]){1,4096}(?:@(?:(?!:\/\/)[^\s"'<>@/?#]){0,256}){0,8}(@)/g, `$1${MASK}$2`],
+  [
+    /(:\/\/[^\s/:@[]{0,200}:)(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s"'<>@]){1,4096}(?:@(?:(?!:\/\/)[^\s"'<>@/?#]){0,256}){0,8}(@)/g,
+    `$1${MASK}$2`,
+  ],
   // Command lines, and files of passwords whose fields have places instead of names.
-  [/(\s(?:-u|--(?:proxy-)?user)[\s=]{1,4}\\{0,7}["']?[^\s:"'/\\-][^\s:"'/\\]{0,63}:)(?!\d{1,6}(?:[\s"'\\]|$))[^\s"'\\]{3,}/g, `$1${MASK}`],
+  [
+    /(\s(?:-u|--(?:proxy-)?user)[\s=]{1,4}\\{0,7}["']?[^\s:"'/\\-][^\s:"'/\\]{0,63}:)(?!\d{1,6}(?:[\s"'\\]|$))[^\s"'\\]{3,}/g,
+    `$1${MASK}`,
+  ],
   [/(\bmysql(?:admin|dump|import)?\s[^\n|;&]{0,200}?(?<=\s)-p)(?![\s"'])[^\s"']{3,}/g, `$1${MASK}`],
-  [/(\b(?:docker|podman|oras|helm)\s(?:[a-z]{1,20}\s){0,2}login\s[^\n|;&]{0,200}?(?<=\s)-p\s{1,4})[^\s"']{3,}/g, `$1${MASK}`],
+  [
+    /(\b(?:docker|podman|oras|helm)\s(?:[a-z]{1,20}\s){0,2}login\s[^\n|;&]{0,200}?(?<=\s)-p\s{1,4})[^\s"']{3,}/g,
+    `$1${MASK}`,
+  ],
   [/(\bsshpass\s{1,4}-p\s{0,4})[^\s]{3,}/g, `$1${MASK}`],
   [/(\bredis-cli\s[^\n|;&]{0,200}?(?<=\s)-a\s{1,4})[^\s]{3,}/g, `$1${MASK}`],
   [/(-pass(?:in|out)?\s{1,4}["']?pass:)[^\s"']{3,}/g, `$1${MASK}`],
-  [/(\b(?:login|machine)\s{1,64}\S{1,256}\s{1,64}(?:account\s{1,64}\S{1,256}\s{1,64})?password\s{1,64})[^\s"'\\]+/g, `$1${MASK}`],
+  [
+    /(\b(?:login|machine)\s{1,64}\S{1,256}\s{1,64}(?:account\s{1,64}\S{1,256}\s{1,64})?password\s{1,64})[^\s"'\\]+/g,
+    `$1${MASK}`,
+  ],
   [/^([^:\s]{1,256}:(?:\d{4,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:)\S+$/gm, `$1${MASK}`],
   [/([;"']\s{0,2}pwd\s?=\s?)[^;"'\s]{2,}/gi, `$1${MASK}`],
-  [/(\bidentified\s{1,8}(?:with\s{1,8}\S{1,64}\s{1,8})?by\s{1,8}(?:password\s{1,8})?\\{0,7}["'])[^"'\n]{1,256}/gi, `$1${MASK}`],
+  [
+    /(\bidentified\s{1,8}(?:with\s{1,8}\S{1,64}\s{1,8})?by\s{1,8}(?:password\s{1,8})?\\{0,7}["'])[^"'\n]{1,256}/gi,
+    `$1${MASK}`,
+  ],
   [/(\b(?:with|encrypted|set)\s{1,8}password\s{1,8}\\{0,7}["'])[^"'\n]{1,256}/gi, `$1${MASK}`],
 ];
 

@@ -41,7 +41,8 @@ export function isSecretName(name: string): boolean {
  * The source of a pattern for a flag of a command line whose value is a secret; names of files, and
  * flags that take no value, are none.
  */
-export const SECRET_FLAG = String.raw`--?(?![\w.-]*(?:stdin|file|path|prompt|env|manager|hash|length|policy)(?![A-Za-z]))` + SECRET_NAME;
+export const SECRET_FLAG =
+  String.raw`--?(?![\w.-]*(?:stdin|file|path|prompt|env|manager|hash|length|policy)(?![A-Za-z]))` + SECRET_NAME;
 
 const WHOLE_FLAG = new RegExp(`^${SECRET_FLAG}$`, 'i');
 

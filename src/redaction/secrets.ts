@@ -46,7 +46,8 @@ function secretMembers(members: Members): readonly string[] {
 function withoutListed(list: readonly Json[], hide: (value: Json) => Json): Json {
   return list.map((one, i) => {
     const before = list[i - 1];
-    const isFlagged = typeof one === 'string' && !one.startsWith('-') && typeof before === 'string' && isSecretFlag(before);
+    const isFlagged =
+      typeof one === 'string' && !one.startsWith('-') && typeof before === 'string' && isSecretFlag(before);
     return isFlagged ? MASK : hide(one);
   });
 }
@@ -58,7 +59,10 @@ export function withoutSecretValues(value: Json): Json {
     if (typeof one !== 'object' || one === null) return one;
     const secret = secretMembers(one as Members);
     return Object.fromEntries(
-      Object.entries(one).map(([key, held]) => [key, secret.includes(key) || isSecretName(key) ? hidden(held) : hide(held)]),
+      Object.entries(one).map(([key, held]) => [
+        key,
+        secret.includes(key) || isSecretName(key) ? hidden(held) : hide(held),
+      ]),
     );
   };
   return mapTexts(hide(value), withoutSecrets);

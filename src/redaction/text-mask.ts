@@ -6,30 +6,38 @@ import { messageOf } from '../values/thrown.js';
 import { MASK, piecesWithout, type ValueMask } from './mark.js';
 import { withoutSecrets, withoutSecretValues } from './secrets.js';
 
-/** Thrown where rules of what is to be hidden cannot be used. */
+/** Thrown if redaction rules cannot be used. */
 class MaskError extends CodedError<'malformed-rules'> {
   override readonly name = 'MaskError';
 }
 
-/** What is to be hidden wherever it stands. */
+/** The content to hide. */
 export interface MaskRules {
-  /** Texts, in every form that they are written in. */
+  /** Texts, hidden in every form in which they can be written. */
   readonly texts: readonly string[];
-  /** What matches one of these. */
+  /** Patterns of content to hide. */
   readonly patterns: readonly RE2JS[];
-  /** Texts that are hidden where one is all of a text, or stands in it by itself. */
+  /** Texts hidden only as a separate word or as a whole text. */
   readonly words?: readonly string[];
 }
 
-/** The shortest text of a rule: shorter ones would be found in everything. */
+/** Minimum length of a text in a rule. Shorter ones would occur everywhere. */
 export const LEAST_TEXT = 4;
-/** A line of a longer text, the beginning of one at the end of what was cut off, and an encoded form are hidden by themselves from this length on. */
+/**
+ * Minimum length at which a line of a text, a truncated beginning, or an encoded form is hidden by
+ * itself.
+ */
 const LEAST_PART = 12;
-/** A shorter one is hidden as a word from this length on; an even shorter one only where it is all of a text. */
+/**
+ * Minimum length at which a shorter form is hidden as a word. Even shorter ones are hidden only as
+ * a whole text.
+ */
 const LEAST_WORD_FORM = 6;
 
 /**
- * Reads rules: each line a text that is hidden, or a pattern between slashes; empty lines and those that begin with `#` say nothing.
+ * Parses rules. Each line is a text to hide, or a pattern between slashes. Empty lines and lines
+ * that begin with `#` are ignored.
+ *
  * @throws {MaskError} `malformed-rules`
  */
 export function parseMaskRules(text: string): MaskRules {
@@ -43,40 +51,51 @@ export function parseMaskRules(text: string): MaskRules {
       try {
         pattern = RE2JS.compile(line.slice(1, -1));
       } catch (cause) {
-        throw new MaskError('malformed-rules', `line ${i + 1} of the rules is no pattern: ${messageOf(cause)}`, { cause });
+        throw new MaskError('malformed-rules', `line ${i + 1} of the rules is no pattern: ${messageOf(cause)}`, {
+          cause,
+        });
       }
       if (pattern.matcher('').find())
-        throw new MaskError('malformed-rules', `line ${i + 1} of the rules matches where nothing stands: name what is to be hidden`);
+        throw new MaskError(
+          'malformed-rules',
+          `line ${i + 1} of the rules matches where nothing stands: name what is to be hidden`,
+        );
       patterns.push(pattern);
     } else if (line.length < LEAST_TEXT)
-      throw new MaskError('malformed-rules', `line ${i + 1} of the rules is shorter than ${LEAST_TEXT} characters, which stand everywhere`);
+      throw new MaskError(
+        'malformed-rules',
+        `line ${i + 1} of the rules is shorter than ${LEAST_TEXT} characters, which stand everywhere`,
+      );
     else texts.push(line);
   }
   return { texts, patterns };
 }
 
-/** Where a text that was cut off ends: at the end, before what says so, or before the line that does. */
+/** The end of truncated text: at the end, before an ellipsis, or before the next line. */
 const CUT = String.raw`(?=\s*(?:$|…|\.\.\.|\n|\\n|["'\[]))`;
 const CUT_HERE = new RegExp(`^${CUT}`);
-/** Where what is left behind a cut begins. */
+/** The position after a cut. */
 const LEFT_BEFORE = /(?:^|…|\.\.\.|\n|\\n|[\]"'])\s*$/;
 
-/** Beginnings of secrets of known forms of which the end was cut off. */
+/** Truncated beginnings of secrets with a known form. */
 const CUT_SECRETS = new RegExp(
   String.raw`(?<![\w-])(?:(?:sk|gh[a-z]_|github_pat_|glpat|xox[a-z]|[sr]k_(?:live|test)_|whsec_|AIza)-?(?<=[-_]|AIza)(?=[\w-]*[A-Z\d])[\w-]{6,}|(?:AKIA|ASIA)[A-Z0-9]{4,}|eyJ[\w-]{8,}(?:\.[\w-]*)?)${CUT}`,
   'g',
 );
 
-/** The password of an address that was cut off before the `@` behind it; a port is none. */
-const CUT_ADDRESS = new RegExp(String.raw`(:\/\/[^\s/:@[]{1,200}:)(?!\d{1,5}(?![^\s/?#]))[^\s"'<>@/?#…]{2,256}${CUT}`, 'g');
-/** Where something was cut off for certain: less of it is hidden there than at the end of any line. */
+/** The password of an address that was truncated before its `@`. A port is not a password. */
+const CUT_ADDRESS = new RegExp(
+  String.raw`(:\/\/[^\s/:@[]{1,200}:)(?!\d{1,5}(?![^\s/?#]))[^\s"'<>@/?#…]{2,256}${CUT}`,
+  'g',
+);
+/** Marks of a certain cut. There, shorter remainders are hidden than at the end of any line. */
 const SURELY_CUT = /^(?:…|\.\.\.|\s*\[\.\.\.)/;
 const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
 
-/** As JSON writes a text within another one. */
+/** Returns a text as JSON escapes it inside another text. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** What is the same in base64 wherever the text begins in what is encoded. */
+/** Returns the parts of a text's base64 form that are the same at every offset. */
 function encodedForms(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].flatMap((before) => {
@@ -89,11 +108,11 @@ function encodedForms(text: string): readonly string[] {
   });
 }
 
-/** Hashes by which whoever guesses a text could tell: of it, and of it as a line. */
+/** Hashes that would confirm a guess of the text: of the text, and of the text as a line. */
 const digestsOf = (text: string): readonly string[] =>
   ['sha256', 'sha1', 'md5'].flatMap((name) => [text, `${text}\n`].map((one) => hash(name, one.toWellFormed(), 'hex')));
 
-/** What is too short to be looked for inside of words, and hidden where nothing stands around it. */
+/** Returns forms that are too short to search for within words. They are hidden only as words. */
 function wordsOf(text: string): readonly string[] {
   if (text.length >= LEAST_PART) return [];
   const bytes = Buffer.from(text);
@@ -106,25 +125,34 @@ function wordsOf(text: string): readonly string[] {
   return forms.filter((form) => form.length < LEAST_PART && form.length >= LEAST_WORD_FORM);
 }
 
-/** Every form in which a text may stand within another one. */
+/** Returns every form in which another text may contain this one. */
 function formsOf(text: string): readonly string[] {
-  const plain = [...new Set([text, text.trim(), ...text.split('\n').filter((line) => line.trim().length >= LEAST_PART)])];
-  const escaped = plain.flatMap((one) => [escapedOnce(one), escapedOnce(escapedOnce(one)), escapedOnce(escapedOnce(escapedOnce(one)))]);
+  const plain = [
+    ...new Set([text, text.trim(), ...text.split('\n').filter((line) => line.trim().length >= LEAST_PART)]),
+  ];
+  const escaped = plain.flatMap((one) => [
+    escapedOnce(one),
+    escapedOnce(escapedOnce(one)),
+    escapedOnce(escapedOnce(escapedOnce(one))),
+  ]);
   const encoded = plain.flatMap((one) => [
     ...encodedForms(one),
     Buffer.from(one).toString('hex'),
     Buffer.from(one).toString('hex').toUpperCase(),
     encodeURIComponent(one.toWellFormed()),
   ]);
-  return [...new Set([...plain, ...escaped, ...digestsOf(text), ...encoded.filter((form) => form.length >= LEAST_PART)])].filter(
-    (form) => form !== '',
-  );
+  return [
+    ...new Set([...plain, ...escaped, ...digestsOf(text), ...encoded.filter((form) => form.length >= LEAST_PART)]),
+  ].filter((form) => form !== '');
 }
 
-/** Hides texts in all their forms, what matches patterns, and secrets of known forms. The same text is always masked alike. */
+/**
+ * Hides texts in all their forms, matches of patterns, and secrets of known forms. The same text
+ * always gives the same result.
+ */
 export class TextMask implements ValueMask {
   readonly #patterns: readonly RE2JS[];
-  /** The longest first, so that no part of one is left by another. */
+  /** Longest first, so that no part of one remains after another. */
   readonly #forms: readonly string[];
   readonly #known = new Map<string, string>();
   readonly #words: RegExp | undefined;
@@ -137,12 +165,16 @@ export class TextMask implements ValueMask {
       ...texts.flatMap(wordsOf),
       ...words.filter((word) => word.length >= LEAST_TEXT).flatMap((word) => [word, ...wordsOf(word)]),
     ];
-    const any = [...new Set(alone)].sort((a, b) => b.length - a.length).map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+    const any = [...new Set(alone)]
+      .sort((a, b) => b.length - a.length)
+      .map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
     if (any.length > 0) this.#words = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${any.join('|')})(?![\\p{L}\\p{N}_])`, 'gu');
-    this.#forms = [...new Set([...texts.flatMap(formsOf), ...words.flatMap(digestsOf)])].sort((a, b) => b.length - a.length);
+    this.#forms = [...new Set([...texts.flatMap(formsOf), ...words.flatMap(digestsOf)])].sort(
+      (a, b) => b.length - a.length,
+    );
   }
 
-  /** A text without what is hidden. */
+  /** Returns a text without its hidden parts. */
   readonly masked = (text: string): string => {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
@@ -151,7 +183,10 @@ export class TextMask implements ValueMask {
     return made;
   };
 
-  /** A value without what is hidden: by the names in it, as in the text that it is written as, and in its numbers too. Where something is hidden across several fields, nothing of these is left. */
+  /**
+   * Returns a value without its hidden parts: in names, numbers, and the JSON text that contains
+   * them. If hidden content spans several fields, removes all of them.
+   */
   readonly maskedValue = (value: Json): Json => {
     return this.#maskedValue(withoutSecretValues(value));
   };
@@ -165,14 +200,16 @@ export class TextMask implements ValueMask {
     if (typeof value !== 'object' || value === null) return value;
     const made: Json = Array.isArray(value)
       ? value.map((one) => this.#maskedValue(one))
-      : Object.fromEntries(Object.entries(value).map(([name, one]) => [this.masked(name), this.#entry(name, this.#maskedValue(one))]));
-    // What is escaped in JSON is looked for by itself alone: there its lines do not end any more.
+      : Object.fromEntries(
+          Object.entries(value).map(([name, one]) => [this.masked(name), this.#entry(name, this.#maskedValue(one))]),
+        );
+    // Escaped JSON is not searched as a whole, because its lines no longer end.
     const json = JSON.stringify(made);
     if (json.includes('\\') || this.masked(json) === json) return made;
     return Array.isArray(made) ? [MASK] : { [MASK]: MASK };
   }
 
-  /** What a field holds, as the text of both shows it. */
+  /** Masks a field's value if the text of name and value together shows hidden content. */
   #entry(name: string, held: Json): Json {
     const first = typeof held === 'string' ? (/^[^\n"\\]*/.exec(held)?.[0] ?? '') : held;
     return [`${JSON.stringify(name)}:`, `${JSON.stringify(name)}: `].some((before) => {
@@ -192,7 +229,7 @@ export class TextMask implements ValueMask {
     return withoutSecrets(joined).replace(CUT_SECRETS, MASK).replace(CUT_ADDRESS, `$1${MASK}`);
   }
 
-  /** What was cut off in the middle of something hidden shows nothing of it, wherever the cut is. */
+  /** Removes remainders of hidden content that was truncated on either side. */
   #withoutEnds(text: string): string {
     let shown = text;
     for (const form of this.#forms) {
@@ -206,7 +243,7 @@ export class TextMask implements ValueMask {
         const isCut = end - at < LEAST_PART ? SURELY_CUT : CUT_HERE;
         if (!isCut.test(shown.slice(end, end + 80))) continue;
         shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
-        // A form may begin as the mask goes on: looked for in there, it would be masked for ever.
+        // A form may begin within the mask. Searching there would loop forever.
         next = at + MASK.length;
       }
       const tail = form.slice(-least);

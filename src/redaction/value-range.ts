@@ -88,7 +88,11 @@ function quotedEnd(text: string, from: number, opening: Quote): number {
  * text that the value stands in, so the value ends there.
  * Undefined where nothing closes it before `limit`.
  */
-function bracketEnd(text: string, from: number, { depth, limit }: { readonly depth: number; readonly limit: number }): number | undefined {
+function bracketEnd(
+  text: string,
+  from: number,
+  { depth, limit }: { readonly depth: number; readonly limit: number },
+): number | undefined {
   let open = 0;
   let lineEnd = from;
   for (let at = from; at < limit; at++) {
@@ -230,7 +234,8 @@ function bracketRange(text: string, from: number, quote: Quote | undefined): Val
 export function valueRange(text: string, at: number, name?: NamePlace): ValueRange | undefined {
   const named = name === undefined ? null : /(\\*)(["'])\s*[:=,>]*\s*$/.exec(name.text);
   const nameQuote = named === null ? undefined : { depth: named[1]?.length ?? 0, quote: named[2] ?? '"' };
-  const column = name === undefined || nameQuote !== undefined || !name.isColon ? undefined : keyColumn(text, name.from);
+  const column =
+    name === undefined || nameQuote !== undefined || !name.isColon ? undefined : keyColumn(text, name.from);
   if (column !== undefined) {
     const block = blockRange(text, at, column);
     if (block !== undefined) return block;
@@ -252,7 +257,8 @@ export function valueRange(text: string, at: number, name?: NamePlace): ValueRan
     return end === inside ? undefined : { from: inside, end, shown: MASK };
   }
   if (matchAt(LITERAL, text, from) !== null) return undefined;
-  if (text.startsWith(MASK, from)) return { from, end: Math.max(from + MASK.length, bareEnd(text, from + MASK.length)), shown: MASK };
+  if (text.startsWith(MASK, from))
+    return { from, end: Math.max(from + MASK.length, bareEnd(text, from + MASK.length)), shown: MASK };
   const char = text[from] ?? '';
   if (char !== '' && OPEN.includes(char)) return bracketRange(text, from, nameQuote);
   if (column !== undefined && isSameLine) {
