@@ -18,7 +18,7 @@ import { temporaryRoot } from '../../support/mcp-clients.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
-describe('versions of a file that an import brings beside others', () => {
+describe('imported versions of a file beside local ones', () => {
   const name = `line${randomUUID().slice(0, 8)}`;
   const [first, second, own] = [`${name}-first`, `${name}-second`, `${name}-own`].map((id) => id as SessionId) as [
     SessionId,
@@ -69,11 +69,18 @@ describe('versions of a file that an import brings beside others', () => {
     local = await client.openSession({ id: own });
     await local.reportMessage({ role: 'user', text: 'Read a.ts' });
     await writeFile(join(made.root, 'a.ts'), 'here\n');
-    // Older than every version that is imported.
+    // Older than every imported version.
     const day = Math.floor(Date.now() / 1_000) - 86_400;
     await utimes(join(made.root, 'a.ts'), day, day);
     const readings = [await wholeRead(client, 'a.ts')];
-    const report = { tool: 'read', args: { path: 'a.ts' }, status: 'ok', content: 'here\n', answer: () => 'here\n', readings } as const;
+    const report = {
+      tool: 'read',
+      args: { path: 'a.ts' },
+      status: 'ok',
+      content: 'here\n',
+      answer: () => 'here\n',
+      readings,
+    } as const;
     await (await local.recordCall(report)).applied;
     before = (await local.assemble({ deliver: 'library' })).text;
     await client.delivered();
@@ -85,7 +92,7 @@ describe('versions of a file that an import brings beside others', () => {
     await Promise.all([made.close(), node.stop(), files.remove()]);
   });
 
-  test('are found through the imported session, and are current for nobody else', async () => {
+  test('are found through the imported session, and are current for no other', async () => {
     const bundle = await write(first, 'first.bundle', made.client.store);
     expect(await take(bundle.path)).toMatchObject({ isNew: true });
     expect(await textOf()).toEqual({ text: 'here\n', session: null, others: [first], number: 1 });
@@ -93,8 +100,11 @@ describe('versions of a file that an import brings beside others', () => {
     expect(await textOf(first, 'turn:1')).toMatchObject({ text: 'one\nshared\n', session: first });
     expect((await askVersions(await timeline(), { object: made.file })).versions).toHaveLength(1);
     expect((await askVersions(await timeline(), { object: made.file, session: first })).versions).toHaveLength(3);
-    // An hour ago it was as the imported session saw it; that is still not what this database says.
-    expect(await textOf(undefined, new Date(Date.now() - 60_000).toISOString())).toMatchObject({ text: 'here\n', session: null });
+    // Even as of an hour ago, the imported session's version is not this database's answer.
+    expect(await textOf(undefined, new Date(Date.now() - 60_000).toISOString())).toMatchObject({
+      text: 'here\n',
+      session: null,
+    });
 
     expect((await local.assemble({ deliver: 'library' })).text).toBe(before);
     const fresh = await client.openSession({ id: `${name}-fresh` });
@@ -104,10 +114,14 @@ describe('versions of a file that an import brings beside others', () => {
     expect(await verified(own)).toBe(1);
   });
 
-  test('prove the imported session, and go on with it to another database, byte for byte', async () => {
+  test('prove the imported session and travel with it to another database, byte for byte', async () => {
     expect(await verified(first)).toBe(1);
     expect((await askContext(await timeline(), `${first}@turn:2`, {})).text).toBe(made.handedOut);
-    const { kind, diff } = await askDiff(await timeline(), { name: made.file, session: first, range: 'turn:1..turn:2' });
+    const { kind, diff } = await askDiff(await timeline(), {
+      name: made.file,
+      session: first,
+      range: 'turn:1..turn:2',
+    });
     expect([kind, JSON.stringify(diff)]).toEqual(['object', expect.stringContaining('two')]);
     const { sightings } = await askWho(await timeline(), { object: made.file });
     expect(sightings.map(({ session, versions }) => [session, versions.length]).sort()).toEqual([
@@ -119,7 +133,7 @@ describe('versions of a file that an import brings beside others', () => {
     expect(await take(exported.path)).toMatchObject({ isNew: false });
   });
 
-  test('stay apart from those of a second import, in whichever order they come', async () => {
+  test('stay separate from those of a second import, in either order', async () => {
     const bundle = await write(second, 'second.bundle', made.client.store);
     expect(await take(bundle.path)).toMatchObject({ isNew: true });
     expect(await textOf()).toMatchObject({ text: 'here\n', session: null, others: [first, second] });
@@ -130,7 +144,7 @@ describe('versions of a file that an import brings beside others', () => {
     expect((await write(second, 'second-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
   });
 
-  test('end where the session goes on here, which then sees the files of this database', async () => {
+  test('end when the session continues here, which then sees the files of this database', async () => {
     const steps = (await (await there.latest()).steps(first)).length;
     const session = await client.openSession({ id: first });
     await session.reportMessage({ role: 'user', text: 'Go on here' });
@@ -160,17 +174,20 @@ describe('versions of a file that an import brings beside others', () => {
     expect(await take(exported.path)).toMatchObject({ isNew: false });
   });
 
-  test('another bundle of a session that is here is refused, which says what it is', async () => {
+  test('refuse another bundle of an existing session and describe it', async () => {
     const open = await made.client.openSession({ id: second });
     await open.reportMessage({ role: 'user', text: 'More' });
     await made.client.closeSession(open);
     await made.client.delivered();
     const later = await write(second, 'later.bundle', made.client.store);
-    const steps = (await (await there.latest()).heads([sessionObjectId(second)])).get(sessionObjectId(second))?.marks.upto;
+    const steps = (await (await there.latest()).heads([sessionObjectId(second)])).get(sessionObjectId(second))?.marks
+      .upto;
     await expect(take(later.path)).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringMatching(
-        new RegExp(`holds session ${second} already, up to step ${steps}, and the bundle is a later one .* up to|goes on to step`),
+        new RegExp(
+          `holds session ${second} already, up to step ${steps}, and the bundle is a later one .* up to|goes on to step`,
+        ),
       ),
     });
     expect(await textOf()).toMatchObject({ text: 'here\n' });

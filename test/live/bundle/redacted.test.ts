@@ -16,16 +16,25 @@ import { saidIn } from '../../support/said-in-json.js';
 
 const SECRET = 'Blue "Heron" costs twelve\tper kilo';
 
-const HIDDEN = ['Heron', 'costs twelve', 'filler filler', 'correct-horse', '47110815', 'dXNlcjpwYXNz', 'PIN4711', 'of the large item'];
+const HIDDEN = [
+  'Heron',
+  'costs twelve',
+  'filler filler',
+  'correct-horse',
+  '47110815',
+  'dXNlcjpwYXNz',
+  'PIN4711',
+  'of the large item',
+];
 
-describe('a session without what is to be hidden', () => {
+describe('a redacted session', () => {
   const name = `red${randomUUID().slice(0, 8)}`;
   const session = sessionId(name);
   let client: ContextClient;
   let folder: Awaited<ReturnType<typeof temporaryRoot>>;
   const path = (file: string) => join(folder.root, file);
   const run = (...args: string[]) => askHere([...args, '--data', suiteData()]);
-  /** Hashes of what holds the secret: whoever guesses it could tell by them. */
+  /** Hashes of texts with the secret, which would confirm a guess. */
   const hashes: string[] = [];
 
   beforeAll(async () => {
@@ -41,7 +50,7 @@ describe('a session without what is to be hidden', () => {
     await opened.assemble({ deliver: 'library' });
     await opened.reportMessage({ role: 'assistant', text: 'Yes.' });
     await opened.reportMessage({ role: 'user', text: keep(`What does it say? ${SECRET}`) });
-    // Long enough for pieces, with the text over the border of two.
+    // Long enough for chunks, with the text across a chunk border.
     const long = keep(`${'filler '.repeat(9_360)}${SECRET}${' filler'.repeat(9_000)}\n`);
     await writeFile(path('notes.txt'), long);
     const call = async (args: { readonly [name: string]: Json }, content: string, more: object = {}) =>
@@ -50,7 +59,7 @@ describe('a session without what is to be hidden', () => {
     await call({ command: `echo '${SECRET}'` }, keep(`{"said": ${JSON.stringify(`x ${SECRET}`)}}`));
     await call({ command: 'base64 it' }, keep(Buffer.from(`ab${SECRET}`).toString('base64')));
     await call({ password: 'correct-horse', pin: 47_110_815, headers: { Authorization: 'Basic dXNlcjpwYXNz' } }, 'ok');
-    // Hidden as a whole, and larger than what is held of it beside all of it.
+    // Hidden as a whole, and larger than the rest.
     const large = Array.from({ length: 12 }, (_, i) => `${i} of the large item `.repeat(5_000)).join('\n');
     const report = { tool: 'dump', args: {}, status: 'ok', content: keep(large), answer: () => 'much' } as const;
     const dump = await opened.recordCall(report);
@@ -64,7 +73,7 @@ describe('a session without what is to be hidden', () => {
       answer: () => 'PIN4711',
     });
     await pin.applied;
-    // Two contexts of one step: the page has the later one's text alone.
+    // Two contexts of one step: the page has only the later one's text.
     await opened.assemble({ deliver: 'library' });
     await opened.assemble({ deliver: 'library', shortIds: true });
     await opened.reportMessage({ role: 'assistant', text: `It says ${JSON.stringify(SECRET)}` }, undefined, {
@@ -73,7 +82,11 @@ describe('a session without what is to be hidden', () => {
     await opened.assemble({ deliver: 'library' });
     await client.closeSession(opened);
     const store = await client.delivered();
-    const body = { type: 'context.redaction.applied', subject: 'price', data: { redaction_state: 'masked', exact: [SECRET] } };
+    const body = {
+      type: 'context.redaction.applied',
+      subject: 'price',
+      data: { redaction_state: 'masked', exact: [SECRET] },
+    };
     const whole = { type: body.type, subject: pin.callId, data: { redaction_state: 'redacted' } };
     const event = { kind: 'event', owner: { session }, turn: 1, seq: 1, at: Date.now(), basis: null } as const;
     await store.putRecords([
@@ -81,7 +94,8 @@ describe('a session without what is to be hidden', () => {
       { ...event, body: whole },
       { ...event, body: { ...whole, subject: dump.callId } },
     ]);
-    for (const proof of await (await store.latest()).assemblies(session as SessionId)) if (proof.step > 2) hashes.push(proof.sha256);
+    for (const proof of await (await store.latest()).assemblies(session as SessionId))
+      if (proof.step > 2) hashes.push(proof.sha256);
     await writeFile(path('rules'), '# what else is to be hidden\nfiller filler\n47110815\n');
   });
   afterAll(async () => {
@@ -89,17 +103,19 @@ describe('a session without what is to be hidden', () => {
     await folder.remove();
   });
 
-  test('is refused unless that is said, and a rule that cannot be used changes nothing', async () => {
+  test('requires an explicit flag, and an invalid rule changes nothing', async () => {
     const refused = await run('export', name, '--html', path('no.html'));
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/has redaction rules \(3\).*--redact/)]);
-    // Of an item that nothing is found of, nothing can be hidden.
+    // An item without any data cannot be hidden.
     const store = await client.delivered();
     const lost = { type: 'context.redaction.applied', subject: 'nobody', data: { redaction_state: 'redacted' } };
     const other = await client.openSession({ id: `${name}-lost` });
     await other.reportMessage({ role: 'user', text: 'Hello' });
     await client.closeSession(other);
     await client.delivered();
-    await store.putRecords([{ kind: 'event', owner: { session: other.id }, turn: 1, seq: 1, at: Date.now(), basis: null, body: lost }]);
+    await store.putRecords([
+      { kind: 'event', owner: { session: other.id }, turn: 1, seq: 1, at: Date.now(), basis: null, body: lost },
+    ]);
     for (const [flags, told] of [
       [[], /has redaction rules \(1\).*--redact/],
       [['--redact'], /1 of the rules .* not found.*--with-redacted/],
@@ -112,7 +128,7 @@ describe('a session without what is to be hidden', () => {
     await expect(stat(path('no.html'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('as a bundle: it stands there in no form, nor does a hash of it, and it is one that checks out', async () => {
+  test('has no form or hash of the text in a bundle, which still verifies', async () => {
     const written = await run('export', name, path('red.bundle'), '--redact', path('rules'), '--json');
     expect([written.code, written.stderr]).toEqual([0, '']);
     const raw = gunzipSync(await readFile(path('red.bundle'))).toString();
@@ -129,22 +145,29 @@ describe('a session without what is to be hidden', () => {
     ]);
   });
 
-  test('as a page: it stands there in no form, nor does a hash of it; what is whole is whole', async () => {
+  test('has no form or hash of the text in a page; the rest is whole', async () => {
     const written = await run('export', name, '--html', path('page.html'), '--redact', path('rules'), '--json');
     expect([written.code, written.stderr]).toEqual([0, '']);
     expect(JSON.parse(written.stdout).masked).toBeGreaterThan(10);
     const html = await readFile(path('page.html'), 'utf8');
-    const dataOf = (id: string): Buffer => Buffer.from(new RegExp(`id="${id}">([^<]*)<`).exec(html)?.[1] ?? '', 'base64');
+    const dataOf = (id: string): Buffer =>
+      Buffer.from(new RegExp(`id="${id}">([^<]*)<`).exec(html)?.[1] ?? '', 'base64');
     const manifest = JSON.parse(dataOf('palimpsest-manifest').toString()) as PageManifest;
     const raw = manifest.blocks.map((_, i) => gunzipSync(dataOf(`palimpsest-block-${i}`)).toString());
     const nodes = raw.flatMap((json) => JSON.parse(json) as Packed[]);
     const index = nodes[manifest.answers] as Readonly<Record<string, Packed>>;
-    const answers = Object.fromEntries(Object.entries(index).map(([key, value]) => [key, unpackedValue(value, (node) => nodes[node])]));
+    const answers = Object.fromEntries(
+      Object.entries(index).map(([key, value]) => [key, unpackedValue(value, (node) => nodes[node])]),
+    );
     const whole = [html, ...raw, saidIn(answers)].join('\n');
     for (const form of HIDDEN.concat(hashes)) expect([form, whole.includes(form)]).toEqual([form, false]);
     const contexts = Object.entries(answers).filter(([key]) => key.startsWith('/v1/context'));
     const states = contexts.map(([, one]) => {
-      const { text, sha256, redacted = false } = one as { readonly text: string; readonly sha256: string; readonly redacted?: boolean };
+      const {
+        text,
+        sha256,
+        redacted = false,
+      } = one as { readonly text: string; readonly sha256: string; readonly redacted?: boolean };
       expect(createHash('sha256').update(text).digest('hex')).toBe(sha256);
       return redacted;
     });

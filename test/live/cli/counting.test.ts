@@ -33,12 +33,14 @@ describe.each([
     built = (await load()) as Counting;
   });
 
-  test('counts to the token what the library counts with its own list', () => {
+  test('counts exactly like the library with its own list', () => {
     expect(TEXTS.map(built.countTokens)).toEqual(TEXTS.map(countTokens));
   });
 
-  test('also of texts that nobody writes', () => {
-    const texts = fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ maxLength: 40 })), { minLength: 1 });
+  test('also counts unusual texts exactly', () => {
+    const texts = fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ maxLength: 40 })), {
+      minLength: 1,
+    });
     fc.assert(
       fc.property(
         texts.map((pieces) => pieces.join('')),
@@ -49,7 +51,7 @@ describe.each([
   });
 });
 
-test('the file of the vocabulary is the list of the library', () => {
+test('packs the list of the library', () => {
   const packed = readFileSync(join(root, 'dist', 'review', 'o200k_base.ranks'));
   expect(packed.equals(packRanks(ranks))).toBe(true);
   expect(openRanks(packed).get(' the')).toBe(ranks.indexOf(' the'));

@@ -4,7 +4,7 @@ import { temporaryRoot } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 
 describe('palimpsest doctor', () => {
-  test('looks for the Java that a node needs, before a start fails without one', async () => {
+  test('checks for Java before a start fails without it', async () => {
     const { root, remove } = await temporaryRoot();
     const ask = (env: Readonly<Record<string, string | undefined>>, ...flags: readonly string[]) =>
       runCli(['doctor', '--data', join(root, 'data'), ...flags], { XTDB_URL: undefined, ...env });

@@ -2,20 +2,20 @@ import { describe, expect, test } from '@jest/globals';
 import { runCli } from '../../support/run-cli.js';
 
 describe('the command line program', () => {
-  test('its help names the commands', async () => {
+  test('names the commands in its help', async () => {
     const { code, stdout } = await runCli(['--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Usage: palimpsest /);
     expect(stdout).toMatch(/^ {2}node /m);
   });
 
-  test('the command that only the program itself runs is not shown', async () => {
+  test('hides its internal command', async () => {
     const { stdout } = await runCli(['node', '--help']);
     expect(stdout).toMatch(/start.*\n[\s\S]*status[\s\S]*stop[\s\S]*logs/);
     expect(stdout).not.toContain('supervise');
   });
 
-  test('wrong flags and commands are refused with a hint', async () => {
+  test('refuses wrong flags and commands with a hint', async () => {
     const profile = await runCli(['node', 'start', '--profile', 'disk', '--json']);
     expect([profile.code, JSON.parse(profile.stdout).error]).toEqual([
       64,
@@ -24,9 +24,19 @@ describe('the command line program', () => {
   });
 
   test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
-    ['a value that is none', ['node', 'start', '--idle-exit', 'soon'], {}, /whole number[\s\S]*See palimpsest node start --help/],
+    [
+      'a value that is none',
+      ['node', 'start', '--idle-exit', 'soon'],
+      {},
+      /whole number[\s\S]*See palimpsest node start --help/,
+    ],
     ['a command that there is not', ['node', 'strat'], {}, /Did you mean start\?[\s\S]*See palimpsest node --help/],
-    ['a flag that there is not', ['log', '--sesion', 'x'], {}, /Did you mean --session\?[\s\S]*See palimpsest log --help/],
+    [
+      'a flag that there is not',
+      ['log', '--sesion', 'x'],
+      {},
+      /Did you mean --session\?[\s\S]*See palimpsest log --help/,
+    ],
     [
       'an argument that is missing',
       ['report', 'detail'],
@@ -40,19 +50,23 @@ describe('the command line program', () => {
     ['an address that is none', ['sessions'], { XTDB_URL: 'nowhere' }, /http:\/\/host:3000/],
     ['a data folder that is a file', ['doctor', '--data', process.execPath], {}, /is a file; name the data folder/],
     ['a mount that is none', ['mcp', '--mount', 'here'], {}, /AGENT=CANONICAL/],
-  ])('%s ends with 64 and says where help is', async (_, args, env, told) => {
+  ])('exits with 64 and points to the help for %s', async (_, args, env, told) => {
     const { code, stdout, stderr } = await runCli(args, env);
     expect([code, stdout]).toEqual([64, '']);
     expect(stderr).toMatch(told);
     expect(stderr).not.toMatch(/\n {4}at /);
   });
 
-  test.each([['--help'], ['--version'], ['help'], ['log', '--help'], ['node', 'help', 'start'], ['report', 'list', '-h']])(
-    'asked for, help is no error: %s',
-    async (...args) => {
-      const { code, stdout, stderr } = await runCli(args);
-      expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).not.toBe('');
-    },
-  );
+  test.each([
+    ['--help'],
+    ['--version'],
+    ['help'],
+    ['log', '--help'],
+    ['node', 'help', 'start'],
+    ['report', 'list', '-h'],
+  ])('prints requested help without an error: %s', async (...args) => {
+    const { code, stdout, stderr } = await runCli(args);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).not.toBe('');
+  });
 });

@@ -8,7 +8,7 @@ import { codeFileOf } from '../../../src/process/compiled-script.js';
 
 const dist = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'dist');
 
-/** What is loaded with some built files before any of their code runs. */
+/** Returns the files that load with some built files before any of their code runs. */
 function loadedWith(files: readonly string[], found = new Set<string>()): ReadonlySet<string> {
   for (const file of files) {
     if (found.has(file)) continue;
@@ -26,41 +26,45 @@ function loadedWith(files: readonly string[], found = new Set<string>()): Readon
   return found;
 }
 
-describe('what a verb of reviewers loads', () => {
+describe('the code that a reviewer’s verb loads', () => {
   test.each([
     ['context', 8],
     ['log', 8],
     ['note', 8],
     ['object', 8],
-    // What it writes with lies apart, which cuts what both need into more files.
+    // Its writing code is separate, which splits the shared code into more files.
     ['restore', 16],
     ['verify', 8],
-  ])('%s: a few files, and neither a client nor a protocol', (verb, most) => {
+  ])('%s: is a few files, without a client or a protocol', (verb, most) => {
     const files = [...loadedWith([join(dist, 'review', `${verb}.cjs`)])];
     expect(files.length).toBeLessThanOrEqual(most);
     expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(850_000);
     const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
-    for (const name of ['ContextClient', 'HarnessClient', 'McpServer']) expect(source).not.toMatch(new RegExp(`class _?${name}\\b`));
-    // What --json alone needs: the schemas of the answers.
+    for (const name of ['ContextClient', 'HarnessClient', 'McpServer'])
+      expect(source).not.toMatch(new RegExp(`class _?${name}\\b`));
+    // Only --json needs the schemas of the answers.
     expect(source).not.toContain('ISO 8601, UTC');
   });
 
   test.each(['context', 'log', 'note', 'object', 'restore', 'verify'])(
-    '%s: nothing of HTTP/2, also once it asks its first question',
+    '%s: has nothing of HTTP/2, also after its first query',
     (verb) => {
       const [first, ...rest] = readdirSync(join(dist, 'review')).filter((name) => name.startsWith('pool-'));
       expect(first).toBeDefined();
-      const files = loadedWith([join(dist, 'review', `${verb}.cjs`), ...[first, ...rest].map((name) => join(dist, 'review', name ?? ''))]);
+      const files = loadedWith([
+        join(dist, 'review', `${verb}.cjs`),
+        ...[first, ...rest].map((name) => join(dist, 'review', name ?? '')),
+      ]);
       expect([...files].filter((file) => readFileSync(file, 'utf8').includes('node:http2'))).toEqual([]);
     },
   );
 
   test.each(['program', 'context', 'log', 'note', 'object', 'prefix', 'restore', 'tyrum', 'verify'])(
-    '%s: from code that was compiled with the project',
+    '%s: is compiled with the project',
     (name) => {
       const scripts = [...loadedWith([join(dist, 'review', `${name}.cjs`)])];
       expect(scripts.filter((script) => !existsSync(codeFileOf(script)))).toEqual([]);
-      // Also that of functions which nothing has called: what is compiled when it is called is a fifth of a question.
+      // Includes uncalled functions: compiling on call takes a fifth of a query.
       const whole = scripts.filter((script) => statSync(script).size > 20_000);
       expect(whole.filter((script) => statSync(codeFileOf(script)).size < 1.5 * statSync(script).size)).toEqual([]);
       const atOnce = /\brequire\d*\)?\("node:(?:child_process|worker_threads|zlib|tls)"\)/;
@@ -68,10 +72,12 @@ describe('what a verb of reviewers loads', () => {
     },
   );
 
-  test.each(['context', 'prefix', 'tyrum'])('%s: no vocabulary of tokens before something is counted', (verb) => {
+  test.each(['context', 'prefix', 'tyrum'])('%s: has no token vocabulary before something is counted', (verb) => {
     const hasVocabulary = (file: string): boolean => readFileSync(file, 'utf8').includes('bytePairRankDecoder');
     expect([...loadedWith([join(dist, 'review', `${verb}.cjs`)])].filter(hasVocabulary)).toEqual([]);
-    const counting = readdirSync(join(dist, 'review')).filter((name) => /^(?:token-count|session-moment)-\w+\.cjs$/.test(name));
+    const counting = readdirSync(join(dist, 'review')).filter((name) =>
+      /^(?:token-count|session-moment)-\w+\.cjs$/.test(name),
+    );
     expect(counting.length).toBeGreaterThan(1);
     for (const name of counting) {
       expect([...loadedWith([join(dist, 'review', name)])].some(hasVocabulary)).toBe(true);
@@ -79,25 +85,32 @@ describe('what a verb of reviewers loads', () => {
     }
   });
 
-  test('the list of the vocabulary, which takes 130 ms to load, is in no program', () => {
-    const files = ['.', 'chunks', 'review'].flatMap((folder) => readdirSync(join(dist, folder)).map((name) => join(dist, folder, name)));
+  test('has no vocabulary list in any program, which takes 130 ms to load', () => {
+    const files = ['.', 'chunks', 'review'].flatMap((folder) =>
+      readdirSync(join(dist, folder)).map((name) => join(dist, folder, name)),
+    );
     const large = files.filter((file) => /\.c?js$/.test(file) && statSync(file).size > 1_500_000);
     expect(large).toEqual([]);
   });
 
-  test('a question from the shell: no declaration of another command', () => {
-    const source = [...loadedWith([join(dist, 'cli.js'), join(dist, 'review', 'program.cjs')])].map((file) => readFileSync(file, 'utf8'));
+  test('has no declaration of another command', () => {
+    const source = [...loadedWith([join(dist, 'cli.js'), join(dist, 'review', 'program.cjs')])].map((file) =>
+      readFileSync(file, 'utf8'),
+    );
     expect(source.join('\n')).toContain('which sessions saw an object');
-    for (const other of ['mcp', 'serve', 'doctor', 'lab']) expect(source.join('\n')).not.toMatch(new RegExp(`Command\\d*\\("${other}"\\)`));
+    for (const other of ['mcp', 'serve', 'doctor', 'lab'])
+      expect(source.join('\n')).not.toMatch(new RegExp(`Command\\d*\\("${other}"\\)`));
   });
 
-  test('each question is known by its first word, and nothing else is', () => {
-    const names = [...reviewCommands(), verifyCommand(), restoreCommand(), noteCommand()].map((command) => command.name());
+  test('is chosen by the first word of each verb only', () => {
+    const names = [...reviewCommands(), verifyCommand(), restoreCommand(), noteCommand()].map((command) =>
+      command.name(),
+    );
     expect(names.filter((name) => !isReviewVerb(name))).toEqual([]);
     expect(['fork', 'mcp', 'doctor', '--version', 'help', undefined].filter(isReviewVerb)).toEqual([]);
   });
 
-  test('the program itself loads none of it before the verb is known', () => {
+  test('is not loaded by the program before the verb is known', () => {
     const first = [...loadedWith([join(dist, 'cli.js')])];
     expect(first).toHaveLength(1);
     const files = [...loadedWith([join(dist, 'cli.js'), join(dist, 'program.js')])];

@@ -15,7 +15,14 @@ describe('the context of a session', () => {
   const read = async (name: string, content: string) => {
     await writeFile(join(root, name), content);
     const args = { path: name };
-    return session.recordCall({ tool: 'read', args, status: 'ok', content, readings: [await wholeRead(client, name)], answer: (id) => id });
+    return session.recordCall({
+      tool: 'read',
+      args,
+      status: 'ok',
+      content,
+      readings: [await wholeRead(client, name)],
+      answer: (id) => id,
+    });
   };
 
   beforeEach(async () => {
@@ -70,7 +77,7 @@ describe('the context of a session', () => {
     expect(record).toMatchObject({ session: session.id, turn: 1, step: 4, sha256: hashText(text) });
   });
 
-  test('is rebuilt byte for byte from its basis after everything moved on, by another client, with the files gone [decision E7]', async () => {
+  test('is rebuilt byte for byte from its basis by another client, after later changes and without the files [decision E7]', async () => {
     const assemblies = [];
     for (let i = 0; i < 12; i++) {
       await session.reportMessage({ role: 'user', text: `turn ${i}` });
@@ -96,15 +103,17 @@ describe('the context of a session', () => {
     }
   });
 
-  test('of a session that did not exist yet is not there', async () => {
+  test('does not exist before its session', async () => {
     const before = await client.store.now();
     await read('a.ts', 'a');
     const basis = before.basis;
     const other = await client.openSession();
-    expect(await client.contextAsOf(other.id, { validTime: basis.validTime, txId: basis.txId as number })).toBeUndefined();
+    expect(
+      await client.contextAsOf(other.id, { validTime: basis.validTime, txId: basis.txId as number }),
+    ).toBeUndefined();
   });
 
-  test('sees what another client made of a file in the meantime', async () => {
+  test('shows another client’s changes of a file', async () => {
     await read('shared.ts', 'first');
     const other = await openClient(root, { filesystemId: client.files.access.mounts.localFilesystemId });
     try {

@@ -21,7 +21,7 @@ import { until } from '../../support/until.js';
 const FILES = ['a.ts', 'b.ts', 'c.ts'] as const;
 let names = 0;
 
-describe('a context that is assembled without the database is made again as it was', () => {
+describe('a context assembled without the database is rebuilt equally', () => {
   let root: string;
   let proxy: GateProxy;
   let filesystem: ReturnType<typeof filesystemId>;
@@ -35,7 +35,7 @@ describe('a context that is assembled without the database is made again as it w
   };
   const agent = (options: Partial<ContextClientOptions> = {}) =>
     open({ dataDir: join(root, `data-${names++}`), ...options });
-  /** One whose writes nothing keeps back. */
+  /** A client whose writes are not held back. */
   const elsewhere = () => open({ address: testAddress() });
 
   beforeAll(async () => {
@@ -68,7 +68,7 @@ describe('a context that is assembled without the database is made again as it w
     const { contexts } = await verifySession(await (await elsewhere()).delivered(), id);
     expect(contexts).toMatchObject({ total, equal: total, unequal: [] });
   }
-  /** Two sessions of a client that have the same file. */
+  /** Opens two sessions of a client that share a file. */
   async function sharing(client: ContextClient, file: string): Promise<readonly [ContextSession, ContextSession]> {
     await write(file, 'first text');
     const sessions = [await client.openSession(), await client.openSession()] as const;
@@ -76,7 +76,7 @@ describe('a context that is assembled without the database is made again as it w
     return sessions;
   }
 
-  test('although it shows what another session of its client has on its way, which the database gets later', async () => {
+  test('although it shows pending writes of another session of its client, which the database gets later', async () => {
     const client = await agent();
     const [one, other] = await sharing(client, 'a.ts');
     const [[plain, release], [changed, releaseChanged]] = [moment(), moment()];
@@ -93,7 +93,7 @@ describe('a context that is assembled without the database is made again as it w
     releaseChanged();
     await settled(client);
     await expectProved(one.id, 1);
-    // It goes with the session wherever that goes.
+    // They travel with the session.
     const bundle = await makeBundle(await Timeline.open(await (await elsewhere()).delivered()), { session: one.id });
     let lines = '';
     for await (const line of bundle.lines()) lines += line;
@@ -103,12 +103,12 @@ describe('a context that is assembled without the database is made again as it w
     for (const hash of shown) expect(lines).toContain(`"object_hash":"${hash}"`);
   });
 
-  test('where each answer breaks off in its middle, as when what the node asks for the rest is away', async () => {
+  test('although each answer breaks off midway, as if the node lost its connection', async () => {
     await write('a.ts', 'some text');
     const client = await agent();
     const session = await client.openSession();
     await (await reads(client, session, 'a.ts')).applied;
-    // What another client has written is asked for.
+    // A read sees another client's write.
     await write('a.ts', 'another text');
     const other = await elsewhere();
     await (await reads(other, await other.openSession(), 'a.ts')).applied;
@@ -121,7 +121,7 @@ describe('a context that is assembled without the database is made again as it w
     await expectProved(session.id, 1);
   });
 
-  test('whatever another client has made of its files meanwhile', async () => {
+  test('although another client changes its files meanwhile', async () => {
     const client = await agent();
     const [one] = await sharing(client, 'b.ts');
     const [held, release] = moment();
@@ -141,7 +141,7 @@ describe('a context that is assembled without the database is made again as it w
     ['is', false],
     ['is not', true],
   ])(
-    'with what a tracker has read, kept with the record, although its process ends before it writes it and it %s the newest by then',
+    'with a tracker’s reading stored in the record, although its process ends before writing it and it %s the newest by then',
     async (_what, isOld) => {
       const dataDir = join(root, `data-${names++}`);
       const client = await open({ dataDir, track: true });
@@ -168,9 +168,9 @@ describe('a context that is assembled without the database is made again as it w
       };
       const before = await bytes();
       await one.assemble({ timeoutMs: 0, deliver: 'http' });
-      // Once is enough, however many contexts show it.
+      // Stored once, however many contexts show it.
       expect((await bytes()) - before).toBeLessThan(50_000);
-      // What the process would leave behind that is killed now.
+      // The state that a kill now would leave behind.
       const copy = join(root, `data-${names++}`);
       await cp(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
       for (const name of await readdir(join(copy, 'journal')))
@@ -188,7 +188,7 @@ describe('a context that is assembled without the database is made again as it w
     },
   );
 
-  test('although the file is another one by the time the record arrives: the newest version stays the newest', async () => {
+  test('although the file has changed by the time the record arrives: the newest version stays the newest', async () => {
     const client = await agent({ track: true });
     const [one] = await sharing(client, 'c.ts');
     await until(
@@ -218,7 +218,7 @@ describe('a context that is assembled without the database is made again as it w
     await expectProved(one.id, 1);
   });
 
-  test('also where it could not show all that is active, since not every text is at hand', async () => {
+  test('also if it could not show all active contents for lack of texts', async () => {
     const client = await agent({ keptUnits: 4_000 });
     const session = await client.openSession();
     for (const file of FILES) {
@@ -253,7 +253,7 @@ describe('a context that is assembled without the database is made again as it w
     isWritten: fc.boolean(),
   });
 
-  test('whatever is on its way, and in whatever order it arrives', async () => {
+  test('with any writes pending, in any order of arrival', async () => {
     let local = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 8, maxLength: 25 }), async (operations) => {
@@ -263,7 +263,7 @@ describe('a context that is assembled without the database is made again as it w
         const theirs = await direct.openSession();
         for (const file of FILES) await write(file, `// ${file}, first\n`);
         let [held, release] = [Promise.resolve(), (): void => undefined];
-        // Of what is held, the later comes first as often as not.
+        // Half of the held writes arrive out of order.
         proxy.onSubmit = (body) => held.then(() => (body.length % 2 === 0 ? new Promise(setImmediate) : undefined));
         for (const [number, { kind, file, of, isWritten }] of operations.entries()) {
           const session = sessions[of] as ContextSession;
@@ -288,7 +288,7 @@ describe('a context that is assembled without the database is made again as it w
               const { record } = await handOut(session);
               if (record.basis === undefined) local += 1;
             },
-            // As the database has it: what is known moves on.
+            // As stored in the database; the client's knowledge moves on.
             current: async () => {
               release();
               await session.assemble({ deliver: 'library' });

@@ -17,7 +17,7 @@ import { until } from '../../support/until.js';
 
 const FILES = Array.from({ length: 5 }, (_, i) => `f${i}.ts`);
 
-describe('a context that waits for no transaction, beside another client that writes', () => {
+describe('a context that waits for no transaction, beside another writing client', () => {
   let root: string;
   let gate: GateProxy;
   let road: Road;
@@ -47,7 +47,7 @@ describe('a context that waits for no transaction, beside another client that wr
     await rm(root, { recursive: true, force: true });
   });
 
-  /** A session that knows the files, and another client's that writes them. */
+  /** Opens a session that knows the files, and another client's that writes them. */
   async function begin(address = gate.address) {
     const client = await open({ address, dataDir: join(root, 'data') });
     const session = await client.openSession();
@@ -58,7 +58,10 @@ describe('a context that waits for no transaction, beside another client that wr
     return { client, session, other, theirs: await other.openSession() };
   }
 
-  /** Writes a file by another client; the database has it when this resolves. Gives the line that every context has to show now. */
+  /**
+   * Writes a file by another client and waits for the database. Returns the line that every context
+   * must show now.
+   */
   async function write(
     { other, theirs }: { readonly other: ContextClient; readonly theirs: ContextSession },
     name: string,
@@ -74,14 +77,14 @@ describe('a context that waits for no transaction, beside another client that wr
   const isCurrent = ({ record }: Awaited<ReturnType<typeof handOut>>) =>
     record.basis !== undefined && record.behind === undefined;
 
-  test('shows what the database had before it was asked for, or says up to which transaction others wrote', async () => {
+  test('shows the database as of its request, or reports the last foreign transaction', async () => {
     const { client, session, ...others } = await begin();
     await until(() => handOut(session), isCurrent);
     let behind = 0;
     for (let round = 0; round < 12; round++) {
       await session.reportMessage({ role: 'user', text: `question ${round}` });
       const [held, release] = moment();
-      // Every third time the database takes long to say what another client wrote.
+      // Every third read of the other client's writes is slow.
       gate.onQuery = () => (round % 3 === 2 ? held : undefined);
       const { line, txId } = await write(others, FILES[round % FILES.length] ?? '');
       const { text, record } = await handOut(session);
@@ -98,13 +101,13 @@ describe('a context that waits for no transaction, beside another client that wr
     expect(await verifySession(await client.delivered({ others: false }), session.id)).toMatchObject({ ok: true });
   });
 
-  test('shows what was written while an earlier reading was under way', async () => {
+  test('shows writes during an earlier read', async () => {
     const { session, ...others } = await begin();
     await until(() => handOut(session), isCurrent);
     const [held, release] = moment();
     gate.onQuery = () => held;
     await write(others, 'f0.ts');
-    // Its reading began before the second write, and ends after it.
+    // Its read began before the second write, and ends after it.
     expect(isCurrent(await handOut(session))).toBe(false);
     const second = await write(others, 'f1.ts');
     gate.onQuery = () => undefined;
@@ -115,7 +118,7 @@ describe('a context that waits for no transaction, beside another client that wr
     expect((await until(() => handOut(session), isCurrent)).text).toContain(second.line);
   });
 
-  test('says that it does not know where the database does not answer', async () => {
+  test('reports unknown state if the database does not answer', async () => {
     const { session } = await begin(road.address);
     await until(() => handOut(session), isCurrent);
     await road.close();

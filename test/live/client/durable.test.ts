@@ -44,7 +44,7 @@ describe('a client with a journal', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('works on while the database is away, and what it acknowledged is there afterwards, in order [decisions F4, H5]', async () => {
+  test('works on while the database is away, and delivers all acknowledged steps in order [decisions F4, H5]', async () => {
     const client = await open();
     const session = await client.openSession();
     await writeFile(join(root, 'a.ts'), 'const a = 1;');
@@ -71,7 +71,7 @@ describe('a client with a journal', () => {
     );
   });
 
-  test('a call that is refused is no use of anything: the sets follow as if it had never been asked for', async () => {
+  test('ignores a refused call: the sets follow as if it had not been made', async () => {
     const uses = { shown: 4, used: 4, request: 1_000, mostStretch: 1 };
     const client = await open({
       queue: { maxPending: 8 },
@@ -99,7 +99,7 @@ describe('a client with a journal', () => {
     expect(places(one).length).toBeGreaterThan(1);
   });
 
-  test('leaves what it could not deliver to the next client of the data folder, which delivers it once [decision F6]', async () => {
+  test('leaves undelivered steps to the next client of the data folder, which delivers them once [decision F6]', async () => {
     const first = await open();
     const session = await first.openSession();
     for (let i = 0; i < 5; i++) await session.recordCall(call({ content: `kept ${i}` }));
@@ -116,7 +116,7 @@ describe('a client with a journal', () => {
     expect(again.state.turns).toEqual(session.state.turns);
   });
 
-  test('a session is opened with what another process, which holds it in its journal, has acknowledged for it', async () => {
+  test('opens a session with the steps that another process acknowledged and holds in its journal', async () => {
     const second = new Road(join(root, 'data'));
     const first = await open();
     const session = await first.openSession();
@@ -130,7 +130,7 @@ describe('a client with a journal', () => {
     await second.close();
   });
 
-  test('verify does not say of a session that it is verified while a process holds steps of it; once that has ended, who asks delivers them [decision F6]', async () => {
+  test('does not verify a session while a process holds its steps; a reader delivers them after its end [decision F6]', async () => {
     const port = await Road.fromPort(root);
     const dataDir = join(root, 'reviewed');
     try {
@@ -155,7 +155,7 @@ describe('a client with a journal', () => {
     }
   });
 
-  test('warns when its queue nears the bound, refuses beyond it with nothing written, and goes on once the database is back', async () => {
+  test('warns when its queue nears the bound, refuses beyond it without writing, and continues once the database is back', async () => {
     const client = await open({ queue: { maxPending: 11 } });
     const session = await client.openSession();
     const answers = [];
@@ -174,7 +174,7 @@ describe('a client with a journal', () => {
     expect(steps.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, i) => i + 1));
   });
 
-  test('refuses a session that another client has open, naming it, unless it is taken over; the first learns at its next step [decision F5]', async () => {
+  test('refuses a session of another client by name unless it is taken over; the first learns at its next step [decision F5]', async () => {
     await road.open();
     const [first, second] = [await open(), await open()];
     const session = await first.openSession();
@@ -191,7 +191,7 @@ describe('a client with a journal', () => {
     expect(text).not.toContain('too late');
   });
 
-  test('keeps in a fork what a former writer had acknowledged and another one overtook [decision F6]', async () => {
+  test('keeps in a fork the steps of a former writer that another one overtook [decision F6]', async () => {
     await road.open();
     const first = await open();
     const session = await first.openSession();

@@ -6,7 +6,13 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { chatObjectId, filesystemId, type ObjectId, sessionObjectId, systemPromptObjectId } from '../../../src/objects/ids.js';
+import {
+  chatObjectId,
+  filesystemId,
+  type ObjectId,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../../../src/objects/ids.js';
 import { restoreVersion } from '../../../src/objects/seal.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { stepId } from '../../../src/store/step-part.js';
@@ -26,7 +32,11 @@ const call = (report: Partial<CallReport> = {}): CallReport => ({
 });
 
 /** Records calls and waits until the database has them. */
-async function calls(session: ContextSession, count: number, report: Partial<CallReport> = {}): Promise<readonly ObjectId[]> {
+async function calls(
+  session: ContextSession,
+  count: number,
+  report: Partial<CallReport> = {},
+): Promise<readonly ObjectId[]> {
   const ids: ObjectId[] = [];
   for (let i = 0; i < count; i++) {
     const recorded = await session.recordCall(call(report));
@@ -36,9 +46,10 @@ async function calls(session: ContextSession, count: number, report: Partial<Cal
   return ids;
 }
 
-const say = (session: ContextSession, role: 'user' | 'assistant', text: string) => session.reportMessage({ role, text });
+const say = (session: ContextSession, role: 'user' | 'assistant', text: string) =>
+  session.reportMessage({ role, text });
 
-/** What a session is, without its name. */
+/** The content of a session, without its name. */
 const contents = (state: SessionState) => ({
   turns: state.turns,
   sets: state.sets,
@@ -47,13 +58,15 @@ const contents = (state: SessionState) => ({
   turn: state.turn,
 });
 
-/** The session at a step, folded anew from what the database holds. */
+/** The session at a step, folded anew from the database. */
 async function foldedTo(snapshot: StoreSnapshot, session: ContextSession, seq: number): Promise<SessionState> {
   const steps = await snapshot.steps(session.id);
   return steps.slice(0, seq).reduce(applyStep, emptySession(session.id));
 }
 
-/** Every stored version of chat and session holds what the steps up to it make; its hashes are checked on the way. */
+/**
+ * Checks that every stored version of chat and session equals the steps up to it, with its hashes.
+ */
 async function expectTrueHistory(client: ContextClient, session: ContextSession): Promise<void> {
   const snapshot = await client.store.now();
   for (const id of [chatObjectId(session.id), sessionObjectId(session.id)]) {
@@ -62,7 +75,12 @@ async function expectTrueHistory(client: ContextClient, session: ContextSession)
     for (const { version, marks } of history) {
       const state = await foldedTo(snapshot, session, marks.upto ?? -1);
       if (version?.type === 'chat') expect(version.turns).toEqual(state.turns);
-      else expect(version).toMatchObject({ session_index: state.sets.index, active_set: state.sets.active, pinned_set: state.sets.pinned });
+      else
+        expect(version).toMatchObject({
+          session_index: state.sets.index,
+          active_set: state.sets.active,
+          pinned_set: state.sets.pinned,
+        });
     }
     const now = await snapshot.get(id);
     expect(restoreVersion(now?.version as never)).toEqual(now?.version);
@@ -110,9 +128,16 @@ describe('a fork of a session [decision F2]', () => {
     const snapshot = await client.store.now();
     const { version, marks } = (await snapshot.get(sessionObjectId(fork.id))) ?? {};
     expect(marks?.parent).toEqual({ session: parent.id, seq: 3 });
-    expect(version).toMatchObject({ session_id: fork.id, chat_ref: chatObjectId(fork.id), session_index: before.sets.index });
+    expect(version).toMatchObject({
+      session_id: fork.id,
+      chat_ref: chatObjectId(fork.id),
+      session_index: before.sets.index,
+    });
     expect(Object.keys(version ?? {})).not.toContain('parent');
-    expect((await snapshot.get(chatObjectId(fork.id)))?.version).toMatchObject({ session_ref: sessionObjectId(fork.id), turn_count: 1 });
+    expect((await snapshot.get(chatObjectId(fork.id)))?.version).toMatchObject({
+      session_ref: sessionObjectId(fork.id),
+      turn_count: 1,
+    });
     expect((await snapshot.get(systemPromptObjectId(fork.id)))?.version.content).toBe('You are careful.');
     const [ours, theirs] = [await fork.assemble(), await parent.assemble()];
     expect(ours.text).toBe(theirs.text);
@@ -124,14 +149,18 @@ describe('a fork of a session [decision F2]', () => {
     await calls(parent, 30);
     const fork = await client.forkSession(parent.id);
     const steps = await (await client.store.now()).steps(fork.id);
-    expect(steps.map(({ session, seq }) => [session, seq])).toEqual(Array.from({ length: 31 }, (_, i) => [fork.id, i + 1]));
-    const written = await (await client.store.now()).times([1, 31].flatMap((seq) => [stepId(parent.id, seq), stepId(fork.id, seq)]));
+    expect(steps.map(({ session, seq }) => [session, seq])).toEqual(
+      Array.from({ length: 31 }, (_, i) => [fork.id, i + 1]),
+    );
+    const written = await (await client.store.now()).times(
+      [1, 31].flatMap((seq) => [stepId(parent.id, seq), stepId(fork.id, seq)]),
+    );
     expect([...written.keys()]).toEqual([1, 31].map((seq) => stepId(parent.id, seq)));
     const history = await historyOf(await client.store.now(), sessionObjectId(parent.id));
     expect(history.every(({ marks }) => marks.epoch === 1)).toBe(true);
   });
 
-  test('goes on independently of its parent: neither sees what the other does', async () => {
+  test('is independent of its parent: neither sees the other’s steps', async () => {
     await say(parent, 'user', 'start');
     const shared = await readFileWhole(parent, 'shared.ts', 'shared');
     const fork = await client.forkSession(parent.id);
@@ -141,7 +170,11 @@ describe('a fork of a session [decision F2]', () => {
     await say(parent, 'user', 'and now something else');
     const theirs = await readFileWhole(parent, 'theirs.ts', 'theirs');
     expect([fork.state.has(mine), fork.state.has(theirs), fork.state.isActive(shared)]).toEqual([true, false, false]);
-    expect([parent.state.has(mine), parent.state.has(theirs), parent.state.isActive(shared)]).toEqual([false, true, true]);
+    expect([parent.state.has(mine), parent.state.has(theirs), parent.state.isActive(shared)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
     expect(fork.resolve('theirs.ts').kind).toBe('unknown');
     expect([fork.state.turn, parent.state.turn]).toEqual([1, 2]);
     await expectTrueHistory(client, fork);
@@ -150,7 +183,7 @@ describe('a fork of a session [decision F2]', () => {
     await expectTrueHistory(client, fork);
   });
 
-  test('has the prompt that was set before the next step, though everything happens in one millisecond', async () => {
+  test('has the prompt that was set before the next step, even within one millisecond', async () => {
     const at = Date.now();
     const frozen = await openClient(root, { filesystemId: filesystem, clock: () => at });
     try {
@@ -175,7 +208,7 @@ describe('a fork of a session [decision F2]', () => {
     }
   });
 
-  test('of a fork has the prompt of the ancestor whose step is the first that it does not share', async () => {
+  test('of a fork has the prompt of the ancestor with the first unshared step', async () => {
     const first = await client.openSession();
     await say(first, 'user', 'one');
     await first.setSystemPrompt('first');
@@ -200,7 +233,7 @@ describe('a fork of a session [decision F2]', () => {
     }
   });
 
-  test('in the middle of a turn begins there and leaves out what came later, the prompt included', async () => {
+  test('in the middle of a turn begins there and omits later steps and prompts', async () => {
     await parent.setSystemPrompt('first');
     await say(parent, 'user', 'one');
     await calls(parent, 3);
@@ -223,7 +256,7 @@ describe('a fork of a session [decision F2]', () => {
     await expectTrueHistory(client, empty);
   });
 
-  test('of a fork shares the steps of both, also from before the point where the first fork began', async () => {
+  test('of a fork shares the steps of both, also from before the first fork’s start', async () => {
     await say(parent, 'user', 'root');
     await calls(parent, 4);
     const middle = await client.forkSession(parent.id, { at: 3 });
@@ -249,7 +282,7 @@ describe('a fork of a session [decision F2]', () => {
     expect((await snapshot.get(sessionObjectId(early.id)))?.marks.parent).toEqual({ session: middle.id, seq: 2 });
   });
 
-  test('counts the tool results of its parent as its own: the window closes on them [§4.3, decision B2]', async () => {
+  test('counts its parent’s tool results as its own: the window closes on them [§4.3, decision B2]', async () => {
     await say(parent, 'user', 'work');
     const theirs = await calls(parent, 5);
     const fork = await client.forkSession(parent.id);
@@ -261,7 +294,7 @@ describe('a fork of a session [decision F2]', () => {
     expect(fork.state.sets.active).toEqual([]);
   });
 
-  test('gives an id that its parent has had a mark, also where the parent repeats it later [decision B2]', async () => {
+  test('marks an id that its parent used, also if the parent repeats it later [decision B2]', async () => {
     const id = `call-${randomUUID()}`;
     await calls(parent, 1, { callId: id });
     const fork = await client.forkSession(parent.id);
@@ -273,7 +306,7 @@ describe('a fork of a session [decision F2]', () => {
     await expectTrueHistory(client, fork);
   });
 
-  test('across snapshots holds of the index only what was added after the snapshots of its parent [decision G3]', async () => {
+  test('across snapshots stores only the index entries after its parent’s snapshots [decision G3]', async () => {
     await say(parent, 'user', 'long');
     await calls(parent, 119);
     const fork = await client.forkSession(parent.id, { at: 110 });
@@ -296,7 +329,7 @@ describe('a fork of a session [decision F2]', () => {
     await expectTrueHistory(client, leaf);
   });
 
-  test('is resumed by another client as it was, and its context rebuilt as of any moment [decision E7]', async () => {
+  test('resumes unchanged in another client, with its context rebuilt as of any moment [decision E7]', async () => {
     await parent.setSystemPrompt('prompt');
     await say(parent, 'user', 'x'.repeat(5_000));
     await readFileWhole(parent, 'b.ts', 'b'.repeat(4_000));
@@ -323,7 +356,7 @@ describe('a fork of a session [decision F2]', () => {
     }
   });
 
-  test('at the end of a turn has what its parent had there; the end of a turn that may go on is none to begin at', async () => {
+  test('at the end of a turn has the parent’s state there, and cannot begin at an unfinished turn’s end', async () => {
     await say(parent, 'user', 'one');
     await calls(parent, 2);
     const then = contents(parent.state);
@@ -332,25 +365,32 @@ describe('a fork of a session [decision F2]', () => {
     const fork = await client.forkSession(parent.id, { at: 'turn:1' });
     expect(contents(fork.state)).toEqual(then);
     expect(contents((await client.forkSession(parent.id, { at: 'turn:1.1' })).state).seq).toBe(1);
-    expect(contents((await client.forkSession(parent.id, { at: new Date(parent.state.lastAt + 1).toISOString() })).state)).toEqual(
-      contents(parent.state),
-    );
+    expect(
+      contents((await client.forkSession(parent.id, { at: new Date(parent.state.lastAt + 1).toISOString() })).state),
+    ).toEqual(contents(parent.state));
     await expect(client.forkSession(parent.id, { at: 'turn:2' })).rejects.toMatchObject({
       code: 'turn-running',
-      message: expect.stringMatching(/open in this process; name a step of it \(step:5\), or a turn before it \(turn:1\)/),
+      message: expect.stringMatching(
+        /open in this process; name a step of it \(step:5\), or a turn before it \(turn:1\)/,
+      ),
     });
     await client.closeSession(parent);
     expect(contents((await client.forkSession(parent.id, { at: 'turn:2' })).state).seq).toBe(5);
     await expect(client.forkSession(parent.id, { at: 'turn:3' })).rejects.toMatchObject({ code: 'beyond-end' });
-    await expect(client.forkSession(parent.id, { at: 'yesterday' })).rejects.toMatchObject({ code: 'malformed-moment' });
+    await expect(client.forkSession(parent.id, { at: 'yesterday' })).rejects.toMatchObject({
+      code: 'malformed-moment',
+    });
     await expect(client.forkSession(parent.id, { at: '2001-01-01' })).rejects.toMatchObject({ code: 'not-yet' });
-    await expect(client.forkSession(`none-${randomUUID()}`, { at: 'turn:1' })).rejects.toMatchObject({ code: 'unknown-session' });
+    await expect(client.forkSession(`none-${randomUUID()}`, { at: 'turn:1' })).rejects.toMatchObject({
+      code: 'unknown-session',
+    });
   });
 
-  test('of what is not there, at a step that is not there, or under an id that is taken is refused', async () => {
+  test('is refused for a missing parent, a missing step, or a taken id', async () => {
     await say(parent, 'user', 'hello');
     await expect(client.forkSession(`none-${randomUUID()}`)).rejects.toMatchObject({ code: 'unknown-session' });
-    for (const at of [2, -1, 0.5]) await expect(client.forkSession(parent.id, { at })).rejects.toMatchObject({ code: 'sequence-gap' });
+    for (const at of [2, -1, 0.5])
+      await expect(client.forkSession(parent.id, { at })).rejects.toMatchObject({ code: 'sequence-gap' });
     await expect(client.forkSession(parent.id, { id: parent.id })).rejects.toMatchObject({ code: 'session-exists' });
     const other = await client.openSession();
     await client.closeSession(other);
@@ -359,7 +399,7 @@ describe('a fork of a session [decision F2]', () => {
     expect(named.state.seq).toBe(1);
   });
 
-  test('sessions are listed with turns, steps, parent and last activity, in one query', async () => {
+  test('appears in the list of sessions with turns, steps, parent and last activity, in one query', async () => {
     await say(parent, 'user', 'one');
     await calls(parent, 2);
     await say(parent, 'user', 'two');
@@ -369,8 +409,19 @@ describe('a fork of a session [decision F2]', () => {
     await calls(parent, 1);
     const listed = await client.listSessions();
     const find = (id: string) => listed.find((summary) => summary.id === id);
-    expect(find(parent.id)).toEqual({ id: parent.id, turns: 2, steps: 5, lastActivity: new Date(parent.state.lastAt), openHere: true });
-    expect(find(fork.id)).toMatchObject({ turns: 1, steps: 2, parent: { session: parent.id, seq: 2 }, openHere: false });
+    expect(find(parent.id)).toEqual({
+      id: parent.id,
+      turns: 2,
+      steps: 5,
+      lastActivity: new Date(parent.state.lastAt),
+      openHere: true,
+    });
+    expect(find(fork.id)).toMatchObject({
+      turns: 1,
+      steps: 2,
+      parent: { session: parent.id, seq: 2 },
+      openHere: false,
+    });
     expect(find(fork.id)?.lastActivity.getTime()).toBeGreaterThan(lastAt);
     const times = listed.map(({ lastActivity }) => lastActivity.getTime());
     expect(times).toEqual([...times].sort((a, b) => b - a));

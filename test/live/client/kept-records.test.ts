@@ -14,7 +14,7 @@ let remove: () => Promise<void>;
 beforeAll(async () => {
   const folder = await temporaryRoot();
   remove = folder.remove;
-  // Without a data folder: the database alone says who has a session.
+  // Without a data folder the database alone knows the owner of a session.
   clients = [await openClient(folder.root), await openClient(folder.root)];
 });
 
@@ -40,14 +40,16 @@ async function recorded(session: SessionId): Promise<readonly string[]> {
 }
 
 describe('records of a session that another writer has continued', () => {
-  test('are refused, and nothing of them is there; those of the other writer are written', async () => {
+  test('are refused as a whole; those of the other writer are stored', async () => {
     const [mine, theirs] = clients;
     const session = await mine.openSession();
     await session.reportMessage({ role: 'user', text: 'mine' });
     await session.keepRecords([note(session.id, 'before')]);
     const text = 'long '.repeat(1_000);
     const taken = await theirs.openSession({ id: session.id, takeOver: true });
-    await expect(session.keepRecords([note(session.id, 'after')], [text])).rejects.toMatchObject({ code: 'taken-over' });
+    await expect(session.keepRecords([note(session.id, 'after')], [text])).rejects.toMatchObject({
+      code: 'taken-over',
+    });
     expect(await recorded(session.id)).toEqual(['note']);
     expect((await (await (await theirs.delivered()).latest()).texts([hashText(text)])).size).toBe(0);
     await taken.reportMessage({ role: 'user', text: 'theirs' });
@@ -55,7 +57,7 @@ describe('records of a session that another writer has continued', () => {
     expect(await recorded(session.id)).toEqual(['note', 'note']);
   });
 
-  test('neither a view of Amplifier nor a cleared list of it leaves anything', async () => {
+  test('include no Amplifier view and no cleared list', async () => {
     const [mine, theirs] = clients;
     const session = await mine.openSession();
     const context = new AmplifierContext(mine, new HarnessSession(mine, session, { delivered: 'library' }));

@@ -11,13 +11,13 @@ import { LateAnswers } from '../../support/late-answers.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
-/** How long a client may take for an answer that it has: then one that came before it is passed on. */
+/** Time for a client to process an answer before the held one is passed on. */
 const DIGEST_MS = 1_000;
 
-describe('the answer about a transaction comes after that about a later one', () => {
+describe('a late outcome of a transaction', () => {
   let root: string;
   let proxy: LateAnswers;
-  // A node of its own: where others write, a client reads again what it knows.
+  // A node of its own: foreign writes would make the client read again.
   let node: OwnNode;
   const clients: ContextClient[] = [];
 
@@ -43,7 +43,7 @@ describe('the answer about a transaction comes after that about a later one', ()
     await rm(root, { recursive: true, force: true });
   });
 
-  test('a sole writer goes on with the version of the later one, as in a replay [decision H6]', async () => {
+  test('leaves a sole writer with the version of the later one, as in a replay [decision H6]', async () => {
     const client = await open({ soleWriter: true });
     const session = await client.openSession();
     const reads = async (text: string) => {
@@ -65,7 +65,7 @@ describe('the answer about a transaction comes after that about a later one', ()
     expect(after.sections.find(({ name }) => name === 'active')?.text).toContain('the third text, the last');
   });
 
-  test('without a journal, a call that cannot be stored exactly is refused before it is acknowledged, by a sole writer as by others', async () => {
+  test('does not acknowledge a call that cannot be stored exactly, without a journal, for sole and other writers', async () => {
     for (const options of [{ soleWriter: true }, {}]) {
       const session = await (await open(options)).openSession();
       await session.recordCall(call({ content: 'one' }));
@@ -77,7 +77,7 @@ describe('the answer about a transaction comes after that about a later one', ()
     }
   });
 
-  test('a mention in one session does not hide what another session of the client has read since', async () => {
+  test('does not let a mention hide a later read in another session of the client', async () => {
     const client = await open({ dataDir: join(root, 'data') });
     await writeFile(join(root, 'a.ts'), 'the text');
     const [one, other] = [await client.openSession(), await client.openSession()];
@@ -85,7 +85,8 @@ describe('the answer about a transaction comes after that about a later one', ()
     const held = proxy.holdNext();
     const mention = await one.recordCall(call({ tool: 'list', mentions: await mentions(client, ['a.ts']) }));
     await held.caught;
-    // Writes of one client that hold the same file go one after another: the read waits for what became of the mention.
+    // Writes of one client with the same file are serial, so the read waits for the outcome of the
+    // mention.
     const read = await other.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'the text' }));
     const before = await other.assemble();
     expect(before.text).toContain(`char_count=${'the text'.length}`);
@@ -94,7 +95,7 @@ describe('the answer about a transaction comes after that about a later one', ()
     expect((await other.assemble()).text).toBe(before.text);
   });
 
-  test('what another session of the client reads while a context waits for an answer is not in it [decision E7]', async () => {
+  test('keeps a read by another session during the wait out of the context [decision E7]', async () => {
     const [filesystem, shown] = [filesystemId(`fs-late-${process.pid}`), 'what the active file holds'];
     const first = await open({ filesystemId: filesystem });
     const begun = await first.openSession();
@@ -106,7 +107,7 @@ describe('the answer about a transaction comes after that about a later one', ()
     await first.close();
     let asked = 0;
     for (let isHeld = true; isHeld; asked += 1) {
-      // One that knows nothing asks for all.
+      // A client without knowledge reads everything.
       const client = await open({ dataDir: join(root, `data-${asked}`), filesystemId: filesystem });
       const [session, other] = [await client.openSession({ id: begun.id }), await client.openSession()];
       await client.delivered();
@@ -127,7 +128,7 @@ describe('the answer about a transaction comes after that about a later one', ()
     expect(asked).toBeGreaterThan(2);
   });
 
-  test('a context needs no look-up of metadata while nobody else writes', async () => {
+  test('needs no metadata lookup for a context while there are no other writers', async () => {
     const client = await open({ address: node.address });
     const session = await client.openSession();
     for (const name of ['a.ts', 'b.ts']) {
@@ -136,7 +137,8 @@ describe('the answer about a transaction comes after that about a later one', ()
       if (name === 'a.ts') await session.assemble();
     }
     const { requests } = await countRequests(() => session.assemble());
-    // Only the basis: the pool's lines are known, and what is active is held here with the hash that they name.
+    // Only the basis: the client knows the pool's lines, and holds active contents under their
+    // hashes.
     expect(requests).toEqual({ '/_xtdb/db': 1 });
   });
 });

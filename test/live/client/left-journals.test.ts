@@ -18,7 +18,7 @@ import { testAddress } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
 
-describe('journals of a host that is gone', () => {
+describe('journals of a dead host', () => {
   let root: string;
   let road: Road;
   const filesystem = filesystemId(`fs-${randomUUID()}`);
@@ -27,23 +27,34 @@ describe('journals of a host that is gone', () => {
   const options = { what: 'test', stuckMs: 60_000, onNotice: (line: string): void => void notices.push(line) };
   const node = testAddress();
 
-  const open = async (dataDir: string, address: ConstructorParameters<typeof Road>[1] = node): Promise<ContextClient> => {
-    const client = await ContextClient.create({ address, roots: [root], cwd: root, filesystemId: filesystem, dataDir, track: false });
+  const open = async (
+    dataDir: string,
+    address: ConstructorParameters<typeof Road>[1] = node,
+  ): Promise<ContextClient> => {
+    const client = await ContextClient.create({
+      address,
+      roots: [root],
+      cwd: root,
+      filesystemId: filesystem,
+      dataDir,
+      track: false,
+    });
     clients.push(client);
     return client;
   };
 
-  /** The settings of the host that delivers. */
+  /** The settings of the delivering host. */
   const here = () => {
     if (node.kind !== 'unix') throw new Error('the node of the tests listens on no socket');
     return readSettings({ XTDB_URL: `unix:${node.socketPath}`, HOME: root }, { data: join(root, 'here') });
   };
 
-  /** A data folder as it lies there when its host has died just now. */
+  /** Copies a data folder in its current state, as left by a host that dies now. */
   const copyOf = async (dataDir: string, name: string): Promise<string> => {
     const copy = join(root, name);
     cpSync(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
-    for (const file of await readdir(join(copy, 'journal'))) if (file.endsWith('.lock')) await truncate(join(copy, 'journal', file));
+    for (const file of await readdir(join(copy, 'journal')))
+      if (file.endsWith('.lock')) await truncate(join(copy, 'journal', file));
     return copy;
   };
 
@@ -63,7 +74,9 @@ describe('journals of a host that is gone', () => {
 
   const allBytes = async (folder: string): Promise<Readonly<Record<string, string>>> => {
     const names = (await readdir(folder)).sort();
-    return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'latin1')] as const)));
+    return Object.fromEntries(
+      await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'latin1')] as const)),
+    );
   };
 
   beforeEach(async () => {
@@ -80,7 +93,7 @@ describe('journals of a host that is gone', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('are shown first, then delivered in order and once, also twice and while their process lives, which goes on', async () => {
+  test('are shown first, then delivered in order and once, also twice and while their process lives, which continues', async () => {
     const owner = await open(join(root, 'there'), road.address);
     const known = await owner.openSession();
     await say(known, ['one', 'two']);
@@ -107,7 +120,7 @@ describe('journals of a host that is gone', () => {
     expect(await contents(known.id)).toEqual(['one', 'two', 'three', 'four', 'five']);
     expect(await contents(fresh.id)).toEqual(['first', 'second']);
 
-    // It was cut off and not dead: what it delivers is there already, and nobody took its sessions.
+    // It was cut off, not dead: its steps are already there, and its sessions are still its own.
     await road.open();
     await say(known, ['six']);
     await say(fresh, ['third']);
@@ -118,7 +131,7 @@ describe('journals of a host that is gone', () => {
     expect(notices).toEqual([]);
   });
 
-  test('of a session that somebody else went on with become the one fork that their own process would make, too', async () => {
+  test('create for a continued session the same fork that their own process would create', async () => {
     const owner = await open(join(root, 'there'), road.address);
     const session = await owner.openSession();
     await say(session, ['one']);
@@ -141,7 +154,9 @@ describe('journals of a host that is gone', () => {
     expect(await contents(session.id)).toEqual(['one', 'their two']);
 
     await road.open();
-    await expect(session.recordCall(callReport({ tool: 'bash', content: 'four' })).then(({ applied }) => applied)).rejects.toMatchObject({
+    await expect(
+      session.recordCall(callReport({ tool: 'bash', content: 'four' })).then(({ applied }) => applied),
+    ).rejects.toMatchObject({
       code: 'taken-over',
     });
     await owner.delivered();
@@ -155,7 +170,7 @@ describe('journals of a host that is gone', () => {
     expect(await contents(session.id)).toEqual(['one', 'their two', 'their three']);
   });
 
-  test('are refused, with nothing changed, where their process lives here, nothing is there, or they are of another database', async () => {
+  test('are refused without changes if their process lives here, none exist, or they belong to another database', async () => {
     await road.close();
     const owner = await open(join(root, 'there'), road.address);
     const session = await owner.openSession();
@@ -171,7 +186,7 @@ describe('journals of a host that is gone', () => {
     await mkdir(join(left, 'golden'));
     expect(await refused(left)).toBe('other-database');
     await rm(join(left, 'golden'), { recursive: true });
-    // Its session begins with what cannot be read any more.
+    // The first record of its session is unreadable.
     const damaged = await copyOf(join(root, 'there'), 'damaged');
     for (const file of (await readdir(join(damaged, 'journal'))).filter((one) => !one.endsWith('.lock'))) {
       const path = join(damaged, 'journal', file);
@@ -185,17 +200,20 @@ describe('journals of a host that is gone', () => {
       message: expect.stringMatching(/is damaged.*journal salvage --data COPY/),
     });
 
-    // As where the database has been exchanged: the beginning of the session was delivered to the one before.
+    // The database was replaced: the beginning of the session went to the old one.
     const stray = join(root, 'stray');
     await mkdir(stray);
     const journal = await openJournal(stray);
     const [name] = await adoptableJournals(left);
     for await (const { payload } of waitingRecords(left, name ?? '')) {
       const write = readWrite(payload);
-      if (!(write instanceof Error) && write.step !== undefined) await journal.append(encodePayload(encodeWrite(write)));
+      if (!(write instanceof Error) && write.step !== undefined)
+        await journal.append(encodePayload(encodeWrite(write)));
     }
     await journal.close();
-    expect((await planAdoption(stray, here())).sessions).toMatchObject([{ session: session.id, fate: 'unknown', stored: 0 }]);
+    expect((await planAdoption(stray, here())).sessions).toMatchObject([
+      { session: session.id, fate: 'unknown', stored: 0 },
+    ]);
     expect(await refused(stray)).toBe('other-database');
     const own = join(root, 'here', 'remote');
     for (const folder of await readdir(own).catch(() => [])) {

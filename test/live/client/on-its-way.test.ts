@@ -32,7 +32,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-test('a question about a session that another process has acknowledged says that it is on its way, not that there is none', async () => {
+test('reports a session that another process has acknowledged as pending, not as missing', async () => {
   const agent = await open({ kind: 'unix', socketPath: join(folder.root, 'no-node.sock') });
   const session = await agent.openSession();
   await session.reportMessage({ role: 'user', text: 'Begin' });
@@ -43,7 +43,10 @@ test('a question about a session that another process has acknowledged says that
       { client: server, query: new URLSearchParams({ session: name }) },
       new ServerResponse(new IncomingMessage(new Socket())),
     );
-  const onItsWay = { code: 'node-unavailable', message: expect.stringContaining(`session ${session.id} was acknowledged`) };
+  const onItsWay = {
+    code: 'node-unavailable',
+    message: expect.stringContaining(`session ${session.id} was acknowledged`),
+  };
   await expect(ask(session.id)).rejects.toMatchObject(onItsWay);
   await expect(followRequest(server, session.id, new URLSearchParams())).rejects.toMatchObject(onItsWay);
   await expect(ask('never-heard-of')).rejects.toMatchObject({ code: 'unknown-session' });

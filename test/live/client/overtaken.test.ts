@@ -11,7 +11,7 @@ import { GateProxy } from '../../support/gate-proxy.js';
 import { moment } from '../../support/moment.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
-describe('sessions and files that two clients write', () => {
+describe('sessions and files of two writing clients', () => {
   let root: string;
   let proxy: GateProxy;
   /** Writes straight to the node. */
@@ -47,7 +47,7 @@ describe('sessions and files that two clients write', () => {
   const another = (): Promise<ContextClient> =>
     ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
 
-  /** Acknowledges calls without waiting for the database, whose refusals are looked at elsewhere. */
+  /** Acknowledges calls without waiting for the database; other tests check refusals. */
   async function acknowledge(
     session: ContextSession,
     ...contents: readonly string[]
@@ -61,7 +61,10 @@ describe('sessions and files that two clients write', () => {
     return applied;
   }
 
-  /** A session with one step in the database, in a client whose next submission waits until the session was taken over. */
+  /**
+   * Opens a session with one stored step, in a client whose next submission waits until the session
+   * was taken over.
+   */
   async function overtaken(
     contents: readonly string[],
     then: GateProxy['onSubmit'],
@@ -80,7 +83,7 @@ describe('sessions and files that two clients write', () => {
     return { folder, first, session, applied };
   }
 
-  /** As a client finds them that begins now. */
+  /** As a new client finds them. */
   const forksOf = async (id: string): Promise<readonly { readonly id: string; readonly steps: number }[]> => {
     const reader = await another();
     const found = await reader.listSessions();
@@ -89,7 +92,7 @@ describe('sessions and files that two clients write', () => {
   };
   const textOf = async (id: string): Promise<string> => (await (await elsewhere.openSession({ id })).assemble()).text;
 
-  /** A session's context as it is made now, which is the one at its basis. */
+  /** Returns a session's current context, which equals the one at its basis. */
   async function asRecorded(client: ContextClient, session: ContextSession): Promise<string> {
     const { text, record } = await session.assemble();
     const { validTime, txId } = record.basis ?? {};
@@ -98,9 +101,9 @@ describe('sessions and files that two clients write', () => {
     return text;
   }
 
-  test('what was put into a fork only in part is completed by the next process', async () => {
+  test('complete a partly written fork in the next process', async () => {
     const [caught, onCaught] = moment();
-    // The fork and its first step pass, and no more.
+    // Only the fork and its first step pass.
     const { folder, first, session, applied } = await overtaken(['two', 'three', 'four'], (_body, nth) => {
       if (nth <= 2) return 'pass';
       onCaught();
@@ -118,7 +121,7 @@ describe('sessions and files that two clients write', () => {
     expect(state.sets.index.map((id) => id.endsWith('.fork-1-2'))).toEqual([false, true, true, true]);
   });
 
-  test('what comes after somebody has opened the fork goes into a fork of that', async () => {
+  test('put later steps into a fork of a fork that was opened meanwhile', async () => {
     const [caught, onCaught] = moment();
     const [released, release] = moment();
     const { first, session, applied } = await overtaken(['two', 'three', 'four'], (_body, nth) => {
@@ -141,7 +144,7 @@ describe('sessions and files that two clients write', () => {
     expect(await textOf(`${fork}.fork-1-3`)).not.toContain('by whoever');
   });
 
-  test('a fork is made when the database is back that went away while it was begun', async () => {
+  test('create a fork after an outage that began during its creation', async () => {
     let refused = 0;
     const { first, session, applied } = await overtaken(['two', 'three'], (body) => {
       if (!body.includes('.fork-') || refused === 2) return 'pass';
@@ -157,7 +160,7 @@ describe('sessions and files that two clients write', () => {
     ]);
   });
 
-  test('whoever opens a session has the prompt that was set between its reading and its taking over', async () => {
+  test('have the prompt that was set between reading and taking over', async () => {
     const first = await open({ address: testAddress() });
     const session = await first.openSession();
     await session.setSystemPrompt('the first prompt');
@@ -165,7 +168,7 @@ describe('sessions and files that two clients write', () => {
     proxy.submits = 0;
     proxy.onSubmit = async (_body, nth) => {
       if (nth > 0) return;
-      // Passed on when the other one has set its prompt: what was read before is not the newest any more.
+      // Passed on once the other client has set its prompt: the earlier read is stale.
       await session.setSystemPrompt('the second prompt');
       await first.delivered();
     };
@@ -173,10 +176,10 @@ describe('sessions and files that two clients write', () => {
     expect(text).toContain('the second prompt');
   });
 
-  test('an outage that ends with a refusal is over', async () => {
+  test('end an outage with a refusal', async () => {
     const [caught, onCaught] = moment();
     const [released, release] = moment();
-    // The first attempt gets no answer, the second one is refused; the fork waits.
+    // The first attempt gets no answer, the second is refused; the fork waits.
     const { first, applied } = await overtaken(
       ['two'],
       () => {
@@ -193,7 +196,7 @@ describe('sessions and files that two clients write', () => {
     await expect(applied[0]).rejects.toMatchObject({ code: 'taken-over' });
   });
 
-  test('a step that comes while it is taken over is in what the other client holds', async () => {
+  test('have a step made during the take-over in the other client’s journal', async () => {
     const first = await open({ address: testAddress() });
     for (const folder of [dataDir(), undefined]) {
       const session = await first.openSession();
@@ -218,7 +221,7 @@ describe('sessions and files that two clients write', () => {
     }
   });
 
-  test('what was put into its fork of a file is in the contexts of the other sessions of the client', async () => {
+  test('show a file from a fork in the contexts of the client’s other sessions', async () => {
     const first = await open({ dataDir: dataDir() });
     const [one, two] = [await first.openSession(), await first.openSession()];
     const path = join(root, 'f.ts');
@@ -247,7 +250,7 @@ describe('sessions and files that two clients write', () => {
     expect(await asRecorded(first, two)).toContain('the second text');
   });
 
-  test('a write whose answer was lost does not stand over what another client wrote later', async () => {
+  test('do not put a write with a lost answer over a later write of another client', async () => {
     const first = await open({ dataDir: dataDir() });
     const [one, two] = [await first.openSession(), await first.openSession()];
     const path = join(root, 'g.ts');
@@ -261,7 +264,7 @@ describe('sessions and files that two clients write', () => {
     proxy.onSubmit = (body) => {
       if (dropped || !body.includes('the second text')) return 'pass';
       dropped = true;
-      // The question what became of it waits.
+      // Holds the query for its outcome.
       proxy.onQuery = () => {
         onCaught();
         proxy.onQuery = () => undefined;

@@ -29,7 +29,13 @@ describe('a person on another host than the agent', () => {
 
   const ask = (session: ContextSession) => session.reportMessage({ role: 'user', text: 'look' });
   const read = async (session: ContextSession) => {
-    const call = { tool: 'read', args: { path: 'a.txt' }, status: 'ok', content: 'read', answer: () => 'read' } as const;
+    const call = {
+      tool: 'read',
+      args: { path: 'a.txt' },
+      status: 'ok',
+      content: 'read',
+      answer: () => 'read',
+    } as const;
     return (await session.recordCall({ ...call, readings: [await wholeRead(agent, 'a.txt')] })).applied;
   };
   const visit = (id: string) => reviewer.borrowSession({ id, asPerson: true });
@@ -38,7 +44,7 @@ describe('a person on another host than the agent', () => {
     ['has opened it', async () => undefined],
     ['has begun a turn in it', ask],
     ['works in it', async (session: ContextSession) => ask(session).then(() => read(session))],
-  ])('does not take a session away from an agent that %s', async (how, work) => {
+  ])('does not take a session from an agent that %s', async (how, work) => {
     const id = `${name}-${how.replaceAll(' ', '-')}`;
     const first = await agent.openSession({ id });
     await ask(first);
@@ -47,13 +53,16 @@ describe('a person on another host than the agent', () => {
     const session = await agent.openSession({ id });
     await work(session);
     expect(await session.isDelivered(10_000)).toBe(true);
-    await expect(visit(id)).rejects.toMatchObject({ code: 'lease-held', message: expect.stringContaining('opened on another host') });
+    await expect(visit(id)).rejects.toMatchObject({
+      code: 'lease-held',
+      message: expect.stringContaining('opened on another host'),
+    });
     await ask(session);
     await session.reportMessage({ role: 'assistant', text: 'Still here.' });
     await agent.closeSession(session);
   });
 
-  test('changes one that was closed there, also twice, and leaves it to the agent', async () => {
+  test('changes a session that was closed there, also twice, and leaves it to the agent', async () => {
     const id = `${name}-closed`;
     const session = await agent.openSession({ id });
     await ask(session);
@@ -61,10 +70,12 @@ describe('a person on another host than the agent', () => {
     await agent.closeSession(session);
     for (const verb of ['pin', 'pin', 'unpin'] as const) {
       const visited = await visit(id);
-      // The file itself is not this host's to read.
+      // This host cannot read the file itself.
       const { state } = visited.session;
       const [object = ''] = state.sets.index.filter((one) => state.isToolResult(one));
-      expect((await changeByPerson(visited.session, { verb, references: [object] })).entries).toMatchObject([{ ok: true }]);
+      expect((await changeByPerson(visited.session, { verb, references: [object] })).entries).toMatchObject([
+        { ok: true },
+      ]);
       await visited.release();
     }
     const again = await agent.openSession({ id });
@@ -73,7 +84,7 @@ describe('a person on another host than the agent', () => {
     await agent.closeSession(again);
   });
 
-  test('changes one that was opened and closed there without a step, once both hosts have had it', async () => {
+  test('changes a session that was opened and closed there without a step, after both hosts have used it', async () => {
     const id = `${name}-idle`;
     const first = await reviewer.openSession({ id });
     await ask(first);
@@ -83,7 +94,7 @@ describe('a person on another host than the agent', () => {
     await (await visit(id)).release();
   });
 
-  test('changes a fork that nobody has opened yet', async () => {
+  test('changes a fork that was never opened', async () => {
     const id = `${name}-parent`;
     const session = await agent.openSession({ id });
     await ask(session);

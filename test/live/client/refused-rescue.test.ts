@@ -18,7 +18,7 @@ import { moment } from '../../support/moment.js';
 import { callReport as call } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
 
-describe('what a session had acknowledged that another process took over, where its fork meets trouble', () => {
+describe('acknowledged steps of a lost session whose fork fails', () => {
   let root: string;
   let proxy: GateProxy;
   /** Writes straight to the node. */
@@ -58,7 +58,10 @@ describe('what a session had acknowledged that another process took over, where 
     await rm(root, { recursive: true, force: true });
   });
 
-  /** A session of three steps of which only the first is in the database, in a client that learns of its loss when it is released. */
+  /**
+   * Opens a session of three steps, only the first of them stored, in a client that learns of its
+   * loss on release.
+   */
   async function overtaken(dataDir = newFolder()) {
     const client = await open({ dataDir });
     const session = await client.openSession();
@@ -89,11 +92,11 @@ describe('what a session had acknowledged that another process took over, where 
       .map((one) => one.id);
   const found = async (dataDir: string) =>
     findingsOf(await inspectDataFolder(dataDir), Date.now()).map(({ code, detail }) => ({ code, detail }));
-  /** A fork of the session gets nothing. */
+  /** Blocks all writes to a fork of the session. */
   const intoFork = (session: ContextSession) => (body: string) =>
     body.includes(`${session.id}.fork-`) ? 'spoil' : 'pass';
 
-  test('goes into a fork of another name where others have a session of the name that it would have', async () => {
+  test('go into a fork of another name if a foreign session has its name', async () => {
     const { client, session, applied, release, dataDir } = await overtaken();
     const name = `${session.id}.fork-1-2`;
     const taken = await elsewhere.openSession({ id: name });
@@ -114,14 +117,14 @@ describe('what a session had acknowledged that another process took over, where 
       [`${name}-2`],
     ]);
     expect(await client.close()).toEqual({ unflushed: 0 });
-    // Whoever comes later finds it by that name.
+    // Later clients find it by that name.
     const next = await open({ address: testAddress(), dataDir: copy });
     await next.delivered();
     expect(await next.close()).toEqual({ unflushed: 0 });
     expect(await forksOf(session.id)).toEqual([`${name}-2`]);
   });
 
-  test('is not put into a fork that a user made and named so, wherever that begins', async () => {
+  test('do not go into a fork of that name that a user made, wherever it begins', async () => {
     const { session, applied, release } = await overtaken();
     const theirs = await elsewhere.forkSession(session.id, { id: `${session.id}.fork-1-9`, at: 0 });
     release();
@@ -130,7 +133,7 @@ describe('what a session had acknowledged that another process took over, where 
     expect([await stepsOf(`${session.id}.fork-1-2`), await stepsOf(theirs.id)]).toEqual([['one', 'two', 'three'], []]);
   });
 
-  test('stays in the journal where the database refuses it for good; the next call says so, doctor names it, and opening the session tries it again', async () => {
+  test('stay in the journal after a final refusal; the next call and doctor report it, and opening the session retries it', async () => {
     const { client, session, applied, release, dataDir } = await overtaken();
     const gate = proxy.onSubmit;
     proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : intoFork(session)(body));
@@ -146,7 +149,7 @@ describe('what a session had acknowledged that another process took over, where 
     for (const one of applied) await expect(one).rejects.toMatchObject(refusal);
     const told = await session.recordCall(call({ content: 'four' })).catch((error: unknown) => error);
     expect(told).toMatchObject(refusal);
-    // What a model reads of it.
+    // The text for the model.
     expect(await describeFailure(told, { client, session } as ToolContext)).toEqual({
       message: expect.stringMatching(/^step 2 of session .* palimpsest doctor/),
       next: expect.stringContaining('call again to go on'),
@@ -163,7 +166,7 @@ describe('what a session had acknowledged that another process took over, where 
     );
     expect(await found(dataDir)).toEqual([named]);
 
-    // It has been told; the session goes on over what is not there.
+    // The loss is reported; the session continues without the missing steps.
     const again = await client.openSession({ id: session.id });
     expect(await stepsOf(session.id)).toEqual(['one']);
     await (await again.recordCall(call({ content: 'another two' }))).applied;
@@ -181,7 +184,7 @@ describe('what a session had acknowledged that another process took over, where 
     expect(await found(dataDir)).toEqual([]);
   });
 
-  test('is told to whoever opens the session again where no call has said so, once', async () => {
+  test('are reported once on reopening if no call has reported them', async () => {
     const { client, session, applied, release } = await overtaken();
     const gate = proxy.onSubmit;
     proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : intoFork(session)(body));
@@ -192,7 +195,7 @@ describe('what a session had acknowledged that another process took over, where 
     expect(await client.close()).toEqual({ unflushed: 2 });
   });
 
-  test('is tried again by the next process, which leaves it there for the one after it', async () => {
+  test('are retried by the next process, which leaves them to its successor', async () => {
     const { client, session, applied, release, dataDir } = await overtaken();
     const gate = proxy.onSubmit;
     // The fork and its first step arrive.
@@ -212,7 +215,7 @@ describe('what a session had acknowledged that another process took over, where 
     expect(notices).toEqual(
       Array.from({ length: 2 }, () => expect.stringContaining(`step 3 of session ${session.id}`)),
     );
-    // What another process left is no trouble of a session that is opened here.
+    // The rest of another process does not affect a session that is opened here.
     await next.openSession({ id: session.id });
     expect(await next.close()).toEqual({ unflushed: 1 });
     expect(await found(dataDir)).toEqual(named);

@@ -16,7 +16,7 @@ import { countRequests, mentions, openClient, wholeRead } from '../../support/co
 import { historyOf } from '../../support/object-history.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
-/** Records a call and waits for what the database made of it. */
+/** Records a call and waits for its stored result. */
 async function record(session: ContextSession, report: CallReport) {
   const recorded = await session.recordCall(report);
   return { ...recorded, ...(await recorded.applied) };
@@ -45,7 +45,11 @@ describe('a session at work', () => {
     const again = await record(session, call({ readings: [await wholeRead(client, 'a.ts')], content: 'one' }));
     await writeFile(file('a.ts'), 'two');
     const changed = await record(session, call({ readings: [await wholeRead(client, 'a.ts')], content: 'two' }));
-    expect([first, again, changed].map(({ outcomes }) => [...outcomes.values()])).toEqual([['created'], ['unchanged'], ['updated']]);
+    expect([first, again, changed].map(({ outcomes }) => [...outcomes.values()])).toEqual([
+      ['created'],
+      ['unchanged'],
+      ['updated'],
+    ]);
     const [id] = [...first.outcomes.keys()];
     const history = await historyOf(await client.store.now(), id ?? '');
     expect(history.map(({ version }) => version?.content)).toEqual(['one', 'two']);
@@ -53,7 +57,7 @@ describe('a session at work', () => {
     expect(session.state.isActive(id as never)).toBe(true);
   });
 
-  test('discovery makes stubs once, never overwrites, and reading a stub updates it [§5.6]', async () => {
+  test('creates stubs on discovery once, never overwrites, and updates a stub by reading it [§5.6]', async () => {
     await writeFile(file('seen.ts'), 'text');
     const found = await record(session, call({ tool: 'ls', mentions: await mentions(client, ['seen.ts']) }));
     expect([...found.outcomes.values()]).toEqual(['created']);
@@ -68,7 +72,7 @@ describe('a session at work', () => {
     expect((await session.load(id as never))?.version.content).toBe('text');
   });
 
-  test('a listing of 200 paths is one query and one transaction, and costs no look-up the second time', async () => {
+  test('lists 200 paths with one query and one transaction, and needs no lookup the second time', async () => {
     const names = Array.from({ length: 200 }, (_, i) => `f${i}.ts`);
     await Promise.all(names.map((name) => writeFile(file(name), name)));
     const list = await mentions(client, names);
@@ -82,7 +86,7 @@ describe('a session at work', () => {
     expect(second.result.outcomes.size).toBe(0);
   });
 
-  test('a deleted file gets a version without content, keeps its places, and can come back [decisions C3, C4]', async () => {
+  test('gives a deleted file a version without content, keeps its places, and lets it return [decisions C3, C4]', async () => {
     await writeFile(file('gone.ts'), 'bytes');
     const read = await record(session, call({ readings: [await wholeRead(client, 'gone.ts')], content: 'bytes' }));
     const [id] = [...read.outcomes.keys()];
@@ -95,17 +99,22 @@ describe('a session at work', () => {
     expect(session.metadata(id as never)).toMatchObject({ state: 'deleted' });
     expect(session.state.isActive(id as never)).toBe(true);
     await writeFile(file('gone.ts'), 'bytes');
-    const back = await record(session, call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }));
+    const back = await record(
+      session,
+      call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }),
+    );
     expect(back.outcomes.get(id as never)).toBe('updated');
     expect((await session.load(id as never))?.version.content).toBe('bytes');
   });
 
-  test('activating a stub reads it first; deactivate, pin and unpin tell what they did [§3.3, decisions D1 to D3]', async () => {
+  test('reads a stub before activating it; deactivate, pin and unpin report their effect [§3.3, decisions D1 to D3]', async () => {
     await writeFile(file('stub.ts'), 'now read');
     const listed = await record(session, call({ tool: 'ls', mentions: await mentions(client, ['stub.ts']) }));
     const [id = '' as never] = [...listed.outcomes.keys()];
     const plan = await session.planVerb('activate', [file('stub.ts')]);
-    expect(plan.entries).toMatchObject([{ ok: true, changes: true, text: 'now read', metadata: { state: 'indexed', charCount: 8 } }]);
+    expect(plan.entries).toMatchObject([
+      { ok: true, changes: true, text: 'now read', metadata: { state: 'indexed', charCount: 8 } },
+    ]);
     await record(session, call({ tool: 'activate', plan }));
     expect(session.state.isActive(id)).toBe(true);
     const pin = await session.planVerb('pin', [id.slice(0, 8)]);
@@ -115,12 +124,16 @@ describe('a session at work', () => {
     await record(session, call({ tool: 'deactivate', plan: off }));
     expect([session.state.isActive(id), session.state.isPinned(id)]).toEqual([false, true]);
     const refused = await session.planVerb('deactivate', [id, 'nothing-like-this', sessionObjectId(session.id)]);
-    expect(refused.entries.map((entry) => !entry.ok && entry.failure)).toEqual(['not-active', 'unknown', 'infrastructure']);
+    expect(refused.entries.map((entry) => !entry.ok && entry.failure)).toEqual([
+      'not-active',
+      'unknown',
+      'infrastructure',
+    ]);
     const unpin = await session.planVerb('unpin', [id, id]);
     expect(unpin.entries.every((entry) => entry.ok)).toBe(true);
   });
 
-  test('activation failures are told apart [decision D5]', async () => {
+  test('distinguishes activation failures [decision D5]', async () => {
     await writeFile(file('binary.bin'), Buffer.from([0xff, 0xfe, 0x00, 0x01]));
     await writeFile(file('later-outside.ts'), 'x');
     await record(session, call({ tool: 'ls', mentions: await mentions(client, ['binary.bin', 'later-outside.ts']) }));
@@ -133,20 +146,34 @@ describe('a session at work', () => {
     ]);
   });
 
-  test('of two contents of a file that two clients bring in one millisecond the later is dated after the earlier [decision F7]', async () => {
+  test('dates the later of two contents from two clients in one millisecond after the earlier [decision F7]', async () => {
     await writeFile(file('a.ts'), 'x');
     const clients = await Promise.all([1, 2].map(() => openClient(root, { track: false })));
     const [first, second] = clients as [ContextClient, ContextClient];
     const { source, id } = await first.files.locate('a.ts');
     const mtimeMs = 1_700_000_000_000;
-    const reading = (content: string) => ({ kind: 'text' as const, content, fileHash: hashText(content), size: content.length, mtimeMs });
+    const reading = (content: string) => ({
+      kind: 'text' as const,
+      content,
+      fileHash: hashText(content),
+      size: content.length,
+      mtimeMs,
+    });
     const other = sessionId(`same-moment-${randomUUID()}`);
-    const step = planMessage(emptySession(other), { message: { role: 'user', text: 'look' }, at: Date.now() }, DEFAULT_POLICY);
+    const step = planMessage(
+      emptySession(other),
+      { message: { role: 'user', text: 'look' }, at: Date.now() },
+      DEFAULT_POLICY,
+    );
     const files = [{ kind: 'read', source, reading: reading('later') }] as const;
-    const { plan } = planWrite(second.store, { session: other, lease: null, step, files, heads: [], at: step.at }, { seen: false });
+    const { plan } = planWrite(
+      second.store,
+      { session: other, lease: null, step, files, heads: [], at: step.at },
+      { seen: false },
+    );
     await second.store.writes.write(other, async (attempt) => {
       const planned = await plan(attempt);
-      // The first client's version comes after this one was decided and before it is written.
+      // The first client's version arrives between this one's decision and its write.
       if (attempt === 1)
         await record(
           await first.openSession(),
@@ -162,15 +189,32 @@ describe('a session at work', () => {
     await Promise.all(clients.map((one) => one.close()));
   });
 
-  test('a step that an earlier process applied leaves nothing to be taken for written here', async () => {
+  test('does not count a step applied by an earlier process as written here', async () => {
     await writeFile(file('a.ts'), 'x');
     const { source } = await client.files.locate('a.ts');
-    const reading = { kind: 'text' as const, content: 'first', fileHash: hashText('first'), size: 5, mtimeMs: 1_700_000_000_000 };
+    const reading = {
+      kind: 'text' as const,
+      content: 'first',
+      fileHash: hashText('first'),
+      size: 5,
+      mtimeMs: 1_700_000_000_000,
+    };
     const other = sessionId(`applied-before-${randomUUID()}`);
-    const step = planMessage(emptySession(other), { message: { role: 'user', text: 'look' }, at: Date.now() }, DEFAULT_POLICY);
-    const write = { session: other, lease: null, step, files: [{ kind: 'read', source, reading }], heads: [], at: step.at } as const;
+    const step = planMessage(
+      emptySession(other),
+      { message: { role: 'user', text: 'look' }, at: Date.now() },
+      DEFAULT_POLICY,
+    );
+    const write = {
+      session: other,
+      lease: null,
+      step,
+      files: [{ kind: 'read', source, reading }],
+      heads: [],
+      at: step.at,
+    } as const;
     await client.store.writes.write(other, planWrite(client.store, write, { seen: false }).plan);
-    // Somebody else writes the file before the journal of that process is delivered again.
+    // Another client writes the file before that process's journal is delivered again.
     const later = {
       source,
       reading: { ...reading, content: 'second', fileHash: hashText('second'), mtimeMs: 1_700_000_001_000 },
@@ -182,7 +226,7 @@ describe('a session at work', () => {
     expect(await plan(2)).toMatchObject({ ops: [], result: { written: [], files: [], observed: [] } });
   });
 
-  test('valid time of a file version is its modification time, of a step the moment of acknowledgement [decision F7]', async () => {
+  test('uses the modification time as valid time of a file version, and the acknowledgement for a step [decision F7]', async () => {
     await writeFile(file('dated.ts'), 'x');
     const before = Date.now();
     const reading = await wholeRead(client, 'dated.ts');
@@ -194,7 +238,7 @@ describe('a session at work', () => {
     expect(step?.validTime.getTime()).toBeGreaterThanOrEqual(before);
   });
 
-  test('a resumed session has its sets, chat and prompt again, and the writer before it learns that it was taken over [decision F5]', async () => {
+  test('resumes with its sets, chat and prompt, and the previous writer learns of the take-over [decision F5]', async () => {
     await session.setSystemPrompt('You are a coding agent.');
     await session.reportMessage({ role: 'user', text: 'read it' });
     await writeFile(file('r.ts'), 'resume me');
@@ -221,21 +265,23 @@ describe('a session at work', () => {
     client = await openClient(root);
   });
 
-  test('the answer that the agent was given can be proved [decision E7]', async () => {
+  test('proves the answer that the agent got [decision E7]', async () => {
     const { answer } = await record(session, call());
     const [step] = await (await client.store.now()).steps(session.id);
     expect(step?.call?.answer).toMatchObject({ sha256: hashText(answer), chars: answer.length });
   });
 
-  test('overlapping calls become steps one after another', async () => {
-    const calls = await Promise.all(Array.from({ length: 20 }, (_, i) => record(session, call({ content: `output ${i}` }))));
+  test('turns overlapping calls into consecutive steps', async () => {
+    const calls = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => record(session, call({ content: `output ${i}` }))),
+    );
     expect(new Set(calls.map(({ callId }) => callId)).size).toBe(20);
     const steps = await (await client.store.now()).steps(session.id);
     expect(steps.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
     expect(session.state.sets.active).toHaveLength(5);
   });
 
-  test('harness ids are kept, made unique across chats and for repeats [decision B2]', async () => {
+  test('keeps harness ids, and makes them unique across chats and for repeats [decision B2]', async () => {
     const other = await client.openSession();
     const id = `call-${session.id}`;
     const first = await record(session, call({ callId: id }));
@@ -244,7 +290,7 @@ describe('a session at work', () => {
     expect([first.callId, repeat.callId, elsewhere.callId]).toEqual([id, `${id}~2`, `${id}@${other.id}`]);
   });
 
-  test('chat and session have a version where a turn begins and closes, their hashes check out at every one [decision G4]', async () => {
+  test('writes chat and session versions at the start and end of a turn, all with correct hashes [decision G4]', async () => {
     for (const text of ['first', 'second', 'third']) {
       await session.reportMessage({ role: 'user', text });
       await record(session, call({ content: text }));
@@ -266,16 +312,18 @@ describe('a session at work', () => {
     expect(session.state.turn).toBe(3);
   });
 
-  test('a long session reads its sets from the last snapshot on, and folds to the same', async () => {
+  test('reads the sets of a long session from the last snapshot on, with the same fold', async () => {
     for (let i = 0; i < 205; i++) await record(session, call({ tool: 'bash', content: `out ${i}` }));
     const snapshot = await client.store.now();
     const { sets, seq, indexedAtSnapshot } = await snapshot.sets(session.id);
     expect([seq, indexedAtSnapshot]).toEqual([205, 200]);
     expect(sets).toEqual(session.state.sets);
-    expect((await snapshot.get(sessionObjectId(session.id)))?.version).toMatchObject({ session_index: session.state.sets.index });
+    expect((await snapshot.get(sessionObjectId(session.id)))?.version).toMatchObject({
+      session_index: session.state.sets.index,
+    });
   });
 
-  test('outputs over the cap keep head and tail in content and the whole as chunks [decisions B8, C6]', async () => {
+  test('keeps head and tail of outputs over the cap in content and the whole as chunks [decisions B8, C6]', async () => {
     const output = 'a line of output\n'.repeat(100_000);
     const { callId } = await record(session, call({ tool: 'bash', content: output }));
     const loaded = await session.load(callId);
@@ -283,7 +331,7 @@ describe('a session at work', () => {
     expect(await loaded?.wholeText()).toBe(output);
   });
 
-  test('a large file is kept whole in chunks, its hash taken over all of it', async () => {
+  test('stores a large file whole in chunks, with its hash over all of it', async () => {
     const text = 'row of a large file\n'.repeat(150_000);
     await writeFile(file('large.txt'), text);
     const { outcomes } = await record(session, call({ readings: [await wholeRead(client, 'large.txt')] }));
@@ -294,7 +342,7 @@ describe('a session at work', () => {
     expect(await loaded?.wholeText()).toBe(text);
   });
 
-  test('a closed session takes no more calls; closing twice is one closing', async () => {
+  test('refuses calls after closing; a second close is harmless', async () => {
     await Promise.all([session.close(), session.close()]);
     await expect(record(session, call())).rejects.toMatchObject({ code: 'closed' });
   });

@@ -8,7 +8,7 @@ import { openClient } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
-describe('ids of calls, with a database that takes longer to answer than a call takes', () => {
+describe('call ids with a database slower than a call', () => {
   let root: string;
   let road: Road;
   let client: ContextClient;
@@ -30,7 +30,7 @@ describe('ids of calls, with a database that takes longer to answer than a call 
     await rm(root, { recursive: true, force: true });
   });
 
-  test('stay as the harness gave them, in a session with a name and in a new one that the database has', async () => {
+  test('stay as the harness gave them, in a named session and in a new one that the database has', async () => {
     const [named, fresh] = [await client.openSession({ id }), await client.openSession()];
     await client.backpressure(0, 60_000);
     road.delayMs = 400;
@@ -40,7 +40,7 @@ describe('ids of calls, with a database that takes longer to answer than a call 
     }
   });
 
-  test('get the id of their session behind them where another chat has them', async () => {
+  test('get the session id appended if another chat has them', async () => {
     const one = await client.openSession({ id: `${id}-one` });
     await (await one.recordCall(call({ callId: `call-${id}` }))).applied;
     const another = await openClient(root, { address: road.address, dataDir: join(root, 'other-data'), track: false });
@@ -51,7 +51,7 @@ describe('ids of calls, with a database that takes longer to answer than a call 
     await another.close();
   });
 
-  test('get it where the database is away', async () => {
+  test('get it while the database is away', async () => {
     const session = await client.openSession({ id });
     await client.backpressure(0, 60_000);
     await road.close();

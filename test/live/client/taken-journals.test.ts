@@ -16,7 +16,7 @@ import { Road } from '../../support/road.js';
 import { runCli } from '../../support/run-cli.js';
 import { callReport } from '../../support/tracked-project.js';
 
-describe('a session that is taken over while others deliver its steps', () => {
+describe('a session taken over while another process delivers its steps', () => {
   let root: string;
   let road: Road;
   let slow: GateProxy;
@@ -24,7 +24,14 @@ describe('a session that is taken over while others deliver its steps', () => {
   const clients: ContextClient[] = [];
 
   const open = async (dataDir: string, address: NodeAddress = testAddress()): Promise<ContextClient> => {
-    const client = await ContextClient.create({ address, roots: [root], cwd: root, filesystemId: filesystem, dataDir, track: false });
+    const client = await ContextClient.create({
+      address,
+      roots: [root],
+      cwd: root,
+      filesystemId: filesystem,
+      dataDir,
+      track: false,
+    });
     clients.push(client);
     return client;
   };
@@ -48,14 +55,14 @@ describe('a session that is taken over while others deliver its steps', () => {
     return calls.map((call) => versions.get(call)?.version.content ?? '');
   };
 
-  /** Ends what a folder's lock files say of living processes: what kill -9 does to them. */
+  /** Kills the processes of a folder's lock files, like kill -9. */
   const killAll = async (dataDir: string): Promise<void> => {
     for (const kind of ['journal', 'sessions'])
       for (const file of await readdir(join(dataDir, kind)).catch(() => []))
         if (file.endsWith('.lock')) await truncate(join(dataDir, kind, file));
   };
 
-  /** A data folder whose process was killed with steps of a session in its journal. */
+  /** Returns a data folder whose process was killed with steps in its journal. */
   const left = async (): Promise<{ readonly dataDir: string; readonly id: SessionId }> => {
     const owner = await open(join(root, 'owner'), road.address);
     const session = await owner.openSession();
@@ -84,7 +91,7 @@ describe('a session that is taken over while others deliver its steps', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('has every acknowledged step, once, although a deliverer with the journal of the dead process is slow', async () => {
+  test('has every acknowledged step once, despite a slow deliverer with the dead process’s journal', async () => {
     const { dataDir, id } = await left();
     const [released, release] = moment();
     slow.onSubmit = () => released;
@@ -100,7 +107,7 @@ describe('a session that is taken over while others deliver its steps', () => {
     expect(await Promise.all([deliverer.close(), taker.close()])).toEqual([{ unflushed: 0 }, { unflushed: 0 }]);
   });
 
-  test('has every step that a process acknowledged whose database does not answer', async () => {
+  test('has every acknowledged step of a process whose database does not answer', async () => {
     const dataDir = join(root, 'shared');
     const owner = await open(dataDir, slow.address);
     const session = await owner.openSession();
@@ -118,7 +125,7 @@ describe('a session that is taken over while others deliver its steps', () => {
     expect(await contents(session.id)).toEqual(['one', 'two', 'three', 'four']);
   });
 
-  test('has the steps of the last writer, which a process delivers that lost the session before', async () => {
+  test('has the steps of the last writer, delivered by a process that lost the session before', async () => {
     const dataDir = join(root, 'shared');
     const owner = await open(dataDir, slow.address);
     const session = await owner.openSession();
@@ -126,7 +133,7 @@ describe('a session that is taken over while others deliver its steps', () => {
     await owner.delivered();
     const [released, release] = moment();
     slow.onSubmit = () => released;
-    // A change of the prompt is no step: it goes into no fork.
+    // A change of the prompt is not a step and goes into no fork.
     await session.setSystemPrompt('a prompt that comes too late');
     const elsewhere = await open(join(root, 'elsewhere'));
     await (await elsewhere.openSession({ id: session.id })).close();
@@ -138,13 +145,13 @@ describe('a session that is taken over while others deliver its steps', () => {
     await last.delivered();
     await road.close();
     await say(taken, ['two', 'three']);
-    // Only the journal of the last writer, for `owner` lives.
+    // Only the journal of the last writer, because `owner` lives.
     await killAll(dataDir);
     await owner.delivered();
     expect(await contents(session.id)).toEqual(['one', 'two', 'three']);
   });
 
-  test('and another data folder took first: verify and doctor name the steps that only a fork has', async () => {
+  test('and taken by another data folder first: verify and doctor name the steps that only a fork has', async () => {
     const owner = await open(join(root, 'owner'), slow.address);
     const session = await owner.openSession();
     await say(session, ['one']);
@@ -161,10 +168,12 @@ describe('a session that is taken over while others deliver its steps', () => {
     const ask = (...args: readonly string[]) => runCli([...args, '--data', join(root, 'asked')], { XTDB_URL: url });
     const named = `steps 2 to 3 that an earlier writer of session ${session.id} acknowledged are in session ${session.id}.fork-1-2 only`;
     expect((await ask('verify', session.id)).stdout).toContain(`forked    ${named}\n`);
-    expect((await ask('doctor')).stdout).toMatch(new RegExp(`look +steps-in-fork: .*\n +${named.replaceAll('.', '\\.')}\n`));
+    expect((await ask('doctor')).stdout).toMatch(
+      new RegExp(`look +steps-in-fork: .*\n +${named.replaceAll('.', '\\.')}\n`),
+    );
   });
 
-  test('is forked with all steps where the deliverer that is waited for is killed', async () => {
+  test('is forked with all steps if the awaited deliverer is killed', async () => {
     const { dataDir, id } = await left();
     const [caught, onCaught] = moment();
     slow.onSubmit = () => {

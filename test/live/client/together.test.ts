@@ -13,13 +13,13 @@ import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
-describe('steps of a session that wait for the database', () => {
+describe('pending steps of a session', () => {
   let root: string;
   let proxy: LateAnswers;
   const clients: ContextClient[] = [];
 
   const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
-    // Steps of one millisecond would not go together.
+    // Steps of one millisecond would not share a transaction.
     let last = 0;
     const clock = (): number => {
       last = Math.max(Date.now(), last + 1);
@@ -35,7 +35,10 @@ describe('steps of a session that wait for the database', () => {
     clients.push(client);
     return client;
   };
-  /** Records a call until it goes under the id that it is given: a database that does not answer in time has it go under an id of its own. */
+  /**
+   * Records a call until it keeps its given id. A database that does not answer in time makes it
+   * use an id of its own.
+   */
   const underGivenId = async (
     session: ContextSession,
     report: Partial<CallReport>,
@@ -60,7 +63,7 @@ describe('steps of a session that wait for the database', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('go there in one transaction, which ends before a step that changes a known file; each is found with what it knew [decision 0004]', async () => {
+  test('share one transaction up to a step that changes a known file; each is found with its knowledge [decision 0004]', async () => {
     const client = await open();
     const session = await client.openSession();
     const read = async (path: string) =>
@@ -104,12 +107,12 @@ describe('steps of a session that wait for the database', () => {
       [6, 'second'],
       [7, 'second'],
     ]);
-    // What the process knows without asking is what the database says.
+    // The process's knowledge equals the database.
     const context = await session.assemble({ optimistic: true });
     expect(context.text).toBe((await session.assemble()).text);
   });
 
-  test('go each by itself where one of them is refused: those before it are there, it and those after it are kept in a fork', async () => {
+  test('go one by one after a refusal: earlier ones are stored, it and later ones are kept in a fork', async () => {
     const [client, other] = [await open(), await open({ dataDir: join(root, 'other') })];
     const [session, theirs] = [await client.openSession(), await other.openSession()];
     await Promise.all([client.delivered(), other.delivered()]);
@@ -133,7 +136,7 @@ describe('steps of a session that wait for the database', () => {
     expect((await snapshot.steps(fork?.id ?? session.id)).length).toBe(steps.length);
   });
 
-  test('make no transaction that is much larger than one of a single step: neither by what was said nor by how many files were named', async () => {
+  test('make no transaction much larger than that of one step, by text or by number of files', async () => {
     const client = await open();
     const session = await client.openSession();
     await writeFile(join(root, 'a.ts'), 'text');
@@ -159,7 +162,7 @@ describe('steps of a session that wait for the database', () => {
     expect([second === first, third > first, listed === third, last > listed]).toEqual([true, true, true, true]);
   });
 
-  test('go there together too when their process has died, behind those that it had delivered', async () => {
+  test('share a transaction also after their process died, behind those that it had delivered', async () => {
     const client = await open();
     const session = await client.openSession();
     const steps: RecordedCall[] = [];
@@ -173,7 +176,7 @@ describe('steps of a session that wait for the database', () => {
     await record(1);
     await held.caught;
     await record(4);
-    // As a kill leaves it: of none of the steps the journal says that it was delivered.
+    // As a kill leaves it: the journal marks no step as delivered.
     cpSync(join(root, 'data', 'journal'), join(root, 'dead', 'journal'), { recursive: true });
     for (const name of await readdir(join(root, 'dead', 'journal')))
       if (name.endsWith('.lock')) await truncate(join(root, 'dead', 'journal', name));
@@ -189,7 +192,7 @@ describe('steps of a session that wait for the database', () => {
     expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
-  test('are looked up, and written once, where the receipt of their transaction is lost', async () => {
+  test('are looked up and written once if the receipt of their transaction is lost', async () => {
     const client = await open();
     const session = await client.openSession();
     await writeFile(join(root, 'a.ts'), 'text');

@@ -14,7 +14,7 @@ import { Road } from '../../support/road.js';
 import { callReport, contentsOf, looksOf, TrackedProject, versionsOf } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
 
-/** A file rests for longer than any test leaves one half written. */
+/** Settle time longer than any half-written file of a test. */
 const SLOW_WRITER = { restMs: 2_000, longestSettleMs: 60_000 };
 
 describe('tracked sources', () => {
@@ -33,7 +33,7 @@ describe('tracked sources', () => {
 
   afterEach(() => project.close());
 
-  test('a change from outside is a new version, and moves no set [§5.6, §5.8]', async () => {
+  test('record an outside change as a new version without moving a set [§5.6, §5.8]', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const session = await client.openSession();
@@ -52,7 +52,7 @@ describe('tracked sources', () => {
     expect((await session.assemble()).text).toContain('char_count=13');
   });
 
-  test('what another machine dated later than our clock is in the context once its date has come, although nobody writes then', async () => {
+  test('show a version dated ahead of our clock once its date has come, without any write then', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open({ track: false });
     const session = await client.openSession();
@@ -64,7 +64,7 @@ describe('tracked sources', () => {
     const from = new Date(Date.now() + 1_500);
     await utimes(file('a.ts'), from, from);
     await read(other, await other.openSession(), 'a.ts');
-    // It knows of the transaction before the version holds.
+    // It knows the transaction before the version is valid.
     await session.assemble();
     await until(
       () => session.assemble(),
@@ -72,7 +72,7 @@ describe('tracked sources', () => {
     );
   });
 
-  test('a save by rename is one change, a deletion empties the object, the same bytes made again fill it (decisions C3, C4, C11)', async () => {
+  test('record a save by rename as one change; a deletion empties the object, the same bytes fill it (decisions C3, C4, C11)', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const [id] = await read(client, await client.openSession(), 'a.ts');
@@ -85,7 +85,7 @@ describe('tracked sources', () => {
     expect(await versionsOf(client, id, 4)).toEqual(['one', 'two', null, 'two']);
   });
 
-  test('what the agent changed itself and the tracker sees again is one version (decision C12)', async () => {
+  test('record one version of an agent’s own change that the tracker also sees (decision C12)', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const session = await client.openSession();
@@ -93,17 +93,17 @@ describe('tracked sources', () => {
     const looked = looksOf(client);
     const path = canonicalPath(file('a.ts'));
     for (const content of ['two', 'three', 'four']) {
-      // As the agent's own tools write: a file that is cut and then filled has one state more.
+      // Writes like the agent's tools: a truncated and refilled file has one more state.
       await writeSource(client.files.access.roots, path, { content });
       await session.recordCall(callReport({ tool: 'write', readings: [await wholeRead(client, 'a.ts')] }));
     }
-    // Three readings are the calls' own.
+    // The calls themselves make three reads.
     await looked(file('a.ts'), 4);
     await settled(client, session);
     expect(await contentsOf(client, id)).toEqual(['one', 'two', 'three', 'four']);
   });
 
-  test('what is half written when a step has ended is no version (decision C11)', async () => {
+  test('record no version of a file half written at the end of a step (decision C11)', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open({ track: SLOW_WRITER });
     const session = await client.openSession();
@@ -117,7 +117,7 @@ describe('tracked sources', () => {
     expect(await versionsOf(client, id, 3)).toEqual(['one', 'two', 'three']);
   });
 
-  test('what is written to between coming to rest and being read is no version before it rests again (decision C11)', async () => {
+  test('record no version of a file written between settling and reading until it settles again (decision C11)', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const [id] = await read(client, await client.openSession(), 'a.ts');
@@ -139,49 +139,46 @@ describe('tracked sources', () => {
   test.each([
     ['is being recorded comes after what the call has read', undefined, ['one', 'two', 'three']],
     ['cannot be recorded is written when that is known', new Error('the disk takes nothing'), ['one', 'three']],
-  ])(
-    'what the tracker reads of a file while a call that has read it %s (decision F7)',
-    async (_what, failure, versions) => {
-      for (const name of ['a.ts', 'b.ts']) await writeFile(file(name), 'one');
-      const client = await open();
-      const session = await client.openSession();
-      const [id, other] = await read(client, session, 'a.ts', 'b.ts');
-      const { append } = ClientJournal.prototype;
-      let letGo = (): void => undefined;
-      const held = new Promise<void>((resolve) => {
-        letGo = resolve;
-      });
-      ClientJournal.prototype.append = async function (write) {
-        await held;
-        if (failure !== undefined) throw failure;
-        return append.call(this, write);
-      };
-      try {
-        await writeFile(file('a.ts'), 'two');
-        const two = await wholeRead(client, 'a.ts');
-        const looked = looksOf(client);
-        const recorded = session.recordCall(callReport({ readings: [two] }));
-        await writeFile(file('a.ts'), 'three');
-        await looked(file('a.ts'));
-        // Looks go in rounds, one after another: that one has been decided when a later one is in the database.
-        await writeFile(file('b.ts'), 'two');
-        await versionsOf(client, other, 2);
-        letGo();
-        if (failure === undefined) await (await recorded).applied;
-        else await expect(recorded).rejects.toBe(failure);
-        await until(
-          () => contentsOf(client, id),
-          (all) => all.at(-1) === 'three',
-        );
-        expect(await contentsOf(client, id)).toEqual(versions);
-      } finally {
-        letGo();
-        ClientJournal.prototype.append = append;
-      }
-    },
-  );
+  ])('read a file while a call that has read it %s (decision F7)', async (_what, failure, versions) => {
+    for (const name of ['a.ts', 'b.ts']) await writeFile(file(name), 'one');
+    const client = await open();
+    const session = await client.openSession();
+    const [id, other] = await read(client, session, 'a.ts', 'b.ts');
+    const { append } = ClientJournal.prototype;
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    ClientJournal.prototype.append = async function (write) {
+      await held;
+      if (failure !== undefined) throw failure;
+      return append.call(this, write);
+    };
+    try {
+      await writeFile(file('a.ts'), 'two');
+      const two = await wholeRead(client, 'a.ts');
+      const looked = looksOf(client);
+      const recorded = session.recordCall(callReport({ readings: [two] }));
+      await writeFile(file('a.ts'), 'three');
+      await looked(file('a.ts'));
+      // Rounds are serial: the first change is decided once a later one is stored.
+      await writeFile(file('b.ts'), 'two');
+      await versionsOf(client, other, 2);
+      letGo();
+      if (failure === undefined) await (await recorded).applied;
+      else await expect(recorded).rejects.toBe(failure);
+      await until(
+        () => contentsOf(client, id),
+        (all) => all.at(-1) === 'three',
+      );
+      expect(await contentsOf(client, id)).toEqual(versions);
+    } finally {
+      letGo();
+      ClientJournal.prototype.append = append;
+    }
+  });
 
-  test('two clients on one file make one object with one version for a change [§3.7, §5.8]', async () => {
+  test('make one object with one version per change for two clients on one file [§3.7, §5.8]', async () => {
     await writeFile(file('a.ts'), 'one');
     const [first, second] = [await open(), await open({ dataDir: join(folder, 'other-data') })];
     const [session, other] = [await first.openSession(), await second.openSession()];
@@ -196,7 +193,7 @@ describe('tracked sources', () => {
     expect(other.state.sets.index).toHaveLength(4);
   });
 
-  test('a folder that goes is not a deleted file when its root goes with it: orphaned, then attached again with what is there [§5.9, decision C5]', async () => {
+  test('are orphaned, not deleted, if their folder goes with its root, then attached again with the current text [§5.9, decision C5]', async () => {
     const other = join(folder, 'other');
     await mkdir(other);
     await writeFile(join(other, 'b.ts'), 'one');
@@ -220,7 +217,7 @@ describe('tracked sources', () => {
     expect(client.tracking).toMatchObject({ attached: 1, orphaned: 0, unreadable: [] });
   });
 
-  test('a source is tracked for as long as one of the sessions that read it is open, stubs never (decision C11)', async () => {
+  test('are tracked while a session that read them is open, stubs never (decision C11)', async () => {
     await Promise.all(['a.ts', 'b.ts', 'stub.ts'].map((name) => writeFile(file(name), name)));
     const client = await open();
     const [one, two] = [await client.openSession(), await client.openSession()];
@@ -234,18 +231,18 @@ describe('tracked sources', () => {
     expect(client.tracking).toMatchObject({ attached: 0, orphaned: 0 });
   });
 
-  test('what a session has read in its last moment is let go with it', async () => {
+  test('are released with the session that read them last', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const session = await client.openSession();
     const reading = await wholeRead(client, 'a.ts');
     await session.recordCall(callReport({ readings: [reading] }));
-    // As long as nobody asked, its file is not even followed.
+    // Its file is not tracked before a read.
     await client.closeSession(session);
     expect(client.tracking).toMatchObject({ attached: 0, orphaned: 0 });
   });
 
-  test('a step that recorded an older state than the tracker is corrected', async () => {
+  test('correct a step that recorded an older state than the tracker', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const session = await client.openSession();
@@ -273,7 +270,7 @@ describe('tracked sources', () => {
       );
     });
 
-    test('brings in what changed and went while it was away, moves no set, reads no stub, and goes on tracking', async () => {
+    test('records changes and deletions during its absence, moves no set, reads no stub, and tracks on', async () => {
       const { id, ids, before } = await paused('same.ts', 'changed.ts', 'deleted.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
       await unlink(file('deleted.ts'));
@@ -300,7 +297,7 @@ describe('tracked sources', () => {
       expect(await versionsOf(client, ids[0], 2)).toEqual(['same.ts one', 'same.ts three']);
     });
 
-    test('on a machine with another filesystem: files are orphaned, their last versions stay (decision F8)', async () => {
+    test('orphans files on a machine with another filesystem, and keeps their last versions (decision F8)', async () => {
       const { id, ids } = await paused('same.ts', 'changed.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
       await unlink(file('same.ts'));
@@ -318,7 +315,7 @@ describe('tracked sources', () => {
       expect((await session.assemble()).text).toContain('changed.ts one');
     });
 
-    test('is open after a second, however long its sources take; the rest follows, and undoes nothing newer', async () => {
+    test('opens after a second with any number of sources; the rest follows and undoes nothing newer', async () => {
       const { id, ids } = await paused('same.ts', 'changed.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
       const client = await open();
@@ -350,7 +347,7 @@ describe('tracked sources', () => {
       expect((await session.assemble()).text).toContain('changed.ts newest');
     });
 
-    test('and closed again at once leaves nothing running', async () => {
+    test('leaves nothing running if it is closed at once', async () => {
       const { id } = await paused('same.ts', 'changed.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
       const client = await open();
@@ -365,7 +362,7 @@ describe('tracked sources', () => {
       );
     });
 
-    test('is not looked at by a client that tracks nothing', async () => {
+    test('is not scanned by a client that tracks nothing', async () => {
       const { id, ids } = await paused('changed.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
       const client = await open({ track: false });
@@ -400,7 +397,7 @@ describe('tracked sources', () => {
 
     afterEach(() => road.close());
 
-    test('a change waits, in order with what the session does to the file', async () => {
+    test('keep a change waiting, in order with the session’s changes of the file', async () => {
       expect((await session.assemble()).text).toContain('two');
       await writeFile(file('a.ts'), 'three');
       const { applied } = await session.recordCall(callReport({ readings: [await wholeRead(client, 'a.ts')] }));
@@ -410,7 +407,7 @@ describe('tracked sources', () => {
       expect(await contentsOf(client, id)).toEqual(['one', 'two', 'three']);
     });
 
-    test('a change that does not get there before the client closes is found by the next one', async () => {
+    test('let the next client find a change that did not arrive before closing', async () => {
       await client.close();
       const next = await open();
       expect(await contentsOf(next, id)).toEqual(['one']);
@@ -419,7 +416,7 @@ describe('tracked sources', () => {
     });
   });
 
-  test('tracking keeps no process alive, and closing ends all of it', async () => {
+  test('tracking keeps no process alive, and ends on close', async () => {
     const watches = () =>
       process.getActiveResourcesInfo().filter((name) => name === 'FSEventWrap' || name === 'StatWatcher').length;
     const control = watch(root);

@@ -12,16 +12,16 @@ import { callReport } from '../../support/tracked-project.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Two hosts have no lock in common: the head of the session in the database is all that they share. */
+/** Two hosts share no lock, only the head of the session in the database. */
 describe.each([
   ['an hour ahead', HOUR_MS],
   ['an hour behind', -HOUR_MS],
-])('a session that two hosts open, the clock of the second %s [decision F5]', (_, skewMs) => {
+])('a session opened by two hosts, the clock of the second %s [decision F5]', (_, skewMs) => {
   let root: string;
   const clients: ContextClient[] = [];
   const roads: LateAnswers[] = [];
 
-  /** A host: a data folder, a filesystem, a clock, and a road to the node of its own. */
+  /** A host: a data folder, a filesystem, a clock, and a connection of its own to the node. */
   const host = async (
     name: string,
     clock: () => number = Date.now,
@@ -69,7 +69,7 @@ describe.each([
     await rm(root, { recursive: true, force: true });
   });
 
-  test('belongs to the second; what the first had acknowledged is whole in a fork, and both go on', async () => {
+  test('belongs to the second; the acknowledged steps of the first are whole in a fork, and both continue', async () => {
     const [first, second] = [await host('a'), await host('b', () => Date.now() + skewMs)];
     const session = await first.client.openSession();
     await session.reportMessage({ role: 'user', text: 'begin' });
@@ -98,7 +98,8 @@ describe.each([
     expect((await verifySession(second.client.store, fork)).ok).toBe(true);
     expect((await verifySession(second.client.store, session.id)).ok).toBe(true);
 
-    // Each goes on with what it has; the first takes its session back, and with it the second is the one who is late.
+    // Each continues with its own. The first takes its session back, which makes the second the
+    // loser.
     expect(await say(await first.client.openSession({ id: fork }), 'on')).toBe('delivered');
     expect(await say(taken, 'on too')).toBe('delivered');
     const back = await first.client.openSession({ id: session.id });
@@ -108,11 +109,17 @@ describe.each([
     expect(await contents(first.client, session.id)).toEqual(['shared', 'theirs', 'theirs too', 'on too', 'back']);
     const all = await (await first.client.store.latest()).sessions();
     const [kept] = all.filter(({ id, parent }) => parent?.session === session.id && id !== fork);
-    expect(await contents(first.client, kept?.id as SessionId)).toEqual(['shared', 'theirs', 'theirs too', 'on too', 'too late']);
+    expect(await contents(first.client, kept?.id as SessionId)).toEqual([
+      'shared',
+      'theirs',
+      'theirs too',
+      'on too',
+      'too late',
+    ]);
     expect((await back.assemble()).text).toContain('on too');
   });
 
-  test('has each acknowledged step in the session or in a fork, whoever wins, when both write at the same time', async () => {
+  test('has each acknowledged step in the session or in a fork if both write at once, whoever wins', async () => {
     const [first, second] = [await host('a'), await host('b', () => Date.now() + skewMs)];
     const session = await first.client.openSession();
     expect(await say(session, 'shared')).toBe('delivered');
@@ -141,7 +148,7 @@ describe.each([
     await Promise.all([first.client.delivered(), second.client.delivered()]);
     const all = await (await first.client.store.latest()).sessions();
     const family: SessionId[] = [session.id];
-    // A fork that was opened while steps were put into it has a fork itself.
+    // A fork that was opened while it received steps has a fork itself.
     for (const id of family) family.push(...all.filter(({ parent }) => parent?.session === id).map((one) => one.id));
     const own = new Map<string, number>();
     for (const id of family) {

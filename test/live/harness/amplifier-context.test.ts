@@ -3,7 +3,10 @@ import { describe, expect, test } from '@jest/globals';
 import { pairFindings } from '../../../src/projection/pair-check.js';
 import { servedFolders } from '../../support/served-folders.js';
 
-/** Our own form of what the context managers of Amplifier have to do: each test is a rule of contract 2.1, of 1.0, or of what compaction may never break. */
+/**
+ * Our own form of the duties of Amplifier's context managers. Each test is a rule of contract 2.1,
+ * of 1.0, or of what compaction must never break.
+ */
 const { api } = servedFolders();
 
 interface Message {
@@ -24,15 +27,19 @@ const said = ({ metadata: _metadata, ...message }: Message): Message => message;
 async function opened(): Promise<string> {
   return (await api.call('openSession', undefined, {})).id;
 }
-const add = (id: string, ...messages: readonly Message[]) => api.call('addAmplifierMessages', id, { messages: named(messages) });
-const list = async (id: string): Promise<readonly Message[]> => (await api.call('getAmplifierMessages', id)).messages as readonly Message[];
-const view = (id: string, wish: { readonly budget: number; [knob: string]: unknown }) => api.call('viewAmplifierMessages', id, wish);
+const add = (id: string, ...messages: readonly Message[]) =>
+  api.call('addAmplifierMessages', id, { messages: named(messages) });
+const list = async (id: string): Promise<readonly Message[]> =>
+  (await api.call('getAmplifierMessages', id)).messages as readonly Message[];
+const view = (id: string, wish: { readonly budget: number; [knob: string]: unknown }) =>
+  api.call('viewAmplifierMessages', id, wish);
 
 const findings = (messages: readonly Message[]) =>
   pairFindings(
     messages.map((message) => {
       if (message.role === 'tool') return { kind: 'result' as const, call: message.tool_call_id ?? '' };
-      if (message.role === 'assistant') return { kind: 'assistant' as const, calls: (message.tool_calls ?? []).map(({ id }) => id) };
+      if (message.role === 'assistant')
+        return { kind: 'assistant' as const, calls: (message.tool_calls ?? []).map(({ id }) => id) };
       return { kind: message.role === 'user' ? ('user' as const) : ('other' as const) };
     }),
     { running: true },
@@ -50,7 +57,7 @@ const turns = (from: number, to: number): readonly Message[] =>
   ]);
 
 describe('contract 2.1', () => {
-  test('what was added is given back as it was, in its order, also after the server forgot the session', async () => {
+  test('returns added messages unchanged and in order, also after the server forgot the session', async () => {
     const id = await opened();
     expect(await list(id)).toEqual([]);
     const thinking = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
@@ -67,16 +74,21 @@ describe('contract 2.1', () => {
     expect(await add(id, ...given)).toEqual({ added: 4, known: 0 });
     await api.call('closeSession', id);
     await api.call('openSession', undefined, { id, must_exist: true });
-    // A program that resumes a session may begin with its prompt again; and the call was announced to a server that is gone.
+    // A resuming program may begin with its prompt again; the call was announced to the previous
+    // server.
     expect(await add(id, { role: 'system', content: 'be brief' })).toEqual({ added: 0, known: 1 });
     await add(id, result('own', 'a\ud800b'), { role: 'assistant', content: 'Seen.' });
     const messages = await list(id);
-    expect(messages.map(said)).toEqual([...given.map(said), result('own', 'a\ufffdb'), { role: 'assistant', content: 'Seen.' }]);
+    expect(messages.map(said)).toEqual([
+      ...given.map(said),
+      result('own', 'a\ufffdb'),
+      { role: 'assistant', content: 'Seen.' },
+    ]);
     expect(messages[2]?.metadata).toEqual({ source: 'human', timestamp: expect.stringMatching(/^\d{4}-.*Z$/) });
     expect((await view(id, { budget: 10_000 })).messages.map((m) => said(m as Message))).toEqual(messages.map(said));
   });
 
-  test('a message that is sent again is taken once', async () => {
+  test('takes a repeated message once', async () => {
     const id = await opened();
     const messages = named([
       { role: 'user', content: 'once' },
@@ -88,7 +100,7 @@ describe('contract 2.1', () => {
     expect(await list(id)).toHaveLength(3);
   });
 
-  test('a whole list whose answer never came is taken whole when it is sent again', async () => {
+  test('takes a whole list again if its answer was lost', async () => {
     const id = await opened();
     const messages = named([
       { role: 'user', content: 'first', metadata: { place: 1 } },
@@ -101,12 +113,16 @@ describe('contract 2.1', () => {
       },
       { role: 'user', content: 'third', metadata: { place: 3 } },
     ]);
-    // As a server leaves it that ends between the steps of a list and its records.
+    // The state after a server ends between the steps of a list and its records.
     const session = await api.send(`/v1/sessions/${id}/messages`, {
       body: {
         messages: messages
           .slice(0, 2)
-          .map(({ id: name, message }) => ({ ...message, id: name, content: message.role === 'user' ? message.content : 'second' })),
+          .map(({ id: name, message }) => ({
+            ...message,
+            id: name,
+            content: message.role === 'user' ? message.content : 'second',
+          })),
       },
     });
     expect(session.status).toBe(200);
@@ -116,7 +132,7 @@ describe('contract 2.1', () => {
     expect(taken[1]?.content).toEqual(messages[1]?.message.content);
   });
 
-  test('clear leaves nothing, and what comes then is a list of its own; the session keeps its turns', async () => {
+  test('clears everything and starts a new list; the session keeps its turns', async () => {
     const id = await opened();
     await add(id, { role: 'system', content: 'first' }, { role: 'user', content: 'before' });
     expect(await api.call('clearAmplifierMessages', id)).toEqual({ cleared: 2 });
@@ -130,9 +146,10 @@ describe('contract 2.1', () => {
     expect((await api.call('getSession', id)).turn).toBe(2);
   });
 
-  test('a whole list is imported, ignored, extended, refused or taken instead', async () => {
+  test('imports, ignores, extends, refuses or replaces a whole list', async () => {
     const id = await opened();
-    const set = (messages: readonly Message[], more = {}) => api.call('setAmplifierMessages', id, { messages: named(messages), ...more });
+    const set = (messages: readonly Message[], more = {}) =>
+      api.call('setAmplifierMessages', id, { messages: named(messages), ...more });
     const base = turns(0, 2);
     expect(await set(base)).toEqual({ outcome: 'imported' });
     expect(await set(base.slice(4))).toEqual({ outcome: 'ignored' });
@@ -141,13 +158,16 @@ describe('contract 2.1', () => {
     expect(before.map(said)).toEqual([...base, { role: 'user', content: 'more' }]);
     const other = { messages: named([{ role: 'user', content: 'other' }]) };
     const path = `/v1/sessions/${id}/amplifier/messages`;
-    expect(await api.refused(path, { method: 'PUT', body: other })).toMatchObject({ status: 409, code: 'other-history' });
+    expect(await api.refused(path, { method: 'PUT', body: other })).toMatchObject({
+      status: 409,
+      code: 'other-history',
+    });
     expect(await list(id)).toEqual(before);
     expect(await set([{ role: 'user', content: 'other' }], { replace: true })).toEqual({ outcome: 'replaced' });
     expect((await list(id)).map(said)).toEqual([{ role: 'user', content: 'other' }]);
   });
 
-  test('a list that is taken instead, or again after a clear, has its results and its earlier ids', async () => {
+  test('keeps results and earlier ids of a list that replaces another or follows a clear', async () => {
     const id = await opened();
     const base = named(turns(0, 1));
     const set = (messages: typeof base, more = {}) => api.call('setAmplifierMessages', id, { messages, ...more });
@@ -166,27 +186,32 @@ describe('contract 2.1', () => {
     expect((await view(id, { budget: 5_000 })).messages).toEqual(await list(id));
   });
 
-  test('one known id does not make a list one that was sent before', async () => {
+  test('does not treat a list with one known id as already sent', async () => {
     const id = await opened();
     const user = (content: string): Message => ({ role: 'user', content });
     const [a, b, c, x] = named([user('a'), user('b'), user('c'), user('x')]);
     await api.call('setAmplifierMessages', id, { messages: [a, b, c] });
     const path = `/v1/sessions/${id}/amplifier/messages`;
     const other = { messages: [a, x] };
-    expect(await api.refused(path, { method: 'PUT', body: other })).toMatchObject({ status: 409, code: 'other-history' });
+    expect(await api.refused(path, { method: 'PUT', body: other })).toMatchObject({
+      status: 409,
+      code: 'other-history',
+    });
     expect((await list(id)).map(({ content }) => content)).toEqual(['a', 'b', 'c']);
     expect(await api.call('setAmplifierMessages', id, { ...other, replace: true })).toEqual({ outcome: 'replaced' });
     expect((await list(id)).map(({ content }) => content)).toEqual(['a', 'x']);
   });
 
-  test('what is no message is refused by its place and changes nothing', async () => {
+  test('refuses a non-message by its place and changes nothing', async () => {
     const id = await opened();
     const path = `/v1/sessions/${id}/amplifier/messages`;
     const bad = { messages: [...named([{ role: 'user', content: 'good' }]), { id: 'x', message: {} }] };
     const { status, problem } = await api.refused(path, { body: bad });
     expect([status, problem.errors?.map(({ pointer }) => pointer)]).toEqual([400, ['/messages/1/message/role']]);
     expect(await list(id)).toEqual([]);
-    expect(await api.refused(`/v1/sessions/${id}/amplifier/view`, { body: { budget: 0 } })).toMatchObject({ status: 400 });
+    expect(await api.refused(`/v1/sessions/${id}/amplifier/view`, { body: { budget: 0 } })).toMatchObject({
+      status: 400,
+    });
     await add(id, { role: 'system', content: words('s', 500) });
     expect(await api.refused(`/v1/sessions/${id}/amplifier/view`, { body: { budget: 50 } })).toMatchObject({
       status: 409,
@@ -195,12 +220,15 @@ describe('contract 2.1', () => {
   });
 });
 
-describe('what no record can keep', () => {
+describe('unstorable content', () => {
   const deep = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
   const block = (members: object): Message => ({ role: 'assistant', content: [{ type: 'tool_call', ...members }] });
-  const resultBlock = (id: string): Message => ({ role: 'user', content: [{ type: 'tool_result', tool_call_id: id, output: 'r' }] });
+  const resultBlock = (id: string): Message => ({
+    role: 'user',
+    content: [{ type: 'tool_result', tool_call_id: id, output: 'r' }],
+  });
 
-  test('is refused by its place before anything is taken, and what comes then is taken', async () => {
+  test('is refused by its place before anything is taken, and later messages are taken', async () => {
     const id = await opened();
     const path = `/v1/sessions/${id}/amplifier/messages`;
     const good: Message = { role: 'user', content: 'good' };
@@ -215,24 +243,32 @@ describe('what no record can keep', () => {
       const { status, problem } = await api.refused(path, { body: { messages: named([good, message]) } });
       expect([status, problem.errors?.map((error) => error.pointer)]).toEqual([400, [`/messages/1/message${pointer}`]]);
     }
-    const infinite = JSON.stringify({ messages: named([{ ...good, metadata: { large: 0.5 } }]) }).replace('0.5', '1e999');
+    const infinite = JSON.stringify({ messages: named([{ ...good, metadata: { large: 0.5 } }]) }).replace(
+      '0.5',
+      '1e999',
+    );
     expect(await api.refused(path, { raw: infinite })).toMatchObject({ status: 400 });
     expect(await list(id)).toEqual([]);
-    expect(await add(id, { ...good, metadata: { deep: deep(180) } }, block({ id: 'c', name: 'look' }))).toEqual({ added: 2, known: 0 });
+    expect(await add(id, { ...good, metadata: { deep: deep(180) } }, block({ id: 'c', name: 'look' }))).toEqual({
+      added: 2,
+      known: 0,
+    });
     expect(await list(id)).toHaveLength(2);
   });
 
-  test('more messages than a request may have are refused; a prompt in blocks is its text', async () => {
+  test('includes more messages than a request may have; a prompt in blocks is its text', async () => {
     const id = await opened();
     const many = Array.from({ length: 10_001 }, (_, i) => ({ id: `${i}`, message: { role: 'user', content: '' } }));
-    expect(await api.refused(`/v1/sessions/${id}/amplifier/messages`, { body: { messages: many } })).toMatchObject({ status: 400 });
+    expect(await api.refused(`/v1/sessions/${id}/amplifier/messages`, { body: { messages: many } })).toMatchObject({
+      status: 400,
+    });
     const prompt: Message = { role: 'system', content: [{ type: 'text', text: 'be kind' }] };
     expect(await add(id, { role: 'system', content: 'be brief' }, prompt, prompt)).toEqual({ added: 2, known: 1 });
     expect((await list(id)).map(({ content }) => content)).toEqual(['be brief', 'be kind']);
   });
 });
 
-describe('blocks that no record can hold', () => {
+describe('oversized blocks', () => {
   const image = (seed: string, characters: number): Message => ({
     role: 'user',
     content: [
@@ -247,14 +283,14 @@ describe('blocks that no record can hold', () => {
       { type: 'text', text: 'So it is.' },
     ],
   };
-  // Each fits into a record, and all of them do not.
+  // Each fits into a record, but not all together.
   const many: Message = {
     role: 'user',
     content: Array.from({ length: 12 }, (_, i) => ({ type: 'image', data: `${i % 10}`.repeat(50_000) })),
     metadata: { source: 'human' },
   };
 
-  test('come back as they were, also from a server that knows nothing of them, and the same list is no other one', async () => {
+  test('come back unchanged, also from a fresh server, and the same list is recognised', async () => {
     const id = await opened();
     const given = [image('abcd', 700_000), thinking, many, { role: 'assistant', content: 'done' } as Message];
     const set = (messages: readonly Message[]) => api.call('setAmplifierMessages', id, { messages: named(messages) });
@@ -266,7 +302,7 @@ describe('blocks that no record can hold', () => {
     expect(await set([...given, { role: 'user', content: 'more' }])).toEqual({ outcome: 'extended' });
     const shown = await view(id, { budget: 200_000 });
     expect(shown.messages.slice(0, 4).map(({ content }) => content)).toEqual(given.map(({ content }) => content));
-    // Pictures by a price of their own, thinking by its words.
+    // Pictures by a fixed price, thinking by its words.
     expect(shown.tokens).toBeGreaterThan(13 * 1_600 + 30_000);
     const other = {
       ...image('abcd', 700_000),
@@ -284,8 +320,8 @@ describe('blocks that no record can hold', () => {
   });
 });
 
-describe('what compaction may never break', () => {
-  test('view only, within the limit, pairs whole, system first, first and last question, newest results; then sticky and stable', async () => {
+describe('invariants of compaction', () => {
+  test('changes only the view: within the limit, whole pairs, system first, first and last question, newest results; then sticky', async () => {
     const id = await opened();
     await add(id, { role: 'system', content: 'be brief' }, ...turns(0, 12));
     const all = await list(id);
@@ -307,13 +343,13 @@ describe('what compaction may never break', () => {
     const next = await view(id, wish);
     expect(next.compaction).toBeNull();
     expect(next.messages.slice(0, messages.length)).toEqual(messages);
-    // A server that knows nothing of the view goes on with it.
+    // A fresh server continues with the view.
     await api.call('closeSession', id);
     await api.call('openSession', undefined, { id });
     expect(await view(id, wish)).toEqual(next);
   });
 
-  test('six results of one message stay together in its order, and equal ones of two calls stay two', async () => {
+  test('keeps six results of one message together in order, and equal results of two calls separate', async () => {
     const id = await opened();
     const ids = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'];
     await add(
@@ -328,7 +364,7 @@ describe('what compaction may never break', () => {
     expect(messages.slice(2, 8).map((m) => m.tool_call_id)).toEqual(ids);
   });
 
-  test('a message whose results are not all there never goes', async () => {
+  test('never drops a message with missing results', async () => {
     const id = await opened();
     await add(
       id,
@@ -341,10 +377,15 @@ describe('what compaction may never break', () => {
     expect(messages.find((m) => m.tool_calls?.some((call) => call.id === 'half_1'))?.tool_calls).toHaveLength(2);
   });
 
-  test('a large result is kept whole and shown without its middle, the same each time', async () => {
+  test('stores a large result whole and shows it without its middle, identically each time', async () => {
     const id = await opened();
     const text = words('big', 3_000);
-    await add(id, { role: 'user', content: 'big' }, { role: 'assistant', content: '', tool_calls: called('big_1') }, result('big_1', text));
+    await add(
+      id,
+      { role: 'user', content: 'big' },
+      { role: 'assistant', content: '', tool_calls: called('big_1') },
+      result('big_1', text),
+    );
     const wish = { budget: 50_000, max_tool_result_bytes: 2_000 };
     const shown = (await view(id, wish)).messages.at(-1)?.content;
     expect(String(shown).length).toBeLessThan(4_000);
@@ -352,7 +393,7 @@ describe('what compaction may never break', () => {
     expect((await list(id)).at(-1)?.content).toBe(text);
   });
 
-  test('a result without a call gets one, so that no view has it alone', async () => {
+  test('gives a result without a call one, so that no view has it alone', async () => {
     const id = await opened();
     await add(id, result('lost', 'r'), { role: 'assistant', content: 'so' }, { role: 'user', content: 'go on' });
     const { messages } = await view(id, { budget: 1_000 });

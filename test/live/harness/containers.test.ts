@@ -19,15 +19,25 @@ const served = servedFolders({
 });
 const { api, serve } = served;
 
-const idOf = (id: string, path: string): string => fileObjectId(filesystemSource(filesystemId(id), canonicalPath(path)));
+const idOf = (id: string, path: string): string =>
+  fileObjectId(filesystemSource(filesystemId(id), canonicalPath(path)));
 
-describe('an agent in a container, served from outside of it (SSOT §5.2)', () => {
-  test('its own file, a mounted one and one of a mount with an id of its own are objects of three filesystems', async () => {
+describe('an agent in a container, served from outside (SSOT §5.2)', () => {
+  test('has its own file, a mounted one and one of a mount with its own id as objects of three filesystems', async () => {
     const session = `box-${randomUUID()}`;
     await api.call('openSession', undefined, { id: session });
-    const read = (path: string, content: string, files: readonly object[] = []) => ({ name: 'read', args: { path }, content, files });
+    const read = (path: string, content: string, files: readonly object[] = []) => ({
+      name: 'read',
+      args: { path },
+      content,
+      files,
+    });
     const own = { path: '/opt/tool.json', content: '{"a":1}', complete: true };
-    const calls = [read('/opt/tool.json', '{"a":1}', [own]), read('/workspace/a.txt', 'alpha\n'), read('/share/b.txt', 'beta\n')];
+    const calls = [
+      read('/opt/tool.json', '{"a":1}', [own]),
+      read('/workspace/a.txt', 'alpha\n'),
+      read('/share/b.txt', 'beta\n'),
+    ];
     const reported = await api.call('reportToolCalls', session, { calls });
     expect(reported.calls).toMatchObject(calls.map(() => ({ outcome: 'recorded', files: 1, notes: [] })));
 
@@ -44,11 +54,16 @@ describe('an agent in a container, served from outside of it (SSOT §5.2)', () =
 
     // Over MCP the same session has the same objects under the same names.
     const agent = await httpAgent(serve);
-    expect((await agent.call('read', { path: '/workspace/a.txt', session })).text).toContain(idOf(here, join(project, 'a.txt')));
+    expect((await agent.call('read', { path: '/workspace/a.txt', session })).text).toContain(
+      idOf(here, join(project, 'a.txt')),
+    );
     expect((await agent.call('deactivate', { ids: ['/opt/tool.json'], session })).isError).toBe(false);
     expect((await agent.call('activate', { ids: ['/opt/tool.json'], session })).text).toContain('{"a":1}');
     const away = await agent.call('read', { path: '/opt/other.json', session });
-    expect(away).toMatchObject({ isError: true, text: expect.stringContaining('on a filesystem that cannot be reached from here') });
+    expect(away).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('on a filesystem that cannot be reached from here'),
+    });
     await agent.close();
   });
 });

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => remove());
 
 describe('createContextClient', () => {
-  test('finds the node of its data folder and gives it back', async () => {
+  test('finds the node of its data folder and returns it', async () => {
     const client = await createContextClient({
       dataDir: suiteData(),
       roots: [root],
@@ -38,7 +38,7 @@ describe('createContextClient', () => {
     await expect(client.openSession()).rejects.toMatchObject({ code: 'closed' });
   });
 
-  test('with a data folder of its own and the address of a node, what it acknowledged is resumed by the next client', async () => {
+  test('resumes acknowledged steps in the next client, with its own data folder and a node address', async () => {
     const other = await temporaryRoot();
     const make = () => createContextClient({ dataDir: other.root, address: testAddress(), roots: [root], cwd: root });
     const first = await make();
@@ -55,7 +55,7 @@ describe('createContextClient', () => {
   });
 });
 
-describe('sessions that harnesses have open over HTTP', () => {
+describe('sessions open over HTTP', () => {
   let backend: Backend;
   let sessions: ApiSessions;
 
@@ -84,7 +84,7 @@ describe('sessions that harnesses have open over HTTP', () => {
     await backend.close();
   });
 
-  test('are paused when nobody used them for long, and can be opened again', async () => {
+  test('are paused when idle for long, and reopen', async () => {
     const { id } = await sessions.open({});
     await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'hello' }]));
     await sessions.forgetIdle(60_000);
@@ -97,7 +97,7 @@ describe('sessions that harnesses have open over HTTP', () => {
     expect((await sessions.open({ id })).session.state.seq).toBe(1);
   });
 
-  test('are put away when many rest, and go on where they stood with the next request', async () => {
+  test('are closed when many are idle, and continue with the next request', async () => {
     const { id } = await sessions.open({ mine_shell: true });
     await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'hello' }]));
     const before = await sessions.use(id, async (session) => session);
@@ -110,10 +110,15 @@ describe('sessions that harnesses have open over HTTP', () => {
     const [first, second] = await Promise.all([0, 1].map(() => sessions.use(id, async (session) => session)));
     expect(first).not.toBe(before);
     expect(second).toBe(first);
-    expect(await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'again' }]))).toMatchObject({
+    expect(
+      await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'again' }])),
+    ).toMatchObject({
       recorded: [expect.anything()],
     });
-    expect(first?.session.state.turns.map(({ messages }) => messages.map(({ text }) => text))).toEqual([['hello'], ['again']]);
+    expect(first?.session.state.turns.map(({ messages }) => messages.map(({ text }) => text))).toEqual([
+      ['hello'],
+      ['again'],
+    ]);
     await sessions.close(id);
     await expect(sessions.use(id, async () => undefined)).rejects.toMatchObject({ code: 'session-not-open' });
   });

@@ -15,18 +15,20 @@ import { temporaryRoot } from '../../support/mcp-clients.js';
 
 type EpochContext = Extract<TurnContext, { readonly format: 'messages' }>;
 
-/** A request one line a message, with the part of the harness's own list that stays. */
+/** A request as lines, with the part of the harness's list that stays. */
 function requestOf({ messages, list }: EpochContext, own: readonly ReportedMessage[] = []): readonly string[] {
   const notes = new Map(list?.inserts.map(({ index, message }) => [index, message]));
   const lines = new Map(list?.references.map(({ index, text }) => [index, text]));
   const stays =
     list === undefined
       ? []
-      : own.flatMap((one, i) => (i < list.from ? [] : [{ ...one, content: lines.get(i) ?? one.content }, notes.get(i) ?? []].flat()));
+      : own.flatMap((one, i) =>
+          i < list.from ? [] : [{ ...one, content: lines.get(i) ?? one.content }, notes.get(i) ?? []].flat(),
+        );
   return [...messages, ...stays].map((one) => JSON.stringify(one));
 }
 
-describe('contexts of layout epoch that the library hands out (divergence E9)', () => {
+describe('contexts of layout epoch from the library (divergence E9)', () => {
   let root: string;
   let harness: HarnessClient;
   let session: HarnessSession;
@@ -35,7 +37,8 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
   let names = 0;
   let now = Date.parse('2026-11-22T10:00:00Z');
   const file = (of: string) => join(root, `${name}-${of}.txt`);
-  const text = (of: string, more = '') => `${Array.from({ length: 30 }, (_, i) => `line ${i} of ${of}`).join('\n')}${more}\n`;
+  const text = (of: string, more = '') =>
+    `${Array.from({ length: 30 }, (_, i) => `line ${i} of ${of}`).join('\n')}${more}\n`;
 
   beforeAll(async () => {
     ({ root, remove } = await temporaryRoot());
@@ -53,7 +56,7 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
   });
   afterEach(async () => session.close());
 
-  /** The agent reads a file that says something. */
+  /** The agent reads a file with a text. */
   async function reads(of: string, content = text(of)): Promise<void> {
     await writeFile(file(of), content);
     names += 1;
@@ -75,9 +78,13 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     return contexts.total;
   }
 
-  test('without a list of the harness the request has the chat as recorded, outputs as contents, and each begins with the one before', async () => {
+  test('have the recorded chat without a harness list, outputs as contents, and each begins with the previous one', async () => {
     const first = await request({ messages: [user(`begin ${name}`)] });
-    expect(first).toMatchObject({ format: 'messages', system: 'be good', epoch: { number: 1, begins: true, reason: 'first' } });
+    expect(first).toMatchObject({
+      format: 'messages',
+      system: 'be good',
+      epoch: { number: 1, begins: true, reason: 'first' },
+    });
     expect(first.list).toBeUndefined();
     expect(first.messages).toEqual([{ section: 'chat', role: 'user', parts: [{ text: `begin ${name}` }] }]);
     await session.reportMessages([reply('I look at a')]);
@@ -85,8 +92,12 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     const second = await request();
     expect(isPrefix(first.lines, second.lines)).toBe(true);
     expect(second.lines.join('\n').split('line 7 of a').length).toBe(2);
-    expect(second.messages[1]).toMatchObject({ section: 'chat', role: 'assistant', parts: [{ text: 'I look at a' }, {}] });
-    // Read again as it was: a line. Changed meanwhile: its changed lines, and a line.
+    expect(second.messages[1]).toMatchObject({
+      section: 'chat',
+      role: 'assistant',
+      parts: [{ text: 'I look at a' }, {}],
+    });
+    // Unchanged on a second read: one line. Changed meanwhile: its changed lines, and a line.
     await reads('a');
     const third = await request();
     expect(isPrefix(second.lines, third.lines)).toBe(true);
@@ -106,15 +117,20 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(isPrefix(fourth.lines, fifth.lines)).toBe(true);
     expect(fifth.lines.slice(fourth.lines.length).join('\n')).toContain('it ran');
     expect(fifth.lines.slice(fourth.lines.length).join('\n')).toContain('line 7 of b');
-    // Nothing new is the same request, and no second record.
+    // Nothing new yields the same request and no second record.
     expect((await request()).lines).toEqual(fifth.lines);
     expect(await verified()).toBe(5);
   });
 
-  test('an epoch ends at a message of the user when the cache is cold or it is asked for; the base has the closed turns, and the review sees all of it', async () => {
+  test('end an epoch at a user message if the cache is cold or on request; the base has the closed turns, the review shows all', async () => {
     await request({ messages: [user(`begin ${name}`)] });
     for (let i = 0; i < 8; i++)
-      await session.reportToolCall({ id: `${name}_r${i}`, name: 'bash', args: {}, content: `output ${i} ${'of it '.repeat(90)}` });
+      await session.reportToolCall({
+        id: `${name}_r${i}`,
+        name: 'bash',
+        args: {},
+        content: `output ${i} ${'of it '.repeat(90)}`,
+      });
     const long = await request();
     await session.reportMessages([reply('done')]);
     const second = await request({ messages: [user('and now?')], tidy: true });
@@ -123,7 +139,12 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(second.messages.at(-1)).toEqual({ section: 'chat', role: 'user', parts: [{ text: 'and now?' }] });
     expect(second.lines.join('\n')).not.toContain('output 1 of it');
     for (let i = 0; i < 10; i++) {
-      await session.reportToolCall({ id: `${name}_s${i}`, name: 'bash', args: {}, content: `more ${i} ${'of it '.repeat(90)}` });
+      await session.reportToolCall({
+        id: `${name}_s${i}`,
+        name: 'bash',
+        args: {},
+        content: `more ${i} ${'of it '.repeat(90)}`,
+      });
       if (i % 5 === 4) await request();
     }
     await session.reportMessages([reply('done again')]);
@@ -137,8 +158,10 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     const past = await new PastContexts(timeline).at(long.record.session, { moment: { kind: 'turn', turn: 1 } });
     expect(past).toMatchObject({ source: 'record', matches: true, delivered: 'library', sha256: long.record.sha256 });
     const { before, notes } = JSON.parse(past.text) as { before: unknown[]; notes: { message: unknown }[] };
-    expect([...before, ...notes.map(({ message }) => message)].map((one) => JSON.stringify(one))).toHaveLength(long.lines.length);
-    // All of them at once, three epochs side by side, are what each is by itself.
+    expect([...before, ...notes.map(({ message }) => message)].map((one) => JSON.stringify(one))).toHaveLength(
+      long.lines.length,
+    );
+    // All together, with three epochs side by side, equal each by itself.
     const records = await timeline.records(long.record.session);
     const together = await new PastContexts(await Timeline.open(store)).ofRecords(records, async (context) => context);
     expect(new Set(records.map(({ epoch }) => epoch?.number)).size).toBe(3);
@@ -155,7 +178,7 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     ]);
   });
 
-  test('around the whole list of a harness: what of it stays, and our messages between', async () => {
+  test('keep part of a whole harness list, with our messages between', async () => {
     await writeFile(file('a'), text('a'));
     const messages = [user(`begin ${name}`)];
     const first = await request({ mode: 'history', messages });
@@ -170,9 +193,11 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     messages.push({ role: 'tool', tool_call_id: `${name}_c2`, content: text('a') });
     const again = await request({ mode: 'history', messages: [...messages] });
     expect(isPrefix(second.lines, again.lines)).toBe(true);
-    expect(again.list?.references).toMatchObject([{ index: 4, callId: `${name}_c2`, text: expect.stringContaining('is unchanged') }]);
+    expect(again.list?.references).toMatchObject([
+      { index: 4, callId: `${name}_c2`, text: expect.stringContaining('is unchanged') },
+    ]);
     expect(again.lines.join('\n').split('line 7 of a').length).toBe(2);
-    // The chat as recorded is another list.
+    // The recorded chat is another list.
     const own = await request();
     expect(own.epoch).toEqual({ number: 2, begins: true, reason: 'history' });
     messages.push(reply('done'), user('and now?'));
@@ -181,7 +206,7 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(await verified()).toBe(5);
   });
 
-  test('another process goes on in the epoch with the same bytes', async () => {
+  test('continue the epoch in another process with the same bytes', async () => {
     await request({ messages: [user(`begin ${name}`)] });
     await reads('a');
     const last = await request();
@@ -200,11 +225,15 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(await verified()).toBe(3);
   });
 
-  test('what cannot be had is refused, and nothing of it is recorded', async () => {
+  test('are refused without a record if they are impossible', async () => {
     const { seq } = session.session.state;
     const refusal = { name: 'HarnessError', code: 'not-in-epochs' };
-    await expect(session.beginTurn({ layout: 'epoch', format: 'text', messages: [user('a')] })).rejects.toMatchObject(refusal);
-    await expect(session.beginTurn({ layout: 'epoch', mode: 'history', messages: [reply('a')] })).rejects.toMatchObject(refusal);
+    await expect(session.beginTurn({ layout: 'epoch', format: 'text', messages: [user('a')] })).rejects.toMatchObject(
+      refusal,
+    );
+    await expect(session.beginTurn({ layout: 'epoch', mode: 'history', messages: [reply('a')] })).rejects.toMatchObject(
+      refusal,
+    );
     expect(session.session.state.seq).toBe(seq);
   });
 });

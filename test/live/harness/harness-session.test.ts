@@ -13,7 +13,7 @@ import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { openClient } from '../../support/context.js';
 
-/** Ids of this run: others of the suite's node have calls too. */
+/** Ids of this run: other tests on the suite's node have calls too. */
 const run = randomUUID().slice(0, 8);
 const [R1, T1, V1, C1, C2, C9] = ['r1', 't1', 'v1', 'call_1', 'call_2', 'c9'].map((id) => `${id}-${run}`) as [
   string,
@@ -51,7 +51,7 @@ async function report(call: ToolCallReport) {
   return reported;
 }
 
-/** What the session knows of the files of the folder: path, state, whether active. */
+/** The session's knowledge of the files of the folder: path, state, whether active. */
 const known = () =>
   session.session
     .pool()
@@ -67,7 +67,7 @@ const asks = (id: string, name: string, args: Record<string, unknown>): Reported
 const answers = (id: string, content: string): ReportedMessage => ({ role: 'tool', tool_call_id: id, content });
 
 describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
-  test('a whole read indexes the bytes of the source and activates, whatever the tool is called and however it numbers lines', async () => {
+  test('index and activate the source bytes of a whole read, under any tool name and line numbering', async () => {
     await writeFile(file('a.ts'), 'one\ntwo\n');
     await report({ id: R1, name: 'Read', args: { file_path: file('a.ts') }, content: '     1\tone\n     2\ttwo' });
     expect(known()).toEqual([['a.ts', 'indexed', true]]);
@@ -76,7 +76,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect(session.session.state.sets.active).toContain(R1);
   });
 
-  test('a part of a file indexes it whole and does not activate it (decisions C1, D8)', async () => {
+  test('index a partly read file whole without activating it (decisions C1, D8)', async () => {
     await writeFile(file('a.ts'), 'one\ntwo\nthree\n');
     await report({ name: 'view', args: { path: 'a.ts', view_range: [2, 2] }, content: 'two' });
     expect(known()).toEqual([['a.ts', 'indexed', false]]);
@@ -84,7 +84,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect((await session.session.load(id as never))?.version.content).toBe('one\ntwo\nthree\n');
   });
 
-  test('listings discover existing regular files only, relative to their folder, ignored ones left out (decision C7)', async () => {
+  test('discover existing regular files of listings only, relative to their folder, without ignored ones (decision C7)', async () => {
     await mkdir(file('src/deep'), { recursive: true });
     await mkdir(file('.git'));
     await writeFile(file('.gitignore'), 'skip.log\n');
@@ -106,7 +106,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     ]);
   });
 
-  test('viewing a folder is a listing', async () => {
+  test('treat viewing a folder as a listing', async () => {
     await mkdir(file('sub'));
     await writeFile(file('sub/x.ts'), '');
     await report({
@@ -117,14 +117,14 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect(known()).toEqual([['sub/x.ts', 'stub', false]]);
   });
 
-  test('a relative listing starts in the working directory of its call', async () => {
+  test('start a relative listing in the working directory of its call', async () => {
     await mkdir(file('sub'));
     await writeFile(file('sub/x.ts'), '');
     await report({ name: 'ls', args: {}, cwd: file('sub'), content: 'x.ts' });
     expect(known()).toEqual([['sub/x.ts', 'stub', false]]);
   });
 
-  test('a listing of more files than the cap says so', async () => {
+  test('report a listing over the file cap', async () => {
     await mkdir(file('many'));
     const names = Array.from({ length: 2_100 }, (_, i) => `f${i}.txt`);
     await Promise.all(names.map((name) => writeFile(file(`many/${name}`), '')));
@@ -133,7 +133,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect(reported.notes.join()).toMatch(/only the first 2000 files/);
   });
 
-  test('writes and edits index what stands on the disk afterwards; a deleted file is known to be gone', async () => {
+  test('index the disk after writes and edits; a deleted file is known to be gone', async () => {
     await writeFile(file('a.ts'), 'before');
     await report({ name: 'Write', args: { file_path: 'a.ts', content: 'not this' }, content: 'ok' });
     const [id] = session.session.state.sets.index;
@@ -147,7 +147,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect(known()).toEqual([['a.ts', 'deleted', false]]);
   });
 
-  test('shell output is searched only when that is asked for (decision C8)', async () => {
+  test('search shell output only on request (decision C8)', async () => {
     await writeFile(file('a.ts'), 'x');
     await report({ name: 'Bash', args: { command: 'ls' }, content: 'a.ts\n' });
     expect(known()).toEqual([]);
@@ -157,7 +157,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect(known()).toEqual([['a.ts', 'stub', false]]);
   });
 
-  test('the tools of every harness are known: editors with commands read, shells of any name are searched when asked (decisions C7, C8)', async () => {
+  test('know the tools of every harness: editors with commands read, shells of any name are searched on request (decisions C7, C8)', async () => {
     await writeFile(file('a.ts'), 'x\n');
     await report({ name: 'execute_bash', args: { command: 'cat a.ts' }, content: 'x\n' });
     await report({ name: 'shell_command', args: { command: 'ls' }, content: 'a.ts\n' });
@@ -172,7 +172,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     ]);
   });
 
-  test('a failed call is kept as failed and touches no file; images become one line (decision B4)', async () => {
+  test('keep a failed call as failed without touching a file; images become one line (decision B4)', async () => {
     await writeFile(file('a.ts'), 'x');
     const failed = await report({ name: 'read', args: { path: 'a.ts' }, content: 'EACCES', status: 'fail' });
     const shot = await report({
@@ -185,21 +185,21 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect((await session.session.load(shot.callId))?.version.content).toBe('[image image/png 3 bytes]');
   });
 
-  test('a path outside the roots is a note, not a failure', async () => {
+  test('note a path outside the roots without failing', async () => {
     const reported = await report({ name: 'read', args: { path: '/etc/hostname' }, content: 'x' });
     expect(reported).toMatchObject({ outcome: 'recorded', files: 0 });
     expect(reported.notes.join()).toMatch(/hostname was not taken up/);
   });
 });
 
-describe('files that only the container can reach', () => {
+describe('files only the container can reach', () => {
   const container = filesystemId('container-1');
   beforeEach(async () => {
     await harness.close();
     await open({ agentFilesystemId: container, mounts: [{ agentPrefix: '/workspace', canonicalPrefix: root }] });
   });
 
-  test('a complete text is indexed under the filesystem of the container, an incomplete one is only mentioned', async () => {
+  test('are indexed under the container’s filesystem if the text is complete, and else only mentioned', async () => {
     await report({
       name: 'read',
       args: { path: '/opt/tool/config.json' },
@@ -221,7 +221,7 @@ describe('files that only the container can reach', () => {
     });
   });
 
-  test('a path that was read or written without its text leaves a stub, and a note in the step', async () => {
+  test('leave a stub and a note in the step if they come without text', async () => {
     const reported = await report({ name: 'read', args: { path: '/opt/tool/only-here.json' }, content: '{"a":1}' });
     await report({ name: 'write', args: { path: '/opt/tool/made.txt', content: 'x' }, content: 'ok' });
     expect(known()).toEqual([
@@ -246,7 +246,7 @@ describe('files that only the container can reach', () => {
     expect(known()[0]).toEqual(['/opt/tool/only-here.json', 'indexed', true]);
   });
 
-  test('where the source can be reached its own bytes win over the text that came along (decision C1)', async () => {
+  test('are read from a reachable source in preference to the passed text (decision C1)', async () => {
     await writeFile(file('a.ts'), 'the truth');
     await report({
       name: 'read',
@@ -260,7 +260,7 @@ describe('files that only the container can reach', () => {
   });
 });
 
-describe('histories that are sent again (decisions F1, B2)', () => {
+describe('repeated histories (decisions F1, B2)', () => {
   const start: readonly ReportedMessage[] = [
     { role: 'system', content: 'be brief' },
     { role: 'user', content: 'look at a' },
@@ -276,7 +276,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     silent = [{ role: 'user', content: 'look around' }, ...calls, { role: 'assistant', content: '' }];
   });
 
-  test('the whole list, any number of times, and after a resume: only what is new is recorded', async () => {
+  test('record only new entries of a whole list, repeatedly, and after a resume', async () => {
     const first = await session.reportMessages(start, { mode: 'history' });
     expect(first.recorded.map(({ index, kind }) => [index, kind])).toEqual([
       [1, 'message'],
@@ -319,7 +319,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
   const each = () => [['user'], ...ids.map((id) => ['assistant', id])];
 
   test.each(['append', 'history'] as const)(
-    'messages without text are kept each with its own calls (%s), once, also after a resume',
+    'keep each message without text with its own calls (%s), once, also after a resume',
     async (mode) => {
       for (const upto of mode === 'history' ? [2, 3, 5, 6, 8, 8] : [8])
         await session.reportMessages(silent.slice(0, upto), { mode });
@@ -338,7 +338,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     },
   );
 
-  test('calls whose results come behind a later message stay with their own', async () => {
+  test('keep calls with their message if their results follow a later message', async () => {
     await session.reportMessages(picked(0, 1, 3));
     await session.reportMessages([
       ...picked(5).map((message) => ({ ...message, content: 'and one more' })),
@@ -354,7 +354,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     expect(await verifySession(await harness.client.delivered(), id)).toMatchObject({ ok: true });
   });
 
-  test('where calls were recorded without their messages, by hooks or by an earlier version, the same history records nothing', async () => {
+  test('record nothing if calls were recorded without their messages, by hooks or an earlier version', async () => {
     await session.reportMessages(silent.slice(0, 1));
     for (const id of ids.slice(0, 2)) await byItself(id);
     await session.reportMessages(picked(3));
@@ -373,7 +373,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     expect(rows()).toEqual([...merged, ['assistant', ids[2]]]);
   });
 
-  test('a changed system prompt is taken over, the rest is known', async () => {
+  test('take over a changed system prompt; the rest is known', async () => {
     await session.reportMessages(start, { mode: 'history' });
     const changed = [{ role: 'system', content: 'be long' }, ...start.slice(1)];
     expect((await session.reportMessages(changed, { mode: 'history' })).recorded).toEqual([]);
@@ -382,7 +382,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     });
   });
 
-  test('a compacted history is noticed and deletes nothing', async () => {
+  test('notice a compacted history and delete nothing', async () => {
     const more = [asks(C2, 'ls', {}), answers(C2, 'a.ts'), { role: 'assistant', content: 'that is all' }];
     await session.reportMessages([...start, ...more], { mode: 'history' });
     const before = session.session.state.sets.index;
@@ -403,7 +403,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     ['', false],
     [', where another session has the id too', true],
   ])(
-    'an id that comes again after its result is a call of its own, the same call reported twice is one%s',
+    'treat an id repeated after its result as a new call, and the same call reported twice as one%s',
     async (_name, taken) => {
       const C1 = `again-${randomUUID().slice(0, 8)}`;
       const start = [asks(C1, 'read', { path: 'a.ts' }), answers(C1, 'alpha')];
@@ -422,7 +422,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     },
   );
 
-  test('new messages with ids are taken once, results may come in a later report', async () => {
+  test('take new messages with ids once; results may come in a later report', async () => {
     const message = { role: 'user', content: 'go', id: 'm1' };
     await session.reportMessages([message, asks(C9, 'ls', {})]);
     await session.reportMessages([message]);
@@ -434,7 +434,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
 });
 
 describe('a turn', () => {
-  test('its context comes as text or in parts, proved by its record', async () => {
+  test('returns its context as text or in parts, proved by its record', async () => {
     await writeFile(file('a.ts'), 'alpha');
     await session.setSystemPrompt('be brief');
     const begun = await session.beginTurn({
@@ -464,7 +464,7 @@ describe('a turn', () => {
     expect(parts.record).toMatchObject({ renderer: 'messages', turn: 1, delivered: 'library' });
   });
 
-  test('activate answers a line, the content stands in the next context (decision D7)', async () => {
+  test('answers activate with a line; the content is in the next context (decision D7)', async () => {
     await writeFile(file('a.ts'), 'alpha');
     await report({ name: 'ls', args: {}, content: 'a.ts' });
     const activated = await session.verb('activate', ['a.ts'], { callId: V1 });
@@ -475,7 +475,7 @@ describe('a turn', () => {
     expect(await session.verb('unpin', ['a.ts', 'nothing'])).toMatchObject({ ok: false });
   });
 
-  test('sessions are listed, forked and resumed; an unknown one is not made by resuming it', async () => {
+  test('lists, forks and resumes sessions, and does not create an unknown one on resume', async () => {
     await session.reportMessages([
       { role: 'user', content: 'one' },
       { role: 'assistant', content: 'two' },

@@ -27,7 +27,7 @@ test.each<[string, { readonly [key: string]: Json }]>([
   ['names of one hash', Object.fromEntries(namesOfOneHash(32_768).map((name) => [name, 'x']))],
   ['a value of 100,000 levels', { deep: nested(100_000) as Json }],
   ['a text of 20 million characters', { content: 'text '.repeat(4_000_000) }],
-])('%s: the call is kept, known again and verified, and the session goes on', async (_what, args) => {
+])('%s: stores, recognises and verifies the call, and the session continues', async (_what, args) => {
   const session = await harness.openSession();
   const call = { id: `hostile-${randomUUID()}`, name: 'a_tool', args, content: 'done' };
   const first = await session.reportToolCall(call);
@@ -39,6 +39,10 @@ test.each<[string, { readonly [key: string]: Json }]>([
   const hash = keptArgsHash(version.args);
   if (hash === undefined) throw new Error('the arguments are not kept as a text');
   expect((await (await client.snapshot()).texts([hash])).get(hash) === keptArgs(args).text?.text).toBe(true);
-  await (await session.reportToolCall({ id: `next-${randomUUID()}`, name: 'a_tool', args: {}, content: 'more' })).applied;
-  expect(await verifySession(await client.delivered(), session.session.id)).toMatchObject({ ok: true, parts: { damages: [] } });
+  await (await session.reportToolCall({ id: `next-${randomUUID()}`, name: 'a_tool', args: {}, content: 'more' }))
+    .applied;
+  expect(await verifySession(await client.delivered(), session.session.id)).toMatchObject({
+    ok: true,
+    parts: { damages: [] },
+  });
 });

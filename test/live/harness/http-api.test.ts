@@ -26,7 +26,7 @@ const history = (id: string) => [
 ];
 
 describe('the life of a session over HTTP', () => {
-  test('opened, worked in, read back, paused, resumed, forked, listed', async () => {
+  test('opens, works, reads back, pauses, resumes, forks and lists', async () => {
     const opened = await call('openSession', undefined, { system_prompt: 'first' });
     const { id } = opened;
     expect(opened).toMatchObject({ resumed: false, step: 0, turn: 0 });
@@ -51,17 +51,27 @@ describe('the life of a session over HTTP', () => {
     expect(before.text).not.toContain('\nbeta');
     expect(before.record).toMatchObject({ delivered: 'http', renderer: 'text', turn: 1, session: id });
     const activated = await call('activate', id, { ids: ['b.txt'], call_id: `v1-${run}` });
-    expect(activated).toMatchObject({ ok: true, call_id: `v1-${run}`, entries: [{ reference: 'b.txt', ok: true, chars: 5 }] });
+    expect(activated).toMatchObject({
+      ok: true,
+      call_id: `v1-${run}`,
+      entries: [{ reference: 'b.txt', ok: true, chars: 5 }],
+    });
     const file = activated.entries[0]?.id ?? '';
     expect((await call('beginTurn', id, {})).text).toContain('\nbeta');
     expect(await call('pin', id, { ids: [file] })).toMatchObject({ ok: true });
     expect((await call('getSession', id)).pinned).toEqual([file]);
     expect(await call('unpin', id, { ids: [file] })).toMatchObject({ ok: true });
     expect(await call('deactivate', id, { ids: [file] })).toMatchObject({ ok: true });
-    expect(await call('deactivate', id, { ids: [file] })).toMatchObject({ ok: false, entries: [{ failure: 'not-active' }] });
+    expect(await call('deactivate', id, { ids: [file] })).toMatchObject({
+      ok: false,
+      entries: [{ failure: 'not-active' }],
+    });
 
     await call('setSystemPrompt', id, { text: 'be long' });
-    const parts = await call('beginTurn', id, { format: 'messages', messages: [{ role: 'user', content: 'and now?' }] });
+    const parts = await call('beginTurn', id, {
+      format: 'messages',
+      messages: [{ role: 'user', content: 'and now?' }],
+    });
     expect(parts).toMatchObject({
       system: 'be long',
       report: { recorded: [{ index: 0, kind: 'message' }] },
@@ -85,11 +95,14 @@ describe('the life of a session over HTTP', () => {
     const fork = await call('openSession', undefined, { fork: { parent: id, at: 2 } });
     expect(fork).toMatchObject({ resumed: false, turn: 1, step: 2 });
     const { sessions } = await call('listSessions');
-    expect(sessions.find((session) => session.id === fork.id)).toMatchObject({ parent: { session: id, at: 2 }, open_here: true });
+    expect(sessions.find((session) => session.id === fork.id)).toMatchObject({
+      parent: { session: id, at: 2 },
+      open_here: true,
+    });
     expect(sessions.find((session) => session.id === id)).toMatchObject({ steps: state.step, turns: 2 });
   });
 
-  test('MCP and the harness of one session see the same', async () => {
+  test('shows the same over MCP and to the harness', async () => {
     const id = `both-${run}`;
     await call('openSession', undefined, { id });
     const agent = await httpAgent(serve);
@@ -101,11 +114,15 @@ describe('the life of a session over HTTP', () => {
     expect((await call('getSession', id)).turn).toBe(2);
   });
 
-  test('layout epoch: each request begins with the one before, also with what an agent reads over MCP; what it does not have is refused', async () => {
+  test('begins each epoch request with the previous one, also with MCP reads; impossible requests are refused', async () => {
     const { id } = await call('openSession', undefined, { system_prompt: 'be good' });
     const path = `/v1/sessions/${id}/context`;
     const first = await call('beginTurn', id, { layout: 'epoch', messages: [{ role: 'user', content: 'look at a' }] });
-    expect(first).toMatchObject({ format: 'messages', system: 'be good', epoch: { number: 1, begins: true, reason: 'first' } });
+    expect(first).toMatchObject({
+      format: 'messages',
+      system: 'be good',
+      epoch: { number: 1, begins: true, reason: 'first' },
+    });
     expect(first.record).toMatchObject({ renderer: 'epoch', layout: 'epoch', delivered: 'http' });
     const agent = await httpAgent(serve);
     await agent.call('read', { path: 'a.txt', session: id });
@@ -118,13 +135,21 @@ describe('the life of a session over HTTP', () => {
     await agent.close();
     const past = await send(`/v1/context?session=${id}&at=turn:${third.record.turn}`, { method: 'GET' });
     expect(past.body).toMatchObject({ source: 'record', matches: true, sha256: third.record.sha256 });
-    expect(await refused(path, { body: { layout: 'epoch', format: 'text' } })).toMatchObject({ status: 400, code: 'not-in-epochs' });
+    expect(await refused(path, { body: { layout: 'epoch', format: 'text' } })).toMatchObject({
+      status: 400,
+      code: 'not-in-epochs',
+    });
     const answer = [{ role: 'assistant', content: 'hm' }];
-    expect(await refused(path, { body: { layout: 'epoch', mode: 'history', messages: answer } })).toMatchObject({ code: 'not-in-epochs' });
-    expect(await refused(path, { body: { layout: 'pool-last' } })).toMatchObject({ status: 400, code: 'invalid-request' });
+    expect(await refused(path, { body: { layout: 'epoch', mode: 'history', messages: answer } })).toMatchObject({
+      code: 'not-in-epochs',
+    });
+    expect(await refused(path, { body: { layout: 'pool-last' } })).toMatchObject({
+      status: 400,
+      code: 'invalid-request',
+    });
   });
 
-  test('a list of a harness over HTTP stays from a message on, with ours between', async () => {
+  test('keeps a harness list from a message on, with ours between', async () => {
     const { id } = await call('openSession', undefined, {});
     const messages = history(`e1-${run}`);
     const sent = { layout: 'epoch', mode: 'history', messages };
@@ -132,19 +157,25 @@ describe('the life of a session over HTTP', () => {
     expect(begun).toMatchObject({ system: 'be brief', epoch: { number: 1 } });
     const more = [...messages, { role: 'assistant', content: 'it says alpha' }, { role: 'user', content: 'and b?' }];
     const next = await call('beginTurn', id, { ...sent, messages: more });
-    expect(next).toMatchObject({ messages: begun.messages, list: { from: begun.list?.from }, epoch: { number: 1, begins: false } });
+    expect(next).toMatchObject({
+      messages: begun.messages,
+      list: { from: begun.list?.from },
+      epoch: { number: 1, begins: false },
+    });
   });
 
-  test('an agent that leaves a session does not close it for its harness', async () => {
+  test('stays open for its harness when an agent leaves', async () => {
     const { id } = await call('openSession', undefined, {});
     const agent = await httpAgent(serve);
     await agent.call('read', { path: 'a.txt', session: id });
     await (agent.transport as StreamableHTTPClientTransport).terminateSession();
     await agent.close();
-    expect(await call('reportMessages', id, { messages: [{ role: 'user', content: 'still here' }] })).toMatchObject({ step: 2 });
+    expect(await call('reportMessages', id, { messages: [{ role: 'user', content: 'still here' }] })).toMatchObject({
+      step: 2,
+    });
   });
 
-  test('parallel reports of one session are taken one after the other', async () => {
+  test('takes parallel reports one after the other', async () => {
     const { id } = await call('openSession', undefined, {});
     const many = Array.from({ length: 20 }, (_, i) =>
       call('reportToolCalls', id, { calls: [{ id: `p${i}-${run}`, name: 'x', content: `${i}` }] }),
@@ -154,8 +185,8 @@ describe('the life of a session over HTTP', () => {
   });
 });
 
-describe('what is refused', () => {
-  test('requests without the token, from elsewhere, as problems', async () => {
+describe('refused requests', () => {
+  test('are problems without the token or from elsewhere', async () => {
     expect(await refused('/v1/sessions', { headers: { authorization: 'Bearer wrong' } })).toMatchObject({
       status: 401,
       code: 'unauthorized',
@@ -164,20 +195,24 @@ describe('what is refused', () => {
       status: 403,
       code: 'forbidden',
     });
-    expect(await refused('/v1/openapi.json', { method: 'GET', headers: { host: 'evil.example.com' } })).toMatchObject({ status: 403 });
+    expect(await refused('/v1/openapi.json', { method: 'GET', headers: { host: 'evil.example.com' } })).toMatchObject({
+      status: 403,
+    });
     expect((await send('/v1/sessions', { headers: { authorization: '' } })).headers['www-authenticate']).toBe('Bearer');
   });
 
-  test('wrong places and methods', async () => {
+  test('include wrong paths and methods', async () => {
     expect(await refused('/v1/nothing', { method: 'GET' })).toMatchObject({ status: 404, code: 'not-found' });
     expect(await refused('/v1', { method: 'GET' })).toMatchObject({ status: 404 });
     const wrong = await send('/v1/sessions', { method: 'PUT' });
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'POST, GET']);
   });
 
-  test('bodies that are not what is asked for, with the place', async () => {
+  test('include invalid bodies, with the place', async () => {
     const { id } = await call('openSession', undefined, {});
-    const bad = await refused(`/v1/sessions/${id}/messages`, { body: { messages: [{ role: 'user', content: 7 }], more: 1 } });
+    const bad = await refused(`/v1/sessions/${id}/messages`, {
+      body: { messages: [{ role: 'user', content: 7 }], more: 1 },
+    });
     expect(bad).toMatchObject({ status: 400, code: 'invalid-request' });
     expect(bad.problem.errors?.map(({ pointer }) => pointer)).toEqual(expect.arrayContaining(['/messages/0/content']));
     expect(await refused('/v1/sessions', { raw: '{"id":' })).toMatchObject({ status: 400, code: 'invalid-request' });
@@ -194,7 +229,13 @@ describe('what is refused', () => {
   });
 
   test.each<[string, string, unknown, string, string]>([
-    ['a call', 'tool-calls', { calls: [{ name: 'Read', arguments: { path: 'a.txt' } }] }, '/calls/0/arguments', 'id, name, args, content'],
+    [
+      'a call',
+      'tool-calls',
+      { calls: [{ name: 'Read', arguments: { path: 'a.txt' } }] },
+      '/calls/0/arguments',
+      'id, name, args, content',
+    ],
     [
       'a file of a call',
       'tool-calls',
@@ -213,36 +254,45 @@ describe('what is refused', () => {
     ['the body of a context', 'context', { formatt: 'text' }, '/formatt', 'format, layout'],
     ['the body of a verb', 'pin', { ids: ['x'], id: 'x' }, '/id', 'ids, call_id, turn'],
     ['the body of a close', 'close', { pause: true }, '/pause', 'none'],
-  ])('a field that is not known in %s, by its name, with those that are; nothing is recorded', async (_, path, body, pointer, known) => {
-    const { id, step } = await call('openSession', undefined, {});
-    const { status, code, problem } = await refused(`/v1/sessions/${id}/${path}`, { body });
-    expect([status, code]).toEqual([400, 'invalid-request']);
-    expect(problem.errors).toEqual([{ pointer, detail: expect.stringContaining(`unknown field; known here: ${known}`) }]);
-    expect(problem.detail).toContain(`${pointer}: unknown field`);
-    expect((await call('getSession', id)).step).toBe(step);
-  });
+  ])(
+    'include an unknown field in %s, by name with the known ones; nothing is recorded',
+    async (_, path, body, pointer, known) => {
+      const { id, step } = await call('openSession', undefined, {});
+      const { status, code, problem } = await refused(`/v1/sessions/${id}/${path}`, { body });
+      expect([status, code]).toEqual([400, 'invalid-request']);
+      expect(problem.errors).toEqual([
+        { pointer, detail: expect.stringContaining(`unknown field; known here: ${known}`) },
+      ]);
+      expect(problem.detail).toContain(`${pointer}: unknown field`);
+      expect((await call('getSession', id)).step).toBe(step);
+    },
+  );
 
-  test('a parameter that is not known, where others are taken and where none are', async () => {
+  test('include an unknown parameter, with or without valid ones', async () => {
     const unknown = (detail: string) => ({ status: 400, problem: { errors: [{ pointer: '/when', detail }] } });
     expect(await refused('/v1/show?object=a&when=now', { method: 'GET' })).toMatchObject(
       unknown('unknown parameter; known here: object, session, at, valid_time, tx'),
     );
-    expect(await refused('/v1/sessions?when=now', { method: 'GET' })).toMatchObject(unknown('unknown parameter; known here: none'));
+    expect(await refused('/v1/sessions?when=now', { method: 'GET' })).toMatchObject(
+      unknown('unknown parameter; known here: none'),
+    );
   });
 
-  test('members of messages that are not listed pass, as those of other wires do', async () => {
+  test('exclude unlisted members of messages, as other wires have', async () => {
     const { id } = await call('openSession', undefined, {});
-    const messages = [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }], refusal: null }];
+    const messages = [
+      { role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }], refusal: null },
+    ];
     expect((await call('reportMessages', id, { messages })).recorded).toHaveLength(1);
   });
 
-  test('a body above the limit, and the server goes on', async () => {
+  test('include a body above the limit, and the server continues', async () => {
     const raw = Buffer.alloc(65 * 1024 * 1024, 32);
     expect(await refused('/v1/sessions', { raw })).toMatchObject({ status: 413, code: 'body-too-large' });
     await call('openSession', undefined, {});
   });
 
-  test('sessions that do not exist', async () => {
+  test('include missing sessions', async () => {
     expect(await refused('/v1/sessions', { body: { id: `none-${run}`, must_exist: true } })).toMatchObject({
       status: 404,
       code: 'no-such-session',
@@ -256,7 +306,7 @@ describe('what is refused', () => {
 });
 
 describe('the description of the interface', () => {
-  test('is served, valid, and the same as what is tested here', async () => {
+  test('is served, valid, and equal to the tested one', async () => {
     const { status, body } = await send('/v1/openapi.json', { method: 'GET' });
     expect(status).toBe(200);
     const { valid, errors } = await new Validator().validate(body as Record<string, unknown>);

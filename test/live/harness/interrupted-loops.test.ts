@@ -16,7 +16,7 @@ import { callModel, isPrefix, call as modelCall, reply, user } from '../../suppo
 import { moment } from '../../support/moment.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
-describe('a loop whose records, forks and closings are interrupted', () => {
+describe('a loop with interrupted records, forks and closings', () => {
   let root: string;
   let proxy: GateProxy;
   const clients: ContextClient[] = [];
@@ -45,7 +45,7 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('an epoch goes on in a session that is opened again from the last request that was handed out', async () => {
+  test('continues an epoch in a reopened session from the last delivered request', async () => {
     const client = await open({ dataDir: join(root, 'a') });
     const harness = new HarnessClient(client);
     const id = `${name}-epoch`;
@@ -71,7 +71,7 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     expect(isPrefix(lines(two), lines(three))).toBe(true);
   });
 
-  test('where the record of a request of an epoch could not be kept, those after it can be made again all the same', async () => {
+  test('can rebuild later requests of an epoch after a lost record', async () => {
     const client = await open({ dataDir: join(root, 'a'), queue: { maxPending: 12 } });
     const id = `${name}-loop`;
     const loop = new LoopSession(client, { id, layout: 'epoch', delivered: 'library' });
@@ -108,7 +108,7 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     expect({ handed, epoch: next.context.epoch, contexts }).toMatchObject({ contexts: { unequal: [] } });
   });
 
-  test('a fork whose process ended before it noted that it is one is still one', async () => {
+  test('recognises a fork whose process ended before noting that it is one', async () => {
     const client = await open({ address: testAddress() });
     const id = `${name}-parent`;
     const loop = new LoopSession(client, { id, delivered: 'library' });
@@ -124,7 +124,7 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     const result: Record<string, unknown> = {};
     for (const killed of [false, true]) {
       const forkId = `${name}-child-${killed}`;
-      // As lineage.forkAt does, up to where the process is killed.
+      // Does the same as lineage.forkAt up to the kill.
       if (killed) await client.closeSession(await client.forkSession(id, { id: forkId, at: seq }));
       const child = new LoopSession(client, { id: forkId, parent: id, delivered: 'library' });
       await child.follow({ messages: [...said('q'), user('and a new one', 'q5')] });
@@ -138,7 +138,7 @@ describe('a loop whose records, forks and closings are interrupted', () => {
     expect(result.true).toMatchObject({ id: 'child', said: (result.false as { said: unknown }).said });
   });
 
-  test('a loop goes on where the session that it leaves behind could not be closed', async () => {
+  test('continues if the abandoned session could not be closed', async () => {
     const client = await open();
     const id = `${name}-left`;
     const loop = new LoopSession(client, { id, delivered: 'library' });
@@ -149,7 +149,7 @@ describe('a loop whose records, forks and closings are interrupted', () => {
       reply('a second answer', 'a4'),
     ];
     await loop.follow({ messages: before });
-    // The answer about the closing version of the session that is left is lost, twice.
+    // The answer about the closing version of the abandoned session is lost, twice.
     let drops = 0;
     const left = loop.session;
     proxy.onSubmit = () => 'pass';

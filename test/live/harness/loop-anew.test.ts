@@ -15,9 +15,20 @@ import { temporaryRoot } from '../../support/mcp-clients.js';
 
 const FILES = ['a.txt', 'b.txt'] as const;
 
-/** What happens to a harness's history before its next list; numbers are places in it, as far as there are so many. */
+/**
+ * Edits of a harness's history before its next list. Numbers are places in it, as far as it
+ * reaches.
+ */
 const edit = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant('work' as const), calls: fc.nat(2), silent: fc.boolean(), read: fc.boolean() }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('work' as const),
+      calls: fc.nat(2),
+      silent: fc.boolean(),
+      read: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: fc.constant({ kind: 'ask' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'answer late' as const }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('change' as const), at: fc.nat(20), sameId: fc.boolean() }) },
@@ -29,7 +40,7 @@ const edit = fc.oneof(
 );
 type Edit = typeof edit extends fc.Arbitrary<infer E> ? E : never;
 
-/** One history, as it is told to a session whose names end in a tag of its own. */
+/** One history, as reported to a session whose names end in a tag of its own. */
 class Told {
   readonly #name: string;
   readonly #root: string;
@@ -44,7 +55,7 @@ class Told {
     this.messages = [this.#said('user')];
   }
 
-  /** The id of a verb that the session has to be asked for. */
+  /** Returns the id of a verb for the session. */
   take(one: Edit): string | undefined {
     const at = 'at' in one ? one.at % this.messages.length : 0;
     const before = this.messages;
@@ -70,7 +81,11 @@ class Told {
         return undefined;
       case 'compact':
         this.compacted = true;
-        this.messages = [this.#said('compaction'), ...before.slice(before.length - Math.min(one.left, before.length)), this.#said('user')];
+        this.messages = [
+          this.#said('compaction'),
+          ...before.slice(before.length - Math.min(one.left, before.length)),
+          this.#said('user'),
+        ];
         return undefined;
       case 'repeat':
         this.messages = [...before, { ...(before[at] as ReportedMessage) }];
@@ -96,7 +111,9 @@ class Told {
 
   #changed(message: ReportedMessage, sameId: boolean): ReportedMessage {
     const content = `${String(message.content)}, changed`;
-    return message.id === undefined || sameId ? { ...message, content } : { ...message, content, id: this.#id('message') };
+    return message.id === undefined || sameId
+      ? { ...message, content }
+      : { ...message, content, id: this.#id('message') };
   }
 
   #work({ calls, silent, read }: Extract<Edit, { kind: 'work' }>): void {
@@ -107,7 +124,11 @@ class Told {
     // The last of several calls is still running.
     const done = ids.length > 1 ? ids.slice(0, -1) : ids;
     this.#open = ids.slice(done.length);
-    this.messages = [...this.messages, message, ...done.map((id) => this.#result(id, read ? 'first line\nsecond line' : 'output'))];
+    this.messages = [
+      ...this.messages,
+      message,
+      ...done.map((id) => this.#result(id, read ? 'first line\nsecond line' : 'output')),
+    ];
   }
 
   #verb(): string {
@@ -122,7 +143,7 @@ class Told {
   }
 }
 
-describe('a session whose lists go on where they ended before', () => {
+describe('a session whose lists continue the previous ones', () => {
   let root: string;
   let client: ContextClient;
   let remove: () => Promise<void>;
@@ -139,7 +160,7 @@ describe('a session whose lists go on where they ended before', () => {
     await remove();
   });
 
-  test('hands out the same bytes and records the same chat as one that is given every list anew, whatever is edited in between', async () => {
+  test('delivers the same bytes and records the same chat as one with fresh lists, for any edits', async () => {
     let grown = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -150,8 +171,9 @@ describe('a session whose lists go on where they ended before', () => {
           const tags = ['same', 'anew'].map((what) => `${what}-${process.pid}-${runs}`);
           const told = tags.map((tag) => new Told(tag, root));
           const loops = tags.map((id) => new LoopSession(client, { id, delivered: 'opencode', layout }));
-          const without = (value: unknown, place: number): string => JSON.stringify(value).replaceAll(tags[place] ?? '', 'TAG');
-          /** What a session makes of the list as it stands. */
+          const without = (value: unknown, place: number): string =>
+            JSON.stringify(value).replaceAll(tags[place] ?? '', 'TAG');
+          /** The session's context for the current list. */
           const asked = async (place: number, followed: boolean, verb: string | undefined): Promise<string> => {
             const [loop, { messages, compacted }] = [loops[place] as LoopSession, told[place] as Told];
             const list = () => (place === 0 ? [...messages] : structuredClone([...messages]));
@@ -164,7 +186,14 @@ describe('a session whose lists go on where they ended before', () => {
               const text = lines.join('\n');
               await loop.handed({ sha256: hashText(text), chars: text.length, messages: lines.length });
               const { marks = [], sets } = loop.session?.state ?? {};
-              const chat = marks.map(({ seq, turn, message, native, event, call }) => ({ seq, turn, message, native, event, call }));
+              const chat = marks.map(({ seq, turn, message, native, event, call }) => ({
+                seq,
+                turn,
+                message,
+                native,
+                event,
+                call,
+              }));
               return without([lines, context, chat, sets], place);
             } catch (error) {
               return without(messageOf(error), place);

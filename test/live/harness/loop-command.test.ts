@@ -2,15 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { OpencodeHooks, OpencodeInput, OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode-api.js';
+import type {
+  OpencodeHooks,
+  OpencodeInput,
+  OpencodeMessage,
+  OpencodePart,
+} from '../../../src/extensions/opencode/opencode-api.js';
 import type { PiContext, PiExtensionApi, PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { cliPath, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 
-/** A harness that has loaded the built extension, in the middle of a turn in which it read a file. */
+/** A harness with the built extension, in a turn that has read a file. */
 interface Host {
-  /** The texts of the next model call. */
+  /** Returns the texts of the next model call. */
   call(): Promise<string>;
-  /** The system prompt of the last model call. */
+  /** Returns the system prompt of the last model call. */
   prompt(): string;
   command(words: string): Promise<void>;
   readonly notices: string[];
@@ -42,8 +47,18 @@ async function piHost(cwd: string): Promise<Host> {
   const fire = async (event: string, what: object) => handlers.get(event)?.(what, context);
   const messages: readonly PiMessage[] = [
     { role: 'user', content: 'look', timestamp: 1 },
-    { role: 'assistant', content: [{ type: 'toolCall', id: 'call_1', name: 'read', arguments: { path: 'a.txt' } }], timestamp: 2 },
-    { role: 'toolResult', toolCallId: 'call_1', toolName: 'read', content: [{ type: 'text', text: TEXT }], timestamp: 3 },
+    {
+      role: 'assistant',
+      content: [{ type: 'toolCall', id: 'call_1', name: 'read', arguments: { path: 'a.txt' } }],
+      timestamp: 2,
+    },
+    {
+      role: 'toolResult',
+      toolCallId: 'call_1',
+      toolName: 'read',
+      content: [{ type: 'text', text: TEXT }],
+      timestamp: 3,
+    },
   ];
   await fire('session_start', {});
   const prompted = (await fire('before_agent_start', { systemPrompt: 'be good' })) as { readonly systemPrompt: string };
@@ -132,7 +147,7 @@ describe.each([
     await folder.remove();
   });
 
-  test('show a session to the letter, or with short ids, from its next model call on, and back', async () => {
+  test('show a session literally or with short ids from its next model call on, and back', async () => {
     host = await open(folder.root);
     expect(await host.call()).toMatch(NAMED);
     await host.command('strict on');
@@ -151,7 +166,7 @@ describe.each([
     expect(await host.call()).not.toContain('ACTIVE_CONTENT');
   });
 
-  test('a call with the harness’s own list has the same prompt as the others, and the next one inside the turn has that list too', async () => {
+  test('keep the prompt in a call with the harness’s own list, and send that list in the next one of the turn', async () => {
     process.env.PALIMPSEST_LOOP_LIMIT_MS = '1';
     host = await open(folder.root);
     for (const _ of [1, 2]) {
@@ -161,7 +176,7 @@ describe.each([
     expect(host.notices).toHaveLength(1);
   });
 
-  test('begin as the environment says; a value that says nothing is told', async () => {
+  test('follow the environment at start; an invalid value is reported', async () => {
     Object.assign(process.env, { PALIMPSEST_LOOP_STRICT: '1', PALIMPSEST_LOOP_SHORT_IDS: 'yes' });
     host = await open(folder.root);
     expect(host.notices).toEqual(['Palimpsest: PALIMPSEST_LOOP_SHORT_IDS is "yes"; set it to 1 or 0']);

@@ -15,7 +15,10 @@ import { LateAnswers } from '../../support/late-answers.js';
 import { call, callModel, isPrefix, reply, requestOf, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
-/** How long another process waits at most until the database has what this one wrote: the two share no data folder. */
+/**
+ * Maximum wait of another process until the database has this one's writes: they share no data
+ * folder.
+ */
 const DELIVERED_MS = 240_000;
 
 describe('a session in a harness’s loop with the layout epoch (divergence E9)', () => {
@@ -39,7 +42,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     name = `epochs-${process.pid}-${names}`;
   });
 
-  /** A call that reads a new file, so that the next request has a line for it. */
+  /** Makes a call that reads a new file, so that the next request has a line for it. */
   async function readOf(id: string): Promise<readonly ReportedMessage[]> {
     const path = join(root, `${name}-${id}.txt`);
     await writeFile(path, `what ${id} of ${name} says`);
@@ -56,7 +59,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     return made;
   };
 
-  /** One model call: its request, once its record is kept. */
+  /** Makes one model call and returns its request once its record is stored. */
   function request(session: LoopSession, messages: readonly ReportedMessage[], more: object = {}) {
     now += 1_000;
     return callModel(session, messages, more);
@@ -68,13 +71,18 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     return contexts.total;
   }
 
-  test('a request begins with the whole request before it: what is new stands behind the newest result, what is gone stays', async () => {
+  test('begins every request with the previous one: new text follows the newest result, gone text stays', async () => {
     const session = loop();
     await writeFile(join(root, 'a.txt'), 'first line of a\nsecond line of a\n');
     await writeFile(join(root, 'b.txt'), Array.from({ length: 40 }, (_, i) => `line ${i} of b`).join('\n'));
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     const first = await request(session, messages);
-    expect(first.context).toMatchObject({ from: 0, before: [], inserts: [], epoch: { number: 1, begins: true, reason: 'first' } });
+    expect(first.context).toMatchObject({
+      from: 0,
+      before: [],
+      inserts: [],
+      epoch: { number: 1, begins: true, reason: 'first' },
+    });
     messages.push(...call('c1', 'read', { path: join(root, 'a.txt') }, 'first line of a\nsecond line of a\n'));
     const second = await request(session, messages);
     expect(isPrefix(first.lines, second.lines)).toBe(true);
@@ -90,7 +98,10 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     const fourth = await request(session, messages);
     expect(isPrefix(third.lines, fourth.lines)).toBe(true);
     expect(fourth.text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{8,}\\nline 0 of b/);
-    await writeFile(join(root, 'b.txt'), Array.from({ length: 40 }, (_, i) => (i === 7 ? 'another line' : `line ${i} of b`)).join('\n'));
+    await writeFile(
+      join(root, 'b.txt'),
+      Array.from({ length: 40 }, (_, i) => (i === 7 ? 'another line' : `line ${i} of b`)).join('\n'),
+    );
     await session.verb('activate', [join(root, 'b.txt')], 'c4');
     messages.push(...call('c4', 'activate', { ids: [join(root, 'b.txt')] }, 'activated'));
     const fifth = await request(session, messages);
@@ -108,7 +119,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(13);
   });
 
-  test('a turn goes on in the epoch; a cold cache ends it at a message of the user, and the base has what is active', async () => {
+  test('continues the epoch in a turn; a cold cache ends it at a user message, and the base has the active contents', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     let second = await request(session, messages);
@@ -123,7 +134,10 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     messages.push(reply('done again'), user('after lunch'));
     now += 3_600_000;
     const fourth = await request(session, messages);
-    expect(fourth.context).toMatchObject({ from: messages.length - 1, epoch: { number: 2, begins: true, reason: 'cold' } });
+    expect(fourth.context).toMatchObject({
+      from: messages.length - 1,
+      epoch: { number: 2, begins: true, reason: 'cold' },
+    });
     expect(fourth.context.before.map(({ section }) => section)).toEqual(['chat', 'active']);
     expect(fourth.text).toContain('user: and now?');
     expect(fourth.text).toMatch(/toolcall_ref id=c1\S* tool=bash status=ok/);
@@ -132,7 +146,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(11);
   });
 
-  test('another process goes on in the same epoch with the same bytes', async () => {
+  test('continues the epoch in another process with the same bytes', async () => {
     const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
     const before = loop();
     await request(before, messages.slice(0, 1));
@@ -153,7 +167,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
-  test('a context that was never handed over is not a part of the epoch, also where its process ends', async () => {
+  test('excludes an undelivered context from the epoch, also if its process ends', async () => {
     const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
     const before = loop();
     await request(before, messages.slice(0, 1));
@@ -171,7 +185,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       expect(next.context.epoch).toEqual({ number: 1, begins: false, reason: 'first' });
       expect(isPrefix(last.lines, next.lines)).toBe(true);
       expect(next.context.inserts).toEqual(lost?.inserts);
-      // The provider failed: the same request once more is the same record.
+      // The provider failed: the repeated request has the same record.
       const again = await request(after, messages);
       expect(again.lines).toEqual(next.lines);
       for (const one of loops.splice(0)) await one.close();
@@ -181,7 +195,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
-  test('a session that was lost to a call id of another chat begins an epoch; what was shown before can be made again', async () => {
+  test('begins an epoch after losing a session to a call id of another chat, and can rebuild earlier requests', async () => {
     const proxy = await LateAnswers.open(root);
     const { address } = proxy;
     const clients = await Promise.all(
@@ -194,7 +208,8 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       await Promise.all(clients.map((from) => from.backpressure(0, DELIVERED_MS)));
       // Both take one id before the database has it from either.
       const release = proxy.holdWrites();
-      for (const messages of begun) messages.push(...call(`both_${name}`, 'bash', { command: 'run' }, `output of ${messages.length}`));
+      for (const messages of begun)
+        messages.push(...call(`both_${name}`, 'bash', { command: 'run' }, `output of ${messages.length}`));
       await Promise.all(both.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
       release();
       await Promise.all(both.map((one) => one.handed({ sha256: hashText('a'), chars: 1, messages: 1 })));
@@ -217,14 +232,21 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     }
   });
 
-  test('a list that changed begins an epoch; inside a turn nothing of the list stays, so that no reasoning is bound to another beginning', async () => {
+  test('begins an epoch with a changed list; inside a turn the whole list goes, so no reasoning follows a foreign beginning', async () => {
     const session = loop();
-    const messages: ReportedMessage[] = [user(`begin ${name}`), ...call('c1', 'bash', { command: 'run' }, `output of ${name}`)];
+    const messages: ReportedMessage[] = [
+      user(`begin ${name}`),
+      ...call('c1', 'bash', { command: 'run' }, `output of ${name}`),
+    ];
     await request(session, messages.slice(0, 1));
     await request(session, messages);
     messages.push(...call('c2', 'bash', { command: 'run' }, `more of ${name}`));
     const own = await request(session, messages, { ownList: true });
-    expect(own.context).toMatchObject({ from: messages.length, inserts: [], epoch: { number: 2, begins: true, reason: 'history' } });
+    expect(own.context).toMatchObject({
+      from: messages.length,
+      inserts: [],
+      epoch: { number: 2, begins: true, reason: 'history' },
+    });
     expect(own.text).toContain(`user: begin ${name}`);
     expect(own.text).toContain(`more of ${name}`);
     messages.push(...call('c3', 'bash', { command: 'run' }, `the third of ${name}`));
@@ -237,7 +259,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(5);
   });
 
-  test('a call of the model without a context of ours begins an epoch, also where another process made it', async () => {
+  test('begins an epoch after a model call without our context, also by another process', async () => {
     const before = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
     await request(before, messages);
@@ -249,7 +271,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(2);
   });
 
-  test('a budget that is reached begins an epoch inside a turn, and asking for one does so at the next message of the user', async () => {
+  test('begins an epoch inside a turn at the budget, and on request at the next user message', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(session, messages, { window: 4_000 });
@@ -273,7 +295,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(18);
   });
 
-  test('a call that was stopped keeps only the next message of the user from beginning an epoch; a result that comes late stands behind its call', async () => {
+  test('lets a stopped call block only the next user message from an epoch; a late result follows its call', async () => {
     const session = loop();
     const stopped: ReportedMessage = {
       role: 'assistant',
@@ -296,9 +318,10 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(5);
   });
 
-  test('a file that is read again is a line, or its changed lines; read once more it is all there; another process and the review have the same', async () => {
+  test('shows a repeated read as a line or its changes, and whole on the next read; another process and the review agree', async () => {
     const path = join(root, `${name}.txt`);
-    const text = (more = '') => `${Array.from({ length: 40 }, (_, i) => `line ${i} of the file of ${name}`).join('\n')}${more}\n`;
+    const text = (more = '') =>
+      `${Array.from({ length: 40 }, (_, i) => `line ${i} of the file of ${name}`).join('\n')}${more}\n`;
     const before = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     const requests = [await request(before, messages)];
@@ -317,7 +340,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     const changed = await reads(text('\none more'), before);
     expect(changed).toMatch(/has changed since its text above.*\n@@ -40,1 \+40,2 @@\n line 39 of.*\n\+one more/);
     expect(changed).not.toContain('line 7 of');
-    // Two calls of a file that nobody has seen so yet.
+    // Two calls of a file in a form not seen before.
     await before.close();
     loops.splice(0);
     await client.backpressure(0, DELIVERED_MS);
@@ -326,13 +349,15 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       const after = loop({}, other);
       expect(await reads(text('\none more'), after)).toContain('line 7 of');
       expect(await reads(text('\none more'), after)).toContain('is unchanged');
-      // With the harness's own list nothing of ours is in it: every text is still there.
+      // The harness's own list contains nothing of ours: every text is still there.
       expect(messages.filter(({ content }) => String(content).includes('line 7 of')).length).toBe(6);
       messages.push(reply('done'), user('and now?'));
       after.tidy();
       requests.push(await request(after, messages));
       expect(requests.at(-1)?.context.references).toEqual([]);
-      expect(await reads(text('\none more'), after)).toMatch(/is unchanged; its text stands above, in the block ACTIVE_CONTENT id=/);
+      expect(await reads(text('\none more'), after)).toMatch(
+        /is unchanged; its text stands above, in the block ACTIVE_CONTENT id=/,
+      );
       for (const one of loops.splice(0)) await one.close();
     } finally {
       await other.close();
@@ -342,7 +367,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(compared.map(({ isPrefix: is }) => is)).toEqual([true, false, true, true, true, true, true, true]);
   });
 
-  test('a context of the past is the one that was sent, also read by itself', async () => {
+  test('returns a past context as it was sent, also read alone', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(session, messages);
@@ -358,7 +383,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     }
   });
 
-  test('a prompt that becomes known with the list is part of the record, and of no other bytes', async () => {
+  test('adds a prompt that is known only with the list to the record, without other changes', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
     await session.context({ messages: messages.slice(0, 1) });
@@ -370,7 +395,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(2);
   });
 
-  test('the same request once more, with another system prompt than was expected, has a record of that prompt', async () => {
+  test('records the prompt of a repeated request that differs from the expected one', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(session, messages);
@@ -387,14 +412,19 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
-  test('an epoch after one that the database cannot tell of begins for the history’s sake', async () => {
+  test('begins an epoch for the reason history after one that the database cannot describe', async () => {
     const first = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(first, messages);
     await first.close();
     await client.delivered();
     const proxy = await LateAnswers.open(root);
-    const far = await openClient(root, { clock: () => now, address: proxy.address, track: false, dataDir: join(root, `${name}-data`) });
+    const far = await openClient(root, {
+      clock: () => now,
+      address: proxy.address,
+      track: false,
+      dataDir: join(root, `${name}-data`),
+    });
     try {
       const session = loop({}, far);
       messages.push(reply('one'), user('two'));

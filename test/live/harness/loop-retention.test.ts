@@ -24,7 +24,7 @@ describe('a session in a harness’s loop with retention by use', () => {
     await remove();
   });
 
-  /** A harness with its list, one call of the model after the other. */
+  /** A harness with its list, one model call after the other. */
   function harness(id: string, from = client, messages: ReportedMessage[] = []) {
     const loop = new LoopSession(from, { id, delivered: 'pi', layout: 'epoch' });
     const request = async () => {
@@ -40,11 +40,12 @@ describe('a session in a harness’s loop with retention by use', () => {
     const rest = async (count: number, name: string): Promise<void> => {
       for (let i = 0; i < count; i++) await call('bash', `${name}_${i}`, `short ${i}`);
     };
-    const active = (): readonly string[] => (loop.session?.state.sets.active ?? []).filter((one) => one.startsWith('found'));
+    const active = (): readonly string[] =>
+      (loop.session?.state.sets.active ?? []).filter((one) => one.startsWith('found'));
     return { loop, messages, request, call, rest, active };
   }
 
-  test('a result stays while it was shown or used lately, comes back when it is used while it can be seen, and the next base has just that', async () => {
+  test('keeps a result while it was shown or used lately, restores it on a visible use, and the next base equals that', async () => {
     const id = `retention-${process.pid}`;
     const { loop, messages, request, call, rest, active } = harness(id);
     messages.push({ role: 'user', content: `begin ${id}` });
@@ -59,11 +60,15 @@ describe('a session in a harness’s loop with retention by use', () => {
     await call('bash', 'said_2', 'yes', `And I saw this:\nsrc/b.ts:1: a line of the second search in ${id}`);
     expect(active()).toEqual(['found_1', 'found_2']);
     expect((await loop.verb('deactivate', ['found_1'], 'gone')).ok).toBe(true);
-    messages.push({ role: 'assistant', content: '', tool_calls: [{ id: 'gone', name: 'deactivate', arguments: { ids: ['found_1'] } }] });
+    messages.push({
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'gone', name: 'deactivate', arguments: { ids: ['found_1'] } }],
+    });
     messages.push({ role: 'toolResult', tool_call_id: 'gone', content: 'ok' });
     await request();
     await call('bash', 'said_3', 'yes', `src/a.ts:1: a line of the first search in ${id}`);
-    // The agent's own verb comes first.
+    // The agent's own verb has priority.
     expect(active()).toEqual(['found_2']);
     loop.tidy();
     messages.push({ role: 'assistant', content: 'done' }, { role: 'user', content: 'and now?' });
@@ -71,12 +76,12 @@ describe('a session in a harness’s loop with retention by use', () => {
     expect(context?.epoch).toEqual({ number: 2, begins: true, reason: 'asked' });
     const base = JSON.stringify(context?.before);
     expect(base).toContain(`a line of the second search in ${id}`);
-    // The model's words stand in the chat, the result of the search no more.
+    // The model's words are in the chat; the search result is gone.
     expect(base.split(`a line of the first search in ${id}`)).toHaveLength(3);
     expect(base).toMatch(/toolcall_ref id=found_1 tool=grep/);
     const sets = loop.session?.state.sets;
     await loop.close();
-    // The other process shares no data folder with this one: it sees what the database has.
+    // The other process shares no data folder and sees only the database.
     await client.backpressure(0, 240_000);
 
     const other = await openClient(root, { policy: POLICY });

@@ -27,7 +27,7 @@ describe('a session in a harness’s loop', () => {
   let remove: () => Promise<void>;
   let name: string;
   let names = 0;
-  /** No other session begins like that: what begins alike is taken for a fork. */
+  /** No other session may begin like this: equal beginnings count as a fork. */
   let first: readonly ReportedMessage[];
 
   beforeEach(async () => {
@@ -35,7 +35,12 @@ describe('a session in a harness’s loop', () => {
     client = await openClient(root);
     names += 1;
     name = `loop-${process.pid}-${names}`;
-    first = [user('begin', 'u1'), ...shell(1, `output 1 of the shell in ${name}`), ...shell(2), reply(`begun ${name}`, 'a1')];
+    first = [
+      user('begin', 'u1'),
+      ...shell(1, `output 1 of the shell in ${name}`),
+      ...shell(2),
+      reply(`begun ${name}`, 'a1'),
+    ];
   });
   afterEach(async () => {
     await client.close();
@@ -43,12 +48,20 @@ describe('a session in a harness’s loop', () => {
   });
 
   const loop = (id: string, parent?: string, from = client, options: Partial<LoopOptions> = {}): LoopSession =>
-    new LoopSession(from, { id, delivered: 'pi', layout: 'ssot', ...(parent === undefined ? {} : { parent }), ...options });
+    new LoopSession(from, {
+      id,
+      delivered: 'pi',
+      layout: 'ssot',
+      ...(parent === undefined ? {} : { parent }),
+      ...options,
+    });
   const words = (session: LoopSession): readonly string[] =>
-    (session.session?.state.turns ?? []).flatMap(({ messages }) => messages.filter(({ text }) => text !== '').map(({ text }) => text));
+    (session.session?.state.turns ?? []).flatMap(({ messages }) =>
+      messages.filter(({ text }) => text !== '').map(({ text }) => text),
+    );
   const events = (session: LoopSession) => (session.session?.state.marks ?? []).flatMap(({ event }) => event ?? []);
 
-  test('a damaged session among those that it might be a fork of hinders nobody', async () => {
+  test('ignores a damaged session among its possible parents', async () => {
     const damaged = await client.openSession();
     await damaged.reportMessage({ role: 'user', text: 'begin' });
     await client.closeSession(damaged);
@@ -63,22 +76,28 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
-  test('the running turn stays from its first message on, closed ones become text, results that collapsed become lines', async () => {
+  test('keeps the running turn from its first message; closed ones become text, collapsed results lines', async () => {
     const session = loop(name);
-    expect(await session.context({ messages: [user('begin', 'u1')], system: 'be good' })).toMatchObject({ from: 0, before: [], after: [] });
+    expect(await session.context({ messages: [user('begin', 'u1')], system: 'be good' })).toMatchObject({
+      from: 0,
+      before: [],
+      after: [],
+    });
     const many = Array.from({ length: 7 }, (_, i) => shell(10 + i)).flat();
     const context = await session.context({ messages: [...first, user('and now?', 'u2'), ...many] });
     expect(context?.from).toBe(first.length);
     expect(context?.before.map(({ section }) => section)).toEqual(['pool', 'chat']);
     expect(context?.references.map(({ index }) => index)).toEqual([first.length + 2, first.length + 4]);
     expect(context?.references[0]?.text).toMatch(/^toolcall_ref id=call_10\S* tool=bash status=ok$/);
-    expect(context?.after.flatMap(({ parts }) => parts.map(({ text }) => text)).join()).toContain('output 1 of the shell');
+    expect(context?.after.flatMap(({ parts }) => parts.map(({ text }) => text)).join()).toContain(
+      'output 1 of the shell',
+    );
     const record = await session.handed({ sha256: 'a'.repeat(64) as never, chars: 10, messages: 12 });
     expect(record).toMatchObject({ delivered: 'pi', renderer: 'around', handed: { messages: 12 } });
     await session.close();
   });
 
-  test('a list that was followed is compared once, and again where it or the session is another one', async () => {
+  test('compares a followed list once, and again if it or the session differs', async () => {
     const reports = jest.spyOn(HarnessSession.prototype, 'reportMessages');
     try {
       const session = loop(name);
@@ -92,7 +111,7 @@ describe('a session in a harness’s loop', () => {
       expect([ok, text]).toEqual([true, expect.any(String)]);
       expect(await session.context({ messages: [...list] })).toMatchObject({ from: first.length });
       expect(reports).toHaveBeenCalledTimes(2);
-      // Another object may say something else.
+      // Another object may have another text.
       const last = { ...(list.at(-1) as ReportedMessage), content: 'another output' };
       await session.context({ messages: [...list.slice(0, -1), last] });
       expect(reports).toHaveBeenCalledTimes(3);
@@ -104,7 +123,7 @@ describe('a session in a harness’s loop', () => {
     }
   });
 
-  test('a list that was handed over under the expected prompt is handed over again under the one that went out', async () => {
+  test('delivers a list again if the prompt that was sent differs from the expected one', async () => {
     const session = loop(name);
     await session.context({ messages: [user('begin', 'u1'), ...first.slice(1)], system: 'be good' });
     const list = { sha256: 'd'.repeat(64) as never, chars: 1, messages: 1 };
@@ -117,37 +136,51 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
-  test('what the provider said that a call of the model took is kept with its message, once, and the log shows it', async () => {
+  test('stores the provider’s usage of a model call with its message, once, and the log shows it', async () => {
     const session = loop(name);
     const usage = { input: 3, output: 40, cache_read: 1_200, cache_write: 300 };
-    const [begin, call, result, ...others] = first as [ReportedMessage, ReportedMessage, ReportedMessage, ...ReportedMessage[]];
+    const [begin, call, result, ...others] = first as [
+      ReportedMessage,
+      ReportedMessage,
+      ReportedMessage,
+      ...ReportedMessage[],
+    ];
     const history = [begin, { ...call, usage }, result, ...others];
     await session.follow({ messages: history });
     await session.follow({ messages: history });
     const id = session.session?.id ?? '';
-    const { point, turns } = await askTurns(await Timeline.open(await client.delivered(), client.files), { session: id });
+    const { point, turns } = await askTurns(await Timeline.open(await client.delivered(), client.files), {
+      session: id,
+    });
     const said = turns.flatMap(({ messages }) => messages).filter((message) => message.usage !== undefined);
-    expect(said).toEqual([{ seq: 2, role: 'assistant', text: '', usage: { input: 3, output: 40, cacheRead: 1_200, cacheWrite: 300 } }]);
+    expect(said).toEqual([
+      { seq: 2, role: 'assistant', text: '', usage: { input: 3, output: 40, cacheRead: 1_200, cacheWrite: 300 } },
+    ]);
     expect(logAnswer(point.basis, { turns })).toMatchObject({
       turns: [{ messages: [{ role: 'user' }, { step: 2, usage: { cache_read: 1_200 } }, {}, {}] }],
     });
     await session.close();
   });
 
-  test('the prompt that becomes known only when the list is made is part of what is recorded', async () => {
+  test('records a prompt that is known only with the list', async () => {
     const session = loop(name);
     await session.context({ messages: [user('begin', 'u1')] });
-    const record = await session.handed({ sha256: 'b'.repeat(64) as never, chars: 1, messages: 1, system: 'be better' });
+    const record = await session.handed({
+      sha256: 'b'.repeat(64) as never,
+      chars: 1,
+      messages: 1,
+      system: 'be better',
+    });
     expect(record?.sections).toEqual([expect.objectContaining({ name: 'system', chars: 'be better'.length })]);
     await session.close();
   });
 
-  test('a history that is sent again after a restart doubles nothing, also where the same words come twice', async () => {
+  test('doubles nothing of a history repeated after a restart, also with repeated words', async () => {
     const history = [...first, user('go on', 'u2'), reply('yes', 'a2')];
     const before = loop(name);
     await before.follow({ messages: history });
     await before.close();
-    // The other process shares no data folder with this one: it sees what the database has.
+    // The other process shares no data folder and sees only the database.
     await client.backpressure(0, 240_000);
     const other = await openClient(root);
     const after = loop(name, undefined, other);
@@ -158,7 +191,7 @@ describe('a session in a harness’s loop', () => {
     await other.close();
   });
 
-  test('what was undone goes on in a branch; a restart finds the branch again', async () => {
+  test('continues undone work in a branch, which a restart finds', async () => {
     const session = loop(name);
     await session.follow({ messages: [...first, user('this way', 'u2'), reply('wrong', 'a2')] });
     const other = [...first, user('that way', 'u3')];
@@ -175,7 +208,7 @@ describe('a session in a harness’s loop', () => {
     await again.close();
   });
 
-  test('a session that was lost to a call id of another chat goes on: its next context has everything', async () => {
+  test('continues after losing its session to a call id of another chat: the next context is complete', async () => {
     const proxy = await LateAnswers.open(root);
     const { address } = proxy;
     const clients = await Promise.all(
@@ -203,7 +236,7 @@ describe('a session in a harness’s loop', () => {
     await proxy.close();
   });
 
-  test('a fork that names its parent, and one that does not and has other message ids, share its chat', async () => {
+  test('shares the chat of a fork that names its parent, and of one that does not and has other message ids', async () => {
     const parent = loop(name);
     await parent.follow({ messages: first });
     await parent.close();
@@ -227,22 +260,38 @@ describe('a session in a harness’s loop', () => {
     }
   });
 
-  test('a fork of a session that was compacted has its whole chat', async () => {
+  test('gives a fork of a compacted session its whole chat', async () => {
     const parent = loop(name);
     await parent.follow({ messages: [...first, user('more', 'u2'), reply('much', 'a2')] });
     const compacted = [{ role: 'compactionSummary', content: 'they began', id: 's1' }, reply('much', 'a2')];
     await parent.follow({ messages: [...compacted, user('and then?', 'u3'), reply('this', 'a3')], compacted: true });
     await parent.close();
     const fork = loop(`${name}-fork`, name);
-    await fork.context({ messages: [...compacted, user('and then?', 'u3'), reply('this', 'a3'), user('where?', 'u4')], compacted: true });
-    expect(words(fork)).toEqual(['begin', `begun ${name}`, 'more', 'much', 'they began', 'and then?', 'this', 'where?']);
+    await fork.context({
+      messages: [...compacted, user('and then?', 'u3'), reply('this', 'a3'), user('where?', 'u4')],
+      compacted: true,
+    });
+    expect(words(fork)).toEqual([
+      'begin',
+      `begun ${name}`,
+      'more',
+      'much',
+      'they began',
+      'and then?',
+      'this',
+      'where?',
+    ]);
     await fork.close();
   });
 
-  test('a compaction is an event; nothing is lost, no branch is made, and the chat goes on', async () => {
+  test('records a compaction as an event without loss or branch, and the chat continues', async () => {
     const session = loop(name);
     await session.follow({ messages: [...first, user('more', 'u2'), reply('much', 'a2')] });
-    const compacted = [{ role: 'compactionSummary', content: 'they began', id: 's1' }, reply('much', 'a2'), user('and then?', 'u3')];
+    const compacted = [
+      { role: 'compactionSummary', content: 'they began', id: 's1' },
+      reply('much', 'a2'),
+      user('and then?', 'u3'),
+    ];
     const context = await session.context({ messages: compacted, compacted: true });
     expect(context).toMatchObject({ session: name, from: 2 });
     expect(context?.before.at(-1)?.parts[0]?.text).toContain('user: begin');
@@ -253,7 +302,7 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
-  test('another layout is handed over, recorded and made again', async () => {
+  test('delivers, records and rebuilds another layout', async () => {
     const session = loop(name, undefined, client, { layout: 'chat-first' });
     await session.follow({ messages: first });
     const context = await session.context({ messages: [...first, user('and now?', 'u2'), ...shell(3)] });
@@ -262,17 +311,20 @@ describe('a session in a harness’s loop', () => {
     const record = await session.handed({ sha256: 'c'.repeat(64) as never, chars: 1, messages: 1 });
     expect(record?.layout).toBe('chat-first');
     await client.backpressure(0);
-    expect(await verifySession(await client.delivered(), name)).toMatchObject({ ok: true, contexts: { total: 1, equal: 1, unequal: [] } });
+    expect(await verifySession(await client.delivered(), name)).toMatchObject({
+      ok: true,
+      contexts: { total: 1, equal: 1, unequal: [] },
+    });
     await session.close();
   });
 
-  test('without a message of the user there is no context of ours', async () => {
+  test('makes no context without a user message', async () => {
     const session = loop(name);
     expect(await session.context({ messages: [reply('by myself', 'a1')] })).toBeUndefined();
     await session.close();
   });
 
-  test('a file that was read is in the context as it is now', async () => {
+  test('shows a read file in its current state', async () => {
     await writeFile(join(root, 'a.txt'), 'old text\n');
     const session = loop(name);
     const read: readonly ReportedMessage[] = [

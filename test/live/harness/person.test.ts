@@ -15,11 +15,15 @@ const served = servedFolders({ folders: [{ 'a.txt': LONG, 'b.txt': 'beta\n', 'c.
 const { api } = served;
 const run = randomUUID().slice(0, 8);
 
-type Answer<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends keyof typeof REVIEW_ANSWERS
+type Answer<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends
+  keyof typeof REVIEW_ANSWERS
   ? ReviewAnswer<Name>
   : never;
 
-async function ask<Id extends ReviewOperationId>(id: Id, parameters: Readonly<Record<string, string>>): Promise<Answer<Id>> {
+async function ask<Id extends ReviewOperationId>(
+  id: Id,
+  parameters: Readonly<Record<string, string>>,
+): Promise<Answer<Id>> {
   const { path, answer } = REVIEW_OPERATIONS[id];
   const { status, body } = await api.send(`${path}?${new URLSearchParams(parameters)}`, { method: 'GET' });
   expect([status, body]).toEqual([200, expect.anything()]);
@@ -42,10 +46,16 @@ async function worked(name: string): Promise<{ readonly id: string; readonly fil
 }
 
 describe('a person in a session', () => {
-  test('changes the sets beside the agent, at the price that was told, and is named for it', async () => {
+  test('changes the sets beside the agent at the announced price, and is named for it', async () => {
     const { id, file } = await worked('verbs');
     const price = await ask('verbPrice', { session: id, object: 'a.txt', verb: 'deactivate' });
-    expect(price).toMatchObject({ object: file, outcome: 'done', layout: 'ssot', is_exact: true, per_call_from_border: null });
+    expect(price).toMatchObject({
+      object: file,
+      outcome: 'done',
+      layout: 'ssot',
+      is_exact: true,
+      per_call_from_border: null,
+    });
     expect(price.text).toBeGreaterThan(200);
     const before = await ask('request', { session: id });
     const { turn, step } = await api.call('getSession', id);
@@ -53,22 +63,32 @@ describe('a person in a session', () => {
     expect(let_go).toMatchObject({ session: id, step: step + 1, entries: [{ ok: true, id: file, changes: true }] });
     await api.call('beginTurn', id, {});
     const after = await ask('request', { session: id });
-    // The text leaves, and the call that it stood for is told by its own output again.
+    // The text leaves, and its call shows its own output again.
     expect(Math.abs(after.request.tokens - before.request.tokens - price.per_call)).toBeLessThanOrEqual(2);
     expect(await api.call('getSession', id)).toMatchObject({ turn, step: step + 1 });
 
     const { changes, prefix } = await ask('changes', { session: id });
-    expect(prefix.cause).toMatchObject({ kind: 'verb', why: expect.stringContaining(`step ${step + 1}, a person`), step: step + 1 });
-    expect(changes.find(({ object }) => object === file)).toMatchObject({ kind: 'collapsed', actor: 'person', step: step + 1 });
+    expect(prefix.cause).toMatchObject({
+      kind: 'verb',
+      why: expect.stringContaining(`step ${step + 1}, a person`),
+      step: step + 1,
+    });
+    expect(changes.find(({ object }) => object === file)).toMatchObject({
+      kind: 'collapsed',
+      actor: 'person',
+      step: step + 1,
+    });
     const { marks } = await ask('strip', { session: id });
-    expect(marks.filter(({ kind }) => kind === 'verb')).toMatchObject([{ tool: 'deactivate', by: 'person', object: file, step: step + 1 }]);
+    expect(marks.filter(({ kind }) => kind === 'verb')).toMatchObject([
+      { tool: 'deactivate', by: 'person', object: file, step: step + 1 },
+    ]);
     const [last] = (await ask('log', { session: id, limit: '1' })).turns ?? [];
     expect(last?.person).toMatchObject([
       { step: step + 1, undoes: null, changes: { deactivate: [file], activate: [], pin: [], unpin: [] } },
     ]);
     expect((await ask('verify', { session: id })).ok).toBe(true);
 
-    // What is so already is no step, and what cannot be is told for each.
+    // An existing state is no step; impossible ids are reported one by one.
     const again = await api.call('changeSets', id, { verb: 'deactivate', ids: ['a.txt', 'nothing.txt'] });
     expect(again).toMatchObject({
       step: null,
@@ -83,7 +103,7 @@ describe('a person in a session', () => {
     expect((await ask('verbPrice', { session: id, object: 'c.txt', verb: 'pin' })).per_call).toBe(0);
   });
 
-  test('takes back one step, once, and not over what came later', async () => {
+  test('undoes one step, once, and not over later changes', async () => {
     const { id, file } = await worked('undo');
     const { step = 0 } = await api.call('changeSets', id, { verb: 'pin', ids: [file] });
     const before = await api.call('getSession', id);
@@ -109,14 +129,19 @@ describe('a person in a session', () => {
     ]);
   });
 
-  test('is refused by name where another process has the session open, and by the command line likewise', async () => {
+  test('is refused by name if another process has the session open, and by the command line as well', async () => {
     const { id, file } = await worked('held');
     const { step = 0 } = await api.call('changeSets', id, { verb: 'pin', ids: [file] });
     const flags = ['undo', id, String(step), '--data', suiteData()];
     const held = await runCli(flags);
     expect([held.code, held.stderr]).toEqual([1, expect.stringMatching(/is open in process \d+/)]);
     await api.call('closeSession', id);
-    const other = await openClient(served.root, { dataDir: suiteClientFolder(), journal: false, track: false, what: 'another agent' });
+    const other = await openClient(served.root, {
+      dataDir: suiteClientFolder(),
+      journal: false,
+      track: false,
+      what: 'another agent',
+    });
     const session = await other.openSession({ id });
     const refused = await api.refused(`/v1/sessions/${id}/sets`, { body: { verb: 'unpin', ids: [file] } });
     expect(refused).toMatchObject({ status: 409, code: 'lease-held' });
@@ -132,7 +157,7 @@ describe('a person in a session', () => {
     ]);
   });
 
-  test('a fork that its agent opens while it is made stays open', async () => {
+  test('leaves a fork open that its agent opened during its creation', async () => {
     const { id } = await worked('forked');
     const fork = `${id}-fork`;
     const forking = api.call('forkSession', id, { id: fork });
@@ -144,23 +169,39 @@ describe('a person in a session', () => {
     await api.call('reportMessages', fork, { messages: [{ role: 'user', content: 'go on' }] });
   });
 
-  test('forks, compares files with what the agent had, and writes them into a new folder inside the served ones', async () => {
+  test('forks, compares files with the agent’s, and writes them into a new folder inside the served ones', async () => {
     const { id, file } = await worked('files');
     const { step } = await api.call('getSession', id);
     const forked = await api.call('forkSession', id, { at: `step:${step - 1}`, id: `files-fork-${run}` });
     expect(forked).toEqual({ id: `files-fork-${run}`, parent: { session: id, at: step - 1 } });
-    expect(await api.refused(`/v1/sessions/${id}/fork`, { body: { at: 'step:999' } })).toMatchObject({ status: 404, code: 'beyond-end' });
-    expect(await api.refused(`/v1/sessions/${id}/fork`, { body: { id } })).toMatchObject({ status: 409, code: 'session-exists' });
+    expect(await api.refused(`/v1/sessions/${id}/fork`, { body: { at: 'step:999' } })).toMatchObject({
+      status: 404,
+      code: 'beyond-end',
+    });
+    expect(await api.refused(`/v1/sessions/${id}/fork`, { body: { id } })).toMatchObject({
+      status: 409,
+      code: 'session-exists',
+    });
 
     await writeFile(join(served.root, 'a.txt'), 'other\n');
     const plan = await ask('restorePlan', { session: id, at: `step:${step}` });
-    expect(plan.files.find((one) => one.id === file)).toMatchObject({ state: expect.stringMatching(/^(changed|newer-outside)$/) });
+    expect(plan.files.find((one) => one.id === file)).toMatchObject({
+      state: expect.stringMatching(/^(changed|newer-outside)$/),
+    });
     const copied = await api.call('copyFiles', id, { at: `step:${step}`, to: 'as-it-was' });
-    expect(copied).toMatchObject({ session: id, step, folder: join(served.root, 'as-it-was'), written: expect.arrayContaining(['a.txt']) });
+    expect(copied).toMatchObject({
+      session: id,
+      step,
+      folder: join(served.root, 'as-it-was'),
+      written: expect.arrayContaining(['a.txt']),
+    });
     expect(await readFile(join(served.root, 'as-it-was', 'a.txt'), 'utf8')).toBe(LONG);
     const path = `/v1/sessions/${id}/restore`;
     expect(await api.refused(path, { body: { to: 'as-it-was' } })).toMatchObject({ code: 'folder-in-use' });
-    expect(await api.refused(path, { body: { to: '../outside' } })).toMatchObject({ status: 403, code: 'outside-roots' });
+    expect(await api.refused(path, { body: { to: '../outside' } })).toMatchObject({
+      status: 403,
+      code: 'outside-roots',
+    });
     expect(await api.refused(path, { body: { to: '/etc/new' } })).toMatchObject({ status: 403, code: 'outside-roots' });
   });
 });
