@@ -3,7 +3,7 @@ import { sourceFiles } from './source-tree.js';
 
 const EXPORTED = /^export (?:async |abstract )*(?:function\*?|class|interface) (\w+)/;
 
-test('every function, class and interface that is exported says what it is', () => {
+test('every exported function, class and interface has a docstring', () => {
   const named = sourceFiles('src').flatMap(({ path, text }) => {
     const lines = text.split('\n');
     return lines.flatMap((line, i) => {

@@ -1,34 +1,40 @@
 import { posix } from 'node:path';
 import { floorOf, HOUSE, partOf, roomOf, type SourceFile } from './source-tree.js';
 
-/** How large a source file may be that only its neighbour uses, before it is a room of its own. */
+/** Maximum lines of a source file that only its neighbour uses. */
 const SLICE_LINES = 60;
 
-/** What the source looks like from outside. */
+/** Figures on the structure of the source. */
 export interface Figures {
   readonly files: number;
   readonly lines: number;
   readonly median: number;
   readonly p95: number;
   readonly largest: { readonly path: string; readonly lines: number };
-  /** Imports between rooms of one floor, and between parts of one room, by arrow, with how many files import so. */
+  /**
+   * Imports between rooms of one floor and between parts of one room, with the number of importing
+   * files.
+   */
   readonly sideways: ReadonlyMap<string, number>;
-  /** Files of at most 60 lines that one file of the same folder imports and nobody else. */
+  /** Files of at most 60 lines whose only importer is in the same folder. */
   readonly slices: readonly string[];
 }
 
-/** How many lines a file has. */
+/** Returns the number of lines of a file. */
 export function linesOf({ text }: SourceFile): number {
   return text.split('\n').length - 1;
 }
 
-/** The value below which a share of the files lies. */
+/** Returns the value below which a share of the files lies. */
 export function quantile(sizes: readonly number[], share: number): number {
   const sorted = [...sizes].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** The arrow that an import follows sideways: between rooms of one floor, or between parts of one divided room; undefined for any other import. */
+/**
+ * Returns the arrow of a sideways import: between rooms of one floor, or between parts of one
+ * divided room. Returns undefined for any other import.
+ */
 export function sidewaysArrow(from: string, to: string): string | undefined {
   const [room, other] = [roomOf(from), roomOf(to)];
   if (room !== other) return floorOf(room) === floorOf(other) ? `${room}>${other}` : undefined;
@@ -38,18 +44,22 @@ export function sidewaysArrow(from: string, to: string): string | undefined {
 
 function slices(files: readonly SourceFile[]): readonly string[] {
   const importers = new Map<string, Set<string>>();
-  for (const { path, imports } of files) for (const to of imports) importers.set(to, (importers.get(to) ?? new Set()).add(path));
+  for (const { path, imports } of files)
+    for (const to of imports) importers.set(to, (importers.get(to) ?? new Set()).add(path));
   return files
     .filter((file) => {
       const [only, another] = importers.get(file.path) ?? [];
       return (
-        linesOf(file) <= SLICE_LINES && only !== undefined && another === undefined && posix.dirname(only) === posix.dirname(file.path)
+        linesOf(file) <= SLICE_LINES &&
+        only !== undefined &&
+        another === undefined &&
+        posix.dirname(only) === posix.dirname(file.path)
       );
     })
     .map(({ path }) => path);
 }
 
-/** Measures some source files. */
+/** Measures source files. */
 export function figuresOf(files: readonly SourceFile[]): Figures {
   const sizes = files.map(linesOf);
   const sideways = new Map<string, number>();
@@ -69,7 +79,7 @@ export function figuresOf(files: readonly SourceFile[]): Figures {
   };
 }
 
-/** The figures as lines to read. */
+/** Returns the figures as lines of text. */
 export function figureLines({ files, lines, median, p95, largest, sideways, slices }: Figures): readonly string[] {
   const arrows = [...sideways].sort().map(([arrow, count]) => `${arrow} (${count})`);
   return [

@@ -2,14 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import { figuresOf, linesOf, quantile } from './figures.js';
 import { sourceFiles } from './source-tree.js';
 
-/** Small files with one importer beside them that are right as they are, with the reason. */
+/** Accepted small files with one importer beside them, with the reason. */
 const SLICES: Readonly<Record<string, string>> = {
   'src/http/stream-bundle.ts': 'what makes bundles is loaded when one is asked for',
-  'src/history/ask/found-lines.ts': 'the page that holds its session searches by it too, and runs of the house only what imports nothing',
+  'src/history/ask/found-lines.ts':
+    'the page that holds its session searches by it too, and runs of the house only what imports nothing',
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/redaction/published-rules.ts': 'only this file touches the library of rules, so that another can take its place',
   'src/cli/review/note.ts': 'what a verb runs is bundled by its file: no other verb needs notes',
-  'src/cli/review/tyrum.ts': 'what a verb runs is bundled by its file: in that of the other reports each of their answers would load it',
+  'src/cli/review/tyrum.ts':
+    'what a verb runs is bundled by its file: in that of the other reports each of their answers would load it',
 };
 
 const VAGUE = /(^|\/)(utils?|helpers?|manager|types|common|misc)\.ts$/;
@@ -21,20 +23,20 @@ const share = (part: number): number =>
   );
 
 describe('rooms of a natural size', () => {
-  test('no file is over 400 lines', () => {
+  test('have no file over 400 lines', () => {
     expect(sizes.filter(({ lines }) => lines > 400)).toEqual([]);
   });
 
-  test('most files are of a size to be read at once', () => {
+  test('have mostly files that can be read at once', () => {
     expect(share(0.5)).toBeLessThanOrEqual(180);
     expect(share(0.95)).toBeLessThanOrEqual(320);
   });
 
-  test('a file is named for the one thing it holds', () => {
+  test('name each file for its single content', () => {
     expect(sizes.filter(({ path }) => VAGUE.test(path))).toEqual([]);
   });
 
-  test('what is read together stands together: no slices', () => {
+  test('keep code that is read together in one file: no slices', () => {
     expect(figuresOf(sourceFiles('src')).slices.filter((path) => SLICES[path] === undefined)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { sidewaysArrow } from './figures.js';
 import { floorOf, HOUSE, partOf, roomOf, type SourceFile, sourceFiles } from './source-tree.js';
 
-/** Who may touch the world. */
+/** Rooms that may have side effects. */
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
   {
     what: 'process.env or process.argv',
@@ -31,7 +31,11 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'program',
     ],
   },
-  { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'] },
+  {
+    what: 'processes',
+    pattern: /from 'node:child_process'/,
+    rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'],
+  },
 ];
 
 const files = sourceFiles('src');
@@ -66,56 +70,61 @@ function cycles(): readonly string[] {
 }
 
 describe('floors', () => {
-  test('the walk sees the source', () => {
+  test('include the whole source', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(files.some(({ imports }) => imports.length > 5)).toBe(true);
   });
 
-  test('every arrow is used', () => {
+  test('use every arrow', () => {
     const used = new Set(files.flatMap(({ path, imports }) => imports.map((to) => sidewaysArrow(path, to))));
     expect([...ARROWS].filter((arrow) => !used.has(arrow))).toEqual([]);
   });
 
-  test('every room has a floor', () => {
+  test('have a place for every room', () => {
     expect([...new Set(files.map(({ path }) => roomOf(path)))].filter((room) => floorOf(room) < 0)).toEqual([]);
   });
 
-  test('a divided room has files outside its parts only where the drawing has arrows to them', () => {
-    const outside = files.filter(({ path }) => partOf(path) === '' && HOUSE.inside[roomOf(path)]?.every((arrow) => !arrow.endsWith('>')));
+  test('let files outside the parts of a divided room exist only with arrows to them', () => {
+    const outside = files.filter(
+      ({ path }) => partOf(path) === '' && HOUSE.inside[roomOf(path)]?.every((arrow) => !arrow.endsWith('>')),
+    );
     expect(outside.map(({ path }) => path)).toEqual([]);
   });
 
-  test('no file imports a room above its own, or beside it where no arrow is drawn', () => {
+  test('forbid imports from a room above, or beside without an arrow', () => {
     expect(files.flatMap(forbidden)).toEqual([]);
   });
 
-  test('no file imports itself through others', () => {
+  test('forbid import cycles', () => {
     expect(cycles()).toEqual([]);
   });
 
-  test.each(EFFECTS)('only the allowed rooms touch $what', ({ pattern, rooms }) => {
+  test.each(EFFECTS)('let only the allowed rooms touch $what', ({ pattern, rooms }) => {
     const touching = files.filter(({ path, text }) => pattern.test(text) && !rooms.includes(roomOf(path)));
     expect(touching.map(({ path }) => path)).toEqual([]);
   });
 
-  test('one file writes to the terminal, so that nothing recorded reaches it unescaped', () => {
-    // The protocols' own streams, and one sentence of ours before anything is loaded.
+  test('let only one file write to the terminal, so that recorded text is always escaped', () => {
+    // The protocols' own streams, and one message before anything is loaded.
     const others = ['src/cli/output.ts', 'src/mcp/stdio.ts', 'src/extensions/sidecar/main.ts', 'src/main.ts'];
     const writing = files.filter(
       ({ path, text }) =>
-        !others.includes(path) && /\bconsole\.|\b(?:stdout|stderr)\.(?:write|end)\b|process\.stdout\b|from 'node:tty'/.test(text),
+        !others.includes(path) &&
+        /\bconsole\.|\b(?:stdout|stderr)\.(?:write|end)\b|process\.stdout\b|from 'node:tty'/.test(text),
     );
     expect(writing.map(({ path }) => path)).toEqual([]);
     const exact = files.filter(({ path, text }) => path !== 'src/cli/output.ts' && /\bwriteExactly\(/.test(text));
     expect(exact.map(({ path }) => path)).toEqual(['src/cli/review/answer.ts']);
   });
 
-  test('nothing is exported by default or by wildcard, no check is switched off', () => {
-    const bad = files.filter(({ text }) => /^export default|^export \*|biome-ignore|@ts-ignore|@ts-nocheck|eslint-disable/m.test(text));
+  test('forbid default exports, wildcard exports and disabled checks', () => {
+    const bad = files.filter(({ text }) =>
+      /^export default|^export \*|biome-ignore|@ts-ignore|@ts-nocheck|eslint-disable/m.test(text),
+    );
     expect(bad.map(({ path }) => path)).toEqual([]);
   });
 
-  test('the page knows the wire by its types, runs of the house only what imports nothing, and makes no markup, style or code from text', () => {
+  test('let the page import wire types and leaf modules only, and build no markup, style or code from text', () => {
     const page = sourceFiles('web');
     expect(page.length).toBeGreaterThan(15);
     const run = page.flatMap(({ text }) =>
@@ -125,9 +134,18 @@ describe('floors', () => {
     expect(importing.map(({ path }) => path)).toEqual([]);
     expect(run.filter((path) => !files.some((file) => file.path === path))).toEqual([]);
     const packages = new Set(
-      page.flatMap(({ text }) => [...text.matchAll(/(?:^import [^;]*?from |\bimport\()'([^'.][^']*)'/gm)].map(([, name = '']) => name)),
+      page.flatMap(({ text }) =>
+        [...text.matchAll(/(?:^import [^;]*?from |\bimport\()'([^'.][^']*)'/gm)].map(([, name = '']) => name),
+      ),
     );
-    const known = ['preact', 'preact/hooks', '@preact/signals', 'diff', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'];
+    const known = [
+      'preact',
+      'preact/hooks',
+      '@preact/signals',
+      'diff',
+      '@noble/hashes/sha2.js',
+      '@noble/hashes/utils.js',
+    ];
     expect([...packages].filter((name) => !known.includes(name))).toEqual([]);
     const making = page.filter(({ text }) =>
       /innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|srcdoc|setAttribute/i.test(text),
@@ -135,7 +153,7 @@ describe('floors', () => {
     expect(making.map(({ path }) => path)).toEqual([]);
   });
 
-  test('no test replaces the database or a module', () => {
+  test('forbid tests that replace the database or a module', () => {
     const tests = sourceFiles('test');
     expect(tests.length).toBeGreaterThan(20);
     const mocking = tests.filter(

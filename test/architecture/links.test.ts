@@ -3,13 +3,17 @@ import { posix } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { documents } from './source-tree.js';
 
-/** The files of this project that a document links to. */
+/** Returns the files of this project that a document links to. */
 function linked(document: string): readonly string[] {
-  const targets = [...readFileSync(document, 'utf8').matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target);
-  return targets.filter((target) => !/^\w+:/.test(target)).map((target) => posix.normalize(posix.join(posix.dirname(document), target)));
+  const targets = [...readFileSync(document, 'utf8').matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(
+    ([, target = '']) => target,
+  );
+  return targets
+    .filter((target) => !/^\w+:/.test(target))
+    .map((target) => posix.normalize(posix.join(posix.dirname(document), target)));
 }
 
-test('no link of a document is broken', () => {
+test('documents have no broken links', () => {
   const broken = documents().flatMap((document) =>
     linked(document)
       .filter((target) => !existsSync(target))
@@ -18,7 +22,7 @@ test('no link of a document is broken', () => {
   expect(broken).toEqual([]);
 });
 
-test('every document is found from the README in two steps', () => {
+test('the README leads to every document in two steps', () => {
   const first = linked('README.md');
   const second = first.filter((target) => target.endsWith('.md')).flatMap(linked);
   const found = new Set(['README.md', ...first, ...second]);

@@ -6,14 +6,14 @@ import { describe, expect, test } from '@jest/globals';
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-/** Whether there is a file or folder of that name, whose ending may be left out. */
+/** Returns whether a file or folder of that name exists, with or without its extension. */
 function isThere(path: string): boolean {
   const at = join(root, path);
   if (existsSync(at)) return true;
   return ['.ts', '.test.ts', '.mjs', '.json'].some((ending) => existsSync(`${at}${ending}`));
 }
 
-/** What stands in backquotes. */
+/** Returns the texts in backquotes. */
 const quoted = (text: string): readonly string[] => [...text.matchAll(/`([^`\n]+)`/g)].map(([, inside = '']) => inside);
 
 interface Named {
@@ -21,7 +21,10 @@ interface Named {
   readonly path: string;
 }
 
-/** The paths of the table of sections: a name without a folder lies in that of the name before it. */
+/**
+ * Returns the paths of the table of sections. A name without a folder is in the folder of the
+ * previous name.
+ */
 function namedInTable(): readonly Named[] {
   const rows = read('docs/ssot.md')
     .split('\n')
@@ -34,31 +37,38 @@ function namedInTable(): readonly Named[] {
         if (name.includes('/')) folder = dirname(name.replace(/\/$/, '/x'));
         const whole = name.includes('/') ? name : `${folder}/${name}`;
         const place = places.find((prefix) => isThere(`${prefix}${whole}`));
-        return { row: section.trim(), path: place === undefined ? `${places.join(' or ')}: ${whole}` : `${place}${whole}` };
+        return {
+          row: section.trim(),
+          path: place === undefined ? `${places.join(' or ')}: ${whole}` : `${place}${whole}`,
+        };
       });
     };
     return [...below(implemented, ['src/', '']), ...below(shown, ['test/'])];
   });
 }
 
-describe('paths that documents name', () => {
-  test('every row of the table of sections names files that exist, and where it is shown', () => {
+describe('paths in documents', () => {
+  test('exist for every row of the table of sections, with a place that shows it', () => {
     const named = namedInTable();
     expect(named.length).toBeGreaterThan(60);
     expect(named.filter(({ path }) => !isThere(path))).toEqual([]);
   });
 
-  test('every path of the architecture exists', () => {
+  test('exist in the architecture', () => {
     const rooms = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     const text = read('docs/architecture.md');
-    const named = [...text.matchAll(/(?:^|[\s`(])\/?((?:[a-z-]+\/)+[a-z-]*)(?=[\s`).,;:]|$)/gm)].map(([, path = '']) => path);
+    const named = [...text.matchAll(/(?:^|[\s`(])\/?((?:[a-z-]+\/)+[a-z-]*)(?=[\s`).,;:]|$)/gm)].map(
+      ([, path = '']) => path,
+    );
     expect(named.length).toBeGreaterThan(20);
-    const missing = named.filter((path) => !['src/', 'test/', '', 'docs/'].some((prefix) => isThere(`${prefix}${path}`)));
+    const missing = named.filter(
+      (path) => !['src/', 'test/', '', 'docs/'].some((prefix) => isThere(`${prefix}${path}`)),
+    );
     expect(missing).toEqual([]);
     expect(rooms.map(({ name }) => name).filter((name) => !text.includes(`${name}/`))).toEqual([]);
   });
 
-  test('every link between documents leads to a file', () => {
+  test('exist for every link between documents', () => {
     const documents = [
       'README.md',
       'CONTRIBUTING.md',

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import * as surface from '../../src/index.js';
 
-test('the public surface names these values and no others', () => {
+test('the public surface exports exactly these values', () => {
   expect(Object.keys(surface).sort()).toEqual([
     'ContextClient',
     'ContextSession',

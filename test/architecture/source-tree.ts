@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
 
-/** The folder of the project: where the tests and `npm run check` start. */
+/** The project folder: the working directory of the tests and of `npm run check`. */
 const root = process.cwd();
 
-/** One source file with what it imports from the project. */
+/** A source file with its imports from the project. */
 export interface SourceFile {
   /** Relative to the project, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** Project files that it imports, relative to the project; also type-only and lazy imports. */
+  /** Project files that it imports, relative to the project, with type-only and lazy imports. */
   readonly imports: readonly string[];
-  /** Modules from outside that it imports. */
+  /** External modules that it imports. */
   readonly packages: readonly string[];
 }
 
@@ -24,52 +24,65 @@ function read(path: string): SourceFile {
   return {
     path,
     text,
-    imports: local.map((specifier) => posix.normalize(posix.join(posix.dirname(path), specifier)).replace(/\.js$/, '.ts')),
+    imports: local.map((specifier) =>
+      posix.normalize(posix.join(posix.dirname(path), specifier)).replace(/\.js$/, '.ts'),
+    ),
     packages: specifiers.filter((specifier) => !specifier.startsWith('.')),
   };
 }
 
-/** Every TypeScript file below a folder of the project. */
+/** Returns every TypeScript file below a folder of the project. */
 export function sourceFiles(folder: string): readonly SourceFile[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts'))
     .map((entry) => read(relative(root, join(entry.parentPath, entry.name)).split('\\').join('/')));
 }
 
-/** The house as the architecture draws it: floors of rooms, lowest first, and the imports that are allowed on one floor and inside one room. */
+/**
+ * The architecture as drawn: floors of rooms, lowest first, and the permitted imports on one floor
+ * and inside one room.
+ */
 export interface House {
-  /** Rooms by floor: a file imports its own room or rooms of lower floors. */
+  /** Rooms by floor. A file imports its own room or rooms of lower floors. */
   readonly floors: readonly (readonly string[])[];
   /** Imports between rooms of one floor, `from>to`. */
   readonly arrows: readonly string[];
-  /** For a room that is divided: imports between its parts, `from>to`. */
+  /** Imports between the parts of a divided room, `from>to`. */
   readonly inside: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The drawing that `docs/architecture.md` explains. */
 export const HOUSE: House = JSON.parse(readFileSync(join(root, 'test/architecture/house.json'), 'utf8'));
 
-/** The room of a file below `src`: its folder, or its own name for a file directly below `src`. */
+/** Returns the room of a file below `src`: its folder, or its own name directly below `src`. */
 export function roomOf(path: string): string {
   const [, room = '', rest] = path.split('/');
   return rest === undefined ? room.replace(/\.ts$/, '') : room;
 }
 
-/** The part of a divided room that a file stands in: the folder below the room; empty for a file directly in the room. */
+/**
+ * Returns the part of a divided room that has the file: the folder below the room, or an empty text
+ * directly in the room.
+ */
 export function partOf(path: string): string {
   const [, , part = '', rest] = path.split('/');
   return rest === undefined ? '' : part;
 }
 
-/** The floor of a room; -1 for one that the drawing lacks. */
+/** Returns the floor of a room; -1 if the drawing lacks it. */
 export function floorOf(room: string): number {
   return HOUSE.floors.findIndex((floor) => floor.includes(room));
 }
 
-/** Every document of the project, relative to it: Markdown at the top, below `docs` and below `xtdb`. */
+/**
+ * Returns every document of the project by relative path: Markdown at the top, below `docs` and
+ * below `xtdb`.
+ */
 export function documents(): readonly string[] {
   const below = ['docs', 'xtdb'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name.split('\\').join('/')}`),
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(
+      (name) => `${folder}/${name.split('\\').join('/')}`,
+    ),
   );
   return [...readdirSync(root), ...below].filter((name) => name.endsWith('.md'));
 }

@@ -17,14 +17,14 @@ import { runCli } from '../../support/run-cli.js';
 const SCRIPT = '/usr/bin/script';
 const onTerminal = existsSync(SCRIPT) ? test : test.skip;
 
-/** A control character that a terminal would act on. */
+/** A control character that a terminal would interpret. */
 const ACTIVE = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u;
 
-describe('questions about the past on the command line', () => {
+describe('history commands on the command line', () => {
   const name = `rev${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
 
-  // In the long tests each question is a process of its own, some hundred of them.
+  // In the long tests each query is a process of its own, some hundred of them.
   const run = effort(0, 1) === 1 ? runCli : askHere;
   const ask = (...args: string[]) =>
     run([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
@@ -41,7 +41,7 @@ describe('questions about the past on the command line', () => {
   });
   afterAll(() => made.close());
 
-  test('sessions and log: both times of every turn, what was called, what became of the sets', async () => {
+  test('sessions and log show both times of every turn, its calls and its set changes', async () => {
     expect(await said('sessions')).toMatch(new RegExp(`^${name}-first +3 `, 'm'));
     const log = await said('log', `${name}-first`);
     expect(log.match(/^turn \d+/gm)).toEqual(['turn 3', 'turn 2', 'turn 1']);
@@ -54,11 +54,11 @@ describe('questions about the past on the command line', () => {
     expect(turns[0]).toMatchObject({ session: `${name}-first`, turn: 3, changes: { deactivate: [made.file] } });
     expect(basis.tx_id).toBeGreaterThanOrEqual(turns[0].tx_id);
     expect((await json('log', `${name}-first@turn:2`)).turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
-    // As of a turn of ours: what others damage meanwhile in this database, on purpose, is not among the newest then.
+    // As of one of our turns, which excludes deliberate damage by other tests.
     expect((await json('log', '-n', '2', '--tx', String(turns[0].tx_id))).turns).toHaveLength(2);
   });
 
-  test('the versions of a file, and the file at every kind of moment', async () => {
+  test('show the versions of a file, and the file at every kind of moment', async () => {
     const { versions } = await json('log', '--object', made.file);
     expect(versions.map(({ number, state }: { number: number; state: string }) => [number, state])).toEqual([
       [3, 'text'],
@@ -92,14 +92,14 @@ describe('questions about the past on the command line', () => {
     expect((await json('show', made.hostileCall.slice(0, 20))).object).toMatchObject({ tool: 'bash', status: 'fail' });
   });
 
-  test('hostile output is harmless on every way to a terminal, and exact on the way to a file', async () => {
+  test('make hostile output harmless on every way to a terminal, and exact on the way to a file', async () => {
     expect(await said('show', made.hostileCall)).toContain('\\x1b]0;title\\x07\\x1b[2J\\x1b[31mred');
     expect(await said('log', `${name}-first`)).toContain('\\u001b]0;title');
     const { stdout } = await ask('cat', made.hostileCall);
     expect(stdout).toBe(HOSTILE);
   });
 
-  test('diff: a file between two moments, a session between two turns', async () => {
+  test('diff compares a file at two moments and a session at two turns', async () => {
     const file = await said('diff', 'a.ts', 'turn:1..turn:2', '--session', `${name}-first`);
     expect(file).toMatch(/^--- .*a\.ts\ttx:\d+ .*Z\n\+\+\+ .*\n@@ -1,2 \+1,2 @@\n-one\n\+two\n shared\n/);
     expect(await said('diff', made.file)).toContain('-two\n+three');
@@ -118,7 +118,7 @@ describe('questions about the past on the command line', () => {
     expect(found.sets.index.added).toContain(made.stub);
   });
 
-  test('who: every session that met a file, with the turns and versions', async () => {
+  test('who lists every session that met a file, with the turns and versions', async () => {
     const { sessions } = await json('who', made.file);
     expect(sessions).toMatchObject([
       {
@@ -131,7 +131,8 @@ describe('questions about the past on the command line', () => {
       },
       { session: `${name}-second`, active: [1], is_active: true },
     ]);
-    // The first version is in the context until turn 2 reads the second one, which turn 3 lets go of before it ends.
+    // The first version is in the context until turn 2 reads the second one, which turn 3
+    // deactivates before its end.
     const had = sessions[0].versions.map(({ turns, steps }: { turns: number[]; steps: unknown }) => [turns, steps]);
     expect(had).toEqual([
       [[1, 2], [{ first: 2, last: 3 }]],
@@ -164,7 +165,7 @@ describe('questions about the past on the command line', () => {
     expect(found).toMatchObject({ touched: [1, 2], active: [1, 2], versions: [{ turns: [1, 2] }] });
   });
 
-  test('context: what was handed out, byte for byte, or as it stood at a moment', async () => {
+  test('context shows a delivered context, byte for byte, or the context at a moment', async () => {
     const { stdout } = await ask('context', `${name}-first@turn:2`, '--raw');
     expect(stdout).toBe(made.handedOut);
     expect(await json('context', `${name}-first@turn:2`)).toMatchObject({
@@ -199,7 +200,7 @@ describe('questions about the past on the command line', () => {
     expect(now.text).toContain('three\nshared');
   });
 
-  test('report: where tokens and characters go, by section and object', async () => {
+  test('report shows tokens and characters by section and object', async () => {
     const { assemblies, tokenizer } = await json('report', 'list', `${name}-first`);
     expect(tokenizer).toBe('gpt-tokenizer/o200k_base');
     expect(assemblies).toMatchObject([{ turn: 2, recorded: true, delivered: 'library' }]);
@@ -227,7 +228,7 @@ describe('questions about the past on the command line', () => {
     });
     const tokens = detail.objects.map(({ shown_tokens }: { shown_tokens: number }) => shown_tokens);
     expect(tokens).toEqual([...tokens].sort((a, b) => b - a));
-    // Counted in a thread of its own, and the same to the token where it is counted.
+    // Counts in a separate thread, with the same result.
     const timeline = await Timeline.open(await made.client.delivered());
     const { ledger } = await reportDetail(timeline, { reference: `${name}-first@turn:2`, text: {}, count: countHere });
     expect(ledger.total).toEqual(total);
@@ -235,7 +236,7 @@ describe('questions about the past on the command line', () => {
     expect(await said('report', 'detail', `${name}-first@turn:2`)).toMatch(/section +tokens +share +chars\nsystem /);
   });
 
-  test('a session that another process has open is answered like any other', async () => {
+  test('answer for a session that another process has open', async () => {
     const open = await made.client.openSession({ id: `open-${name}` });
     const { applied } = await open.recordCall({
       tool: 'bash',
@@ -279,7 +280,7 @@ describe('questions about the past on the command line', () => {
     expect(await shown(`log ${name}-first -n 1 --no-pager`, { NO_COLOR: '1' })).toMatch(/^turn 3 of/);
   });
 
-  test('query: rows at a moment, limits that are said, no code', async () => {
+  test('query shows rows at a moment, reports its limits, and runs no code', async () => {
     const files = '{:find [?e ?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
     expect((await json('query', files, '--args', `["${made.file}"]`)).rows).toEqual([[made.file, 13]]);
     expect(
@@ -296,7 +297,7 @@ describe('questions about the past on the command line', () => {
       '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc] [?a :desc]]}';
     const late = await ask('query', heavy, '--timeout', '0.2');
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('stopped after 0.2 s')]);
-    // Nothing of it goes on: the node answers as before.
+    // It is stopped: the node answers as before.
     expect((await json('query', files, '--args', `["${made.file}"]`, '--timeout', '5')).rows).toHaveLength(1);
   });
 
@@ -320,7 +321,7 @@ describe('questions about the past on the command line', () => {
     ['an object without text', ['cat', 'b.ts', '--session', 'NAME-first'], 1, /had not been read/],
     ['a malformed query', ['query', '{:find [?e'], 64, /cannot be read/],
     ['a malformed range', ['diff', 'NAME-first', 'abc'], 64, /A\.\.B/],
-  ])('%s is a clear error', async (_, args, code, message) => {
+  ])('report a clear error for %s', async (_, args, code, message) => {
     const asked = args.map((arg) => arg.replace('NAME', name).replace('FILE', made.file));
     const inSession =
       asked.includes('--session') || asked[1] !== 'a.ts' ? asked : asked.map((arg) => arg.replace('a.ts', made.file));

@@ -18,7 +18,9 @@ import { type OwnNode, ownNode } from '../../support/own-node.js';
 
 const LISTED = 2_000;
 const CALLS = 1_000;
-/** What a query may take here, where every core is busy; the benchmark holds each example to 300 ms. */
+/**
+ * Time limit of a query here, where every core is busy. The benchmark holds each example to 300 ms.
+ */
 const LIMIT_MS = 5_000;
 
 const examples = [...readFileSync('docs/review.md', 'utf8').matchAll(/^\| `:[^`]+` \| [^|]+ \| `(.+)` \|$/gm)].map(
@@ -45,7 +47,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
       mtimeMs: 1_700_000_000_000,
     }));
     const readings = [await wholeRead(client, 'read.ts')];
-    // Ids of calls that lie among those of files, as those of some harnesses do.
+    // Call ids that sort among those of files, as in some harnesses.
     for (let n = 0; n < CALLS; n += 1) {
       const found =
         n === 501 ? { tool: 'ls', mentions: listed } : { tool: 'read', readings: n % 2 === 0 ? readings : [] };
@@ -66,7 +68,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('is verified without a question about each of the files that it knows by name alone', async () => {
+  test('is verified without a query per file that it knows by name only', async () => {
     const present = await client.store.latest();
     const { result, sent } = await countRequests(() => verifySession(client.store, 'S', { present }));
     expect(result).toMatchObject({ ok: true, answers: { total: CALLS } });
@@ -74,7 +76,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     expect(sent).toBeLessThan(CALLS * 300);
   });
 
-  test('has the context in the database that its client assembles', async () => {
+  test('has the same context in the database as in its client', async () => {
     const { text } = await askContext(await Timeline.open(await client.delivered(), client.files), 'S', {
       assemble: true,
     });
@@ -83,7 +85,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     expect(text).toContain(`path=${join(root, 'file-1999.ts')} file_type=ts [unread]`);
   });
 
-  test('a deleted file is no stub among many', async () => {
+  test('does not count a deleted file among its many stubs', async () => {
     const source = filesystemSource(filesystemId('documented'), canonicalPath(join(root, 'file-7.ts')));
     const id = fileObjectId(source);
     await client.store.putMany([{ version: deletedFile(source), marks: { gone: true } }]);
@@ -93,7 +95,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     expect(text).toContain(`path=${join(root, 'file-7.ts')} file_type=ts [deleted]`);
   });
 
-  test('asks about many objects a few queries at a time, so that none waits out its limit', async () => {
+  test('queries many objects a few at a time, so that none reaches its limit', async () => {
     let [open, most] = [0, 0];
     const begin = (): void => {
       open += 1;
@@ -119,7 +121,7 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     return (await askQuery(timeline, query, { timeoutMs: LIMIT_MS, limit })).answer.rows.length;
   };
 
-  test.each(examples)('is asked in time by the documented query %s', async (query) => {
+  test.each(examples)('answers the documented query %s in time', async (query) => {
     await expect(rowsOf(query)).resolves.toBeGreaterThanOrEqual(0);
   });
 

@@ -18,7 +18,7 @@ import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 import { until } from '../../support/until.js';
 
-/** Somebody who follows: what was read, and the strip as the events make it. */
+/** A follower: its events, and the strip built from them. */
 class Reader {
   #text = '';
   events = 0;
@@ -43,7 +43,7 @@ class Reader {
         this.strip = withChange(this.strip, JSON.parse(data) as StripChange);
       }
     });
-    // Whoever goes away in the middle is told so.
+    // A client that leaves midway gets an error.
     this.#answer.on('error', () => undefined);
     return this;
   }
@@ -53,10 +53,10 @@ class Reader {
   }
 }
 
-describe('a session is followed', () => {
+describe('following a session', () => {
   const name = `follow${randomUUID().slice(0, 8)}`;
   const responses: ServerResponse[] = [];
-  /** The agent's side, and the server's, which share the database alone. */
+  /** The agent's side and the server's share only the database. */
   let agent: ContextClient;
   let watcher: ContextClient;
   let events: SessionEvents;
@@ -99,7 +99,8 @@ describe('a session is followed', () => {
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/event-stream']);
     return new Reader(from, answer);
   };
-  const step = async (session: ContextSession, text: string): Promise<void> => session.reportMessage({ role: 'user', text });
+  const step = async (session: ContextSession, text: string): Promise<void> =>
+    session.reportMessage({ role: 'user', text });
   const arrived = (reader: Reader, session: ContextSession) =>
     until(
       () => reader.strip.last_step,
@@ -116,10 +117,13 @@ describe('a session is followed', () => {
     expect(await session.isDelivered(10_000)).toBe(true);
     return session;
   };
-  /** What a strip says but for its transaction, which others move, in an order of its own. */
-  const told = ({ basis: _, marks, ...rest }: Strip) => ({ ...rest, marks: marks.map((mark) => JSON.stringify(mark)).sort() });
+  /** A strip without its transaction, which other tests move, and with sorted marks. */
+  const told = ({ basis: _, marks, ...rest }: Strip) => ({
+    ...rest,
+    marks: marks.map((mark) => JSON.stringify(mark)).sort(),
+  });
 
-  test('every step, context and verb comes as it happens, and what is laid over the strip is the strip', async () => {
+  test('reports every step, context and verb as it happens, and its events rebuild the strip', async () => {
     const session = await begun(`${name}-a`);
     const reader = (await follow(session.id, await strip(session.id))).read();
     await writeFile(join(root, 'a.ts'), 'one\n');
@@ -142,7 +146,14 @@ describe('a session is followed', () => {
     await session.reportMessage({ role: 'assistant', text: 'Seen' }, undefined, { input: 7, cacheRead: 5 });
     const { id } = await agent.files.locate('a.ts');
     const plan = await session.planVerb('pin', [id]);
-    await session.recordCall({ tool: 'pin', args: { ids: [id] }, status: 'ok', content: 'pinned', answer: () => 'pinned', plan });
+    await session.recordCall({
+      tool: 'pin',
+      args: { ids: [id] },
+      status: 'ok',
+      content: 'pinned',
+      answer: () => 'pinned',
+      plan,
+    });
     await session.assemble({ deliver: 'library' });
     await step(session, 'Go on');
     await arrived(reader, session);
@@ -156,7 +167,7 @@ describe('a session is followed', () => {
     reader.leave();
   });
 
-  test('who comes back with the id of his last event misses nothing, and many cost one reader', async () => {
+  test('loses nothing for a client that returns with its last event id; many clients cost one reader', async () => {
     const session = await begun(`${name}-b`);
     const start = await strip(session.id);
     const first = (await follow(session.id, start)).read();
@@ -179,7 +190,7 @@ describe('a session is followed', () => {
     await gone();
   });
 
-  test('who does not read holds up nobody and grows nothing, and learns everything in the end', async () => {
+  test('blocks and grows for no client that does not read, which gets everything in the end', async () => {
     const session = await begun(`${name}-c`);
     const start = await strip(session.id);
     const [slow, quick] = [await follow(session.id, start), (await follow(session.id, start)).read()];
@@ -190,11 +201,18 @@ describe('a session is followed', () => {
     const waiting: number[] = [];
     for (let i = 0; i < 6; i += 1) {
       const found = await mentions(agent, names.slice(i * 300, (i + 1) * 300));
-      await session.recordCall({ tool: 'ls', args: { i }, status: 'ok', content: 'many', answer: () => 'many', mentions: found });
+      await session.recordCall({
+        tool: 'ls',
+        args: { i },
+        status: 'ok',
+        content: 'many',
+        answer: () => 'many',
+        mentions: found,
+      });
       await arrived(quick, session);
       waiting.push(response.writableLength);
     }
-    // One event at most waits, however many there were since.
+    // At most one event waits, however many came since.
     expect(response.writableNeedDrain).toBe(true);
     expect(new Set(waiting.slice(-2)).size).toBe(1);
     slow.read();
@@ -205,7 +223,7 @@ describe('a session is followed', () => {
     for (const reader of [slow, quick]) reader.leave();
   });
 
-  test('a session that is not there is refused before anything is sent', async () => {
+  test('refuses a missing session before anything is sent', async () => {
     const asked = request({ socketPath, path: `/${name}-nobody` }).end();
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     expect(answer.statusCode).toBe(500);

@@ -12,7 +12,7 @@ import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/
 
 const DOUBLING = Array.from({ length: 30 }, (_, i) => `[(str ?s${i} ?s${i}) ?s${i + 1}]`).join(' ');
 
-describe('questions about the past over HTTP', () => {
+describe('history requests over HTTP', () => {
   const name = `web${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
   let serve: Serve;
@@ -40,14 +40,16 @@ describe('questions about the past over HTTP', () => {
     await made.close();
   });
 
-  test('a session comes as one file, the same that the command line writes; nobody else gets it', async () => {
+  test('return a session as the same file as the command line, to authorised clients only', async () => {
     const session = `${name}-first`;
     const at = (id: string): string => `/v1/sessions/${encodeURIComponent(id)}/bundle`;
     const [whole, short] = await Promise.all([get(at(session), {}), get(at(`${session}@turn:1`), {})]);
     expect([whole.status, whole.headers.get('content-type')]).toEqual([200, 'application/gzip']);
     const bytes = Buffer.from(await whole.arrayBuffer());
     const lines: string[] = [];
-    for await (const line of (await makeBundle(await Timeline.open(made.client.store), { session: sessionId(session) })).lines())
+    for await (const line of (
+      await makeBundle(await Timeline.open(made.client.store), { session: sessionId(session) })
+    ).lines())
       lines.push(line);
     expect(gunzipSync(bytes).toString()).toBe(lines.join(''));
     expect(gunzipSync(Buffer.from(await short.arrayBuffer())).toString()).toContain('"turn":1,');
@@ -58,17 +60,32 @@ describe('questions about the past over HTTP', () => {
     expect(await refused(at(`${name}-none`))).toEqual([404, 'unknown-session']);
     expect(await refused(at(`${session}@turn:99`))).toEqual([404, 'beyond-end']);
     expect(await refused(at(session), { format: 'zip' })).toEqual([400, 'invalid-request']);
-    expect(await refused(at(session), {}, { headers: { authorization: 'Bearer wrong' } })).toEqual([401, 'unauthorized']);
+    expect(await refused(at(session), {}, { headers: { authorization: 'Bearer wrong' } })).toEqual([
+      401,
+      'unauthorized',
+    ]);
     expect(
-      await refused(at(session), {}, { headers: { authorization: `Bearer ${serve.token}`, origin: 'https://evil.example.com' } }),
+      await refused(
+        at(session),
+        {},
+        { headers: { authorization: `Bearer ${serve.token}`, origin: 'https://evil.example.com' } },
+      ),
     ).toEqual([403, 'forbidden']);
-    expect((await get(at(session), {}, { method: 'PUT', headers: { authorization: `Bearer ${serve.token}` } })).status).toBe(405);
+    expect(
+      (await get(at(session), {}, { method: 'PUT', headers: { authorization: `Bearer ${serve.token}` } })).status,
+    ).toBe(405);
   });
 
-  test('every question is answered as its schema says', async () => {
+  test('are answered according to their schemas', async () => {
     const session = `${name}-first`;
-    expect(await ask('log', { session })).toMatchObject({ turns: [{ turn: 3 }, { turn: 2 }, { turn: 1 }], versions: null });
-    expect(await ask('log', { object: made.file, limit: '2' })).toMatchObject({ turns: null, versions: [{ number: 3 }, { number: 2 }] });
+    expect(await ask('log', { session })).toMatchObject({
+      turns: [{ turn: 3 }, { turn: 2 }, { turn: 1 }],
+      versions: null,
+    });
+    expect(await ask('log', { object: made.file, limit: '2' })).toMatchObject({
+      turns: null,
+      versions: [{ number: 3 }, { number: 2 }],
+    });
     expect(await ask('show', { object: 'a.ts', session, at: 'turn:1' })).toMatchObject({
       text: 'one\nshared\n',
       version: { place: { turn: 1 } },
@@ -85,10 +102,19 @@ describe('questions about the past over HTTP', () => {
     expect(await ask('diffPrefix', { session, range: '2..2' })).toMatchObject({
       compared: [{ from: { turn: 2 }, is_prefix: true, difference: null, cause: null, answers: null }],
     });
-    expect(await ask('pastContext', { session, at: 'turn:2' })).toMatchObject({ source: 'record', matches: true, text: made.handedOut });
-    expect(await ask('who', { object: made.file })).toMatchObject({ sessions: [{ session }, { session: `${name}-second` }] });
+    expect(await ask('pastContext', { session, at: 'turn:2' })).toMatchObject({
+      source: 'record',
+      matches: true,
+      text: made.handedOut,
+    });
+    expect(await ask('who', { object: made.file })).toMatchObject({
+      sessions: [{ session }, { session: `${name}-second` }],
+    });
     const query = '{:find [?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
-    expect(await ask('query', { query, args: `["${made.file}"]`, at: 'turn:1', session })).toMatchObject({ rows: [[11]], is_cut: false });
+    expect(await ask('query', { query, args: `["${made.file}"]`, at: 'turn:1', session })).toMatchObject({
+      rows: [[11]],
+      is_cut: false,
+    });
     expect(await ask('verify', { session })).toMatchObject({
       session,
       ok: true,
@@ -103,7 +129,11 @@ describe('questions about the past over HTTP', () => {
     expect([added.status, await added.json()]).toMatchObject([201, { note }]);
     const empty = await get(`/v1/sessions/${session}/notes`, {}, { method: 'POST', body: '{}', headers });
     expect([empty.status, await empty.json()]).toMatchObject([400, { code: 'empty-note' }]);
-    const unknown = await get('/v1/sessions/nobody/notes', {}, { method: 'POST', body: '{"verdict":"right"}', headers });
+    const unknown = await get(
+      '/v1/sessions/nobody/notes',
+      {},
+      { method: 'POST', body: '{"verdict":"right"}', headers },
+    );
     expect([unknown.status, await unknown.json()]).toMatchObject([404, { code: 'unknown-session' }]);
     expect(await ask('notes', { session })).toMatchObject({ said: [note] });
     expect(await ask('notes', { session, at: 'turn:1' })).toEqual({ said: [] });
@@ -119,9 +149,14 @@ describe('questions about the past over HTTP', () => {
       unequal: null,
       request: { turn: 2, matches: true },
     });
-    expect(await ask('changes', { session, range: '2..2' })).toMatchObject({ prefix: { is_prefix: true }, changes: [] });
+    expect(await ask('changes', { session, range: '2..2' })).toMatchObject({
+      prefix: { is_prefix: true },
+      changes: [],
+    });
     expect(await ask('search', { session, text: 'two' })).toMatchObject({
-      hits: expect.arrayContaining([expect.objectContaining({ kind: 'file', object: made.file, whole: [expect.anything()] })]),
+      hits: expect.arrayContaining([
+        expect.objectContaining({ kind: 'file', object: made.file, whole: [expect.anything()] }),
+      ]),
     });
     expect(await ask('reportList', { session })).toMatchObject({ assemblies: [{ turn: 2, recorded: true }] });
     expect(await ask('reportDetail', { session, at: 'turn:2' })).toMatchObject({
@@ -130,7 +165,7 @@ describe('questions about the past over HTTP', () => {
     });
   });
 
-  test('cat gives the text as it is, which no browser takes for a page', async () => {
+  test('return plain text from cat that no browser renders as a page', async () => {
     const response = await get('/v1/cat', { object: made.hostileCall });
     expect(await response.text()).toBe(HOSTILE);
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -143,10 +178,22 @@ describe('questions about the past over HTTP', () => {
     ['a turn beyond the end', '/v1/context', { session: 'NAME-first', at: 'turn:99' }, 404, 'beyond-end'],
     ['a malformed time', '/v1/log', { session: 'NAME-first', at: 'soon' }, 400, 'malformed-moment'],
     ['a verification of an unknown session', '/v1/verify', { session: 'nobody' }, 404, 'unknown-session'],
-    ['a verification without the time for it', '/v1/verify', { session: 'NAME-first', timeout: '0.001' }, 504, 'verify-timeout'],
+    [
+      'a verification without the time for it',
+      '/v1/verify',
+      { session: 'NAME-first', timeout: '0.001' },
+      504,
+      'verify-timeout',
+    ],
     ['a missing parameter', '/v1/show', {}, 400, 'invalid-request'],
     ['an unknown parameter', '/v1/show', { object: 'x', when: 'now' }, 400, 'invalid-request'],
-    ['a query that would run code', '/v1/query', { query: '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}' }, 403, 'query-refused'],
+    [
+      'a query that would run code',
+      '/v1/query',
+      { query: '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}' },
+      403,
+      'query-refused',
+    ],
     [
       'a query that makes ever larger values',
       '/v1/query',
@@ -157,26 +204,37 @@ describe('questions about the past over HTTP', () => {
     [
       'a query without end',
       '/v1/query',
-      { query: '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}', timeout: '0.2' },
+      {
+        query: '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}',
+        timeout: '0.2',
+      },
       504,
       'query-timeout',
     ],
-  ])('%s is a problem', async (_, path, parameters, status, code) => {
-    const named = Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, value.replace('NAME', name)]));
+  ])('return a problem for %s', async (_, path, parameters, status, code) => {
+    const named = Object.fromEntries(
+      Object.entries(parameters).map(([key, value]) => [key, value.replace('NAME', name)]),
+    );
     const response = await get(path, named);
     expect([response.status, response.headers.get('content-type')]).toEqual([status, 'application/problem+json']);
     expect(await response.json()).toMatchObject({ code, status });
   });
 
-  test('so many questions are answered at once; one more is told when to come again, while sessions and the long questions go on', async () => {
+  test('are limited in number; one more gets a retry time while sessions and long requests continue', async () => {
     const { running, waiting } = QUESTION_CAPACITY.short;
-    const endless = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
-    const many = Array.from({ length: running + waiting + 20 }, () => get('/v1/query', { query: endless, timeout: '0.2' }));
-    const meanwhile = await Promise.all([get('/v1/verify', { session: `${name}-first` }), get('/v1/sessions', {}, { method: 'POST' })]);
+    const endless =
+      '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
+    const many = Array.from({ length: running + waiting + 20 }, () =>
+      get('/v1/query', { query: endless, timeout: '0.2' }),
+    );
+    const meanwhile = await Promise.all([
+      get('/v1/verify', { session: `${name}-first` }),
+      get('/v1/sessions', {}, { method: 'POST' }),
+    ]);
     expect(meanwhile.map(({ status }) => status)).toEqual([200, 201]);
     const answers = await Promise.all(many);
     const refused = answers.filter(({ status }) => status === 503);
-    // The first ones may have had their answer before the last ones came.
+    // The first requests may have been answered before the last ones came.
     expect(answers.filter(({ status }) => status === 504).length).toBe(answers.length - refused.length);
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.length).toBeLessThanOrEqual(20);
@@ -185,7 +243,7 @@ describe('questions about the past over HTTP', () => {
     expect((await get('/v1/log', {})).status).toBe(200);
   });
 
-  test('only read, and only with the token', async () => {
+  test('are read-only and require the token', async () => {
     expect((await get('/v1/log', {}, { method: 'POST' })).status).toBe(405);
     expect((await get('/v1/log', {}, { headers: {} })).status).toBe(401);
   });

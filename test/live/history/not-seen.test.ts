@@ -15,7 +15,7 @@ import { openClient, wholeRead } from '../../support/context.js';
 import { call, reply, user } from '../../support/loop-messages.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 
-describe('what a model was sent without Palimpsest (decision E12)', () => {
+describe('requests that a model got without Palimpsest (decision E12)', () => {
   const name = `unseen${randomUUID().slice(0, 8)}`;
   const [overMcp, inLoop, replayed] = [`${name}-mcp`, `${name}-loop`, `${name}-replay`];
   let client: ContextClient;
@@ -30,7 +30,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     ({ root, remove } = await temporaryRoot());
     client = await openClient(root);
     await writeFile(join(root, 'a.ts'), 'one\n');
-    // An agent over plain MCP: calls alone, and its requests are its own.
+    // An agent over plain MCP: only its calls are visible, its requests are its own.
     const session = await client.openSession({ id: overMcp });
     const { applied } = await session.recordCall({
       tool: 'read',
@@ -43,7 +43,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     await applied;
     await client.closeSession(session);
 
-    // A loop whose second turn went out with the harness's own list just after our record was kept.
+    // A loop whose second turn used the harness's own list right after our record was stored.
     const loop = new LoopSession(client, { id: inLoop, delivered: 'pi' });
     const read = call('call_1', 'read', { path: 'a.ts' }, 'one\n');
     const first = [user(`begin ${name}`, 'u1'), ...read];
@@ -64,7 +64,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     await remove();
   });
 
-  test('over MCP no text is shown as sent: context, report and Tyrum’s report say that it was not seen', async () => {
+  test('show no text as sent over MCP: context, report and Tyrum’s report say that it was not seen', async () => {
     const timeline = await open();
     for (const reference of [
       overMcp,
@@ -88,7 +88,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect((await sessionStrip(timeline, overMcp, {})).calls).toMatchObject([{ turn: 1, kind: 'unseen' }]);
   });
 
-  test('the session as it stood is there where it is asked for, and says that no model was sent it', async () => {
+  test('show the state of the session on demand, marked as not sent to a model', async () => {
     const timeline = await open();
     const context = await askContext(timeline, `${overMcp}@turn:1`, { assemble: true });
     expect(context).toMatchObject({ kind: 'unseen', source: 'assembled', text: expect.stringContaining('one\n') });
@@ -96,7 +96,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect(reported).toMatchObject([{ context: { kind: 'unseen', turn: 1 } }]);
   });
 
-  test('who tells what a model was sent from what was not seen', async () => {
+  test('separate sent from unseen in who', async () => {
     const timeline = await open();
     const [object] = (await askTurns(timeline, { session: overMcp })).turns[0]?.changes.index.slice(0, 1) ?? [];
     const { sightings } = await askWho(timeline, { object: object ?? '' });
@@ -109,7 +109,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect(sightings.find(({ session }) => session === inLoop)).toMatchObject({ sent: [1], unseen: [2] });
   });
 
-  test('a record whose list did not go out is not shown as sent; the others are', async () => {
+  test('do not show a record as sent if its list did not go out', async () => {
     const timeline = await open();
     expect(await askContext(timeline, `${inLoop}@turn:1`, {})).toMatchObject({ kind: 'sent', matches: true });
     await expect(askContext(timeline, `${inLoop}@turn:2`, {})).rejects.toMatchObject({
@@ -124,7 +124,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect(strip.marks).toContainEqual(expect.objectContaining({ kind: 'event', event: 'bypassed' }));
   });
 
-  test('the log shows that a call was bypassed', async () => {
+  test('show a bypassed call in the log', async () => {
     const { turns } = await askTurns(await open(), { session: inLoop });
     expect(turns[0]?.events).toMatchObject([{ kind: 'bypassed', detail: 'no answer within 2000 ms' }]);
     expect((await ask('log', inLoop)).stdout).toContain(
@@ -135,7 +135,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     ]);
   });
 
-  test('an epoch whose first request was handed over twice, under two prompts, is shown once', async () => {
+  test('show an epoch once whose first request was delivered twice, under two prompts', async () => {
     const id = `${name}-prompts`;
     const loop = new LoopSession(client, { id, delivered: 'opencode' });
     await loop.context({ messages: [user(`begin ${id}`, 'u1')], system: 'expected' });
@@ -149,7 +149,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect((await sessionStrip(timeline, id, {})).marks.filter(({ kind }) => kind === 'epoch')).toHaveLength(1);
   });
 
-  test('a replay tells what its transcript tells, not what a model was sent', async () => {
+  test('show for a replay its transcript, not the requests of a model', async () => {
     expect(await askContext(await open(), `${replayed}@turn:1`, {})).toMatchObject({
       kind: 'transcript',
       source: 'record',
@@ -158,7 +158,7 @@ describe('what a model was sent without Palimpsest (decision E12)', () => {
     expect((await ask('context', `${replayed}@turn:1`)).stdout).toContain('from the transcript, rendered by replay');
   });
 
-  test('the command line tells them apart by exit code and JSON', async () => {
+  test('differ by exit code and JSON on the command line', async () => {
     const unseen = await ask('context', `${overMcp}@turn:1`);
     expect([unseen.code, unseen.stdout]).toEqual([3, '']);
     expect(unseen.stderr).toContain('not seen by Palimpsest');

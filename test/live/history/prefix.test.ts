@@ -17,7 +17,7 @@ import { openClient } from '../../support/context.js';
 import { call, callModel, isPrefix, user } from '../../support/loop-messages.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 
-describe('where the requests of a session part, and why', () => {
+describe('prefix breaks of a session’s requests, and their causes', () => {
   let root: string;
   let client: ContextClient;
   let remove: () => Promise<void>;
@@ -42,7 +42,7 @@ describe('where the requests of a session part, and why', () => {
     for (const session of open.splice(0)) await session.close();
   });
 
-  /** A session whose requests are kept as its harness sends them. */
+  /** Opens a session whose requests are stored as its harness sends them. */
   function begin(layout: LayoutName) {
     const session = new LoopSession(client, { id: name, delivered: 'pi', layout });
     open.push(session);
@@ -68,13 +68,13 @@ describe('where the requests of a session part, and why', () => {
     return found.compared.toReversed();
   }
 
-  /** The comparisons say of every request whether it began with the one before it as the harness sent it. */
+  /** Checks for every request whether it began with the previous one as the harness sent it. */
   const asSent = (found: readonly PrefixDiff[], sent: readonly (readonly string[])[]): void => {
     const whole = sent.slice(1).map((lines, i) => isPrefix(sent[i] ?? [], lines));
     expect(found.map(({ isPrefix }) => isPrefix)).toEqual(whole);
   };
 
-  test('layout epoch: every request begins with the one before it, but for the border, which is named with its reason and price', async () => {
+  test('with layout epoch exist only at a border, which is named with its reason and price', async () => {
     const { session, sent, request, messages } = begin('epoch');
     await writeFile(path('a.txt'), 'first\nsecond\n');
     await request({}, user(`begin ${name}`));
@@ -119,7 +119,8 @@ describe('where the requests of a session part, and why', () => {
       [[2, 'asked']],
       [[1, 'first']],
     ]);
-    // A question before has read steps and records: those are not asked for again, and the answer is the same.
+    // An earlier query has read steps and records. They are not read again, and the answer is the
+    // same.
     const asked = await Timeline.open(await client.delivered());
     const fewer = await askTurns(asked, { session: name, limit: 1 });
     await Promise.all([asked.steps(sessionId(name)), asked.records(sessionId(name))]);
@@ -127,7 +128,7 @@ describe('where the requests of a session part, and why', () => {
     expect((await askTurns(asked, { session: name })).turns).toEqual(turns);
   });
 
-  test('layout ssot: calls, a changed file, another prompt and other settings are told apart', async () => {
+  test('with layout ssot distinguish calls, a changed file, another prompt and other settings', async () => {
     const { session, sent, request } = begin('ssot');
     await writeFile(path('b.txt'), 'one\n');
     await utimes(path('b.txt'), now / 1_000, now / 1_000);
@@ -151,11 +152,11 @@ describe('where the requests of a session part, and why', () => {
     ]);
     expect(found[0]?.cause?.object).toBe(found[0]?.difference?.object);
     expect(found[2]?.cause).toMatchObject({ object: found[2]?.difference?.object, version: { number: 2 } });
-    // The model thought in the running turn behind another beginning.
+    // The model thought in the running turn behind another prefix.
     expect(found[1]?.answers).toEqual({ kept: 0, lost: 1, left: 0 });
   });
 
-  test('layout pool-last: a verb of the agent changes what stands in front of the running turn', async () => {
+  test('with layout pool-last come from an agent’s verb before the running turn', async () => {
     const { session, sent, request } = begin('pool-last');
     await writeFile(path('d.txt'), 'of d\n');
     await request({}, user(`begin ${name}`));
@@ -172,7 +173,7 @@ describe('where the requests of a session part, and why', () => {
     });
   });
 
-  test('what a provider reported stands beside it, agreeing or not', async () => {
+  test('appear beside the reported usage, whether it agrees or not', async () => {
     const { request } = begin('epoch');
     const answer = (id: string, usage: object): readonly ReportedMessage[] => {
       const [said, result] = call(id, 'bash', { command: 'run' }, `output ${id}`);
@@ -200,7 +201,7 @@ describe('where the requests of a session part, and why', () => {
     expect((await ask('log', name)).stdout).toContain('epoch 1 began (first)');
   });
 
-  test('why a cache missed and what thinking was left out stand beside what differs here', async () => {
+  test('appear beside the reasons for a cache miss and for dropped thinking', async () => {
     const { request } = begin('ssot');
     const answer = (id: string, usage: object): readonly ReportedMessage[] => {
       const [said, result] = call(id, 'bash', { command: 'run' }, `output ${id} ${'of many words '.repeat(20)}`);
@@ -244,7 +245,7 @@ describe('where the requests of a session part, and why', () => {
     expect((await ask('log', name)).stdout).toContain('cache missed: tools_changed; dropped thinking blocks: 1');
   });
 
-  test('the byte is that of UTF-8, also inside a character', async () => {
+  test('are reported by the byte of UTF-8, also inside a character', async () => {
     const { request } = begin('epoch');
     await request({ system: 'gründlich' }, user(`begin ${name}`));
     await request({ system: 'grúndlich' }, ...call('c1', 'bash', { command: 'run' }, 'ran'));
@@ -258,7 +259,7 @@ describe('where the requests of a session part, and why', () => {
     ]);
   });
 
-  test('what cannot be compared is told', async () => {
+  test('are reported as unknown if the requests cannot be compared', async () => {
     const { request } = begin('epoch');
     await request({}, user(`begin ${name}`));
     expect(await compared()).toEqual([]);

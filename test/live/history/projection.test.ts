@@ -18,9 +18,12 @@ describe('the projection of a session', () => {
   let sessions: ReviewedSessions;
   let timeline: Timeline;
 
-  const at = (moment?: string, of = first): Promise<Projection> => readProjection(timeline, of, { when: askedMoment({ at: moment }) });
+  const at = (moment?: string, of = first): Promise<Projection> =>
+    readProjection(timeline, of, { when: askedMoment({ at: moment }) });
   const shown = ({ entries }: Projection): readonly string[] =>
-    entries.map((entry) => `${entry.turn} ${entry.kind} ${entry.kind === 'result' ? entry.tool : entry.text}`.trimEnd());
+    entries.map((entry) =>
+      `${entry.turn} ${entry.kind} ${entry.kind === 'result' ? entry.tool : entry.text}`.trimEnd(),
+    );
 
   beforeAll(async () => {
     sessions = await reviewedSessions(name);
@@ -28,7 +31,7 @@ describe('the projection of a session', () => {
   });
   afterAll(() => sessions?.close());
 
-  test('now: prompt, messages, calls and results in order, with the state of the sets, files with their texts, and every version', async () => {
+  test('shows now: prompt, messages, calls and results in order, set states, files with texts, and all versions', async () => {
     const projection = await at();
     expect(shown(projection)).toEqual([
       '0 system You are careful.',
@@ -46,9 +49,16 @@ describe('the projection of a session', () => {
       '3 result deactivate',
     ]);
     expect(projection).toMatchObject({ turn: 3, running: { turn: 3, calls: [] }, counter: HOUSE_COUNTER });
-    expect(entryFindings(projection.entries, { running: true }).filter(({ rule }) => rule !== 'unfinished-turn')).toEqual([]);
+    expect(
+      entryFindings(projection.entries, { running: true }).filter(({ rule }) => rule !== 'unfinished-turn'),
+    ).toEqual([]);
     const hostile = projection.entries.find((entry) => entry.kind === 'result' && entry.call === sessions.hostileCall);
-    expect(hostile).toMatchObject({ text: HOSTILE, status: 'fail', sha256: hashText(HOSTILE), tokens: HOUSE_COUNTER.count(HOSTILE) });
+    expect(hostile).toMatchObject({
+      text: HOSTILE,
+      status: 'fail',
+      sha256: hashText(HOSTILE),
+      tokens: HOUSE_COUNTER.count(HOSTILE),
+    });
     const [file, stub] = projection.files;
     expect([file?.metadata.id, stub?.metadata.id]).toEqual([sessions.file, sessions.stub]);
     expect(file).toMatchObject({ active: false, pinned: true, content: 'three\nshared\n' });
@@ -57,7 +67,7 @@ describe('the projection of a session', () => {
     expect(await at()).toEqual(projection);
   });
 
-  test('as of an earlier turn: the same entries with the same ids and hashes, and what the sets and files were then', async () => {
+  test('shows an earlier turn with the same ids and hashes, and the sets and files of that time', async () => {
     const [now, then] = [await at(), await at('turn:2')];
     expect(then.entries.map(({ id, sha256 }) => [id, sha256])).toEqual(
       now.entries.filter(({ turn }) => turn <= 2).map(({ id, sha256 }) => [id, sha256]),
@@ -70,7 +80,7 @@ describe('the projection of a session', () => {
     expect(budgetedView(then, { tokens: 100_000 }).items).toHaveLength(then.entries.length);
   });
 
-  test('of a fork: its parent’s steps stand as its own', async () => {
+  test('shows the parent’s steps of a fork as its own', async () => {
     const fork = await sessions.client.forkSession(first, { at: 4, id: `${name}-fork` });
     await fork.reportMessage({ role: 'user', text: 'Another way' });
     const later = await Timeline.open(await sessions.client.delivered());
@@ -80,10 +90,12 @@ describe('the projection of a session', () => {
       parent.entries.map(({ id, sha256 }) => [id, sha256]),
     );
     expect(projection.entries.at(-1)).toMatchObject({ kind: 'user', text: 'Another way' });
-    expect((await readProjection(later, fork.id, { when: askedMoment({ at: 'step:2' }) })).entries.at(-1)?.id).toBe('r2');
+    expect((await readProjection(later, fork.id, { when: askedMoment({ at: 'step:2' }) })).entries.at(-1)?.id).toBe(
+      'r2',
+    );
   });
 
-  test('read again costs what came since: nothing that never changes is asked for twice', async () => {
+  test('reads only newer data the second time, and no immutable data twice', async () => {
     const reader = new ProjectionReader();
     const session = await sessions.client.forkSession(first, { at: 9, id: `${name}-again` });
     const record = async (text: string) => {
@@ -100,13 +112,15 @@ describe('the projection of a session', () => {
     const two = await record('y');
     const later = await reader.read(two, session.id);
     expect(later).toEqual(await readProjection(two, session.id));
-    expect(later.entries.slice(0, before.result.entries.length).map(({ id }) => id)).toEqual(before.result.entries.map(({ id }) => id));
-    // A timeline that was opened before is read as it stands.
+    expect(later.entries.slice(0, before.result.entries.length).map(({ id }) => id)).toEqual(
+      before.result.entries.map(({ id }) => id),
+    );
+    // An earlier timeline keeps its state.
     expect(await reader.read(one, session.id)).toEqual(before.result);
     expect(await reader.read(two, session.id, askedMoment({ at: 'turn:2' }))).toEqual(
       await readProjection(two, session.id, { when: askedMoment({ at: 'turn:2' }) }),
     );
-    // What waits is asked for until it is answered, and what is decided later is known.
+    // Pending requests are read again until they are answered, and later decisions are seen.
     const { seq, turn } = session.state;
     const note = { owner: { session: session.id }, turn, seq, basis: null } as const;
     await session.keepRecords([
@@ -129,7 +143,7 @@ describe('the projection of a session', () => {
     expect(await reader.read(three, session.id)).toEqual(waiting);
   });
 
-  test('of a session or moment that is not there is refused', async () => {
+  test('refuses a missing session or moment', async () => {
     await expect(at('turn:9')).rejects.toMatchObject({ code: 'beyond-end' });
     await expect(at('now', sessionId('nobody'))).rejects.toBeInstanceOf(HistoryError);
     await expect(at('2001-01-01')).rejects.toMatchObject({ code: 'not-yet' });

@@ -11,7 +11,7 @@ const chain = (times: number, make: (from: string, to: string) => string): reado
 
 const doubling = chain(30, (from, to) => `[(str ${from} ${from}) ${to}]`);
 
-describe('a query that makes ever larger values', () => {
+describe('a query that builds ever larger values', () => {
   let xtdb: XtdbClient;
   let timeline: Timeline;
 
@@ -23,7 +23,11 @@ describe('a query that makes ever larger values', () => {
 
   const outcome = async (clauses: string, rules = ''): Promise<readonly [string, string]> => {
     try {
-      await askQuery(timeline, `{:find [?e] :where [[?e :type ?s0] ${clauses}]${rules === '' ? '' : ` :rules [${rules}]`}}`, { limit: 1 });
+      await askQuery(
+        timeline,
+        `{:find [?e] :where [[?e :type ?s0] ${clauses}]${rules === '' ? '' : ` :rules [${rules}]`}}`,
+        { limit: 1 },
+      );
     } catch (error) {
       if (error instanceof HistoryError) return [error.code, error.message];
       throw error;
@@ -34,21 +38,33 @@ describe('a query that makes ever larger values', () => {
   test.each([
     ['texts', doubling.join(' ')],
     ['clauses in any order', [...doubling].reverse().join(' ')],
-    ['collections', chain(30, (from, to) => `[(concat ${from} ${from}) ?c${to.slice(2)}] [(vec ?c${to.slice(2)}) ${to}]`).join(' ')],
-    ['vectors that become a text', `${chain(30, (from, to) => `[(vector ${from} ${from}) ${to}]`).join(' ')} [(str ?s30) ?t]`],
+    [
+      'collections',
+      chain(30, (from, to) => `[(concat ${from} ${from}) ?c${to.slice(2)}] [(vec ?c${to.slice(2)}) ${to}]`).join(' '),
+    ],
+    [
+      'vectors that become a text',
+      `${chain(30, (from, to) => `[(vector ${from} ${from}) ${to}]`).join(' ')} [(str ?s30) ?t]`,
+    ],
     ['through parts', chain(30, (from, to) => `[(vector ${from} ${from}) [?a ?b]] [(str ?a ?b) ${to}]`).join(' ')],
-    ['through equality', chain(30, (from, to) => `[(str ${from} ${from}) ?x${to.slice(2)}] [(== ?x${to.slice(2)} ${to})]`).join(' ')],
+    [
+      'through equality',
+      chain(30, (from, to) => `[(str ${from} ${from}) ?x${to.slice(2)}] [(== ?x${to.slice(2)} ${to})]`).join(' '),
+    ],
     ['inside a join', `(or (and ${doubling.join(' ')}))`],
     ['by many arguments', `[(str ${'?s0 '.repeat(101)}) ?t]`],
-  ])('is refused by the node, and its author is told why: %s', async (_name, clauses) => {
+  ])('is refused by the node with its reason: %s', async (_name, clauses) => {
     expect(await outcome(clauses)).toEqual([
       'query-refused',
       'the node refuses a value made out of more than 100 others: what the query makes could outgrow the memory of the database',
     ]);
   });
 
-  test('is refused where a rule carries the value on, or makes it again and again', async () => {
-    const carried = chain(30, (from, to) => `[(str ${from} ${from}) ?x${to.slice(2)}] (same ?x${to.slice(2)} ${to})`).join(' ');
+  test('is refused if a rule carries the value on or builds it repeatedly', async () => {
+    const carried = chain(
+      30,
+      (from, to) => `[(str ${from} ${from}) ?x${to.slice(2)}] (same ?x${to.slice(2)} ${to})`,
+    ).join(' ');
     expect((await outcome(carried, '[(same ?a ?b) [(identity ?a) ?b]]'))[0]).toBe('query-refused');
     const [code, message] = await outcome('(d ?s0)', '[(d ?a) [(str ?a ?a) ?b] (d ?b)]');
     expect([code, message]).toEqual(['query-refused', expect.stringContaining('a rule that calls itself')]);
@@ -61,7 +77,7 @@ describe('a query that makes ever larger values', () => {
     ['[(vector ?s0 ?e) ?t]', ''],
     ['[(str (str (str ?s0 ?s0) ?s0) ?s0) ?t]', ''],
     ['(twice ?s0 ?t)', '[(twice ?a ?b) [(str ?a ?a) ?b]]'],
-  ])('%s is taken', async (clauses, rules) => {
+  ])('is accepted if it is %s', async (clauses, rules) => {
     expect(await outcome(clauses, rules)).toEqual(['none', '']);
   });
 });

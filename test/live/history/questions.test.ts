@@ -3,7 +3,15 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
-import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../../../src/history/ask/ask.js';
+import {
+  askContext,
+  askDiff,
+  askObject,
+  askQuery,
+  askTurns,
+  askVersions,
+  askWho,
+} from '../../../src/history/ask/ask.js';
 import { reportDetail, reportList } from '../../../src/history/ask/context-report.js';
 import { requireText } from '../../../src/history/ask/object-view.js';
 import { countHere } from '../../../src/history/ask/token-count.js';
@@ -18,7 +26,7 @@ import { countRequests, wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { openTestClient } from '../../support/xtdb.js';
 
-describe('questions about the past', () => {
+describe('history queries', () => {
   const name = `ask${randomUUID().slice(0, 8)}`;
   const first = `${name}-first`;
   let made: ReviewedSessions;
@@ -43,7 +51,7 @@ describe('questions about the past', () => {
   });
   afterAll(() => made.close());
 
-  test('a fork is asked like its parent about the turns that they share, and by itself about its own (decision F2)', async () => {
+  test('treat the shared turns of a fork like its parent’s, and the rest as its own (decision F2)', async () => {
     const { turns } = await askTurns(timeline, { session: first });
     const at = turns.find(({ turn }) => turn === 2)?.lastStep ?? 0;
     const fork = await made.client.forkSession(first, { at, id: `${name}-fork` });
@@ -63,9 +71,13 @@ describe('questions about the past', () => {
 
     const log = (await askTurns(now, { session: fork.id })).turns;
     expect(log.map(({ turn }) => turn)).toEqual([3, 2, 1]);
-    expect(log.map(({ known }) => known?.txId)).toEqual([expect.any(Number), turns[1]?.known?.txId, turns[2]?.known?.txId]);
+    expect(log.map(({ known }) => known?.txId)).toEqual([
+      expect.any(Number),
+      turns[1]?.known?.txId,
+      turns[2]?.known?.txId,
+    ]);
     expect(log[0]?.messages.map(({ text }) => text)).toEqual(['Go another way']);
-    // What both have is told once, and a fork has no turn before it was made.
+    // Lists a common part once; a fork has no turn before its creation.
     const sessionsAt = async (validTime: string | undefined): Promise<readonly string[]> =>
       (await askTurns(now, { limit: 10_000, validTime })).turns
         .map(({ session, turn }) => `${session} ${turn}`)
@@ -85,11 +97,13 @@ describe('questions about the past', () => {
     });
   });
 
-  test('a log of a moment has no step that came later, on either clock', async () => {
+  test('show no later step in a log of a moment, on either clock', async () => {
     const { turns } = await askTurns(timeline, { session: first });
     const steps = async (question: Parameters<typeof askTurns>[1]): Promise<readonly number[]> => {
       const { turns: shown } = await askTurns(timeline, { session: first, ...question });
-      return shown.flatMap(({ calls, messages }) => [...calls, ...messages].map(({ seq }) => seq)).sort((a, b) => a - b);
+      return shown
+        .flatMap(({ calls, messages }) => [...calls, ...messages].map(({ seq }) => seq))
+        .sort((a, b) => a - b);
     };
     const upTo = (seq: number): readonly number[] => Array.from({ length: seq }, (_, i) => i + 1);
     const end = turns[0]?.lastStep ?? 0;
@@ -100,18 +114,23 @@ describe('questions about the past', () => {
       expect(await steps({ at: `step:${seq}` })).toEqual(upTo(seq));
       expect(await steps({ tx: String(times.get(seq)?.txId) })).toEqual(upTo(seq));
       const at = whole[seq - 1]?.at ?? 0;
-      expect(await steps({ validTime: new Date(at).toISOString() })).toEqual(upTo(whole.filter((step) => step.at <= at).length));
+      expect(await steps({ validTime: new Date(at).toISOString() })).toEqual(
+        upTo(whole.filter((step) => step.at <= at).length),
+      );
     }
     const { turns: all } = await askTurns(timeline, { tx: String(times.get(2)?.txId) });
     expect(all.filter(({ session }) => session === made.second.id)).toEqual([]);
   });
 
-  test('a session of one turn is compared with its beginning', async () => {
+  test('compare a session of one turn with its beginning', async () => {
     const asked = await askDiff(timeline, { name: `${name}-second` });
-    expect(asked).toMatchObject({ kind: 'session', diff: { sets: { active: { added: expect.arrayContaining([made.file]) } } } });
+    expect(asked).toMatchObject({
+      kind: 'session',
+      diff: { sets: { active: { added: expect.arrayContaining([made.file]) } } },
+    });
   });
 
-  test('every boundary between two versions, on either clock', async () => {
+  test('hit every boundary between two versions, on either clock', async () => {
     const { versions } = await askVersions(timeline, { object: made.file });
     const texts = ['three', 'two', 'one'].map((word) => `${word}\nshared\n`);
     for (const [i, { validTime, txId }] of versions.entries()) {
@@ -126,7 +145,7 @@ describe('questions about the past', () => {
     }
   });
 
-  test('the transaction clock by time: between two transactions the earlier one, after the last the last, before the first nothing', async () => {
+  test('map a time to the earlier transaction between two, the last after the end, and none before the first', async () => {
     const { versions } = await askVersions(timeline, { object: made.file });
     const [third, second] = versions;
     const known = async (tx: string) => askObject(timeline, { object: made.file, tx });
@@ -136,19 +155,26 @@ describe('questions about the past', () => {
     expect(await codeOf(known('2001-01-01'))).toBe('not-yet');
   });
 
-  test('a timeline gives the same answer however often it is asked, whatever is written meanwhile', async () => {
+  test('return the same from one timeline on every call, despite later writes', async () => {
     const pinned = await open();
     const before = await askContext(pinned, `${name}-second`, { assemble: true });
     const again = await made.client.openSession({ id: `${name}-second` });
-    const { applied } = await again.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'later', answer: () => 'later' });
+    const { applied } = await again.recordCall({
+      tool: 'bash',
+      args: {},
+      status: 'ok',
+      content: 'later',
+      answer: () => 'later',
+    });
     await applied;
     expect((await askContext(pinned, `${name}-second`, { assemble: true })).sha256).toBe(before.sha256);
     expect((await askContext(await open(), `${name}-second`, { assemble: true })).text).toContain('later');
     await made.client.closeSession(again);
   });
 
-  test('names: ids, their beginnings, paths and their ends; what fits exactly wins', async () => {
-    const id = async (object: string, session?: string) => (await askObject(timeline, { object, session })).version['xt/id'];
+  test('resolve ids, prefixes, paths and their ends, with exact matches first', async () => {
+    const id = async (object: string, session?: string) =>
+      (await askObject(timeline, { object, session })).version['xt/id'];
     expect(await id(made.file.slice(0, 10))).toBe(made.file);
     expect(await id(join(made.root, 'a.ts'))).toBe(made.file);
     expect(await id('a.ts', first)).toBe(made.file);
@@ -163,12 +189,18 @@ describe('questions about the past', () => {
     await expect(id('a.tss', first)).rejects.toThrow(`did you mean "${join(made.root, 'a.ts')}"? Else name it by id`);
   });
 
-  test('a long session is asked about with a handful of requests: its context of a turn, and its log', async () => {
+  test('read a long session’s context and log with a handful of requests', async () => {
     const session = await made.client.openSession({ id: `${name}-long` });
     for (let turn = 1; turn <= 40; turn++) {
       await session.reportMessage({ role: 'user', text: `turn ${turn}` });
       await session.assemble({ deliver: 'library' });
-      await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: `output ${turn}`, answer: (id) => id });
+      await session.recordCall({
+        tool: 'bash',
+        args: { turn },
+        status: 'ok',
+        content: `output ${turn}`,
+        answer: (id) => id,
+      });
     }
     const store = await made.client.delivered();
     const asked = await countRequests(async () => askContext(await Timeline.open(store), `${session.id}@turn:20`, {}));
@@ -182,42 +214,58 @@ describe('questions about the past', () => {
     );
     expect(turns.map(({ known }) => known)).toEqual(lookedUp);
     expect(turns).toHaveLength(40);
-    // The session's head, which says whose steps they are, is read once, and of the records none but those that begin an epoch.
+    // The session's head, which names the owners of its steps, is read once. Of the records only
+    // those that begin an epoch are read.
     const logged = await countRequests(async () => askTurns(await Timeline.open(store), { session: session.id }));
     expect(logged.result.turns).toEqual(turns);
     expect(logged.requests['/_xtdb/entity']).toBe(1);
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
   });
 
-  test('the contexts of a session are listed with few requests, as each is by itself; of several failures the earliest is told', async () => {
+  test('list the contexts of a session with few requests, equal to each alone; of several failures the earliest is reported', async () => {
     const session = await made.client.openSession({ id: `${name}-listed` });
-    // More steps than a page of them holds.
+    // More steps than one page holds.
     for (let turn = 1; turn <= 55; turn++) {
       await session.reportMessage({ role: 'user', text: `turn ${turn}` });
       if (turn > 30) await session.assemble({ deliver: 'library' });
-      await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: `output ${turn} `.repeat(300), answer: (id) => id });
+      await session.recordCall({
+        tool: 'bash',
+        args: { turn },
+        status: 'ok',
+        content: `output ${turn} `.repeat(300),
+        answer: (id) => id,
+      });
     }
     await made.client.snapshot();
     const store = await made.client.delivered();
     const question = { reference: session.id, limit: 20, count: countHere };
     const { result, requests } = await countRequests(async () => reportList(await Timeline.open(store), question));
-    // What all of them are made of is asked for at once.
+    // Reads all parts together.
     expect(Object.values(requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(12);
     expect(result.reported.map(({ context }) => context.turn)).toEqual(Array.from({ length: 20 }, (_, i) => 55 - i));
-    // And so is what is told of each of them beside that.
+    // Also reads their other details together.
     const foreign = await countRequests(async () =>
       new TyrumReports(await Timeline.open(store), countHere).list({ conversation: session.id, limit: 20 }),
     );
-    expect(foreign.result.map(({ turn }) => turn)).toEqual(Array.from({ length: 20 }, (_, i) => `${session.id}@turn:${55 - i}`));
+    expect(foreign.result.map(({ turn }) => turn)).toEqual(
+      Array.from({ length: 20 }, (_, i) => `${session.id}@turn:${55 - i}`),
+    );
     expect(Object.values(foreign.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
     const now = await Timeline.open(store);
     for (const { context, ledger } of result.reported) {
-      const alone = await reportDetail(now, { reference: `${session.id}@turn:${context.turn}`, text: {}, count: countHere });
+      const alone = await reportDetail(now, {
+        reference: `${session.id}@turn:${context.turn}`,
+        text: {},
+        count: countHere,
+      });
       expect([context.text, context.matches, ledger]).toEqual([alone.context.text, true, alone.ledger]);
     }
-    // A verification reads what stood at the bases of contexts for many of them at a time, as far as the log of transactions tells that it did.
+    // A verification reads the bases of many contexts at a time, as far as the transaction log
+    // proves their state.
     const xtdb = openTestClient();
-    const verified = await countRequests(() => verifySession(new ObjectStore(xtdb), session.id)).finally(() => xtdb.close());
+    const verified = await countRequests(() => verifySession(new ObjectStore(xtdb), session.id)).finally(() =>
+      xtdb.close(),
+    );
     expect(verified.result).toMatchObject({ ok: true, contexts: { total: 25, equal: 25 } });
     expect(Object.values(verified.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(20);
     const [good, ...others] = await now.records(session.id);
@@ -227,7 +275,7 @@ describe('questions about the past', () => {
     expect(await now.rebuilder.rebuildEach([], () => 1)).toEqual([]);
   });
 
-  test('contexts that are made together are those that are made alone, whatever was written since, also into the past of their bases', async () => {
+  test('build contexts together as alone, despite later writes, also into the past of their bases', async () => {
     const session = await made.client.openSession({ id: `${name}-changing` });
     const hourAgo = Math.floor(Date.now() / 1_000) - 3_600;
     const read = async (path: string): Promise<void> => {
@@ -245,14 +293,21 @@ describe('questions about the past', () => {
       await session.reportMessage({ role: 'user', text: `turn ${turn}` });
       const path = `changing-${turn % 3}.ts`;
       await writeFile(join(made.root, path), `turn ${turn}\n`.repeat(turn));
-      // Every version of the last file is dated before the contexts that have shown the one before it.
+      // Every version of the last file is dated before the contexts that showed its predecessor.
       if (turn % 3 === 2) await utimes(join(made.root, path), hourAgo + turn, hourAgo + turn);
       await read(path);
       if (turn === 9) await session.setSystemPrompt('Another prompt.');
       if (turn === 12) {
         const { id } = await made.client.files.locate('changing-0.ts');
         const plan = await session.planVerb('deactivate', [id]);
-        await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: '', plan, answer: (call) => call });
+        await session.recordCall({
+          tool: 'deactivate',
+          args: {},
+          status: 'ok',
+          content: '',
+          plan,
+          answer: (call) => call,
+        });
       }
       await session.assemble({ deliver: 'library' });
     }
@@ -262,28 +317,40 @@ describe('questions about the past', () => {
     expect(together.map(({ matches }) => matches)).toEqual(records.map(() => true));
     for (const [i, record] of records.entries())
       expect(together[i]).toEqual(await new PastContexts(await Timeline.open(store)).ofRecord(record));
-    // One that says something else than the database is told as such, and none of those beside it.
+    // A context that differs from the database is reported, and its neighbours are not.
     const [good, wrong, ...others] = records as readonly [AssemblyProof, AssemblyProof, ...AssemblyProof[]];
     const claimed = [good, { ...wrong, sha256: good.sha256 }, ...others];
-    const compared = await new PastContexts(await Timeline.open(store)).ofRecords(claimed, async ({ matches }) => matches);
+    const compared = await new PastContexts(await Timeline.open(store)).ofRecords(
+      claimed,
+      async ({ matches }) => matches,
+    );
     expect(compared).toEqual(claimed.map((_, i) => i !== 1));
   });
 
-  test('a session whose turn never ended is listed with all of its steps, and when the last one was made', async () => {
+  test('list a session with an unfinished turn with all steps and the time of the last', async () => {
     const session = await made.client.openSession({ id: `${name}-cut-off` });
     await session.reportMessage({ role: 'user', text: 'begin' });
-    for (let n = 1; n <= 9; n++) await session.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `${n}`, answer: (id) => id });
+    for (let n = 1; n <= 9; n++)
+      await session.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `${n}`, answer: (id) => id });
     const { present } = await open();
     const [head] = (await present.sessions()).filter(({ id }) => id === session.id);
     expect(head?.upto).toBe(1);
     const listed = (await listSessions(present, [])).find(({ id }) => id === session.id);
-    expect(listed).toMatchObject({ turns: 1, steps: 10, lastActivity: new Date(session.state.lastAt), openHere: false });
+    expect(listed).toMatchObject({
+      turns: 1,
+      steps: 10,
+      lastActivity: new Date(session.state.lastAt),
+      openHere: false,
+    });
   });
 
-  test('a query that would keep the node busy is over when its limit is, and others are answered meanwhile', async () => {
-    const cross = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
+  test('end an expensive query at its limit, and answer others meanwhile', async () => {
+    const cross =
+      '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
     const heavy = codeOf(askQuery(timeline, cross, { timeoutMs: 400 }));
-    const light = await askQuery(timeline, '{:find [?n] :in [?e] :where [[?e :char_count ?n]]}', { args: `["${made.file}"]` });
+    const light = await askQuery(timeline, '{:find [?n] :in [?e] :where [[?e :char_count ?n]]}', {
+      args: `["${made.file}"]`,
+    });
     expect(light.answer.rows).toEqual([[13]]);
     expect(await heavy).toBe('query-timeout');
   });

@@ -13,12 +13,12 @@ import { askHere } from '../../support/ask-here.js';
 import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
-describe('working from a moment again', () => {
+describe('restoring from a moment', () => {
   const name = `res${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
   let file: string;
 
-  // The session's filesystem is one of its own: what was recorded there lies here.
+  // The session's filesystem is its own; its files are recorded as moved here.
   const flags = (): string[] => ['--root', made.root, '--moved', `${made.root}=${made.root}`];
   const run = (...args: string[]) => askHere(['restore', ...args, '--data', suiteData()]);
   const json = async (...args: string[]) => {
@@ -45,7 +45,7 @@ describe('working from a moment again', () => {
   beforeEach(() => writeFile(file, 'three\nshared\n'));
   afterAll(() => made.close());
 
-  test('the plan of restoring says of each file how it differs, and changes nothing', async () => {
+  test('plans the differences of each file and changes nothing', async () => {
     const at1 = `${name}-first@turn:1`;
     expect(await states(at1)).toEqual({ 'a.ts': 'changed' });
     expect(await states(`${name}-first@turn:2`, '--plan')).toEqual({ 'a.ts': 'changed', 'b.ts': 'never-read' });
@@ -70,7 +70,7 @@ describe('working from a moment again', () => {
     expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
   });
 
-  test('into a folder of its own: whole, private, below it, and over nothing', async () => {
+  test('writes into a new folder: whole, private, below it, and over nothing', async () => {
     const { root: path, remove } = await temporaryRoot();
     try {
       const to = join(path, 'then');
@@ -113,7 +113,7 @@ describe('working from a moment again', () => {
     }
   });
 
-  test('in place only with a clean plan, and taken back with what was there and its mode', async () => {
+  test('writes in place only with a clean plan, and is undone with the old content and mode', async () => {
     await chmod(file, 0o640);
     const { undo, written } = await json(`${name}-first@turn:1`, '--apply', '--in-place', ...flags());
     expect(written).toEqual([file]);
@@ -155,7 +155,7 @@ describe('working from a moment again', () => {
     expect(await readFile(file, 'utf8')).toBe('mine alone');
   });
 
-  test('where one of several cannot be written the others are given back; half of it done, undoing gives back all', async () => {
+  test('restores the others if one of several writes fails; undo completes a half-done restore', async () => {
     const { root: path, remove } = await temporaryRoot();
     try {
       const [dataDir, tree] = [join(path, 'data'), join(path, 'tree')];
@@ -177,7 +177,8 @@ describe('working from a moment again', () => {
         code: 'not-clean',
       });
       expect(await texts()).toEqual(['before a', 'before b', 'before c']);
-      // Somebody changes the last one meanwhile, or also one that was written: what is not theirs is given back, and what happened is told.
+      // Another writer changes the last file meanwhile, or also a written one. Our files are
+      // restored, and the conflict is reported.
       const meddled = (others: readonly string[]) => ({
         ...replacement('c'),
         bytes: async () => {
@@ -201,7 +202,7 @@ describe('working from a moment again', () => {
       expect(await undoReplacements(dataDir, left?.id ?? '')).toHaveLength(2);
       expect(await texts()).toEqual(['before a', 'before b', 'before c']);
       const id = await replaceKept(dataDir, { roots, of, replacements: names.map(replacement) });
-      // As a process that was killed after the first file leaves it.
+      // The state left by a process that was killed after the first file.
       for (const one of ['b', 'c']) await writeFile(join(tree, one), `before ${one}`);
       expect(await undoReplacements(dataDir, id)).toEqual([join(roots.roots[0] ?? '', 'a')]);
       expect(await texts()).toEqual(['before a', 'before b', 'before c']);
@@ -212,7 +213,7 @@ describe('working from a moment again', () => {
     }
   });
 
-  test('fork: a new session from the end of a turn, named; what is no moment, no session or taken is refused', async () => {
+  test('forks a named session from the end of a turn, and refuses a non-moment, a non-session and a taken name', async () => {
     const ask = (...args: string[]) => askHere([...args, '--data', suiteData()]);
     const forked = JSON.parse((await ask('fork', `${name}-first@turn:2`, '--json')).stdout);
     expect(forked).toMatchObject({ parent: { session: `${name}-first`, turn: 2 } });
@@ -236,7 +237,7 @@ describe('working from a moment again', () => {
     }
   });
 
-  test('notes: a verdict and words on a session, a step, an object; shown, exported, in no set and no context', async () => {
+  test('stores notes on a session, a step, an object: shown, exported, in no set and no context', async () => {
     const note = async (...args: string[]) => {
       const { code, stdout, stderr } = await askHere(['note', ...args, '--data', suiteData(), '--json']);
       return code === 0 ? JSON.parse(stdout).said : stdout + stderr;
@@ -271,7 +272,7 @@ describe('working from a moment again', () => {
     [[`${name}-first`, '--moved', 'here'], /OLD=NEW/],
     [[`${name}-first`, '--root', '/nowhere/at/all'], /does not exist/],
     [['--undo', 'r1'], /no restoring/],
-  ])('%j is refused with a reason', async (args, why) => {
+  ])('refuses %j with a reason', async (args, why) => {
     expect(await refused(...args)).toMatch(why);
   });
 });

@@ -23,10 +23,13 @@ const TRANSACTIONS = effort(10, 40);
 const EACH = 25;
 const COUNT = TRANSACTIONS * EACH;
 const FIRST = Date.UTC(2026, 0, 1);
-/** Fewer moments than versions, so that many fall on the same one. */
+/** Fewer moments than versions, so that many coincide. */
 const MOMENTS = COUNT * 0.6;
 
-/** What a plain list of everything that was written says: of what was known and true by then, the latest, and of equal moments what was learned last. */
+/**
+ * Returns the answer of a plain list of all writes: of the versions known and valid by then, the
+ * latest, and of equal moments the last learned.
+ */
 function expected(all: readonly Written[], validTime: number, txId: number): string | undefined {
   const known = all.filter((version) => version.txId <= txId && version.validTime <= validTime);
   return known.toSorted((a, b) => a.validTime - b.validTime || a.order - b.order).at(-1)?.content;
@@ -47,7 +50,8 @@ describe('an object with hundreds of versions [decision F7]', () => {
   beforeAll(async () => {
     xtdb = openTestClient();
     store = new ObjectStore(xtdb);
-    // The same numbers every time, in no order: late drains and clocks that step back write earlier moments in later transactions.
+    // Deterministic, unordered numbers: late drains and clocks that step back write earlier moments
+    // in later transactions.
     let seed = 20_261_121;
     const random = (): number => {
       seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
@@ -75,9 +79,11 @@ describe('an object with hundreds of versions [decision F7]', () => {
     await xtdb.close();
   });
 
-  test('reads right at every boundary, a millisecond before and after it, as known last', async () => {
+  test('reads correctly at every boundary, a millisecond before and after it', async () => {
     const last = all.at(-1)?.txId as number;
-    const moments = [...new Set(all.flatMap(({ validTime }) => [validTime - 1, validTime, validTime + 1]))].sort((a, b) => a - b);
+    const moments = [...new Set(all.flatMap(({ validTime }) => [validTime - 1, validTime, validTime + 1]))].sort(
+      (a, b) => a - b,
+    );
     expect(all).toHaveLength(COUNT);
     expect(new Set(all.map(({ validTime }) => validTime)).size).toBeLessThan(COUNT);
     for (let first = 0; first < moments.length; first += 50) {
@@ -87,8 +93,11 @@ describe('an object with hundreds of versions [decision F7]', () => {
     }
   });
 
-  test('is not there before its first version and stays as it is after its last one', async () => {
-    const [first, last] = [Math.min(...all.map(({ validTime }) => validTime)), Math.max(...all.map(({ validTime }) => validTime))];
+  test('is absent before its first version and unchanged after its last one', async () => {
+    const [first, last] = [
+      Math.min(...all.map(({ validTime }) => validTime)),
+      Math.max(...all.map(({ validTime }) => validTime)),
+    ];
     const newest = all.at(-1)?.txId as number;
     expect(await read(first - 1, newest)).toBeUndefined();
     expect(await read(0, newest)).toBeUndefined();
@@ -97,7 +106,7 @@ describe('an object with hundreds of versions [decision F7]', () => {
     expect(await read(Date.UTC(9_999, 0, 1), newest)).toBe(expected(all, last, newest));
   });
 
-  test('reads right at any pair of valid and transaction time', async () => {
+  test('reads correctly at any pair of valid and transaction time', async () => {
     const txIds = [...new Set(all.map(({ txId }) => txId))];
     const anyTx = fc.constantFrom(...txIds);
     const anyMoment = fc.oneof(
@@ -112,13 +121,14 @@ describe('an object with hundreds of versions [decision F7]', () => {
     );
   });
 
-  test('has a history that names every version that was ever current, corrections included', async () => {
+  test('has a history of every version that was ever current, corrections included', async () => {
     const snapshot = await store.asOf({ validTime: new Date(FIRST + MOMENTS), txId: all.at(-1)?.txId as number });
     const history = await historyOf(snapshot, id);
     const listed = history.map(({ version, validTime, txId }) => [version?.content, validTime.getTime(), txId]);
-    // Of several of one moment in one transaction only the last was ever there.
+    // Of several versions of one moment in one transaction only the last existed.
     const lasting = all.filter(
-      (one) => !all.some((other) => other.txId === one.txId && other.validTime === one.validTime && other.order > one.order),
+      (one) =>
+        !all.some((other) => other.txId === one.txId && other.validTime === one.validTime && other.order > one.order),
     );
     expect(listed.length).toBe(lasting.length);
     expect(new Set(listed.map((entry) => JSON.stringify(entry)))).toEqual(

@@ -16,7 +16,7 @@ describe('a verification over HTTP', () => {
   });
   afterAll(() => made.close());
 
-  test('ends when its client goes away: nothing more is read', async () => {
+  test('ends when its client leaves, and reads nothing more', async () => {
     const { client } = made;
     let asked = 0;
     let answering: ServerResponse | undefined;
@@ -26,13 +26,18 @@ describe('a verification over HTTP', () => {
     client.store.asOf = async (basis) => {
       asked += 1;
       const snapshot = await asOf(basis);
-      // The first one is the question's own present, the second that of the verification; each context would ask for more.
+      // The first query reads the request's present, the second that of the verification. Each
+      // context would read more.
       if (asked === 2) await leave();
       return snapshot;
     };
     const server = createServer((request, response) => {
       answering = response;
-      outcome = answerReviewRequest('verify', { client, query: new URL(request.url ?? '/', 'http://localhost').searchParams }, response);
+      outcome = answerReviewRequest(
+        'verify',
+        { client, query: new URL(request.url ?? '/', 'http://localhost').searchParams },
+        response,
+      );
       outcome.catch(() => undefined);
     });
     server.listen(0, '127.0.0.1');
@@ -63,8 +68,9 @@ describe('a verification over HTTP', () => {
         const response = await fetch(`http://127.0.0.1:${port}/v1/verify?session=${name}-first`);
         expect(await response.json()).toMatchObject({ ok: true, contexts: { total: 1, equal: 1 } });
       });
-      // What was on its way then, and neither answers nor contexts.
-      const queries = ({ requests }: { readonly requests: Readonly<Record<string, number>> }) => requests['/_xtdb/query'] ?? 0;
+      // Queries in flight, for neither answers nor contexts.
+      const queries = ({ requests }: { readonly requests: Readonly<Record<string, number>> }) =>
+        requests['/_xtdb/query'] ?? 0;
       expect(queries(gone)).toBeLessThanOrEqual(6);
       expect(queries(whole)).toBeGreaterThan(queries(gone) + 4);
     } finally {

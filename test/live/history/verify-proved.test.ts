@@ -21,7 +21,7 @@ import { executeForeign, openTestClient } from '../../support/xtdb.js';
 const TURNS = 8;
 const FILES = 3;
 
-describe('what the log of transactions proves of the bases of contexts', () => {
+describe('proofs of context bases from the transaction log', () => {
   let root: string;
   let client: ContextClient;
   const xtdb = openTestClient();
@@ -29,7 +29,13 @@ describe('what the log of transactions proves of the bases of contexts', () => {
   beforeAll(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-proved-')));
     const host = filesystemId(`fs-${randomUUID()}`);
-    client = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: host, track: false });
+    client = await ContextClient.create({
+      address: testAddress(),
+      roots: [root],
+      cwd: root,
+      filesystemId: host,
+      track: false,
+    });
   });
   afterAll(async () => {
     await client.close();
@@ -37,14 +43,17 @@ describe('what the log of transactions proves of the bases of contexts', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  /** A session whose prompt and files become others while contexts are handed out; `between` is called behind each turn. */
+  /**
+   * A session whose prompt and files change while contexts are delivered. `between` runs after each
+   * turn.
+   */
   const made = async (between: (session: ContextSession, turn: number) => Promise<void>): Promise<ContextSession> => {
     const session = await client.openSession({});
     for (let turn = 1; turn <= TURNS; turn++) {
       if (turn % FILES === 1) await session.setSystemPrompt(`prompt of turn ${turn}`);
       await session.reportMessage({ role: 'user', text: `turn ${turn}` });
       await session.assemble({ deliver: 'library' });
-      // Files of its own: what happened to those of another session would be found in this one too.
+      // Files of its own: changes for another session would appear in this one too.
       const name = `${session.id}-${turn % FILES}.ts`;
       await writeFile(join(root, name), `${session.id} ${turn}`);
       const { applied } = await session.recordCall(
@@ -60,7 +69,7 @@ describe('what the log of transactions proves of the bases of contexts', () => {
 
   const fileOf = ({ state }: ContextSession): string => String(state.sets.index.find((id) => !state.isToolResult(id)));
 
-  /** What was found of contexts, but for the newest transaction of the moment, which everybody's writes move on. */
+  /** The findings on contexts without the newest transaction, which every writer moves on. */
   const said = (found: readonly AssemblyMismatch[]) =>
     found.map(({ why, ...one }) => ({ ...one, why: why.replace(/transaction \d+$/, '') }));
 
@@ -70,7 +79,7 @@ describe('what the log of transactions proves of the bases of contexts', () => {
     return said(contexts.unequal);
   };
 
-  /** What is found of each context where nothing is read but at its own basis. */
+  /** The findings on each context read only at its own basis. */
   const alone = async (session: ContextSession) => {
     const reader = openTestClient();
     try {
@@ -78,14 +87,15 @@ describe('what the log of transactions proves of the bases of contexts', () => {
       const present = await store.latest();
       const proofs = await present.assemblies(session.id);
       const found = [];
-      for (const proof of proofs) found.push(await verifyAssembly({ rebuilder: new AssemblyRebuilder(store), present }, proof));
+      for (const proof of proofs)
+        found.push(await verifyAssembly({ rebuilder: new AssemblyRebuilder(store), present }, proof));
       return said(found.flatMap((mismatch) => mismatch ?? []));
     } finally {
       await reader.close();
     }
   };
 
-  test('whatever others write into a session while it runs, each context is found to be what it is when it is read at its own basis', async () => {
+  test('agree with a read at each context’s own basis, for any foreign writes into a running session', async () => {
     const happening = fc.record({
       turn: fc.integer({ min: 1, max: TURNS }),
       target: fc.constantFrom('file' as const, 'prompt' as const, 'step' as const),
@@ -109,9 +119,10 @@ describe('what the log of transactions proves of the bases of contexts', () => {
             };
             const id = String(ids[one.target]);
             const validTime = new Date(moment(one.at).getTime() + one.later);
-            const then = one.from === null ? undefined : await (await xtdb.db({ validTime: moment(one.from) })).entity(id);
+            const then =
+              one.from === null ? undefined : await (await xtdb.db({ validTime: moment(one.from) })).entity(id);
             if (then !== undefined) await xtdb.execute([{ op: 'put', doc: then, validTime }]);
-            // Without a step the session itself could not go on.
+            // Without a step the session itself could not continue.
             else if (one.target !== 'step') await executeForeign('delete', id, validTime);
           }
         });
@@ -125,7 +136,8 @@ describe('what the log of transactions proves of the bases of contexts', () => {
     );
   });
 
-  // Over a shared log XTDB loses a document that is put again soon after it was evicted: a node that comes to the eviction later empties it in the store of all.
+  // Over a shared log XTDB loses a document that is put again soon after its eviction. A node that
+  // reaches the eviction later empties it in the shared store.
   onOneNode(
     'a file that was evicted and is put as if it had always been there is missing at the bases of contexts all the same',
     async () => {

@@ -19,7 +19,7 @@ import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
 import { executeForeign, openTestClient } from '../../support/xtdb.js';
 
-describe('what was handed out to a model', () => {
+describe('a delivered context', () => {
   let root: string;
   let road: Road;
   let host: FilesystemId;
@@ -37,7 +37,7 @@ describe('what was handed out to a model', () => {
     return client;
   };
 
-  /** Another process with nothing but the database: other files, another filesystem, no mounts. */
+  /** Another process with only the database: other files, another filesystem, no mounts. */
   const reviewer = (): Promise<ContextClient> =>
     open({ filesystemId: filesystemId(`fs-${randomUUID()}`), roots: [tmpdir()], cwd: '/' });
 
@@ -63,7 +63,7 @@ describe('what was handed out to a model', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('is made again byte for byte by another process, with the files gone [§1.2, decision E7]', async () => {
+  test('is rebuilt byte for byte by another process, without the files [§1.2, decision E7]', async () => {
     const mounts = [{ agentPrefix: '/workspace', canonicalPrefix: root }];
     const client = await open({ mounts, cwd: '/workspace' });
     const session = await client.openSession();
@@ -100,7 +100,7 @@ describe('what was handed out to a model', () => {
     }
   });
 
-  test('is kept once however often it is handed out, and not at all unless it is', async () => {
+  test('is recorded once per text, and not without a delivery', async () => {
     const client = await open();
     const session = await client.openSession();
     await read(client, session, 'a.ts', 'one');
@@ -126,7 +126,7 @@ describe('what was handed out to a model', () => {
     const { text, record } = await session.assemble();
     await first.snapshot();
     await road.close();
-    // Assembled with the database, handed out without it; what is left is the journal.
+    // Assembled with the database, delivered without it. The rest is in the journal.
     await session.deliver(record, { delivered: 'library' });
     expect((await session.assemble({ deliver: 'library' })).record).toMatchObject({
       sha256: hashText(text),
@@ -142,13 +142,13 @@ describe('what was handed out to a model', () => {
       ok: true,
       contexts: { total: 2, equal: 2 },
     });
-    // The first one lives on and delivers it too.
+    // The first process lives on and delivers it too.
     await road.open();
     await first.snapshot();
     expect((await verifySession(await second.delivered(), session.id)).contexts).toMatchObject({ total: 2, equal: 2 });
   });
 
-  test('while the database is away is made again by its step', async () => {
+  test('from an outage of the database is rebuilt by its step', async () => {
     const client = await open(byRoad());
     const session = await client.openSession();
     await session.setSystemPrompt('prompt');
@@ -168,7 +168,7 @@ describe('what was handed out to a model', () => {
     });
   });
 
-  test('by a writer that was overtaken is proved in the fork that keeps its steps [decision F6]', async () => {
+  test('of an overtaken writer is proved in the fork with its steps [decision F6]', async () => {
     await road.open();
     const first = await open({ ...byRoad() });
     const session = await first.openSession();
@@ -198,7 +198,7 @@ describe('what was handed out to a model', () => {
     expect(own).toMatchObject({ session: fork?.id, rescuedFrom: session.id, sha256: hashText(text) });
   });
 
-  test('of a forked session stays with it: the fork has the contexts up to where it begins [decision F2]', async () => {
+  test('of a forked session stays with it: the fork has the contexts up to its start [decision F2]', async () => {
     const client = await open();
     const parent = await client.openSession();
     for (let i = 0; i < 4; i++) {
@@ -226,7 +226,7 @@ describe('what was handed out to a model', () => {
     });
   });
 
-  test('of a clock that stepped back is made again', async () => {
+  test('from a clock that stepped back is rebuilt', async () => {
     const later = Date.now() + 3_600_000;
     const ahead = await open({ clock: () => later });
     const session = await ahead.openSession();
@@ -247,7 +247,7 @@ describe('what was handed out to a model', () => {
     });
   });
 
-  test('is found to be damaged where the database was written to by hand, and what is damaged is named', async () => {
+  test('is reported damaged with the damaged object after a manual write to the database', async () => {
     const client = await open();
     const session = await client.openSession();
     const content = 'a line of the file\n'.repeat(400);
@@ -265,7 +265,7 @@ describe('what was handed out to a model', () => {
         },
       ]);
       const report = await verifySession((await reviewer()).store, session.id);
-      // What was read before is still read as it was; what is there now is not what it is called.
+      // The earlier read is unchanged; the present document does not match its name.
       expect(report).toMatchObject({ ok: false, contexts: { total: 1, equal: 1 } });
       expect(report.parts.damages).toEqual([{ part: chunk, what: 'damaged', of: expect.any(String) }]);
     } finally {
@@ -277,7 +277,7 @@ describe('what was handed out to a model', () => {
     expect((await verifySession((await reviewer()).store, session.id)).ok).toBe(true);
   });
 
-  test('cannot be proved once something of it is gone, and it is said what', async () => {
+  test('cannot be proved once a part is gone, which is named', async () => {
     const client = await open();
     const session = await client.openSession();
     const { callId } = await read(client, session, 'a.ts', `const a = 1;${' '.repeat(3_000)}`);
@@ -310,7 +310,7 @@ describe('what was handed out to a model', () => {
         what: 'rewritten',
         of: session.id,
       });
-      // At its own basis the context has the step as it was.
+      // At its own basis the context has the original step.
       expect(rewritten.contexts).toMatchObject({ total: 1, equal: 1 });
       await executeForeign('evict', String(file));
       const { contexts, ok } = await verifySession((await reviewer()).store, session.id);
@@ -325,7 +325,7 @@ describe('what was handed out to a model', () => {
     }
   });
 
-  describe('many times, and is read for all of them at once,', () => {
+  describe('among many that are read together', () => {
     /** A session of some turns, each with a new prompt and a context before and after it is set. */
     const recorded = async () => {
       const client = await open();
@@ -342,7 +342,7 @@ describe('what was handed out to a model', () => {
       return { client, session, proofs: await (await client.snapshot()).assemblies(session.id) };
     };
 
-    test('is read at its own basis where that is another one than its text is of', async () => {
+    test('is read at its own basis if its text is from another one', async () => {
       const { session, proofs } = await recorded();
       const [before, after] = proofs.slice(-2);
       if (!before?.basis || !after?.basis) throw new Error('both were read at a basis');
@@ -353,7 +353,7 @@ describe('what was handed out to a model', () => {
       });
       const xtdb = openTestClient();
       try {
-        // What it shows is the newest of everything; what its basis holds is not.
+        // It shows the newest state of everything; its basis does not.
         const basis = { ...after.basis, txId: before.basis.txId };
         await xtdb.execute([{ op: 'put', doc: toAssemblyPart({ ...after, basis }) }]);
       } finally {
@@ -368,7 +368,7 @@ describe('what was handed out to a model', () => {
       });
     });
 
-    test('is the same after something was written into its past, and after a text of it came once more', async () => {
+    test('is unchanged after a write into its past and a repeated text', async () => {
       const { session } = await recorded();
       const xtdb = openTestClient();
       try {
@@ -389,7 +389,7 @@ describe('what was handed out to a model', () => {
       });
     });
 
-    test('is found to be damaged where a text is, and a step was written anew', async () => {
+    test('is reported damaged if a text is damaged and a step was rewritten', async () => {
       const { session } = await recorded();
       const xtdb = openTestClient();
       const message = `turn 2 ${'and so on '.repeat(400)}`;

@@ -6,7 +6,7 @@ import { askHere } from '../../support/ask-here.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 
-describe('a relative path of a question starts at the working folder', () => {
+describe('a relative path in a history query', () => {
   const before = process.cwd();
   let root: string;
   let client: ContextClient;
@@ -18,7 +18,14 @@ describe('a relative path of a question starts at the working folder', () => {
     const session = await client.openSession();
     const read = async (path: string): Promise<void> => {
       const readings = [await wholeRead(client, path)];
-      const { applied } = await session.recordCall({ tool: 'read', args: {}, status: 'ok', content: '', answer: (id) => id, readings });
+      const { applied } = await session.recordCall({
+        tool: 'read',
+        args: {},
+        status: 'ok',
+        content: '',
+        answer: (id) => id,
+        readings,
+      });
       await applied;
     };
     for (const path of ['one/src/cart.ts', 'two/src/cart.ts', 'two/deep/src/cart.ts', 'two/only.ts']) {
@@ -53,11 +60,11 @@ describe('a relative path of a question starts at the working folder', () => {
     ['two/src', 'cart.ts', 'two/src/cart.ts'],
     ['two/src', '../../one/src/cart.ts', 'one/src/cart.ts'],
     ['one', 'link/cart.ts', 'one/src/cart.ts'],
-  ])('in %s, %s is %s', async (folder, name, expected) => {
+  ])('in %s resolves %s to %s', async (folder, name, expected) => {
     expect(await ask(folder, 'cat', name)).toBe(`this is ${expected}\n`);
   });
 
-  test('what the working folder does not have is found by the end of its path, unless the name begins there', async () => {
+  test('is matched by its end if the working folder lacks it, unless the name begins there', async () => {
     expect(await ask('one', 'cat', `${root.split('/').at(-1)}/two/only.ts`)).toBe('this is two/only.ts\n');
     expect(await ask('one', 'cat', './only.ts')).toMatch(/there is no object "\.\/only\.ts"/);
     expect(await ask('one', 'cat', '../only.ts')).toMatch(/there is no object "\.\.\/only\.ts"/);

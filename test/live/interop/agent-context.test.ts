@@ -28,7 +28,12 @@ describe('a session as a bundle of Agent Context', () => {
 
   const at = async (moment?: string, session = first): Promise<Bundle> =>
     bundleAt(await Timeline.open(await sessions.client.delivered()), session, { when: askedMoment({ at: moment }) });
-  const put = async <Kind extends RecordKind>(kind: Kind, body: RecordBody<Kind>, where = { turn: 2, seq: 7 }, session = first) => {
+  const put = async <Kind extends RecordKind>(
+    kind: Kind,
+    body: RecordBody<Kind>,
+    where = { turn: 2, seq: 7 },
+    session = first,
+  ) => {
     const store = await sessions.client.delivered();
     const record = { kind, owner: { session }, ...where, at: Date.now(), basis: null, body };
     await store.putRecords([record as unknown as ContextRecord]);
@@ -44,7 +49,13 @@ describe('a session as a bundle of Agent Context', () => {
         { item: 's4', reason: 'budget_limit' },
         { item: 's5', reason: 'the_wrong_language' },
       ],
-      extra: { task_id: 'task-1', run_id: 'run-1', attempt_id: 'attempt-1', status: 'completed', nested: { outcome: 'ok', kept: 1 } },
+      extra: {
+        task_id: 'task-1',
+        run_id: 'run-1',
+        attempt_id: 'attempt-1',
+        status: 'completed',
+        nested: { outcome: 'ok', kept: 1 },
+      },
     });
     await put('selection', {
       surface: 'knowledge',
@@ -93,27 +104,46 @@ describe('a session as a bundle of Agent Context', () => {
       requestedFrom: 'user',
     });
     await put('note', { name: 'c1', note: 'constraint', text: 'Never push' });
-    await put('event', { type: 'context.surface.updated', subject: 'r2', data: { turn_status: 'completed', why: 'more files' } });
+    await put('event', {
+      type: 'context.surface.updated',
+      subject: 'r2',
+      data: { turn_status: 'completed', why: 'more files' },
+    });
     await put('event', { type: 'context:compaction', data: { level: 3 } });
     await put('approval', { approval: 'ask-1', state: 'approved', text: 'rm -r build', tool: 'bash' });
 
     const session = await sessions.client.openSession({ id: `${name}-secret` });
     secret = session.id;
     await session.reportMessage({ role: 'user', text: 'What is the token?' });
-    const call = { tool: 'bash', args: { command: 'cat token' }, status: 'ok', content: SECRET, answer: () => SECRET } as const;
+    const call = {
+      tool: 'bash',
+      args: { command: 'cat token' },
+      status: 'ok',
+      content: SECRET,
+      answer: () => SECRET,
+    } as const;
     await (await session.recordCall(call)).applied;
     await session.reportMessage({ role: 'assistant', text: `It is ${SECRET}.` });
     for (const content of [FILE_SECRET, `${FILE_SECRET} (2)`]) {
       await writeFile(join(sessions.root, 'key.txt'), content);
       const readings = [await wholeRead(sessions.client, 'key.txt')];
-      await (await session.recordCall({ tool: 'read', args: {}, status: 'ok', content, answer: () => content, readings })).applied;
+      await (
+        await session.recordCall({ tool: 'read', args: {}, status: 'ok', content, answer: () => content, readings })
+      ).applied;
     }
     const { id: keyFile } = await sessions.client.files.locate('key.txt');
     const plan = await session.planVerb('deactivate', [keyFile]);
-    await (await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: '', answer: () => '', plan })).applied;
+    await (
+      await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: '', answer: () => '', plan })
+    ).applied;
     await session.assemble({ deliver: 'library' });
     await sessions.client.delivered();
-    await put('event', { type: 'context.redaction.applied', subject: keyFile, data: { redaction_state: 'removed' } }, undefined, secret);
+    await put(
+      'event',
+      { type: 'context.redaction.applied', subject: keyFile, data: { redaction_state: 'removed' } },
+      undefined,
+      secret,
+    );
     await put(
       'compaction',
       {
@@ -125,7 +155,12 @@ describe('a session as a bundle of Agent Context', () => {
         lines: [],
         gone: ['r2'],
         cut: [],
-        summary: { text: 'The token begins with token-4711', by: 'model', identifiers: ['token-4711'], lost: ['token-4711'] },
+        summary: {
+          text: 'The token begins with token-4711',
+          by: 'model',
+          identifiers: ['token-4711'],
+          lost: ['token-4711'],
+        },
       },
       { turn: 1, seq: 3 },
       secret,
@@ -149,9 +184,15 @@ describe('a session as a bundle of Agent Context', () => {
   });
   afterAll(() => sessions?.close());
 
-  test('every object is valid under the published schemas and ours, and every reference leads somewhere', async () => {
+  test('is valid under the published schemas and ours, and every reference resolves', async () => {
     const validators = publishedValidators();
-    for (const bundle of [await at(), await at('turn:2'), await at('turn:1'), await at('step:2'), await at('now', secret)]) {
+    for (const bundle of [
+      await at(),
+      await at('turn:2'),
+      await at('turn:1'),
+      await at('step:2'),
+      await at('now', secret),
+    ]) {
       expect(bundleFindings(bundle)).toEqual([]);
       for (const part of PART_NAMES)
         for (const one of objectsOf(bundle, part)) {
@@ -202,7 +243,9 @@ describe('a session as a bundle of Agent Context', () => {
       metadata: { counter: 'words' },
     });
     const window = windows.find(({ budget_ref }) => budget_ref === budget?.budget_id);
-    expect(window?.segments).toMatchObject([{ role: 'knowledge', actual_tokens: 90, item_refs: ['s1', 's2', 's3'], order: 0 }]);
+    expect(window?.segments).toMatchObject([
+      { role: 'knowledge', actual_tokens: 90, item_refs: ['s1', 's2', 's3'], order: 0 },
+    ]);
     expect(budget?.window_segments).toEqual([{ kind: 'window_segment', id: window?.segments[0]?.segment_id }]);
   });
 
@@ -220,10 +263,17 @@ describe('a session as a bundle of Agent Context', () => {
     });
     expect(compaction?.loss_notes.length).toBeGreaterThan(0);
     expect(compaction?.replacement_policy).toContain('stays in the store');
-    expect(summaries[0]).toMatchObject({ content: 'They looked at a.ts', source_item_refs: ['m1'], coverage: { replaced: ['m1'] } });
+    expect(summaries[0]).toMatchObject({
+      content: 'They looked at a.ts',
+      source_item_refs: ['m1'],
+      coverage: { replaced: ['m1'] },
+    });
     const item = items.find(({ item_id }) => item_id === summaries[0]?.item_ref);
     expect(item).toMatchObject({ context_kind: 'thread_summary', content_mode: 'summary' });
-    expect(items.find(({ item_id }) => item_id === 'm1')).toMatchObject({ content_mode: 'inline', content: 'Look at a.ts' });
+    expect(items.find(({ item_id }) => item_id === 'm1')).toMatchObject({
+      content_mode: 'inline',
+      content: 'Look at a.ts',
+    });
   });
 
   test('scenario tool-visible context: an injection for a tool, apart from what the model was given', async () => {
@@ -235,8 +285,12 @@ describe('a session as a bundle of Agent Context', () => {
       native_id: 'mcp://page/7',
       hash: `sha256:${SHA}`,
     });
-    expect(assemblies.find(({ assembly_id }) => assembly_id === tool?.assembly_id)?.source_item_refs).toEqual(['page-7']);
-    const shown = assemblies.filter(({ target }) => target === 'model').flatMap(({ source_item_refs }) => source_item_refs);
+    expect(assemblies.find(({ assembly_id }) => assembly_id === tool?.assembly_id)?.source_item_refs).toEqual([
+      'page-7',
+    ]);
+    const shown = assemblies
+      .filter(({ target }) => target === 'model')
+      .flatMap(({ source_item_refs }) => source_item_refs);
     expect(shown).not.toContain('page-7');
   });
 
@@ -250,7 +304,9 @@ describe('a session as a bundle of Agent Context', () => {
       candidate_sources: [{ uri: 'git://repository/branches' }],
       metadata: { owner: first, safe_summary: 'Which branch is it?' },
     });
-    const types = events.filter(({ subject }) => subject === missing[0]?.missing_id).map(({ event_type }) => event_type);
+    const types = events
+      .filter(({ subject }) => subject === missing[0]?.missing_id)
+      .map(({ event_type }) => event_type);
     expect(types).toEqual(['context.missing.detected', 'context.missing.requested']);
   });
 
@@ -258,7 +314,7 @@ describe('a session as a bundle of Agent Context', () => {
     for (const moment of ['now', 'turn:1', 'step:4', 'step:2']) {
       const bundle = await at(moment, secret);
       expect(JSON.stringify(bundle)).not.toContain(SECRET);
-      // Of a file that is not active at the moment, or had another text then, the results that repeat it.
+      // Results that repeat a file which is inactive at the moment or had another text then.
       expect(JSON.stringify(bundle)).not.toContain(FILE_SECRET);
       const item = bundle.items.find(({ item_id }) => item_id === 'r2');
       expect(item).toMatchObject({
@@ -274,13 +330,17 @@ describe('a session as a bundle of Agent Context', () => {
       content: { text: 'It is [redacted].' },
       redaction_state: 'masked',
     });
-    const blocks = assemblies.flatMap(({ ordered_blocks }) => ordered_blocks).filter(({ item_refs }) => item_refs.includes('r2'));
+    const blocks = assemblies
+      .flatMap(({ ordered_blocks }) => ordered_blocks)
+      .filter(({ item_refs }) => item_refs.includes('r2'));
     expect(blocks.length).toBeGreaterThan(0);
     expect(new Set(blocks.map(({ redaction_state }) => redaction_state))).toEqual(new Set(['removed']));
     expect(JSON.stringify([summaries, compactions])).not.toContain('token-4711');
     expect(summaries[0]).not.toHaveProperty('content');
     expect(envelope.policy_refs).toContain('policy:secrets');
-    expect(events.find(({ event_type }) => event_type === 'context.redaction.applied')).toMatchObject({ subject: 'r2' });
+    expect(events.find(({ event_type }) => event_type === 'context.redaction.applied')).toMatchObject({
+      subject: 'r2',
+    });
   });
 
   test('ACTX-AR-ID-001, ACTX-AR-ID-002: session, thread, turn and attempt are named; a later attempt does not replace an earlier one', async () => {
@@ -302,7 +362,9 @@ describe('a session as a bundle of Agent Context', () => {
       ['task-1', 'run-1', 'attempt-1', 'turn:2'],
       ['task-1', 'run-1', 'attempt-2', 'turn:2'],
     ]);
-    expect(events.find(({ subject, event_type }) => subject === 'r2' && event_type === 'context.item.added')).toMatchObject({
+    expect(
+      events.find(({ subject, event_type }) => subject === 'r2' && event_type === 'context.item.added'),
+    ).toMatchObject({
       tool_call_id: expect.any(String),
       turn_id: 'turn:1',
     });
@@ -315,7 +377,9 @@ describe('a session as a bundle of Agent Context', () => {
     expect(assembly?.source_item_refs).toEqual(expect.arrayContaining(['system', 'm1', 'm3', 'r2', sessions.file]));
     const shown = items.filter(({ item_id }) => assembly?.source_item_refs.includes(item_id));
     const known = new Set(sources.map(({ source_id }) => source_id));
-    expect(shown.every(({ source_refs }) => source_refs.length > 0 && source_refs.every((ref) => known.has(ref)))).toBe(true);
+    expect(shown.every(({ source_refs }) => source_refs.length > 0 && source_refs.every((ref) => known.has(ref)))).toBe(
+      true,
+    );
     expect(assembly?.ordered_blocks.map(({ wrapper }) => wrapper)).toEqual(['system', 'pool', 'chat', 'active']);
     const [proof] = await (await (await sessions.client.delivered()).latest()).assemblies(first);
     expect(injection).toMatchObject({ hash: `sha256:${proof?.sha256}`, metadata: { delivery: 'library' } });
@@ -331,21 +395,27 @@ describe('a session as a bundle of Agent Context', () => {
   test('ACTX-AR-GOV-001: nothing says that a turn, call or approval ended well or badly, whatever records and calls say', async () => {
     const bundle = await at();
     const { items, selections, events, envelope } = bundle;
-    expect(JSON.stringify({ ...bundle, missing: [], items: items.map(({ content: _content, ...item }) => item) })).not.toMatch(
-      /"(?:status|state|outcome|turn_status)":|"(?:completed|approved|fail|ok)"/u,
-    );
-    expect(selections.find(({ metadata }) => metadata?.attempt_id === 'attempt-1')?.metadata).toMatchObject({ nested: { kept: 1 } });
-    expect(events.find(({ event_type }) => event_type === 'context.surface.updated')?.data).toEqual({ why: 'more files' });
+    expect(
+      JSON.stringify({ ...bundle, missing: [], items: items.map(({ content: _content, ...item }) => item) }),
+    ).not.toMatch(/"(?:status|state|outcome|turn_status)":|"(?:completed|approved|fail|ok)"/u);
+    expect(selections.find(({ metadata }) => metadata?.attempt_id === 'attempt-1')?.metadata).toMatchObject({
+      nested: { kept: 1 },
+    });
+    expect(events.find(({ event_type }) => event_type === 'context.surface.updated')?.data).toEqual({
+      why: 'more files',
+    });
     expect(envelope.policy_refs).toEqual(['approval:ask-1']);
     const [item] = bundle.items.filter(({ content }) => content === HOSTILE);
     const broken = {
       ...bundle,
-      items: bundle.items.map((one) => (one === item ? { ...one, metadata: { ...one.metadata, status: 'fail' } } : one)),
+      items: bundle.items.map((one) =>
+        one === item ? { ...one, metadata: { ...one.metadata, status: 'fail' } } : one,
+      ),
     };
     expect(bundleFindings(broken)).toEqual([expect.stringContaining('says how something went, at metadata.status')]);
   });
 
-  test('a file that was asked for and is not known is missing context', async () => {
+  test('reports a requested unknown file as missing context', async () => {
     const session = await sessions.client.openSession({ id: `${name}-unread` });
     await session.reportMessage({ role: 'user', text: 'Read it' });
     await writeFile(join(sessions.root, 'never.ts'), 'out of reach');
@@ -361,13 +431,18 @@ describe('a session as a bundle of Agent Context', () => {
     await (await session.recordCall(call)).applied;
     const { missing, items } = await at('now', session.id);
     expect(missing).toMatchObject([{ severity: 'medium', status: 'open', metadata: { requested_by: 'r2' } }]);
-    expect(items.find(({ context_kind }) => context_kind === 'file_excerpt')).toMatchObject({ content_mode: 'ref', freshness: 'unread' });
+    expect(items.find(({ context_kind }) => context_kind === 'file_excerpt')).toMatchObject({
+      content_mode: 'ref',
+      freshness: 'unread',
+    });
   });
 
   describe('on the command line', () => {
     const run = (...args: string[]) => askHere(['export', ...args, '--format', 'agent-context', '--data', suiteData()]);
     const contents = async (of: string): Promise<readonly (readonly [string, string])[]> =>
-      Promise.all((await readdir(of)).sort().map(async (file) => [file, await readFile(join(of, file), 'utf8')] as const));
+      Promise.all(
+        (await readdir(of)).sort().map(async (file) => [file, await readFile(join(of, file), 'utf8')] as const),
+      );
 
     test('writes all files at once; the same basis gives the same bytes, and a second run changes nothing', async () => {
       const [one, two] = [join(folder(), 'deep', 'one'), join(folder(), 'two')];
@@ -383,7 +458,7 @@ describe('a session as a bundle of Agent Context', () => {
       expect((await readdir(folder())).filter((entry) => entry.startsWith('.'))).toEqual([]);
     });
 
-    test('a session that has not changed gives the same bundle, whatever others have written since', async () => {
+    test('gives the same bundle for an unchanged session, despite other writes', async () => {
       const to = join(folder(), 'unchanged');
       const before = await run(first, to, '--json');
       expect([before.code, before.stderr]).toEqual([0, '']);
@@ -397,7 +472,7 @@ describe('a session as a bundle of Agent Context', () => {
       expect(JSON.parse(again.stdout)).toMatchObject({ context_id, written: false });
     });
 
-    test('what is not a free folder, an unknown session or moment is refused, and nothing changes', async () => {
+    test('refuses an occupied folder, an unknown session or moment, and changes nothing', async () => {
       const root = join(folder(), 'refused');
       await mkdir(root, { recursive: true });
       const path = (last: string): string => join(root, last);
@@ -422,7 +497,7 @@ describe('a session as a bundle of Agent Context', () => {
       expect(await refused(`${first}@turn:99`, 'new')).toContain('has no turn 99');
       expect((await readdir(root)).sort()).toEqual(['file', 'foreign', 'link', 'other', 'real']);
       expect(await contents(path('other'))).toEqual(before);
-      // A bundle of which a file is a link to the same text is not the bundle.
+      // A bundle with a link to an equal text in place of a file is not the bundle.
       const [file, text] = before[0] ?? ['', ''];
       await writeFile(path('elsewhere'), text);
       await rm(path(`other/${file}`));

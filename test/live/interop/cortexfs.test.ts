@@ -30,8 +30,22 @@ describe('a session as a CortexFS directory', () => {
     await store.putRecords([
       { ...owned, kind: 'note', turn: 1, seq: 1, at: 1, body: { name: 'port', note: 'fact', text: 'It is 8080.' } },
       { ...owned, kind: 'note', turn: 3, seq: 8, at: 2, body: { name: 'end', note: 'decision', text: 'Stop here.' } },
-      { ...owned, kind: 'approval', turn: 2, seq: 7, at: 3, body: { approval: 'ap', state: 'pending', text: 'rm b.ts', tool: 'bash' } },
-      { ...owned, kind: 'approval', turn: 2, seq: 7, at: 4, body: { approval: 'ap', state: 'denied', text: 'rm b.ts', reason: 'no' } },
+      {
+        ...owned,
+        kind: 'approval',
+        turn: 2,
+        seq: 7,
+        at: 3,
+        body: { approval: 'ap', state: 'pending', text: 'rm b.ts', tool: 'bash' },
+      },
+      {
+        ...owned,
+        kind: 'approval',
+        turn: 2,
+        seq: 7,
+        at: 4,
+        body: { approval: 'ap', state: 'denied', text: 'rm b.ts', reason: 'no' },
+      },
     ]);
     timeline = await Timeline.open(store);
     root = await mkdtemp(join(tmpdir(), 'palimpsest-cortexfs-'));
@@ -41,13 +55,13 @@ describe('a session as a CortexFS directory', () => {
     await sessions?.close();
   });
 
-  test('as of an earlier turn, then now: the files of the first are the beginning of those of the second', async () => {
+  test('extends the files of an earlier turn', async () => {
     const folder = join(root, 'grown');
     const earlier = await exportSession(timeline, folder, at('turn:1'));
     const [messages, events] = [await read('grown/messages.jsonl'), await read('grown/events.jsonl')];
     expect(messages.split('\n')).toHaveLength(earlier.appended + 1);
     expect(await read('grown/context/decisions.jsonl')).toBe('');
-    // Recorded at step 1, behind everything else.
+    // Recorded at step 1, after everything else.
     expect(await read('grown/context/facts.jsonl')).toContain('It is 8080.');
     const later = await exportSession(timeline, folder, at());
     expect(later.appended).toBeGreaterThan(0);
@@ -55,20 +69,25 @@ describe('a session as a CortexFS directory', () => {
     expect((await read('grown/events.jsonl')).startsWith(events)).toBe(true);
     expect(await read('grown/context/decisions.jsonl')).toContain('Stop here.');
     expect(later.projection.digest).toBe((await readProjection(timeline, session)).digest);
-    // Back in time is no growth.
+    // A step back in time is not an extension.
     await expect(exportSession(timeline, folder, at('turn:1'))).rejects.toMatchObject({ code: 'not-a-prefix' });
     expect(await exportSession(timeline, folder, at())).toMatchObject({ appended: 0, written: [] });
   });
 
-  test('every file follows the document; outputs are whole, what is pinned and approved stands where it belongs', async () => {
+  test('follows the document; outputs are whole, pinned and approved entries are in place', async () => {
     const folder = join(root, 'whole');
     await exportSession(timeline, folder, at());
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+    const files = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
     for (const path of files) expect(fileFindings(path, await read(join('whole', path)))).toEqual([]);
     const lines = (await read('whole/messages.jsonl')).split('\n').slice(0, -1);
     const outputs = lines.flatMap((line) => {
-      const { role, content } = JSON.parse(line) as { readonly role: string; readonly content: readonly { readonly content: string }[] };
+      const { role, content } = JSON.parse(line) as {
+        readonly role: string;
+        readonly content: readonly { readonly content: string }[];
+      };
       return role === 'tool' ? content.map((part) => part.content) : [];
     });
     expect(outputs).toContain(HOSTILE);
@@ -82,7 +101,7 @@ describe('a session as a CortexFS directory', () => {
     expect(types.filter((type) => type === 'start')).toHaveLength(3);
   });
 
-  test('a pack keeps to its budget, in the session’s own folder or anywhere; what cannot be is refused and nothing written', async () => {
+  test('keeps a pack within its budget, in the session’s folder or elsewhere; an impossible one is refused unwritten', async () => {
     await exportSession(timeline, join(root, 'packed'), at());
     const budget = 260;
     const { pack, paths } = await packInto(timeline, join(root, 'packed'), { ...at(), budget });
@@ -95,7 +114,9 @@ describe('a session as a CortexFS directory', () => {
       tokens: pack.tokens,
       counter: expect.any(String),
     });
-    await expect(packInto(timeline, join(root, 'none'), { ...at(), budget: 3 })).rejects.toMatchObject({ code: 'budget-too-small' });
+    await expect(packInto(timeline, join(root, 'none'), { ...at(), budget: 3 })).rejects.toMatchObject({
+      code: 'budget-too-small',
+    });
     expect(await readdir(root)).not.toContain('none');
     expect((await packInto(timeline, join(root, 'bare'), { ...at(), budget })).paths).toHaveLength(2);
     expect((await packInto(timeline, join(root, 'bare'), { ...at(), budget: 300 })).paths).toHaveLength(2);
@@ -107,7 +128,7 @@ describe('a session as a CortexFS directory', () => {
     await expect(exportSession(timeline, join(root, 'packed'), at())).rejects.toMatchObject({ code: 'invalid-budget' });
   });
 
-  test('on the command line: export and pack say what they wrote, and why they did not', async () => {
+  test('is written by export and pack on the command line, which report their files and failures', async () => {
     const ask = async (...args: string[]) => {
       const { code, stdout, stderr } = await askHere([...args, '--json', '--data', suiteData()]);
       expect(stderr).toBe('');
@@ -125,11 +146,16 @@ describe('a session as a CortexFS directory', () => {
       paths: [join(folder, 'context/pack.json'), join(folder, 'context/pack.md')],
       budget: 300,
     });
-    expect(await ask('pack', session, '--budget', '2', '--out', folder)).toMatchObject({ code: 64, error: { code: 'budget-too-small' } });
+    expect(await ask('pack', session, '--budget', '2', '--out', folder)).toMatchObject({
+      code: 64,
+      error: { code: 'budget-too-small' },
+    });
     expect(await ask('export', `${name}-second`, folder, '--format', 'cortexfs')).toMatchObject({
       code: 1,
       error: { code: 'foreign-session' },
     });
-    expect(await ask('export', 'no-such-session', folder, '--format', 'cortexfs')).toMatchObject({ error: { code: 'unknown-session' } });
+    expect(await ask('export', 'no-such-session', folder, '--format', 'cortexfs')).toMatchObject({
+      error: { code: 'unknown-session' },
+    });
   });
 });

@@ -33,7 +33,9 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'palimpsest-surfaces-'));
   const owned = { owner: { session }, basis: null, kind: 'approval', turn: 2, seq: 7 } as const;
   const store = await sessions.client.delivered();
-  await store.putRecords([{ ...owned, at: Date.now(), body: { approval: 'ap', state: 'pending', text: 'rm b.ts', tool: 'bash' } }]);
+  await store.putRecords([
+    { ...owned, at: Date.now(), body: { approval: 'ap', state: 'pending', text: 'rm b.ts', tool: 'bash' } },
+  ]);
 });
 
 afterAll(async () => {
@@ -48,7 +50,7 @@ const objects = async () => {
   return Promise.all(ids.map((id) => historyOf(snapshot, id)));
 };
 
-test.each(['turn:2', undefined])('four contracts show one session at one basis: %s', async (moment) => {
+test.each(['turn:2', undefined])('shows one session at one basis through four contracts: %s', async (moment) => {
   const before = await objects();
   const timeline = await Timeline.open(await sessions.client.delivered(), sessions.client.files);
   const when = askedMoment({ at: moment });
@@ -57,12 +59,14 @@ test.each(['turn:2', undefined])('four contracts show one session at one basis: 
   const said = spoken(entries);
   const identity = said.map(({ id, sha256 }) => [id, sha256]);
 
-  // CortexFS: a line for each message, call and result; the prompt has none.
+  // CortexFS: a line for each message, call and result, none for the prompt.
   const folder = join(root, moment === undefined ? 'now' : 'then');
   const exported = await exportSession(timeline, folder, { session, when });
   expect([exported.projection.digest, exported.projection.seq]).toEqual([digest, seq]);
   const lines = messageLines(entries);
-  expect((await readFile(join(folder, 'messages.jsonl'), 'utf8')).split('\n').slice(0, -1)).toEqual(lines.map(({ text }) => text));
+  expect((await readFile(join(folder, 'messages.jsonl'), 'utf8')).split('\n').slice(0, -1)).toEqual(
+    lines.map(({ text }) => text),
+  );
   const isShown = (entry: Entry): boolean => !(entry.kind === 'system' && entry.isPrompt);
   expect(new Set(lines.map(({ entry }) => entry))).toEqual(new Set(said.filter(isShown).map(({ id }) => id)));
   expect(exported.projection.counter.name).toBe(counter.name);
@@ -77,19 +81,33 @@ test.each(['turn:2', undefined])('four contracts show one session at one basis: 
     entries: entries.length,
   });
   const items = new Map(bundle.items.map((item) => [item.item_id, item.metadata]));
-  expect(said.map(({ id }) => [id, (items.get(id) as { readonly sha256?: string } | undefined)?.sha256])).toEqual(identity);
+  expect(said.map(({ id }) => [id, (items.get(id) as { readonly sha256?: string } | undefined)?.sha256])).toEqual(
+    identity,
+  );
 
   // Amplifier: a message for each entry, whose text has its hash.
   const kept = { bySeq: new Map(), prompts: [], from: 0 };
   const wish = { budget: 1_000_000 };
-  const { view, messages } = messagesView(listedEntries(projection, kept), { kept, wish, counter: HOUSE_COUNTER, state: NO_VIEW });
-  expect(view.items.map((item) => (item.kind === 'entry' ? [item.entry.id, hashText(item.text)] : []))).toEqual(identity);
-  expect(messages.map(({ message }) => hashText(String(message.content)))).toEqual(identity.map(([, sha256]) => sha256));
+  const { view, messages } = messagesView(listedEntries(projection, kept), {
+    kept,
+    wish,
+    counter: HOUSE_COUNTER,
+    state: NO_VIEW,
+  });
+  expect(view.items.map((item) => (item.kind === 'entry' ? [item.entry.id, hashText(item.text)] : []))).toEqual(
+    identity,
+  );
+  expect(messages.map(({ message }) => hashText(String(message.content)))).toEqual(
+    identity.map(([, sha256]) => sha256),
+  );
 
-  // Tyrum: the same entries; a result that the session let go is its line. A report is of a turn that the projection has.
+  // Tyrum: the same entries; a collapsed result is its line. A report belongs to a turn of the
+  // projection.
   const sent = sentEntries(projection);
   expect(spoken(sent).map(({ id, sha256 }) => [id, sha256])).toEqual(identity);
-  expect(sent.filter(({ kind }) => kind === 'approval').map(({ id }) => id)).toEqual(projection.running?.approvals ?? []);
+  expect(sent.filter(({ kind }) => kind === 'approval').map(({ id }) => id)).toEqual(
+    projection.running?.approvals ?? [],
+  );
   const [report] = (await new TyrumReports(timeline, countHere).list({ conversation: session })).filter(
     ({ turn: of }) => of === `${session}@turn:2`,
   );
@@ -99,11 +117,14 @@ test.each(['turn:2', undefined])('four contracts show one session at one basis: 
   expect(await objects()).toEqual(before);
 });
 
-test('Amplifier over a session that others recorded shows the same messages now', async () => {
+test('shows the same messages through Amplifier for a session recorded elsewhere', async () => {
   const timeline = await Timeline.open(await sessions.client.delivered());
   const { entries } = await readProjection(timeline, session);
   const opened = await sessions.client.openSession({ id: session });
-  const context = new AmplifierContext(sessions.client, new HarnessSession(sessions.client, opened, { delivered: 'library' }));
+  const context = new AmplifierContext(
+    sessions.client,
+    new HarnessSession(sessions.client, opened, { delivered: 'library' }),
+  );
   const messages = await context.messages();
   expect(messages.map(({ content }) => hashText(String(content)))).toEqual(spoken(entries).map(({ sha256 }) => sha256));
   await sessions.client.closeSession(opened);

@@ -16,7 +16,7 @@ import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
 
-/** Nothing listens there. */
+/** An address without a listener. */
 const DEAD = 'http://127.0.0.1:9';
 
 describe('a process that starts while its nodes are down', () => {
@@ -55,7 +55,7 @@ describe('a process that starts while its nodes are down', () => {
   };
 
   test.each([['one'], ['several']])(
-    'over MCP, %s: a new session works, and what it did arrives; one with a name is refused with every address',
+    'over MCP, %s: works in a new session and delivers later; refuses a named one with every address',
     async (how) => {
       const urls = how === 'one' ? [road.url] : [DEAD, road.url];
       const env = { XTDB_URL: urls.join(',') };
@@ -76,7 +76,7 @@ describe('a process that starts while its nodes are down', () => {
         expect(read.text).toMatch(/\nalpha\n$/);
         expect((await agent.call('context', { full: true })).text).toContain('alpha');
         await road.open();
-        // Another call is no condition: what waits is tried again by itself.
+        // Pending steps are retried without another call.
         await until(waiting, (count) => count === 0);
         const call = String(read.meta.call);
         expect(await stepsOf(call.slice(0, call.indexOf(':')))).toBe(3);
@@ -87,8 +87,10 @@ describe('a process that starts while its nodes are down', () => {
     },
   );
 
-  test('over HTTP', async () => {
-    const serve = await startServe(['--data', data, '--log-level', 'silent'], root, { XTDB_URL: `${DEAD},${road.url}` });
+  test('works over HTTP', async () => {
+    const serve = await startServe(['--data', data, '--log-level', 'silent'], root, {
+      XTDB_URL: `${DEAD},${road.url}`,
+    });
     const api = new HarnessApi(serve);
     try {
       const refused = await api.refused('/v1/sessions', { body: { id: name } });
@@ -106,16 +108,16 @@ describe('a process that starts while its nodes are down', () => {
     }
   });
 
-  test('over HTTP, where what answers there later may not be used: a new session is refused then', async () => {
+  test('refuses a new session over HTTP once the node that answers may not be used', async () => {
     const serve = await startServe(['--data', data, '--log-level', 'silent'], root, { XTDB_URL: road.url });
     const api = new HarnessApi(serve);
-    // Slower than the shortest look, so that whoever does not wait for its answer is seen.
+    // Slower than the shortest poll, which reveals a caller that does not wait for its answer.
     const closed = createServer((_request, response) => void setTimeout(() => response.writeHead(401).end(), 100));
     try {
       await api.call('openSession', undefined, {});
       closed.listen(Number(new URL(road.url).port), '127.0.0.1');
       await once(closed, 'listening');
-      // The look that is under way then may still have found nobody.
+      // The running poll may still have found no node.
       await until(
         () => api.send('/v1/sessions', {}),
         ({ status }) => status !== 201 && status !== 200,
@@ -129,8 +131,14 @@ describe('a process that starts while its nodes are down', () => {
     }
   });
 
-  test('in the library', async () => {
-    const harness = await createContextClient({ dataDir: data, address: parseNodeUrl(road.url), roots: [root], cwd: root, track: false });
+  test('works in the library', async () => {
+    const harness = await createContextClient({
+      dataDir: data,
+      address: parseNodeUrl(road.url),
+      roots: [root],
+      cwd: root,
+      track: false,
+    });
     const { client } = harness;
     try {
       const session = await client.openSession();

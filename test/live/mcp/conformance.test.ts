@@ -6,10 +6,17 @@ import { describe, expect, test } from '@jest/globals';
 import { startFixtureServer } from '../../conformance/fixture-server.js';
 import { startServe } from '../../support/mcp-clients.js';
 
-const suite = join(dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json')), 'dist', 'index.js');
+const suite = join(
+  dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json')),
+  'dist',
+  'index.js',
+);
 const baseline = fileURLToPath(new URL('../../conformance/baseline.yml', import.meta.url));
 
-function runSuite(url: string, ...args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+function runSuite(
+  url: string,
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly output: string }> {
   const env = { ...process.env, NODE_OPTIONS: '' };
   return new Promise((resolve) => {
     execFile(
@@ -24,7 +31,7 @@ function runSuite(url: string, ...args: readonly string[]): Promise<{ readonly c
 }
 
 describe('the public conformance suite 0.1.13', () => {
-  test('passes whole through the adapter and the HTTP server, once its fixtures are registered', async () => {
+  test('passes through the adapter and the HTTP server with its fixtures registered', async () => {
     const server = await startFixtureServer();
     try {
       const { code, output } = await runSuite(server.url);
@@ -35,7 +42,7 @@ describe('the public conformance suite 0.1.13', () => {
     }
   });
 
-  test('fails on the product only where the baseline says so and why', async () => {
+  test('fails on the product only for the reasons of the baseline', async () => {
     const server = await startServe(['--no-token']);
     try {
       const { code, output } = await runSuite(server.url, '--expected-failures', baseline);

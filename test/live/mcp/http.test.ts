@@ -22,7 +22,7 @@ const send = (body: string, headers: Record<string, string> = {}, method = 'POST
   fetch(serve.url, { method, headers: { ...json, ...bearer(), ...headers }, ...(method === 'POST' ? { body } : {}) });
 
 describe('palimpsest serve', () => {
-  test('several agents at once have a session each and do not see each other', async () => {
+  test('gives concurrent agents separate, isolated sessions', async () => {
     const [one, two] = await Promise.all([httpAgent(serve), httpAgent(serve)]);
     try {
       const [read, listed] = await Promise.all([one.call('read', { path: 'a.txt' }), two.call('ls')]);
@@ -35,7 +35,7 @@ describe('palimpsest serve', () => {
     }
   });
 
-  test('two connections that name one session share it', async () => {
+  test('shares a session between two connections that name it', async () => {
     const [one, two] = await Promise.all([httpAgent(serve), httpAgent(serve)]);
     const session = `shared-${process.pid}`;
     await Promise.all([one.call('ls', { session }), two.call('read', { path: 'a.txt', session })]);
@@ -44,7 +44,7 @@ describe('palimpsest serve', () => {
     await two.close();
   });
 
-  test('listens on the loopback address and asks for its token', async () => {
+  test('listens on the loopback address and requires its token', async () => {
     expect(serve.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
     expect(serve.token).toMatch(/^[\w-]{32}$/);
     const refused = await fetch(serve.url, { method: 'POST', headers: json, body: INITIALIZE });
@@ -54,7 +54,7 @@ describe('palimpsest serve', () => {
     expect((await send(INITIALIZE, { origin: 'https://evil.example.com' })).status).toBe(403);
   });
 
-  test('knows its own sessions only: 400 without one, 404 for an unknown or ended one', async () => {
+  test('knows only its own sessions: 400 without one, 404 for an unknown or ended one', async () => {
     const ping = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' });
     expect((await send(ping)).status).toBe(400);
     expect((await send('', {}, 'GET')).status).toBe(400);
@@ -74,15 +74,20 @@ describe('palimpsest serve', () => {
     expect((await send('{"jsonrpc":')).status).toBe(400);
   });
 
-  test('takes arguments that are null as left out, and refuses wrong parameters in a sentence', async () => {
+  test('treats null arguments as omitted, and refuses wrong parameters in a sentence', async () => {
     const agent = await httpAgent(serve);
     try {
       const headers = { 'mcp-session-id': String((agent.transport as StreamableHTTPClientTransport).sessionId) };
       const answerTo = async (params: object): Promise<unknown> => {
-        const answer = await (await send(JSON.stringify({ jsonrpc: '2.0', id: 'n', method: 'tools/call', params }), headers)).text();
+        const answer = await (
+          await send(JSON.stringify({ jsonrpc: '2.0', id: 'n', method: 'tools/call', params }), headers)
+        ).text();
         return JSON.parse(/^data: (.*"n".*)$/m.exec(answer)?.[1] ?? answer);
       };
-      expect(await answerTo({ name: 'context', arguments: null })).toMatchObject({ id: 'n', result: { content: [{ type: 'text' }] } });
+      expect(await answerTo({ name: 'context', arguments: null })).toMatchObject({
+        id: 'n',
+        result: { content: [{ type: 'text' }] },
+      });
       expect(await answerTo({ arguments: {} })).toMatchObject({
         id: 'n',
         error: { code: -32_602, message: expect.stringContaining('params.name: expected string, received undefined') },
@@ -92,7 +97,7 @@ describe('palimpsest serve', () => {
     }
   });
 
-  test('a request that nests deeper than 512 levels is refused, however deep, and records nothing; the connection goes on', async () => {
+  test('refuses requests nested deeper than 512 levels, records nothing, and keeps the connection', async () => {
     const agent = await httpAgent(serve);
     try {
       const headers = { 'mcp-session-id': String((agent.transport as StreamableHTTPClientTransport).sessionId) };
@@ -113,8 +118,8 @@ describe('palimpsest serve', () => {
   });
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)('a server that is writing a file when %s comes ends as at any other time', async (signal) => {
-  // Whoever writes a file atomically listens for signals meanwhile, by this library, to remove the half of it.
+test.each(['SIGTERM', 'SIGINT'] as const)('exits normally on %s while it writes a file', async (signal) => {
+  // An atomic write uses this library to listen for signals, to remove its temporary file.
   const library = createRequire(createRequire(import.meta.url).resolve('write-file-atomic')).resolve('signal-exit');
   const writing = join(served.root, 'writing.mjs');
   await writeFile(
@@ -145,9 +150,11 @@ describe('the token of palimpsest serve', () => {
     }
   });
 
-  test('a token that is too short is refused', async () => {
+  test('is refused if it is too short', async () => {
     const file = join(served.root, 'short');
     await writeFile(file, 'short\n');
-    await expect(startServe(['--token-file', file], served.root)).rejects.toThrow(/must be 16 or more printable characters/);
+    await expect(startServe(['--token-file', file], served.root)).rejects.toThrow(
+      /must be 16 or more printable characters/,
+    );
   });
 });

@@ -6,10 +6,10 @@ import { sessionId } from '../../../src/objects/ids.js';
 import { type Agent, stdioAgent, suiteClientFolder, temporaryRoot } from '../../support/mcp-clients.js';
 import { until } from '../../support/until.js';
 
-/** More sessions than one connection keeps open while they rest. */
+/** More sessions than one connection keeps open while idle. */
 const OTHERS = 40;
 
-describe('sessions of one connection that rest', () => {
+describe('idle sessions of one connection', () => {
   let folder: Awaited<ReturnType<typeof temporaryRoot>>;
   let agent: Agent;
   beforeAll(async () => {
@@ -22,10 +22,14 @@ describe('sessions of one connection that rest', () => {
     await folder.remove();
   });
 
-  test('are put away with their locks, and go on with the same sets when they are named again', async () => {
+  test('are closed with their locks, and continue with the same sets when they are named again', async () => {
     const session = sessionId(`resting-${process.pid}`);
     const locks = () => sessionLockOwners(suiteClientFolder(), session);
-    const called = async (name: string, args: Readonly<Record<string, unknown>>, of: string = session): Promise<string> => {
+    const called = async (
+      name: string,
+      args: Readonly<Record<string, unknown>>,
+      of: string = session,
+    ): Promise<string> => {
       const { isError, text } = await agent.call(name, { ...args, session: of });
       expect({ isError, text }).toMatchObject({ isError: false });
       return text;
@@ -34,9 +38,11 @@ describe('sessions of one connection that rest', () => {
     await called('ls', {});
     await called('pin', { ids: ['a.txt'] });
     await called('deactivate', { ids: ['b.txt'] });
-    // What stands in the pool, with its marks; looking at it is a call of its own.
+    // Returns the pool with its marks. Reading it is a call of its own.
     const pool = async (): Promise<readonly string[]> =>
-      (await called('context', { full: true })).split('\n').filter((line) => / type=/.test(line) && !/ tool=context /.test(line));
+      (await called('context', { full: true }))
+        .split('\n')
+        .filter((line) => / type=/.test(line) && !/ tool=context /.test(line));
     const before = await pool();
     expect(before.length).toBeGreaterThan(5);
     expect(await locks()).toHaveLength(1);

@@ -13,7 +13,7 @@ import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../suppo
 import { until } from '../../support/until.js';
 import { testNodeAddress } from '../../support/xtdb.js';
 
-/** Passes TCP on to the suite's node once `isOpen` says so; until then whoever connects waits in vain. */
+/** Relays TCP to the suite's node once `isOpen` returns true. Until then connections hang. */
 function relayTo(socketPath: string, isOpen: () => boolean): Server {
   return createServer((client) => {
     client.on('error', () => undefined);
@@ -35,7 +35,7 @@ const socketPath = (): string => {
   return address.socketPath;
 };
 
-describe('what leaves a server that is watched', () => {
+describe('telemetry of a server', () => {
   let receiver: OtlpReceiver;
   let folder: string;
   let root: string;
@@ -64,17 +64,19 @@ describe('what leaves a server that is watched', () => {
   const named = (name: string) => (spans: readonly ReceivedSpan[]) => spans.filter((span) => span.name === name);
   const spansOf = (trace: string): readonly ReceivedSpan[] => receiver.spans().filter((span) => span.traceId === trace);
 
-  test('the spans of one call hang together from the call to its transaction, its log lines have the same id, and nothing that was read, said or asked leaves', async () => {
+  test('links the spans of one call down to its transaction and its log lines, and leaks no text of files, messages or queries', async () => {
     const data = join(folder, 'data');
     const log = await open(join(folder, 'log'), 'w');
     const env = { XTDB_URL: `unix:${socketPath()}`, ...exporting() };
-    const agent = await stdioAgent(root, ['--data', data, '--log-level', 'debug', '--allow-bash'], env, { stderr: log.fd });
+    const agent = await stdioAgent(root, ['--data', data, '--log-level', 'debug', '--allow-bash'], env, {
+      stderr: log.fd,
+    });
     const read = await agent.call('read', { path: 'hidden-file-name.txt' }, { meta: { traceparent } });
     expect(read.text).toContain('hidden text of a file');
     await agent.call('grep', { pattern: 'hidden-pattern' });
     await agent.call('read', { path: 'hidden-missing-file' });
     const shell = await agent.call('bash', { command: 'echo hidden-command; env' });
-    // What opens the collector is not for the agent's commands.
+    // The collector's secrets are hidden from agents' commands.
     expect(shell.text).not.toContain('of-the-collector');
     await agent.call('context', { full: true });
     const delivered = await until(
@@ -98,12 +100,17 @@ describe('what leaves a server that is watched', () => {
       },
       resource: { 'service.name': 'watched' },
     });
-    expect(delivered[0]).toMatchObject({ parentId: call?.spanId, attributes: { 'gen_ai.tool.call.id': read.meta.call } });
+    expect(delivered[0]).toMatchObject({
+      parentId: call?.spanId,
+      attributes: { 'gen_ai.tool.call.id': read.meta.call },
+    });
     expect(delivered[0]?.attributes['palimpsest.transaction.id']).toEqual(expect.any(Number));
     expect(named('xtdb submit-tx')(spans).map(({ parentId }) => parentId)).toContain(delivered[0]?.spanId);
     const everyName = new Set(receiver.spans().map(({ name }) => name));
     for (const name of ['tools/call bash', 'assemble context', 'deliver heads']) expect([...everyName]).toContain(name);
-    expect(receiver.spans().find(({ name, isError }) => name === 'tools/call read' && isError)?.attributes['error.type']).toBe('not-found');
+    expect(
+      receiver.spans().find(({ name, isError }) => name === 'tools/call read' && isError)?.attributes['error.type'],
+    ).toBe('not-found');
     expect([...receiver.metricNames()]).toEqual(
       expect.arrayContaining([
         'palimpsest.call.duration',
@@ -120,15 +127,21 @@ describe('what leaves a server that is watched', () => {
       .map((line) => JSON.parse(line));
     const ofCall = lines.filter((line) => line.trace_id === traceId);
     expect(ofCall.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['call', 'delivered']));
-    expect(ofCall.find(({ msg }) => msg === 'call')).toMatchObject({ tool: 'read', session: read.meta.session, call: read.meta.call });
-    expect(ofCall.find(({ write }) => write === 'step')).toMatchObject({ tx: delivered[0]?.attributes['palimpsest.transaction.id'] });
+    expect(ofCall.find(({ msg }) => msg === 'call')).toMatchObject({
+      tool: 'read',
+      session: read.meta.session,
+      call: read.meta.call,
+    });
+    expect(ofCall.find(({ write }) => write === 'step')).toMatchObject({
+      tx: delivered[0]?.attributes['palimpsest.transaction.id'],
+    });
 
     const sent = Buffer.concat([...receiver.bodies]).toString('latin1');
     expect(sent).toContain('tools/call read');
     for (const secret of ['hidden', folder, root, 'of-the-collector', socketPath()]) expect(sent).not.toContain(secret);
   });
 
-  test('a step that another process delivers after a crash goes on with the trace of its call', async () => {
+  test('continues the trace of a call when another process delivers its step after a crash', async () => {
     let isOpen = false;
     const relay = relayTo(socketPath(), () => isOpen);
     await once(relay.listen(0, '127.0.0.1'), 'listening');
@@ -142,7 +155,10 @@ describe('what leaves a server that is watched', () => {
     await killed.close();
     expect((await inspectJournals(clientFolder(data, nodeUrl)))[0]?.pending).toBeGreaterThan(0);
     isOpen = true;
-    const next = await stdioAgent(root, ['--data', data, '--log-level', 'silent'], { XTDB_URL: nodeUrl, ...exporting() });
+    const next = await stdioAgent(root, ['--data', data, '--log-level', 'silent'], {
+      XTDB_URL: nodeUrl,
+      ...exporting(),
+    });
     await next.call('ls');
     const [delivered] = await until(
       () => named('deliver step')(spansOf(trace)),
@@ -153,7 +169,7 @@ describe('what leaves a server that is watched', () => {
     relay.close();
   });
 
-  test('a collector that is away holds up no end, and a setting that is none does not count', async () => {
+  test('delays no exit for a missing collector, and ignores an invalid setting', async () => {
     const away = createServer().listen(0, '127.0.0.1');
     await once(away, 'listening');
     const { port } = away.address() as AddressInfo;
@@ -167,11 +183,11 @@ describe('what leaves a server that is watched', () => {
     const agent = await httpAgent(serve);
     expect((await agent.call('read', { path: 'hidden-file-name.txt' })).text).toContain('hidden text of a file');
     await agent.close();
-    // It ends itself with 1 where something holds it up.
+    // It exits with 1 if something blocks it.
     expect(await serve.close()).toBe(0);
   });
 
-  test('Prometheus reads the same figures from serve, with its token alone; every alarm names a metric that a server or the node exports', async () => {
+  test('serves the same figures to Prometheus with its token; every alarm names an exported metric', async () => {
     const data = join(folder, 'served');
     const serve = await startServe(['--data', data], root, {
       XTDB_URL: `unix:${socketPath()}`,
@@ -186,7 +202,11 @@ describe('what leaves a server that is watched', () => {
       const url = new URL('/metrics', serve.url);
       const headers = { authorization: `Bearer ${serve.token}` };
       const asked = (path: string, init: RequestInit) => fetch(new URL(path, serve.url), init);
-      await asked('/v1/sessions', { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: '{"id":"told"}' });
+      await asked('/v1/sessions', {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: '{"id":"told"}',
+      });
       const messages = [{ role: 'assistant', content: 'said', usage: { input: 7, output: 3, cache_read: 90 } }];
       await asked('/v1/sessions/told/messages', {
         method: 'POST',
@@ -197,7 +217,7 @@ describe('what leaves a server that is watched', () => {
       const answer = await fetch(url, { headers });
       expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
       await answer.body?.cancel();
-      // What was acknowledged is delivered behind the answers.
+      // Acknowledged steps are delivered after the answers.
       const text = await until(
         async () => (await fetch(url, { headers })).text(),
         (said) => said.includes('palimpsest_steps_delivered_total'),
@@ -206,13 +226,18 @@ describe('what leaves a server that is watched', () => {
       const family = (name: string) => families.find((one) => one.name === name);
       expect(family('palimpsest_steps_acknowledged_total')).toMatchObject({ type: 'COUNTER' });
       expect(family('palimpsest_call_duration_seconds')).toMatchObject({ type: 'HISTOGRAM' });
-      expect(family('palimpsest_failures_total')?.metrics).toContainEqual({ value: '1', labels: { error_type: 'not-found' } });
+      expect(family('palimpsest_failures_total')?.metrics).toContainEqual({
+        value: '1',
+        labels: { error_type: 'not-found' },
+      });
       expect(family('palimpsest_sessions_open')?.metrics).toEqual([{ value: expect.stringMatching(/^[12]$/) }]);
       expect(text).toMatch(/^gen_ai_client_token_usage_sum\{[^}]*gen_ai_token_type="input"[^}]*\} 97$/m);
       expect(text).not.toContain('hidden');
 
       const node = await new Promise<string>((resolve, reject) => {
-        const request = connect(socketPath(), () => request.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'));
+        const request = connect(socketPath(), () =>
+          request.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
+        );
         let said = '';
         request.on('data', (piece) => {
           said += String(piece);
@@ -224,7 +249,9 @@ describe('what leaves a server that is watched', () => {
       expect([...exported].filter((name) => name.startsWith('xtdb_')).length).toBeGreaterThan(8);
       const pages = await readFile('docs/watching.md', 'utf8');
       const mentioned = new Set(
-        [...pages.matchAll(/\b(?:palimpsest|xtdb_node|gen_ai_client|http_server|db_client)_\w+/g)].map(([name]) => name),
+        [...pages.matchAll(/\b(?:palimpsest|xtdb_node|gen_ai_client|http_server|db_client)_\w+/g)].map(
+          ([name]) => name,
+        ),
       );
       const rare = [
         'palimpsest_node_start_duration_seconds',

@@ -9,23 +9,27 @@ afterEach(() => recordings.remove());
 
 const run = async (text: string | Buffer, name = 'a.jsonl') => replay(await recordings.write(name, text));
 
-describe('what is no recording is refused by name before anything is written', () => {
+describe('an invalid recording is refused by name before anything is written', () => {
   test.each([
     ['an empty file', '', 'empty'],
     ['white space', ' \n\n', 'empty'],
     ['a binary', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 3, 0xff, 0xfe]), 'binary'],
     ['prose', 'Once upon a time.\n', 'unrecognised'],
   ])('%s', async (_what, content, code) => {
-    await expect(run(content)).rejects.toMatchObject({ name: 'RecordingError', code, message: expect.stringContaining('a.jsonl') });
+    await expect(run(content)).rejects.toMatchObject({
+      name: 'RecordingError',
+      code,
+      message: expect.stringContaining('a.jsonl'),
+    });
   });
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     await expect(replay('/nowhere/at-all.jsonl')).rejects.toMatchObject({ code: 'unreadable' });
   });
 });
 
-describe('what is wrong in a recording stands in the report', () => {
-  test('a truncated one is replayed as far as it goes, and says so', async () => {
+describe('faults of a recording are reported', () => {
+  test('a truncated one is replayed as far as possible', async () => {
     const { text } = longRecording(3);
     const report = await run(text.slice(0, -120));
     expect(report.complete).toBe(false);
@@ -33,16 +37,17 @@ describe('what is wrong in a recording stands in the report', () => {
     expect(report.steps).toBeGreaterThan(5);
   });
 
-  test('lines of another format between the own ones are lost one by one', async () => {
+  test('lines of another format are lost one by one', async () => {
     const lines = longRecording(2).lines;
-    const foreign = '{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}';
+    const foreign =
+      '{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}';
     const report = await run([...lines.slice(0, 4), foreign, 'not json at all', ...lines.slice(4), ''].join('\n'));
     expect(report.recorded.calls).toBe(4);
     expect(report.losses.total).toBeGreaterThanOrEqual(2);
     expect(report.losses.each.map(({ place }) => place)).toEqual(expect.arrayContaining(['line 5', 'line 6']));
   });
 
-  test('a call id that comes again is a call of its own', async () => {
+  test('a repeated call id is a new call', async () => {
     const lines = new RecordingLines().user('go').reads('same', '/p/a.ts', 'x\n').reads('same', '/p/b.ts', 'y\n');
     const report = await run(lines.text);
     expect(report.objects.toolcalls.created).toBe(2);
@@ -61,7 +66,7 @@ describe('what is wrong in a recording stands in the report', () => {
     expect(report.steps).toBe(5);
   });
 
-  test('a clock that is ahead of this machine is not believed', async () => {
+  test('a clock ahead of this machine is not trusted', async () => {
     const lines = new RecordingLines()
       .user('one')
       .says('two', Date.UTC(2150, 0, 1))

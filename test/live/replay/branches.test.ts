@@ -14,7 +14,7 @@ const chatOf = (report: Awaited<ReturnType<typeof run>>, session: string | undef
     .filter((context) => context.session === session)
     .map(({ sections }) => sections.find(({ name }) => name === 'chat')?.chars ?? 0);
 
-test('a conversation that went back goes on in a fork, without what was undone', async () => {
+test('continues a rewound conversation in a fork without the undone part', async () => {
   const lines = longRecording(2);
   const here = lines.place;
   lines
@@ -25,17 +25,23 @@ test('a conversation that went back goes on in a fork, without what was undone',
   const report = await run(lines);
   const [first, second] = report.sessions;
   expect(report.sessions).toHaveLength(2);
-  expect(second).toMatchObject({ relation: 'branch', parent: first?.session, native_id: first?.native_id, contexts: 1 });
-  // Two turns of twelve steps are shared; the prompt, the read with its message and the answer are not. The fork itself is a step.
+  expect(second).toMatchObject({
+    relation: 'branch',
+    parent: first?.session,
+    native_id: first?.native_id,
+    contexts: 1,
+  });
+  // Two turns of twelve steps are shared. The prompt, the read with its message, and the answer are
+  // not. The fork itself is a step.
   expect([first?.steps, second?.steps]).toEqual([12 + 4, 12 + 1 + 2]);
   expect(Math.max(...chatOf(report, first?.session))).toBeGreaterThan(6_000);
   expect(Math.max(...chatOf(report, second?.session))).toBeLessThan(6_000);
-  // What it had read before it went back it has still; what it read afterwards is not of this conversation.
+  // It keeps its reads before the rewind; later reads do not belong to this conversation.
   const pools = report.contexts.each.map(({ session, pool }) => [session, pool]);
   expect(pools.at(-1)).toEqual([second?.session, pools.at(-4)?.[1]]);
 });
 
-test('over a tree of ways each branch shares what stands before it, whichever way it leaves', async () => {
+test('shares the common part of every branch in a tree of rewinds', async () => {
   const entry = (id: string, parentId: string | null, role: 'user' | 'assistant', text: string): string =>
     JSON.stringify({
       type: 'message',
@@ -48,7 +54,13 @@ test('over a tree of ways each branch shares what stands before it, whichever wa
         ...(role === 'assistant' ? { provider: 'p', model: 'm', stopReason: 'stop' } : {}),
       },
     });
-  const header = JSON.stringify({ type: 'session', version: 3, id: 'tree', timestamp: '2026-01-05T09:00:00.000Z', cwd: '/p' });
+  const header = JSON.stringify({
+    type: 'session',
+    version: 3,
+    id: 'tree',
+    timestamp: '2026-01-05T09:00:00.000Z',
+    cwd: '/p',
+  });
   const tree = [
     entry('u1', null, 'user', 'one'),
     entry('a1', 'u1', 'assistant', 'first'),
@@ -72,7 +84,7 @@ test('over a tree of ways each branch shares what stands before it, whichever wa
 test.each([
   ['pi/coding.jsonl', 'pi'],
   ['gemini-cli/session.jsonl', 'gemini-cli'],
-])('%s has a branch for each time that it goes back', async (name, format) => {
+])('creates a branch for each rewind of %s', async (name, format) => {
   const one = await replay(recordingPath(name));
   expect(one.recording.formats).toEqual([format]);
   expect(one.recorded.events.rewind).toBeGreaterThan(0);

@@ -8,7 +8,14 @@ import { PAGE_STEPS } from '../../../src/store/step-page.js';
 import { countRequests } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
 import { onOneNode } from '../../support/on-one-node.js';
-import { config, longRecording, RecordingLines, replay, reviewedRecordings, suiteDatabase } from '../../support/replays.js';
+import {
+  config,
+  longRecording,
+  RecordingLines,
+  replay,
+  reviewedRecordings,
+  suiteDatabase,
+} from '../../support/replays.js';
 
 let reviewed: Awaited<ReturnType<typeof reviewedRecordings>>;
 let recordings: typeof reviewed.recordings;
@@ -31,7 +38,7 @@ async function objects(report: ReplayReport) {
 }
 
 describe('a replayed session', () => {
-  test('has the steps of a live one: messages, calls under the names of the wrapped tools, files by their texts', async () => {
+  test('has the steps of a live one: messages, calls under the wrapped tools’ names, files by their texts', async () => {
     const report = await run(new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\ntwo\n').says('seen'));
     const { sets, all } = await objects(report);
     const chat = (await (await reviewer.snapshot()).get(`chat:${session(report)}`))?.version;
@@ -55,15 +62,19 @@ describe('a replayed session', () => {
     expect(report.contexts.each.map(({ step }) => step)).toEqual([1, 3]);
   });
 
-  test('keeps each answer that says nothing and only calls as a message of its own, with its own calls', async () => {
+  test('keeps each empty answer with calls as a message of its own with its own calls', async () => {
     const lines = new RecordingLines().user('look').says('I shall.');
     for (const n of [1, 2, 3]) lines.reads(`t${n}`, `/p/${n}.ts`, `${n}\n`);
-    // The answer to a call comes when the model has gone on.
+    // The result of a call comes after the model has continued.
     lines.calls('late', 'Bash', { command: 'sleep 9' }).calls('soon', 'Bash', { command: 'true' });
     const report = await run(lines.answers('soon', 'done').answers('late', 'woken').says('seen'));
     const id = session(report);
     const snapshot = await reviewer.snapshot();
-    const silent = (...calls: string[]) => ({ role: 'assistant', text: '', toolcall_refs: calls.map((call) => `${call}@${id}`) });
+    const silent = (...calls: string[]) => ({
+      role: 'assistant',
+      text: '',
+      toolcall_refs: calls.map((call) => `${call}@${id}`),
+    });
     expect((await snapshot.get(`chat:${id}`))?.version).toMatchObject({
       turns: [
         {
@@ -83,16 +94,24 @@ describe('a replayed session', () => {
     });
   });
 
-  test('goes over a session in which an earlier version left out the answers that say nothing', async () => {
+  test('replays over a session in which an earlier version omitted empty answers', async () => {
     const at = (second: number) => new Date(Date.UTC(2026, 0, 5, 9, 0, second)).toISOString();
-    const line = (second: number, type: string, payload: object) => `${JSON.stringify({ timestamp: at(second), type, payload })}\n`;
+    const line = (second: number, type: string, payload: object) =>
+      `${JSON.stringify({ timestamp: at(second), type, payload })}\n`;
     const item = (second: number, payload: object) => line(second, 'response_item', payload);
     const text = (type: string, said: string) => ({ content: [{ type, text: said }] });
     // The model's thoughts before its call: a message without text.
-    const thought = (second: number) => item(second, { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] });
+    const thought = (second: number) =>
+      item(second, { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] });
     const [before, after] = [
       [
-        line(1, 'session_meta', { id: 's-1', timestamp: at(1), cwd: '/p', originator: 'codex_cli_rs', cli_version: '0.50.0' }),
+        line(1, 'session_meta', {
+          id: 's-1',
+          timestamp: at(1),
+          cwd: '/p',
+          originator: 'codex_cli_rs',
+          cli_version: '0.50.0',
+        }),
         item(2, { type: 'message', role: 'user', ...text('input_text', 'look') }),
       ].join(''),
       [
@@ -104,7 +123,11 @@ describe('a replayed session', () => {
     const dataDir = await mkdtemp(join(recordings.folder, 'data-'));
     const into = `left-out-${process.pid}-${Date.now()}`;
     const replayed = async (recorded: string) =>
-      replayFile(await recordings.write('a.jsonl', recorded), { ...suiteDatabase(), dataDir }, { config: config(), into });
+      replayFile(
+        await recordings.write('a.jsonl', recorded),
+        { ...suiteDatabase(), dataDir },
+        { config: config(), into },
+      );
     const old = await replayed(before + after);
     // Another one ends it, behind everything that was replayed.
     const again = await replayed(before + thought(3) + after + thought(7));
@@ -112,7 +135,7 @@ describe('a replayed session', () => {
     expect(again.digest).toBe(old.digest);
   });
 
-  test('shows a file that was read whole once in its contexts, and as it was recorded twice', async () => {
+  test('shows a wholly read file once in its contexts, and twice as recorded', async () => {
     const text = 'a telling line of text\n'.repeat(40);
     const lines = new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', text).says('seen');
     const wrapped = await run(lines);
@@ -125,15 +148,20 @@ describe('a replayed session', () => {
     ]);
   });
 
-  test("has valid times by the recording's clock and no file of this machine in it", async () => {
-    const report = await run(new RecordingLines().user('look').reads('toolu_1', '/etc/hostname', 'recorded\n').says('seen'));
+  test("uses the recording's clock for valid times and no file of this machine", async () => {
+    const report = await run(
+      new RecordingLines().user('look').reads('toolu_1', '/etc/hostname', 'recorded\n').says('seen'),
+    );
     const { sets, all } = await objects(report);
-    expect(all[0]).toMatchObject({ content: 'recorded\n', source: { filesystemId: expect.stringMatching(/^replay-/) } });
+    expect(all[0]).toMatchObject({
+      content: 'recorded\n',
+      source: { filesystemId: expect.stringMatching(/^replay-/) },
+    });
     const [version] = await historyOf(await reviewer.snapshot(), sets.index[0] as ObjectId);
     expect(version?.validTime.toISOString()).toBe('2026-01-05T09:00:03.000Z');
   });
 
-  test('follows edits from version to version, and tells what was in the context when they were made', async () => {
+  test('follows edits from version to version, and reports the context at each', async () => {
     const report = await run(longRecording(9, 3));
     expect(report.objects.files).toMatchObject({ created: 3, updated: 9, stubs: 0, deleted: 0 });
     expect(report.uses.edited).toEqual({ active: 9, shown: 0, 'one-step': 0, absent: 0 });
@@ -143,21 +171,24 @@ describe('a replayed session', () => {
   });
 
   onOneNode('asks the database for a file once, however often it comes', async () => {
-    const [short, long] = [await countRequests(() => run(longRecording(6, 3))), await countRequests(() => run(longRecording(24, 3)))];
+    const [short, long] = [
+      await countRequests(() => run(longRecording(6, 3))),
+      await countRequests(() => run(longRecording(24, 3))),
+    ];
     expect(long.result.recorded.calls).toBeGreaterThan(3 * short.result.recorded.calls);
-    // Each page of steps is put together on a basis of its own.
+    // Each page of steps is assembled on a basis of its own.
     const pages = ({ result }: typeof long) => Math.floor(result.steps / PAGE_STEPS);
     expect((long.requests['/_xtdb/db'] ?? 0) - pages(long)).toBe((short.requests['/_xtdb/db'] ?? 0) - pages(short));
   });
 
-  test('keeps the window of its configuration', async () => {
+  test('uses the window of its configuration', async () => {
     const report = await run(longRecording(8), { config: config({ window: { perTurn: 1, turns: 1 } }) });
     const last = report.contexts.each.at(-1);
-    // Seven files, which the window leaves alone, and one result.
+    // Seven files, which the window ignores, and one result.
     expect(last?.active).toBe(8);
   });
 
-  test('leaves the last version of a file whose text is not known any more, and takes a new one when it is shown again', async () => {
+  test('keeps the last version of a file whose text becomes unknown, and takes a new one when it is shown', async () => {
     const text = 'one\n';
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', text);
     lines.calls('t2', 'Bash', { command: "sed -i 's/one/two/' /p/a.ts" }).answers('t2', '');
@@ -169,12 +200,14 @@ describe('a replayed session', () => {
     expect((await objects(after)).all[0]).toMatchObject({ content: 'two\n' });
   });
 
-  test('deletes and discovers what the recording certainly shows', async () => {
+  test('deletes and discovers what the recording proves', async () => {
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', 'x\n');
     lines.calls('t2', 'Bash', { command: 'rm /p/a.ts' }).answers('t2', '');
     lines
       .calls('t3', 'Glob', { pattern: '*' })
-      .answers('t3', '/p/b.ts\n/p/c.ts', { twin: { filenames: ['/p/b.ts', '/p/c.ts'], numFiles: 2, truncated: false } });
+      .answers('t3', '/p/b.ts\n/p/c.ts', {
+        twin: { filenames: ['/p/b.ts', '/p/c.ts'], numFiles: 2, truncated: false },
+      });
     const report = await run(lines);
     expect(report.objects.files).toMatchObject({ created: 3, stubs: 2, deleted: 1 });
     const paths = (await objects(report)).all.flatMap((version) =>
@@ -187,7 +220,7 @@ describe('a replayed session', () => {
     ]);
   });
 
-  test('tells whether what the agent quotes was in its context', async () => {
+  test('reports whether quoted text was in the context', async () => {
     const line = 'export function somethingLongEnough(): string { return "quoted"; }';
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', `${line}\n`).says(`There is this:\n${line}`);
     const { uses } = await run(lines);
@@ -195,7 +228,7 @@ describe('a replayed session', () => {
     expect(uses.each).toMatchObject([{ use: 'quoted', path: '/p/a.ts', standing: 'active', step: 3 }]);
   });
 
-  test('records calls that failed or were never answered as failed ones that touch no file', async () => {
+  test('records failed and unanswered calls as failed without touching a file', async () => {
     const lines = new RecordingLines()
       .user('go')
       .calls('t1', 'Read', { file_path: '/p/a.ts' })
@@ -209,7 +242,7 @@ describe('a replayed session', () => {
     ]);
   });
 
-  test('keeps the proof of every context that it assembled (decision E7)', async () => {
+  test('stores the proof of every assembled context (decision E7)', async () => {
     const report = await run(longRecording(2));
     const proofs = await (await reviewer.snapshot()).assemblies(session(report));
     expect(proofs.map(({ step, sha256, delivered }) => ({ step, sha256, delivered }))).toEqual(
@@ -217,15 +250,18 @@ describe('a replayed session', () => {
     );
   });
 
-  test('goes into the session that it is told to', async () => {
+  test('goes into the given session', async () => {
     const into = `into-${process.pid}-${Date.now()}`;
     const report = await run(longRecording(1), { into });
     expect(report.sessions).toMatchObject([{ session: into }]);
   });
 });
 
-test('a known recording with another configuration is refused with what differs and the way, and goes there', async () => {
-  const path = await recordings.write('a.jsonl', new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\n').says('seen').text);
+test('refuses a known recording with another configuration, names the difference and the remedy, and then replays it', async () => {
+  const path = await recordings.write(
+    'a.jsonl',
+    new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\n').says('seen').text,
+  );
   const database = { ...suiteDatabase(), dataDir: await mkdtemp(join(recordings.folder, 'data-')) };
   const variant = `config-${process.pid}-${Date.now()}`;
   const first = await replayFile(path, database, { config: config(), variant });

@@ -24,12 +24,12 @@ async function requestsOf(timeline: Timeline, settings: Partial<LoopSettings>): 
 
 const textOf = ({ parts }: PolicyRequest): string => parts.map(({ text }) => text).join('\n');
 
-/** A recording that no other run of this test has: what is written for it is new to the node. */
+/** A recording that is unique to this run, and so new to the node. */
 const own = (lines: RecordingLines): Promise<Timeline> =>
   timelineOf(lines.user(`run ${process.pid} ${Date.now()} ${Math.random()}`).says('noted'));
 
 describe('our own policies in the laboratory', () => {
-  test('send what the extensions send: closed turns as chat, the running turn as it is, active content behind it', async () => {
+  test('send the same as the extensions: closed turns as chat, the running turn unchanged, active content after it', async () => {
     const text = `export const total = 1;\n${'// more of it\n'.repeat(5)}`;
     const lines = new RecordingLines()
       .user('look')
@@ -49,7 +49,7 @@ describe('our own policies in the laboratory', () => {
     for (const { stored } of requests) expect(stored).toBeGreaterThan(0);
   });
 
-  test('made once a turn, a request begins with the whole one before it until the turn ends', async () => {
+  test('begin each request with the previous one until the turn ends, with one context per turn', async () => {
     const timeline = await own(longRecording(4));
     const requests = await requestsOf(timeline, { per: 'turn' });
     for (const [at, call] of timeline.calls.entries()) {
@@ -67,8 +67,11 @@ describe('our own policies in the laboratory', () => {
     expect(textOf(requests[2] ?? { parts: [] })).not.toContain('wrong way');
   });
 
-  test('stand beside raw in a report, and their database is closed behind the recording', async () => {
-    const path = await recordings.write('a.jsonl', longRecording(6).user(`${process.pid} ${Date.now()}`).says('noted').text);
+  test('appear beside raw in a report, and close their database after the recording', async () => {
+    const path = await recordings.write(
+      'a.jsonl',
+      longRecording(6).user(`${process.pid} ${Date.now()}`).says('noted').text,
+    );
     const policies = [
       { policy: 'palimpsest', layout: 'pool-last' },
       { policy: 'palimpsest', layout: 'ssot', per: 'turn' },

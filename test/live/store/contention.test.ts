@@ -10,7 +10,7 @@ import { testAddress } from '../../support/context.js';
 const filesystem = filesystemId(`fs-${randomUUID()}`);
 const stub = (path: string) => fileStub(filesystemSource(filesystem, canonicalPath(path)));
 
-describe('a write whose guards others keep changing', () => {
+describe('a write whose guards keep changing', () => {
   let xtdb: XtdbClient;
   let store: ObjectStore;
   beforeAll(() => {
@@ -22,20 +22,20 @@ describe('a write whose guards others keep changing', () => {
     await xtdb.close();
   });
 
-  test('goes on as long as what it has to write becomes less', async () => {
+  test('continues while less remains to be written', async () => {
     const all = Array.from({ length: 13 }, (_, i) => stub(`/less/${i}`));
     const written = await store.writes.write('lists', async (attempt) => {
       const there = new Set<string>(await (await store.latest()).existing(all.map((one) => one['xt/id'])));
       const missing = all.filter((one) => !there.has(one['xt/id']));
       const [first] = missing;
-      // Another writer is faster, again and again.
+      // Another writer is faster, repeatedly.
       if (first !== undefined && missing.length > 1) await store.putMany([{ version: first, expect: null }]);
       return { ops: missing.flatMap((version) => store.putOps({ version, expect: null })), result: attempt };
     });
     expect(written).toEqual({ result: all.length, txId: expect.any(Number) });
   });
 
-  test('gives up where nothing changes', async () => {
+  test('gives up if nothing changes', async () => {
     const version = stub('/stuck');
     await store.putMany([{ version, expect: null }]);
     let attempts = 0;

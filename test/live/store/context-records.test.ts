@@ -30,7 +30,6 @@ import { executeForeign } from '../../support/xtdb.js';
 const SHA = 'a'.repeat(64);
 const TOKENS = { counter: 'bytes', extra: { native: { nested: [1, null, 'text'] } } };
 
-/** A body of each kind. */
 const BODIES: { readonly [Kind in RecordKind]: RecordBody<Kind> } = {
   budget: {
     target: 'model',
@@ -77,7 +76,7 @@ const BODIES: { readonly [Kind in RecordKind]: RecordBody<Kind> } = {
 };
 const KINDS = Object.keys(BODIES) as RecordKind[];
 
-describe('records of what happened to a context', () => {
+describe('context records', () => {
   const name = `recorded-${randomUUID()}`;
   const session: SessionId = sessionId(`${name}-first`);
   let sessions: ReviewedSessions;
@@ -114,7 +113,7 @@ describe('records of what happened to a context', () => {
   });
   afterAll(() => sessions?.close());
 
-  test('many are one transaction, come back as they are, and change no object, answer or context', async () => {
+  test('are stored together in one transaction, come back unchanged, and change no object, answer or context', async () => {
     const objects = await everyObject();
     const before = await verifySession(store, session);
     const all = KINDS.map((kind) => recordOf(kind));
@@ -125,14 +124,14 @@ describe('records of what happened to a context', () => {
     expect(found.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual(
       all.toSorted((a, b) => (a.kind < b.kind ? -1 : 1)),
     );
-    // The same once more is there already.
+    // A repeated write finds them stored.
     expect(await store.putRecords(all)).toEqual({ result: written.result, txId: undefined });
     expect(await everyObject()).toEqual(objects);
     const parts = { ...before.parts, checked: before.parts.checked + all.length };
     expect(await verifySession(store, session)).toEqual({ ...before, parts });
   });
 
-  test('are seen by no question but one about storage', async () => {
+  test('appear only in queries about storage', async () => {
     const snapshot = await store.latest();
     const ask = (query: string, storage: boolean) => runQuery(snapshot, query, { storage });
     expect((await ask('[:find ?e :where [?e :type "record"]]', false)).rows).toEqual([]);
@@ -143,7 +142,7 @@ describe('records of what happened to a context', () => {
     await expect(ask('[:find ?e :where [?e :record_ref ?r]]', false)).rejects.toMatchObject({ code: 'query-refused' });
   });
 
-  test('stand at their own basis: before their transaction, and before their moment, they are not there', async () => {
+  test('are absent before their transaction and before their moment', async () => {
     const later = recordOf('event', { at: at + 5, body: { type: 'later', data: null } });
     const { txId } = await store.putRecords([later]);
     const kinds = ['event'] as const;
@@ -154,7 +153,7 @@ describe('records of what happened to a context', () => {
     expect(await types({ txId: txId as number, validTime: new Date(at + 4) })).toEqual(['context.exported']);
   });
 
-  test('a memory item has versions, and goes with a tombstone in one transaction', async () => {
+  test('give a memory item versions, and remove it with a tombstone in one transaction', async () => {
     const owner: RecordOwner = { agent: `${name}-agent` };
     const item = (value: unknown, moment: number) =>
       recordOf('memory', { owner, turn: 0, seq: 0, at: moment, body: { ...BODIES.memory, content: value as never } });
@@ -176,7 +175,7 @@ describe('records of what happened to a context', () => {
     expect(await (await store.latest()).records(session, { kinds: ['memory'] })).toHaveLength(1);
   });
 
-  test('a version of a memory item stands over the one before it, also where a slower clock dated it earlier', async () => {
+  test('order versions of a memory item after their predecessors, also with a slower clock', async () => {
     const owner: RecordOwner = { agent: `${name}-clocks` };
     const put = (value: number, moment: number) =>
       store.putRecords([
@@ -198,7 +197,7 @@ describe('records of what happened to a context', () => {
     async () => {
       const agent = `${name}-two`;
       const other = new RecordMemory(store, agent);
-      // Of the same database, as another process has it.
+      // The same database from another process.
       const xtdb = new XtdbClient(testAddress());
       const elsewhere = new ObjectStore(xtdb);
       let between: (() => Promise<unknown>) | undefined;
@@ -237,7 +236,7 @@ describe('records of what happened to a context', () => {
         );
 
       const { put } = await putBoth();
-      // The one that a consolidation would keep, with what the other one is found by.
+      // The item that a consolidation would keep, with the search data of the other.
       const [kept] = consolidateMemory(put, roomy).put;
       const id = String(kept?.memory_item_id);
       between = () => other.change(changed([], [id]), at);
@@ -261,7 +260,7 @@ describe('records of what happened to a context', () => {
     },
   );
 
-  test('what is not valid is refused by its field, and nothing of its batch is written', async () => {
+  test('are refused by field if invalid, with their whole batch', async () => {
     const good = recordOf('event', { body: { type: 'in a bad batch', data: {} } });
     const bad: readonly (readonly [ContextRecord, RegExp])[] = [
       [recordOf('budget', { body: { ...BODIES.budget, max: -1 } }), /kind "budget" is not valid at body\.max/],
@@ -279,12 +278,12 @@ describe('records of what happened to a context', () => {
     expect(found.map(({ body }) => body.type)).not.toContain('in a bad batch');
   });
 
-  test('no object and no call from outside can have the id of one', async () => {
+  test('have ids that no object and no outside call can have', async () => {
     const [id] = (await store.putRecords([recordOf('report')])).result;
     expect(() => objectId(String(id))).toThrow(/names a part/);
   });
 
-  test('approvals and pending calls stand in the projection, and a fork has those from before it', async () => {
+  test('show approvals and pending calls in the projection; a fork has the earlier ones', async () => {
     await store.putRecords([
       recordOf('approval', {
         seq: 2,
@@ -316,7 +315,7 @@ describe('records of what happened to a context', () => {
     expect(ofFork.entries.flatMap((entry) => (entry.kind === 'approval' ? [entry.text] : []))).toEqual(['read it']);
   });
 
-  test('one that was changed in the database is found: by its readers, and by verify', async () => {
+  test('are detected by readers and by verify after a change in the database', async () => {
     const record = recordOf('event', { seq: 8, body: { type: 'as it was', data: null } });
     await store.putRecords([record]);
     const checked = (await verifySession(store, session)).parts.checked;

@@ -12,7 +12,14 @@ import {
 import { EMPTY_SETS, foldSets } from '../../../src/objects/sets.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import type { Step } from '../../../src/objects/step.js';
-import { chatVersion, fileStub, indexedFile, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../src/objects/versions.js';
+import {
+  chatVersion,
+  fileStub,
+  indexedFile,
+  sessionVersion,
+  systemPromptVersion,
+  toolcallVersion,
+} from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
@@ -38,9 +45,24 @@ const call = toolcallVersion({
 
 const at = Date.UTC(2026, 0, 1);
 const steps: readonly Step[] = [
-  { session: s1, seq: 1, turn: 1, at: at + 1, opens: { rule: 'user-message' }, message: { role: 'user', text: 'read a.ts' }, changes: {} },
+  {
+    session: s1,
+    seq: 1,
+    turn: 1,
+    at: at + 1,
+    opens: { rule: 'user-message' },
+    message: { role: 'user', text: 'read a.ts' },
+    changes: {},
+  },
   { session: s1, seq: 2, turn: 1, at: at + 2, message: { role: 'assistant', text: 'Reading it.' }, changes: {} },
-  { session: s1, seq: 3, turn: 1, at: at + 3, call: { id: callId }, changes: { index: [aId, bId, callId], activate: [aId, callId] } },
+  {
+    session: s1,
+    seq: 3,
+    turn: 1,
+    at: at + 3,
+    call: { id: callId },
+    changes: { index: [aId, bId, callId], activate: [aId, callId] },
+  },
   { session: s1, seq: 4, turn: 1, at: at + 4, message: { role: 'assistant', text: 'Done.' }, changes: {} },
 ];
 
@@ -89,7 +111,9 @@ describe('the golden session comes back from the database as SSOT documents [dec
       { version: call },
       { version: systemPromptVersion(s1, 'You are a coding agent.') },
     ]);
-    const parts = steps.map((step) => ({ op: 'put', doc: toStepParts(step).part, validTime: new Date(step.at) }) as const);
+    const parts = steps.map(
+      (step) => ({ op: 'put', doc: toStepParts(step).part, validTime: new Date(step.at) }) as const,
+    );
     const heads = [
       { version: chatVersion(s1, turns), marks: { upto: 4 } },
       { version: sessionVersion(s1, sets), marks: { upto: 4, epoch: 1 } },
@@ -148,7 +172,7 @@ describe('the golden session comes back from the database as SSOT documents [dec
     expect(await (await store.now()).get('nothing:here' as ObjectId)).toBeUndefined();
   });
 
-  test('parts are no objects [decision G6]', async () => {
+  test('parts are not objects [decision G6]', async () => {
     expect(await (await store.now()).get('step:s1:1')).toBeUndefined();
   });
 });

@@ -15,7 +15,7 @@ const filesystem = filesystemId(`fs-${randomUUID()}`);
 const sourceOf = (path: string) => filesystemSource(filesystem, canonicalPath(path));
 const fileOf = (path: string, content: string) => indexedFile(sourceOf(path), content, hashText(content));
 
-describe('versions in and out of the database', () => {
+describe('versions in the database', () => {
   let xtdb: XtdbClient;
   let store: ObjectStore;
 
@@ -36,7 +36,7 @@ describe('versions in and out of the database', () => {
     ['in one chunk', 'line of text\n'.repeat(10_000)],
     ['in several chunks, with a surrogate pair at a cut', `${'a'.repeat(524_287)}\u{1F600}${'b'.repeat(300_000)}`],
     ['full of controls', '\0\u0001\u001b[31m"\\\r\n\u2028\ufeff ~: ^ `'],
-  ])('content that is %s comes back exactly', async (name, content) => {
+  ])('return exactly with content that is %s', async (name, content) => {
     const file = fileOf(`/content/${name}`, content);
     await store.putMany([{ version: file }]);
     const fresh = new ObjectStore(xtdb);
@@ -45,7 +45,7 @@ describe('versions in and out of the database', () => {
     await fresh.close();
   });
 
-  test('many versions are one transaction, many reads one query of heads and one of texts', async () => {
+  test('are written in one transaction, and read with one query of heads and one of texts', async () => {
     const files = Array.from({ length: 200 }, (_, i) => fileOf(`/many/${i}.ts`, `export const n = ${i};`));
     const { requests: writes } = await countRequests(() => store.putMany(files.map((version) => ({ version }))));
     expect(writes['/_xtdb/submit-tx']).toBe(1);
@@ -55,12 +55,16 @@ describe('versions in and out of the database', () => {
     expect(result.size).toBe(200);
   });
 
-  test('history shows every version with both times, oldest first, and as-of reads find each', async () => {
+  test('have a history with both times, oldest first, and are found by as-of reads', async () => {
     const times = [Date.UTC(2026, 1, 1), Date.UTC(2026, 1, 2), Date.UTC(2026, 1, 3)].map((ms) => new Date(ms));
     const versions = [fileStub(sourceOf('/history.ts')), fileOf('/history.ts', 'one'), fileOf('/history.ts', 'two')];
     for (const [i, version] of versions.entries()) await store.putMany([{ version, validTime: times[i] as Date }]);
     await store.putMany([
-      { version: deletedFile(sourceOf('/history.ts')), marks: { gone: true }, validTime: new Date(Date.UTC(2026, 1, 4)) },
+      {
+        version: deletedFile(sourceOf('/history.ts')),
+        marks: { gone: true },
+        validTime: new Date(Date.UTC(2026, 1, 4)),
+      },
     ]);
     const id = versions[0]?.['xt/id'] ?? '';
     const history = await historyOf(await store.now(), id);
@@ -76,7 +80,7 @@ describe('versions in and out of the database', () => {
     expect(await before.get(id)).toBeUndefined();
   });
 
-  test('compare and set writes only over the expected head', async () => {
+  test('are written by compare and set only over the expected head', async () => {
     const first = fileOf('/cas.ts', 'first');
     const second = fileOf('/cas.ts', 'second');
     expect((await store.putMany([{ version: first, expect: null }])).result).toBe(true);
@@ -86,7 +90,7 @@ describe('versions in and out of the database', () => {
     expect((await (await store.now()).get(first['xt/id']))?.version.content).toBe('second');
   });
 
-  test('a failed guard leaves nothing of its transaction behind', async () => {
+  test('leave nothing of a transaction with a failed guard', async () => {
     const taken = fileOf('/taken.ts', 'x');
     const other = fileOf('/other.ts', 'y');
     await store.putMany([{ version: taken }]);
@@ -94,7 +98,7 @@ describe('versions in and out of the database', () => {
     expect(await (await store.now()).get(other['xt/id'])).toBeUndefined();
   });
 
-  test('of two that insert the same object at once exactly one succeeds', async () => {
+  test('accept exactly one of two concurrent inserts of an object', async () => {
     const stub = fileStub(sourceOf('/race.ts'));
     const others = [new ObjectStore(xtdb), new ObjectStore(xtdb)];
     const results = await Promise.all(others.map((each) => each.putMany([{ version: stub, expect: null }])));
@@ -102,7 +106,7 @@ describe('versions in and out of the database', () => {
     await Promise.all(others.map((each) => each.close()));
   });
 
-  test('a text that two objects share is stored once', async () => {
+  test('share a text that two objects have', async () => {
     const content = `shared ${randomUUID()}\n`.repeat(1_000);
     const [one, two] = [fileOf('/shared-1.ts', content), fileOf('/shared-2.ts', content)];
     const first = store.putOps({ version: one });
@@ -110,21 +114,29 @@ describe('versions in and out of the database', () => {
     expect(first.filter((op) => op.op === 'put').map((op) => op.op === 'put' && op.doc['xt/id'])).toContain(
       chunkId(String(one.content_hash)),
     );
-    expect(store.putOps({ version: two }).map((op) => (op.op === 'put' ? op.doc['xt/id'] : op.id))).toEqual([two['xt/id']]);
+    expect(store.putOps({ version: two }).map((op) => (op.op === 'put' ? op.doc['xt/id'] : op.id))).toEqual([
+      two['xt/id'],
+    ]);
     await store.putMany([{ version: two }]);
     expect((await (await store.now()).get(two['xt/id']))?.version.content).toBe(content);
   });
 
-  test('a document whose stored hash is wrong is reported, not returned', async () => {
+  test('are reported and not returned with a wrong stored hash', async () => {
     const file = fileOf('/damaged.ts', 'good');
     await xtdb.execute([{ op: 'put', doc: { ...toStored(file).head, content: 'evil' } }]);
-    await expect((await store.now()).get(file['xt/id'])).rejects.toMatchObject({ name: 'DocumentError', code: 'hash-mismatch' });
+    await expect((await store.now()).get(file['xt/id'])).rejects.toMatchObject({
+      name: 'DocumentError',
+      code: 'hash-mismatch',
+    });
   });
 
-  test('a closed store takes no more writes', async () => {
+  test('accept no writes in a closed store', async () => {
     const closed = new ObjectStore(xtdb);
     await closed.close();
     await closed.close();
-    await expect(closed.putMany([{ version: fileOf('/late.ts', 'x') }])).rejects.toMatchObject({ name: 'StoreError', code: 'closed' });
+    await expect(closed.putMany([{ version: fileOf('/late.ts', 'x') }])).rejects.toMatchObject({
+      name: 'StoreError',
+      code: 'closed',
+    });
   });
 });

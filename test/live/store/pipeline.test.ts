@@ -29,7 +29,7 @@ describe('the pipeline of a sole writer', () => {
     await xtdb.close();
   });
 
-  test('submits in the order it was asked in, over all lanes, each planned after the one before is in the log', async () => {
+  test('submits in request order over all lanes, each planned after its predecessor is logged', async () => {
     const events: string[] = [];
     const writes = Array.from({ length: 40 }, (_, i) =>
       store.writes.pipeline(
@@ -48,7 +48,7 @@ describe('the pipeline of a sole writer', () => {
     expect(new Set(ids).size).toBe(40);
   });
 
-  test('passes outcomes on in the order of the log, also where an answer overtakes an earlier one', async () => {
+  test('passes outcomes on in log order, also if an answer overtakes an earlier one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'palimpsest-pipeline-'));
     const proxy = await LateAnswers.open(folder);
     const late = new XtdbClient(proxy.address);
@@ -76,11 +76,15 @@ describe('the pipeline of a sole writer', () => {
     }
   });
 
-  test('is flushed when every outcome is known, lane by lane', async () => {
+  test('flushes once every outcome is known, lane by lane', async () => {
     let known = false;
-    const write = store.writes.pipeline('flushed', async () => ({ ops: store.putOps({ version: stub('/flushed') }), result: undefined }), {
-      onSubmitted: () => undefined,
-    });
+    const write = store.writes.pipeline(
+      'flushed',
+      async () => ({ ops: store.putOps({ version: stub('/flushed') }), result: undefined }),
+      {
+        onSubmitted: () => undefined,
+      },
+    );
     write.then(
       () => {
         known = true;
@@ -91,7 +95,7 @@ describe('the pipeline of a sole writer', () => {
     expect(known).toBe(true);
   });
 
-  test('does not try again what a guard kept out, and goes on behind it', async () => {
+  test('does not retry a write that failed its guard, and continues after it', async () => {
     const taken = stub('/taken');
     await store.putMany([{ version: taken }]);
     let plans = 0;
@@ -103,25 +107,32 @@ describe('the pipeline of a sole writer', () => {
       },
       { onSubmitted: () => undefined },
     );
-    const behind = store.writes.pipeline('a', async () => ({ ops: store.putOps({ version: stub('/behind') }), result: 'behind' }), {
-      onSubmitted: () => undefined,
-    });
+    const behind = store.writes.pipeline(
+      'a',
+      async () => ({ ops: store.putOps({ version: stub('/behind') }), result: 'behind' }),
+      {
+        onSubmitted: () => undefined,
+      },
+    );
     await expect(refused).rejects.toMatchObject({ name: 'StoreError', code: 'conflict' });
     expect(await behind).toMatchObject({ result: 'behind' });
     expect(plans).toBe(2);
   });
 
-  test('takes what is written already for written', async () => {
+  test('treats existing data as written', async () => {
     const there = stub('/there');
     await store.putMany([{ version: there }]);
     const plan = async (attempt: number) => ({
       ops: attempt === 1 ? store.putOps({ version: there, expect: null }) : [],
       result: attempt,
     });
-    expect(await store.writes.pipeline('b', plan, { onSubmitted: () => undefined })).toEqual({ result: 2, txId: undefined });
+    expect(await store.writes.pipeline('b', plan, { onSubmitted: () => undefined })).toEqual({
+      result: 2,
+      txId: undefined,
+    });
   });
 
-  test('keeps nothing of a write that has ended, while its lane has more to do without a pause', async () => {
+  test('releases ended writes while its lane stays busy', async () => {
     let open = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
       open = resolve;
@@ -145,7 +156,7 @@ describe('the pipeline of a sole writer', () => {
     const last = endOf(write('/busy/last', gate));
     await Promise.all(ended);
     setFlagsFromString('--expose-gc');
-    // What a reference was made from stays until the end of the turn that made it.
+    // The target of a WeakRef stays alive until the end of the turn that created it.
     await nextTurn();
     runInNewContext('gc')();
     const kept = results.map((result) => result.deref());

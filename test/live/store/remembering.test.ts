@@ -21,7 +21,7 @@ const step = (seq: number): StoredDocument => ({
   body: { at: 1 },
 });
 
-describe('a database that remembers what was read of it', () => {
+describe('a caching database', () => {
   const writer = openTestClient();
   const reader = openTestClient();
   beforeAll(async () => {
@@ -30,30 +30,36 @@ describe('a database that remembers what was read of it', () => {
   });
   afterAll(() => Promise.all([writer.close(), reader.close()]));
 
-  test('answers without a request what it was asked before, what is not there as well, and asks for the rest', async () => {
+  test('answers repeated reads without a request, also absent ones, and requests the rest', async () => {
     const ids = [`${p}a`, `${p}b`, `${p}missing`];
     const db = (await writer.db()).remembering();
     expect(await db.entities(ids.slice(0, 1))).toEqual(new Map([[ids[0], document('a')]]));
-    // It is not known from when on this one holds.
-    expect(await headsWithTimes(db, ids)).toEqual(['a', 'b'].map((name) => ({ document: document(name), validTime: at })));
-    expect((await partsAtSteps(db, { kind: 'steps', session, first: 1, last: 2 })).map(({ seq }) => seq).sort()).toEqual([1, 2]);
+    // The start of its validity is unknown.
+    expect(await headsWithTimes(db, ids)).toEqual(
+      ['a', 'b'].map((name) => ({ document: document(name), validTime: at })),
+    );
+    expect(
+      (await partsAtSteps(db, { kind: 'steps', session, first: 1, last: 2 })).map(({ seq }) => seq).sort(),
+    ).toEqual([1, 2]);
     await writer.execute([{ op: 'put', doc: document('missing') }]);
     await writer.close();
     expect(await headsWithTimes(db, [...ids].reverse())).toHaveLength(2);
-    expect([...(await db.entities([...ids, stepId(session, 2)])).keys()].sort()).toEqual([`${p}a`, `${p}b`, stepId(session, 2)].sort());
+    expect([...(await db.entities([...ids, stepId(session, 2)])).keys()].sort()).toEqual(
+      [`${p}a`, `${p}b`, stepId(session, 2)].sort(),
+    );
     expect(await db.entity(`${p}b`)).toEqual(document('b'));
     expect(await db.entity(`${p}missing`)).toBeUndefined();
     await expect(db.entity(`${p}other`)).rejects.toThrow();
   });
 
-  test('of a text that was read from it, as it is called, nothing more is asked', async () => {
+  test('requests a text only once, by its name', async () => {
     const other = openTestClient();
     const texts = ['one text', 'another'].map((text) => chunkPart(`${p}${text}`));
     await other.execute(texts.map((doc) => ({ op: 'put', doc }) as const));
     const [read, unread] = texts.map(({ text }) => hashText(String(text))) as [Sha256, Sha256];
     const cache = new TextCache();
     const reader = new TextReader(await other.db(), cache);
-    // What is known from elsewhere was not read here.
+    // A text from another source was not read here.
     cache.set(unread, `${p}another`);
     expect((await reader.many([read, unread])).size).toBe(2);
     await other.close();
@@ -61,11 +67,16 @@ describe('a database that remembers what was read of it', () => {
     await expect(reader.damaged([read, unread])).rejects.toThrow();
   });
 
-  test('records of several kinds are found together, and in parts where their answer would be too large', async () => {
+  test('finds records of several kinds together, and in parts if the answer would be too large', async () => {
     const kinds: readonly RecordKind[] = ['note', 'event', 'review'];
     const record = (kind: RecordKind, seq: number, owner = session): StoredDocument => {
       const [[ref = ''] = []] = recordRanges([kind], { session: owner }, { first: seq, last: seq });
-      return { 'xt/id': `${p}record-${owner}-${kind}-${seq}`, type: 'record', record_ref: ref, text: 'x'.repeat(3_000) };
+      return {
+        'xt/id': `${p}record-${owner}-${kind}-${seq}`,
+        type: 'record',
+        record_ref: ref,
+        text: 'x'.repeat(3_000),
+      };
     };
     const mine = kinds.flatMap((kind) => [record(kind, 1), record(kind, 7)]);
     const others = [record('note', 9), record('note', 3, sessionId(`${session}-other`)), record('call', 3)];

@@ -9,7 +9,7 @@ let root: string;
 let remove: () => Promise<void>;
 let agent: Agent;
 
-/** What every failed answer keeps: short, marked, and with the call recorded. */
+/** Checks every failed answer: short, marked, and recorded as a call. */
 function expectFailure(answer: Answer, pattern: RegExp): void {
   expect(answer.text).toMatch(pattern);
   expect(answer.isError).toBe(true);
@@ -42,7 +42,7 @@ afterAll(async () => {
   await remove();
 });
 
-describe('what an agent gets wrong is answered by an error that says what to do', () => {
+describe('an agent’s mistake is answered by an error with a remedy', () => {
   test.each([
     ['an unknown id', 'read', { id: 'f'.repeat(64) }, /no object of this session is called "f+"\.\n.*Use context/s],
     [
@@ -64,10 +64,20 @@ describe('what an agent gets wrong is answered by an error that says what to do'
           ] as const,
       ),
     ]),
-    ['a path outside the roots', 'read', { path: '/etc/passwd' }, /"\/etc\/passwd" is outside the allowed folders.*\nAllowed: \//s],
+    [
+      'a path outside the roots',
+      'read',
+      { path: '/etc/passwd' },
+      /"\/etc\/passwd" is outside the allowed folders.*\nAllowed: \//s,
+    ],
     ['a path that climbs out', 'read', { path: '../../../../etc/passwd' }, /outside the allowed folders/],
     ['a link that leads out', 'read', { path: 'link' }, /^Error: "link" is outside the allowed folders/],
-    ['a write outside the roots', 'write', { path: '/etc/palimpsest-test', content: 'x' }, /outside the allowed folders/],
+    [
+      'a write outside the roots',
+      'write',
+      { path: '/etc/palimpsest-test', content: 'x' },
+      /outside the allowed folders/,
+    ],
     ['a directory', 'read', { path: 'src' }, /src is a folder, not a file\.\nList it instead: ls path=src/],
     ['a directory to write to', 'write', { path: 'src', content: 'x' }, /"src" is a folder/],
     ['a file to list', 'ls', { path: 'crlf.txt' }, /"crlf.txt"/],
@@ -80,7 +90,12 @@ describe('what an agent gets wrong is answered by an error that says what to do'
     ['a missing folder', 'ls', { path: 'scr' }, /"scr" does not exist\.\nDid you mean src\?/],
     ['a binary file', 'read', { path: 'picture.png' }, /picture\.png is not UTF-8 text \(binary, 8 bytes\)/],
     ['a file that is not UTF-8', 'read', { path: 'latin1.txt' }, /latin1\.txt is not UTF-8 text/],
-    ['a binary file to edit', 'edit', { path: 'picture.png', edits: [{ oldText: 'a', newText: 'b' }] }, /not UTF-8 text/],
+    [
+      'a binary file to edit',
+      'edit',
+      { path: 'picture.png', edits: [{ oldText: 'a', newText: 'b' }] },
+      /not UTF-8 text/,
+    ],
     ['a file without permission', 'read', { path: 'secret.txt' }, /secret\.txt.*permission denied/],
     [
       'a file without permission to write',
@@ -92,10 +107,25 @@ describe('what an agent gets wrong is answered by an error that says what to do'
     ['half a surrogate pair', 'write', { path: 'x.txt', content: 'a\ud800' }, /half a surrogate pair/],
     ['an empty path', 'read', { path: '' }, /read: "path": expected string to have >=1 characters/],
     ['no path at all', 'read', {}, /read needs a path or an id/],
-    ['a missing argument', 'write', { path: 'x.txt' }, /write: "content": expected string, received undefined \(The whole new text\)/],
+    [
+      'a missing argument',
+      'write',
+      { path: 'x.txt' },
+      /write: "content": expected string, received undefined \(The whole new text\)/,
+    ],
     ['an invalid glob', 'find', { pattern: '[a' }, /the glob "\[a" is invalid.*\nMend the glob, for example/],
-    ['an invalid glob to search by', 'grep', { pattern: 'a', glob: '{a' }, /the glob "\{a" is invalid.*\nMend the glob, for example/],
-    ['a binary file to search', 'grep', { pattern: 'x', path: 'picture.png' }, /picture\.png is not searched: it is binary \(8 bytes/],
+    [
+      'an invalid glob to search by',
+      'grep',
+      { pattern: 'a', glob: '{a' },
+      /the glob "\{a" is invalid.*\nMend the glob, for example/,
+    ],
+    [
+      'a binary file to search',
+      'grep',
+      { pattern: 'x', path: 'picture.png' },
+      /picture\.png is not searched: it is binary \(8 bytes/,
+    ],
     [
       'a file to search that is too large',
       'grep',
@@ -128,32 +158,48 @@ describe('what an agent gets wrong is answered by an error that says what to do'
       { path: 'src/poem.txt', edits: [{ oldText: 'roses', newText: 'x' }] },
       /stands 2 times in src\/poem\.txt \(lines 1, 3\)/,
     ],
-    ['an edit of a missing file', 'edit', { path: 'nope.txt', edits: [{ oldText: 'a', newText: 'b' }] }, /"nope\.txt" does not exist/],
+    [
+      'an edit of a missing file',
+      'edit',
+      { path: 'nope.txt', edits: [{ oldText: 'a', newText: 'b' }] },
+      /"nope\.txt" does not exist/,
+    ],
     ['a version that never was', 'read', { path: 'src/poem.txt', version: 0 }, /has nothing stored at version 0/],
-    ['a version to come', 'read', { path: 'src/poem.txt', version: 2 ** 40 }, /has nothing stored at version 1099511627776/],
+    [
+      'a version to come',
+      'read',
+      { path: 'src/poem.txt', version: 2 ** 40 },
+      /has nothing stored at version 1099511627776/,
+    ],
   ] as const)('%s', async (_name, tool, args, pattern) => {
     expectFailure(await agent.call(tool, args), pattern);
   });
 
-  test('an ambiguous prefix is answered with the candidates (decision D6)', async () => {
-    expectFailure(await agent.call('read', { id: SESSION }), new RegExp(`fits several objects:\\n  ${SESSION}:1 .*\\n  ${SESSION}:2 `));
-    expectFailure(await agent.call('deactivate', { ids: [SESSION] }), /fits several objects; give more characters:\n {2}/);
+  test('lists the candidates of an ambiguous prefix (decision D6)', async () => {
+    expectFailure(
+      await agent.call('read', { id: SESSION }),
+      new RegExp(`fits several objects:\\n  ${SESSION}:1 .*\\n  ${SESSION}:2 `),
+    );
+    expectFailure(
+      await agent.call('deactivate', { ids: [SESSION] }),
+      /fits several objects; give more characters:\n {2}/,
+    );
   });
 
-  test('nothing was changed by all that', async () => {
+  test('changes nothing after all these errors', async () => {
     expect(await readFile(join(root, 'src', 'poem.txt'), 'utf8')).toBe('roses\nviolets\nroses\n');
     await expect(readFile('/etc/palimpsest-test')).rejects.toThrow(/ENOENT/);
     await expect(readFile(join(root, 'x.txt'))).rejects.toThrow(/ENOENT/);
   });
 
-  test('an unknown tool is an error of the protocol', async () => {
+  test('returns a protocol error for an unknown tool', async () => {
     await expect(agent.client.callTool({ name: 'raed', arguments: {} })).rejects.toMatchObject({
       code: -32_602,
       message: expect.stringContaining('Unknown tool: raed'),
     });
   });
 
-  test('what several ids in one call fail on is said of each; the others are done', async () => {
+  test('reports each failed id of a call and applies the others', async () => {
     await agent.call('read', { path: 'src/poem.txt' });
     const answer = await agent.call('deactivate', { ids: ['src/poem.txt', 'nonsense', 'picture.png'] });
     expect(answer.isError).toBe(false);
@@ -164,43 +210,51 @@ describe('what an agent gets wrong is answered by an error that says what to do'
     expectFailure(await agent.call('unpin', { ids: ['src/poem.txt'] }), /is not pinned/);
     expectFailure(await agent.call('activate', { ids: ['picture.png'] }), /is not text and cannot be loaded/);
     await agent.call('ls', {});
-    expectFailure(await agent.call('activate', { ids: ['secret.txt'] }), /activate: \S+ is inaccessible: its source cannot be read now/);
+    expectFailure(
+      await agent.call('activate', { ids: ['secret.txt'] }),
+      /activate: \S+ is inaccessible: its source cannot be read now/,
+    );
   });
 });
 
-describe('what is odd but right', () => {
-  test('a column inside a surrogate pair is read from the character on', async () => {
+describe('odd but valid input', () => {
+  test('reads from the whole character for a column inside a surrogate pair', async () => {
     await writeFile(join(root, 'emoji.txt'), 'a😀b\n');
     expect((await agent.call('read', { path: 'emoji.txt', column: 3 })).text).toMatch(/\]\n😀b\n$/);
   });
 
-  test('a search says which files it left out, and that a glob chose none', async () => {
+  test('reports skipped files of a search and an empty glob', async () => {
     const { text } = await agent.call('grep', { pattern: 'three' });
     expect(text).toMatch(/\ncrlf\.txt:3: three\n.*\n\[Left out, over 64 MiB: huge\.log\. /);
     expect((await agent.call('grep', { pattern: 'three', glob: '*.txt,*.md' })).text).toMatch(
       /\nNo files below \. match \*\.txt,\*\.md\. A glob is one pattern: write alternatives as \{\*\.txt,\*\.md\}\.\n/,
     );
-    expect((await agent.call('find', { pattern: 'emojis.txt' })).text).toMatch(/No files .*\. Did you mean \S+\/emoji\.txt\?\n/);
+    expect((await agent.call('find', { pattern: 'emojis.txt' })).text).toMatch(
+      /No files .*\. Did you mean \S+\/emoji\.txt\?\n/,
+    );
   });
 
-  test('an empty file is read as such', async () => {
+  test('reports an empty file as empty', async () => {
     const { text, isError } = await agent.call('read', { path: 'empty.txt' });
-    expect({ text, isError }).toEqual({ text: expect.stringMatching(/lines=0 chars=0\]\n\(empty file\)$/), isError: false });
+    expect({ text, isError }).toEqual({
+      text: expect.stringMatching(/lines=0 chars=0\]\n\(empty file\)$/),
+      isError: false,
+    });
   });
 
-  test('a name that is not UTF-8 is shown escaped and counted', async () => {
+  test('shows and counts a name that is not UTF-8, escaped', async () => {
     const { text } = await agent.call('ls', {});
     expect(text).toContain('bad-\\xff\\xfe');
     expect(text).toContain('[1 names are not UTF-8; such files cannot be used here.]');
   });
 
-  test('Windows line ends survive an edit written without them', async () => {
+  test('keeps Windows line ends in an edit without them', async () => {
     const { text } = await agent.call('edit', { path: 'crlf.txt', edits: [{ oldText: 'one\ntwo', newText: '1\n2' }] });
     expect(text).toContain('Edited crlf.txt: 1 replacement, now lines 1-2.');
     expect(await readFile(join(root, 'crlf.txt'), 'utf8')).toBe('1\r\n2\r\nthree\r\n');
   });
 
-  test('write keeps the Windows line ends and the byte order mark of the file that it replaces, and says so', async () => {
+  test('keeps and reports Windows line ends and byte order mark of a replaced file', async () => {
     const path = join(root, 'marked.txt');
     await writeFile(path, '\ufeffone\r\ntwo\r\n');
     const { text } = await agent.call('write', { path, content: 'one\n2\n' });
@@ -215,7 +269,7 @@ describe('what is odd but right', () => {
     expect(await readFile(path, 'utf8')).toBe('a\r\nb\n');
   });
 
-  test('a file of tens of megabytes is read page by page, and no line of the protocol gets long', async () => {
+  test('reads a file of tens of megabytes page by page, with short protocol lines', async () => {
     const parts = effort(20, 100);
     const file = await open(join(root, 'big.txt'), 'w');
     const block = Array.from({ length: 10_000 }, (_, index) => `${String(index).padStart(49, '.')}`).join('\n');
@@ -225,7 +279,9 @@ describe('what is odd but right', () => {
     expect(first.isError).toBe(false);
     expect(first.text.length).toBeLessThanOrEqual(40_000);
     const lines = parts * 10_000;
-    expect(first.text).toMatch(new RegExp(`^\\[file id=\\S+ path=\\S+big\\.txt lines=1-\\d+/${lines} chars=${lines * 50}\\]\\n`));
+    expect(first.text).toMatch(
+      new RegExp(`^\\[file id=\\S+ path=\\S+big\\.txt lines=1-\\d+/${lines} chars=${lines * 50}\\]\\n`),
+    );
     const [, offset] = /Continue: read path=big\.txt offset=(\d+)\]$/.exec(first.text) ?? [];
     const second = await agent.call('read', { path: 'big.txt', offset: Number(offset), limit: 2 });
     expect(second.text.split('\n').slice(1, 3)).toEqual(
@@ -233,10 +289,12 @@ describe('what is odd but right', () => {
     );
     const last = await agent.call('read', { path: 'big.txt', offset: lines });
     expect(last.text).toMatch(new RegExp(`lines=${lines}-${lines}/${lines} .*\\n\\.+9999\\n$`));
-    expect((await agent.call('context')).text).not.toMatch(/active \([^)]*\):\n(?:.*\n)*?.*big\.txt.*\n(?:.*\n)*known, not active/);
+    expect((await agent.call('context')).text).not.toMatch(
+      /active \([^)]*\):\n(?:.*\n)*?.*big\.txt.*\n(?:.*\n)*known, not active/,
+    );
   });
 
-  test('a line that takes six bytes a character on the wire stays within the limits', async () => {
+  test('keeps a line of six bytes a character on the wire within the limits', async () => {
     await writeFile(join(root, 'controls.txt'), '\u0001'.repeat(200_000));
     const { text } = await agent.call('read', { path: 'controls.txt' });
     expect(text.length).toBeLessThanOrEqual(40_000);

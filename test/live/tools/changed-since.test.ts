@@ -11,7 +11,7 @@ import { temporaryRoot } from '../../support/mcp-clients.js';
 const TEXT = `${Array.from({ length: 40 }, (_, i) => `line ${i} of it`).join('\n')}\n`;
 const CHANGED = TEXT.replace('line 7 of it', 'another line');
 
-describe('a file that is not as the agent saw it last is not changed before it was told', () => {
+describe('a file that changed since the agent saw it', () => {
   let root: string;
   let harness: HarnessClient;
   let session: HarnessSession;
@@ -27,7 +27,9 @@ describe('a file that is not as the agent saw it last is not changed before it w
     const tools = new Map(createTools({}).map((tool) => [tool.name, tool]));
     run = async (tool, args) => {
       const { client } = harness;
-      const answer = await tools.get(tool)?.run(args, { client, session: session.session, signal: new AbortController().signal });
+      const answer = await tools
+        .get(tool)
+        ?.run(args, { client, session: session.session, signal: new AbortController().signal });
       if (answer === undefined) throw new Error(`there is no ${tool}`);
       return answer;
     };
@@ -44,7 +46,7 @@ describe('a file that is not as the agent saw it last is not changed before it w
 
   const edits = (to: string) => ({ path, edits: [{ oldText: 'line 20 of it', newText: to }] });
 
-  test('edit says which lines changed and does nothing; the second time it edits', async () => {
+  test('makes edit report the changed lines without an edit, and edit on the second call', async () => {
     await run('read', { path });
     await writeFile(path, CHANGED);
     const told = await run('edit', edits('mine'));
@@ -54,22 +56,25 @@ describe('a file that is not as the agent saw it last is not changed before it w
     );
     expect(await readFile(path, 'utf8')).toBe(CHANGED);
     expect((await run('edit', edits('mine'))).isError).toBe(false);
-    // Its own changes are none that it has not seen.
+    // Its own changes count as seen.
     expect((await run('edit', { path, edits: [{ oldText: 'mine', newText: 'mine again' }] })).isError).toBe(false);
     expect(await readFile(path, 'utf8')).toBe(CHANGED.replace('line 20 of it', 'mine again'));
   });
 
-  test('write too; a difference that is too long is to be read', async () => {
+  test('makes write do the same; a difference that is too long must be read', async () => {
     await run('read', { path, offset: 3, limit: 2 });
     const other = TEXT.replaceAll('of it', 'of something else');
     await writeFile(path, other);
     const told = await run('write', { path, content: 'mine' });
-    expect(told).toMatchObject({ isError: true, text: expect.stringContaining('Nothing was done. Read it, then change it.') });
+    expect(told).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('Nothing was done. Read it, then change it.'),
+    });
     expect(await readFile(path, 'utf8')).toBe(other);
     expect((await run('write', { path, content: 'mine' })).isError).toBe(false);
   });
 
-  test('what a context showed was seen; what was never seen, and a file that is gone, is the tool’s own concern', async () => {
+  test('counts as seen after a context; an unseen or missing file is left to the tool', async () => {
     expect((await run('edit', edits('mine'))).isError).toBe(false);
     const read = await readFile(path, 'utf8');
     await run('read', { path });
@@ -80,14 +85,16 @@ describe('a file that is not as the agent saw it last is not changed before it w
     expect(read).toContain('mine');
   });
 
-  test('a harness asks before a call of its own tools', async () => {
+  test('is checked for a harness before calls of its own tools', async () => {
     const call = { tool: 'str_replace', args: { file_path: path, old_string: 'line 20 of it', new_string: 'mine' } };
     const read = { name: 'Read', args: { file_path: path }, content: TEXT };
     expect(await session.beforeChange(call)).toBeUndefined();
     await session.reportToolCall({ id: `${path}-1`, ...read });
     await writeFile(path, CHANGED);
     expect(await session.beforeChange({ ...call, tool: 'read_file' })).toBeUndefined();
-    expect(await session.beforeChange(call)).toMatch(/was changed on the disk since you last saw it[\s\S]*-line 7 of it/);
+    expect(await session.beforeChange(call)).toMatch(
+      /was changed on the disk since you last saw it[\s\S]*-line 7 of it/,
+    );
     expect(await session.beforeChange(call)).toBeUndefined();
     // The second change of a step comes before the first is reported.
     await writeFile(path, CHANGED.replace('line 20 of it', 'mine'));

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => agent.close());
 
-/** The lines of `context` that stand under one of its two titles. */
+/** Returns the lines of `context` below one of its two titles. */
 async function listed(title: 'active' | 'known'): Promise<readonly string[]> {
   const lines = (await agent.call('context')).text.split('\n').slice(1);
   const isTitle = (line: string): boolean => /^(active|known, not active) \(/.test(line);
@@ -39,7 +39,7 @@ async function listed(title: 'active' | 'known'): Promise<readonly string[]> {
 
 const idIn = ({ text }: Answer): string => /id=(\S+?)[ \]]/.exec(text)?.[1] ?? '';
 
-/** The transactions that wrote the versions of an object that is in the database or on its way there, oldest first. */
+/** Returns the transactions of an object's stored or pending versions, oldest first. */
 async function transactionsOf(id: string): Promise<readonly number[]> {
   const client = await openClient(root);
   try {
@@ -54,9 +54,11 @@ async function transactionsOf(id: string): Promise<readonly number[]> {
 }
 
 describe('the context of an agent', () => {
-  test('a file read whole is active and its call holds its exact text [§5.6]', async () => {
+  test('shows a wholly read file as active, with its exact text in its call [§5.6]', async () => {
     const read = await agent.call('read', { path: 'src/a.ts' });
-    expect(read.text).toMatch(/^\[file id=[0-9a-f]{64} path=\S+\/src\/a\.ts lines=1-1\/1 chars=20\]\nexport const a = 1;\n$/);
+    expect(read.text).toMatch(
+      /^\[file id=[0-9a-f]{64} path=\S+\/src\/a\.ts lines=1-1\/1 chars=20\]\nexport const a = 1;\n$/,
+    );
     expect(await listed('active')).toEqual([
       expect.stringMatching(/type=file path=\S+\/src\/a\.ts file_type=ts char_count=20$/),
       expect.stringMatching(/type=toolcall tool=read status=ok char_count=20$/),
@@ -65,16 +67,18 @@ describe('the context of an agent', () => {
     expect(again.text.split('\n').slice(1).join('\n')).toBe('export const a = 1;\n');
   });
 
-  test('a part of a file is indexed, but not active: the slice is the content of its call (decision D8)', async () => {
+  test('indexes a partly read file without activating it: the slice is the content of its call (decision D8)', async () => {
     const part = await agent.call('read', { path: 'long.txt', offset: 5, limit: 2 });
-    expect(part.text).toMatch(/lines=5-6\/2500 chars=\d+\]\nline 5\nline 6\n\[2494 more lines\. Continue: read path=long\.txt offset=7\]$/);
+    expect(part.text).toMatch(
+      /lines=5-6\/2500 chars=\d+\]\nline 5\nline 6\n\[2494 more lines\. Continue: read path=long\.txt offset=7\]$/,
+    );
     expect((await listed('known')).some((line) => /long\.txt .*char_count=\d+$/.test(line))).toBe(true);
     const whole = await agent.call('read', { path: 'long.txt' });
     expect(whole.text.split('\n').length).toBeLessThanOrEqual(2_000);
     expect((await listed('active')).some((line) => line.includes('type=file'))).toBe(false);
   });
 
-  test('listing makes stubs, which activation reads first [§3.3, §5.6]', async () => {
+  test('makes stubs from listings, which activation reads first [§3.3, §5.6]', async () => {
     await agent.call('ls', { path: 'src' });
     expect((await listed('known')).filter((line) => line.endsWith('[unread]')).length).toBeGreaterThan(0);
     const activated = await agent.call('activate', { ids: ['src/b.ts'] });
@@ -84,9 +88,11 @@ describe('the context of an agent', () => {
     expect((await listed('active')).some((line) => /b\.ts file_type=ts char_count=20$/.test(line))).toBe(true);
   });
 
-  test('deactivate, pin and unpin say what they did; a pin keeps a result from collapsing (decisions D1, D4)', async () => {
+  test('reports the effect of deactivate, pin and unpin; a pin prevents collapsing (decisions D1, D4)', async () => {
     const kept = await agent.call('grep', { pattern: 'export', path: 'src' });
-    expect((await agent.call('pin', { ids: [idIn(kept)] })).text).toMatch(/^pinned id=\S+ toolcall grep chars=\d+\nactive now: 1 objects/);
+    expect((await agent.call('pin', { ids: [idIn(kept)] })).text).toMatch(
+      /^pinned id=\S+ toolcall grep chars=\d+\nactive now: 1 objects/,
+    );
     for (let i = 0; i < 6; i++) await agent.call('ls', { path: 'src' });
     const active = await listed('active');
     expect(active.filter((line) => line.includes('tool=ls'))).toHaveLength(5);
@@ -99,7 +105,7 @@ describe('the context of an agent', () => {
     expect((await agent.call('deactivate', { ids: [idIn(kept)] })).text).toMatch(/^deactivated id=/);
   });
 
-  test('several ids in one call are one step (decision D7)', async () => {
+  test('takes several ids of one call as one step (decision D7)', async () => {
     await agent.call('ls', { path: 'src' });
     const both = await agent.call('activate', { ids: ['src/a.ts', 'src/b.ts'] });
     expect(both.text).toContain('export const a = 1;');
@@ -114,8 +120,10 @@ describe('the context of an agent', () => {
     }
   });
 
-  test('what several objects take beyond one answer is continued by read', async () => {
-    await Promise.all(['x', 'y', 'z'].map((name) => writeFile(join(root, `${name}.wide`), `${name.repeat(99)}\n`.repeat(250))));
+  test('continues objects beyond one answer with read', async () => {
+    await Promise.all(
+      ['x', 'y', 'z'].map((name) => writeFile(join(root, `${name}.wide`), `${name.repeat(99)}\n`.repeat(250))),
+    );
     await agent.call('find', { pattern: '*.wide' });
     const { text } = await agent.call('activate', { ids: ['x.wide', 'y.wide', 'z.wide'] });
     expect(text.length).toBeLessThanOrEqual(40_000);
@@ -125,10 +133,12 @@ describe('the context of an agent', () => {
     expect((await agent.call('read', { id, offset: Number(offset) })).text).toMatch(
       new RegExp(`lines=${offset}-250/250 chars=25000\\]\ny{99}\n`),
     );
-    expect(text).toMatch(/path=\S+z\.wide chars=25000\]\n\[Not shown: no room left\. Continue: read id=[0-9a-f]{64}\]$/);
+    expect(text).toMatch(
+      /path=\S+z\.wide chars=25000\]\n\[Not shown: no room left\. Continue: read id=[0-9a-f]{64}\]$/,
+    );
   });
 
-  test('what was written or edited is indexed from the disk, and not activated [§5.6]', async () => {
+  test('indexes written and edited files from the disk without activating them [§5.6]', async () => {
     await agent.call('write', { path: 'new/note.md', content: '# Note\n' });
     expect((await listed('known')).some((line) => /new\/note\.md file_type=md char_count=7$/.test(line))).toBe(true);
     await agent.call('read', { path: 'new/note.md' });
@@ -138,16 +148,18 @@ describe('the context of an agent', () => {
     expect(text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{64}\n# Longer note\n/);
   });
 
-  test('an older version is read by the transaction that wrote it', async () => {
+  test('reads an older version by the transaction that wrote it', async () => {
     const first = await agent.call('write', { path: 'v.txt', content: 'first\n' });
     await agent.call('write', { path: 'v.txt', content: 'second\n' });
     const [version] = await transactionsOf(idIn(first));
     const old = await agent.call('read', { path: 'v.txt', version });
-    expect(old.text).toMatch(new RegExp(`^\\[file id=\\S+ path=\\S+v\\.txt version=${version} lines=1-1/1 chars=6\\]\\nfirst\\n$`));
+    expect(old.text).toMatch(
+      new RegExp(`^\\[file id=\\S+ path=\\S+v\\.txt version=${version} lines=1-1/1 chars=6\\]\\nfirst\\n$`),
+    );
     expect((await agent.call('read', { path: 'v.txt' })).text).toContain('\nsecond\n');
   });
 
-  test('a file that was deleted says so, and keeps its history (decision C3)', async () => {
+  test('reports a deleted file, which keeps its history (decision C3)', async () => {
     const written = await agent.call('write', { path: 'gone.txt', content: 'here\n' });
     const id = idIn(written);
     const [version] = await transactionsOf(id);
@@ -157,11 +169,15 @@ describe('the context of an agent', () => {
     expect((await agent.call('read', { id, version })).text).toContain('\nhere\n');
   });
 
-  test('reading a file that is gone records that it is, and one that is out of reach is shown as it was [§5.9]', async () => {
+  test('records the absence of a missing file on reading, and shows an unreachable one as it was [§5.9]', async () => {
     const written = await agent.call('write', { path: 'fleeting.txt', content: 'soon gone\n' });
     await rm(join(root, 'fleeting.txt'));
-    expect((await agent.call('read', { path: 'fleeting.txt' })).text).toMatch(/^Error: "fleeting\.txt" does not exist\./);
-    expect((await listed('known')).some((line) => line.includes('fleeting.txt') && line.endsWith('[deleted]'))).toBe(true);
+    expect((await agent.call('read', { path: 'fleeting.txt' })).text).toMatch(
+      /^Error: "fleeting\.txt" does not exist\./,
+    );
+    expect((await listed('known')).some((line) => line.includes('fleeting.txt') && line.endsWith('[deleted]'))).toBe(
+      true,
+    );
     expect((await agent.call('read', { id: idIn(written) })).text).toMatch(/^Error: the file [0-9a-f]{64} is deleted/);
 
     const looping = await agent.call('write', { path: 'folder/kept.txt', content: 'still here\n' });
@@ -172,20 +188,24 @@ describe('the context of an agent', () => {
     expect(text).toMatch(/chars=11\]\nstill here\n\[The file cannot be read now: this is its last stored version\.\]$/);
   });
 
-  test('the assembled context is shown page by page, and never comes to contain itself', async () => {
+  test('is shown page by page, and never contains itself', async () => {
     await agent.call('read', { path: 'src/a.ts' });
     const full = await agent.call('context', { full: true });
-    expect(full.text).toMatch(/^\[context session=\S+ turn=1 known=2 active=2 pinned=0 active_chars=40 lines=1-\d+\/\d+ chars=\d+\]\nid=/);
+    expect(full.text).toMatch(
+      /^\[context session=\S+ turn=1 known=2 active=2 pinned=0 active_chars=40 lines=1-\d+\/\d+ chars=\d+\]\nid=/,
+    );
     const stored = await agent.call('read', { id: String(full.meta.call) });
     expect(stored.text.split('\n').slice(1)).toEqual([
-      expect.stringMatching(new RegExp(`^assembled context: ${full.meta.chars} characters, sha256 ${full.meta.sha256}$`)),
+      expect.stringMatching(
+        new RegExp(`^assembled context: ${full.meta.chars} characters, sha256 ${full.meta.sha256}$`),
+      ),
     ]);
     const rest = await agent.call('context', { full: true, offset: 3 });
     expect(rest.meta.sha256).toBe(full.meta.sha256);
     expect(full.text.endsWith(rest.text.split('\n').slice(1).join('\n'))).toBe(true);
   });
 
-  test('an unknown argument is remarked on at the end', async () => {
+  test('remarks on an unknown argument at the end', async () => {
     const { text, isError } = await agent.call('grep', { pattern: 'a', contxt: 1, wait_for_previous: true });
     expect(isError).toBe(false);
     expect(text).toMatch(/\n\[unknown argument "contxt" was ignored; did you mean "context"\?\]$/);

@@ -23,7 +23,9 @@ beforeAll(async () => {
   for (const [name, text] of Object.entries(files)) await writeFile(join(root, name), text);
   await symlink('src', join(root, 'alias'));
   await Promise.all(
-    Array.from({ length: 2_100 }, (_, index) => writeFile(join(root, 'many', `f${String(index).padStart(4, '0')}.txt`), '')),
+    Array.from({ length: 2_100 }, (_, index) =>
+      writeFile(join(root, 'many', `f${String(index).padStart(4, '0')}.txt`), ''),
+    ),
   );
   agent = await stdioAgent(root, ['--allow-bash', '--session', `listings-${process.pid}`]);
 });
@@ -35,8 +37,8 @@ afterAll(async () => {
 
 const body = (text: string): readonly string[] => text.split('\n').slice(1);
 
-describe('looking around', () => {
-  test('ls shows everything in a folder, hidden and ignored too, but makes known only what is neither (decision C7)', async () => {
+describe('exploring files', () => {
+  test('ls shows everything in a folder, but makes only unhidden, unignored names known (decision C7)', async () => {
     const { text } = await agent.call('ls');
     expect(body(text)).toEqual(['.git/', '.gitignore', 'README.md', 'alias/@', 'build/', 'many/', 'src/', 'x.log']);
     await agent.call('ls', { path: 'build' });
@@ -47,9 +49,11 @@ describe('looking around', () => {
     ]);
   });
 
-  test('activate takes a path that ls listed although an ignore rule kept it out of the pool (decision C7)', async () => {
+  test('activate takes a path from ls that an ignore rule kept out of the pool (decision C7)', async () => {
     await writeFile(join(root, 'blob.log'), Buffer.from('\0'));
-    const { text, isError } = await agent.call('activate', { ids: ['x.log', 'build', 'build/none.js', 'blob.log', '/etc/passwd'] });
+    const { text, isError } = await agent.call('activate', {
+      ids: ['x.log', 'build', 'build/none.js', 'blob.log', '/etc/passwd'],
+    });
     expect(isError).toBe(false);
     const lines = text.split('\n');
     expect(lines.slice(0, 5)).toEqual([
@@ -66,7 +70,11 @@ describe('looking around', () => {
   });
 
   test('find honours ignore rules; paths are as the agent would write them', async () => {
-    expect(body((await agent.call('find', { pattern: '*.{ts,js}' })).text)).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/deep/er/c.js']);
+    expect(body((await agent.call('find', { pattern: '*.{ts,js}' })).text)).toEqual([
+      'src/a.ts',
+      'src/deep/b.ts',
+      'src/deep/er/c.js',
+    ]);
     expect(body((await agent.call('find', { pattern: '*.ts', path: join(root, 'src') })).text)).toEqual([
       join(root, 'src/a.ts'),
       join(root, 'src/deep/b.ts'),
@@ -77,7 +85,7 @@ describe('looking around', () => {
     );
   });
 
-  test('grep gives path, line and text; lines around a match come once', async () => {
+  test('grep shows path, line and text; lines around a match come once', async () => {
     expect(body((await agent.call('grep', { pattern: 'LET [ac]', path: 'src/a.ts', ignoreCase: true })).text)).toEqual([
       'src/a.ts:1: let a = 1;',
       'src/a.ts:3: let c = a;',
@@ -87,15 +95,22 @@ describe('looking around', () => {
       'src/a.ts-2- let b = 2;',
       'src/a.ts:3: let c = a;',
     ]);
-    expect(body((await agent.call('grep', { pattern: 'let [ac]', literal: true })).text)).toEqual(['No matches found.']);
+    expect(body((await agent.call('grep', { pattern: 'let [ac]', literal: true })).text)).toEqual([
+      'No matches found.',
+    ]);
     expect((await agent.call('grep', { pattern: 'let', limit: 1 })).text).toContain('[There are more than 1 matches.');
   });
 
-  test('tree indents, counts what is too deep, honours ignore rules', async () => {
-    expect(body((await agent.call('tree', { path: 'src', depth: 2 })).text)).toEqual(['deep/', ' er/ (1 file)', ' b.ts', 'a.ts']);
+  test('tree indents, counts what is too deep, and honours ignore rules', async () => {
+    expect(body((await agent.call('tree', { path: 'src', depth: 2 })).text)).toEqual([
+      'deep/',
+      ' er/ (1 file)',
+      ' b.ts',
+      'a.ts',
+    ]);
   });
 
-  test('a call discovers no more than 2,000 files, and says so', async () => {
+  test('a call discovers at most 2,000 files, and reports that', async () => {
     const { text } = await agent.call('find', { pattern: '*.txt', limit: 5_000 });
     expect(text).toMatch(/\[Only the first 2000 of these 2100 files were added to your pool\.\]/);
     const [, callId] = /Continue: read id=(\S+) offset=\d+\]$/.exec(text) ?? [];
@@ -106,8 +121,9 @@ describe('looking around', () => {
     expect(Number(shown)).toBeLessThan(Number(more));
   });
 
-  test('ls names one way to go on, which leads to the last entry', async () => {
-    const ways = (text: string): readonly string[] => [...text.matchAll(/Continue: ([^\]]+)\]/g)].map(([, way = '']) => way);
+  test('ls names one continuation, which leads to the last entry', async () => {
+    const ways = (text: string): readonly string[] =>
+      [...text.matchAll(/Continue: ([^\]]+)\]/g)].map(([, way = '']) => way);
     let { text } = await agent.call('ls', { path: 'many' });
     expect(text).toContain('entries=2100');
     expect(ways(text)).toEqual([expect.stringMatching(/^read id=\S+ offset=\d+$/)]);
@@ -120,17 +136,21 @@ describe('looking around', () => {
     expect(ways(text)).toEqual([expect.stringMatching(/^read id=/)]);
   });
 
-  test('bash shows the end of its output, all of it stays readable, failure says how it ended', async () => {
+  test('bash shows the end of its output, keeps all of it readable, and reports failures', async () => {
     const { text } = await agent.call('bash', { command: 'seq 1 5000' });
     expect(text.split('\n').length).toBeLessThanOrEqual(2_000);
     const [, id, earlier] =
-      /^\[bash id=(\S+) exit=0 lines=\d+-5000\/5000\]\n[\s\S]*\n5000\n\[(\d+) earlier lines\. All of it: read id=\1\]$/.exec(text) ?? [];
+      /^\[bash id=(\S+) exit=0 lines=\d+-5000\/5000\]\n[\s\S]*\n5000\n\[(\d+) earlier lines\. All of it: read id=\1\]$/.exec(
+        text,
+      ) ?? [];
     expect(Number(earlier)).toBeGreaterThan(3_000);
     expect((await agent.call('read', { id, limit: 2 })).text).toMatch(/lines=1-2\/5000 .*\n1\n2\n/);
     expect((await agent.call('bash', { command: 'true' })).text).toMatch(/\]\n\(no output\)$/);
     expect(await agent.call('bash', { command: 'pwd; exit 3' })).toMatchObject({
       isError: true,
-      text: expect.stringMatching(new RegExp(`^Error: Command exited with code 3\\.\\n\\[bash id=\\S+ exit=3\\]\\n${root}$`)),
+      text: expect.stringMatching(
+        new RegExp(`^Error: Command exited with code 3\\.\\n\\[bash id=\\S+ exit=3\\]\\n${root}$`),
+      ),
     });
     expect(await agent.call('bash', { command: 'sleep 30', timeout: 0.3 })).toMatchObject({
       isError: true,

@@ -12,7 +12,7 @@ import { historyOf } from '../../support/object-history.js';
 const LINES = Array.from({ length: 12 }, (_, i) => `line ${i} of it`);
 const TEXT = `${LINES.join('\n')}\n`;
 
-describe('changes of one file that arrive together (decision F12)', () => {
+describe('concurrent changes of one file (decision F12)', () => {
   let root: string;
   let client: ContextClient;
   let remove: () => Promise<void>;
@@ -38,9 +38,10 @@ describe('changes of one file that arrive together (decision F12)', () => {
     const text = await readFile(path, 'utf8');
     return LINES.flatMap((_, i) => (text.includes(`changed ${i}\n`) ? [i] : []));
   };
-  const doneOf = (answers: readonly ToolAnswer[]): readonly number[] => answers.flatMap(({ isError }, i) => (isError ? [] : [i]));
+  const doneOf = (answers: readonly ToolAnswer[]): readonly number[] =>
+    answers.flatMap(({ isError }, i) => (isError ? [] : [i]));
 
-  test.each([false, true])('twelve edits of different lines are all in the file; read before: %s', async (isRead) => {
+  test.each([false, true])('keep twelve edits of different lines; read before: %s', async (isRead) => {
     const path = join(root, `twelve-${isRead}.txt`);
     await writeFile(path, TEXT);
     const session = await client.openSession();
@@ -48,11 +49,13 @@ describe('changes of one file that arrive together (decision F12)', () => {
     const answers = await Promise.all(LINES.map((_, i) => edit(session, path, i)));
     expect(answers.map(({ text, isError }) => (isError ? text : 'Edited'))).toEqual(LINES.map(() => 'Edited'));
     expect(await changedIn(path)).toEqual(LINES.map((_, i) => i));
-    expect((await run(session, 'edit', { path, edits: [{ oldText: 'changed 3', newText: 'once more' }] })).isError).toBe(false);
+    expect(
+      (await run(session, 'edit', { path, edits: [{ oldText: 'changed 3', newText: 'once more' }] })).isError,
+    ).toBe(false);
     await session.close();
   });
 
-  test('each edit is recorded with the version of the file that it made', async () => {
+  test('record each edit with the file version that it made', async () => {
     const path = join(root, 'versions.txt');
     await writeFile(path, TEXT);
     const session = await client.openSession();
@@ -64,12 +67,14 @@ describe('changes of one file that arrive together (decision F12)', () => {
     await session.close();
   });
 
-  test('of edits of one line one is done; the others say that the text is not there', async () => {
+  test('do one edit of a line; the others report that the text is missing', async () => {
     const path = join(root, 'one-line.txt');
     await writeFile(path, TEXT);
     const session = await client.openSession();
     const answers = await Promise.all(
-      LINES.map((_, i) => run(session, 'edit', { path, edits: [{ oldText: 'line 5 of it', newText: `changed ${i}` }] })),
+      LINES.map((_, i) =>
+        run(session, 'edit', { path, edits: [{ oldText: 'line 5 of it', newText: `changed ${i}` }] }),
+      ),
     );
     expect(doneOf(answers)).toEqual(await changedIn(path));
     expect(doneOf(answers)).toHaveLength(1);
@@ -77,7 +82,7 @@ describe('changes of one file that arrive together (decision F12)', () => {
     await session.close();
   });
 
-  test('two sessions: what is answered as done is in the file', async () => {
+  test('keep every change reported as done by two sessions', async () => {
     const path = join(root, 'two-sessions.txt');
     await writeFile(path, TEXT);
     const sessions = [await client.openSession(), await client.openSession()] as const;
@@ -89,21 +94,19 @@ describe('changes of one file that arrive together (decision F12)', () => {
     for (const session of sessions) await session.close();
   });
 
-  test.each(['new', 'old'])(
-    'writes that arrive together, of a file that is %s: one is done, the others say that it changed',
-    async (age) => {
-      const path = join(root, `writes-${age}.txt`);
-      if (age === 'old') await writeFile(path, TEXT);
-      const session = await client.openSession();
-      const answers = await Promise.all(LINES.map((_, i) => run(session, 'write', { path, content: `changed ${i}\n` })));
-      expect(doneOf(answers)).toEqual(await changedIn(path));
-      expect(doneOf(answers)).toHaveLength(1);
-      for (const { isError, text } of answers) if (isError) expect(text).toMatch(/Nothing was done. Look at it first: read path=/);
-      await session.close();
-    },
-  );
+  test.each(['new', 'old'])('do one write of a file that is %s; the others report the change', async (age) => {
+    const path = join(root, `writes-${age}.txt`);
+    if (age === 'old') await writeFile(path, TEXT);
+    const session = await client.openSession();
+    const answers = await Promise.all(LINES.map((_, i) => run(session, 'write', { path, content: `changed ${i}\n` })));
+    expect(doneOf(answers)).toEqual(await changedIn(path));
+    expect(doneOf(answers)).toHaveLength(1);
+    for (const { isError, text } of answers)
+      if (isError) expect(text).toMatch(/Nothing was done. Look at it first: read path=/);
+    await session.close();
+  });
 
-  test('an edit beside a write: neither takes away what the other says it did', async () => {
+  test('keep an edit and a write that are both reported as done', async () => {
     const path = join(root, 'edit-and-write.txt');
     await writeFile(path, TEXT);
     const session = await client.openSession();

@@ -31,7 +31,7 @@ afterAll(async () => {
   await remove();
 });
 
-/** Sends a head that announces a body which never comes, and answers with the status line. */
+/** Sends a head that announces a body which never comes. Returns the status line. */
 function statusBeforeBody(head: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(front.ready.port), '127.0.0.1', () => socket.write(`${head.join('\r\n')}\r\n\r\n`));
@@ -49,11 +49,11 @@ function statusBeforeBody(head: readonly string[]): Promise<string> {
 }
 
 describe('TCP with a token', () => {
-  test('listens on the loopback address only and says where', () => {
+  test('listens on the loopback address only and reports it', () => {
     expect(front.ready).toMatchObject({ ready: true, socket: null, port: expect.any(Number), version: '1.24.3' });
   });
 
-  test('serves who shows the token', async () => {
+  test('serves clients with the token', async () => {
     expect((await open.get('/status')).status).toBe(200);
     expect((await open.get('/status', { headers: { host: `localhost:${front.ready.port}` } })).status).toBe(200);
   });
@@ -75,22 +75,31 @@ describe('TCP with a token', () => {
   });
 
   test('refuses before it waits or reads: no body, no await', async () => {
-    // An hour, which nobody waits for here.
+    // An hour, which is never waited here.
     const params = { 'await-tx-id': 99_999_999, 'await-tx-timeout': 3_600_000 };
     expect((await anonymous.get('/latest-completed-tx', { params })).status).toBe(401);
-    const head = ['POST /_xtdb/submit-tx HTTP/1.1', `Host: ${host}`, `Content-Type: ${EDN}`, 'Content-Length: 50000000'];
+    const head = [
+      'POST /_xtdb/submit-tx HTTP/1.1',
+      `Host: ${host}`,
+      `Content-Type: ${EDN}`,
+      'Content-Length: 50000000',
+    ];
     expect(await statusBeforeBody(head)).toBe('HTTP/1.1 401 Unauthorized');
   });
 
-  test.each(['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'localhost.evil.example', '10.0.0.1', '169.254.169.254'])(
-    'refuses the Host %s, token or not',
-    async (foreign) => {
-      expect((await open.get('/status', { headers: { host: foreign } })).status).toBe(403);
-      expect((await anonymous.get('/status', { headers: { host: foreign } })).status).toBe(403);
-    },
-  );
+  test.each([
+    'evil.example',
+    'evil.example:80',
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    '10.0.0.1',
+    '169.254.169.254',
+  ])('refuses the Host %s, token or not', async (foreign) => {
+    expect((await open.get('/status', { headers: { host: foreign } })).status).toBe(403);
+    expect((await anonymous.get('/status', { headers: { host: foreign } })).status).toBe(403);
+  });
 
-  test('read-only, it refuses transactions in the words XTDB’s own client knows, before it reads them', async () => {
+  test('refuses transactions read-only in the words that XTDB’s client knows, before it reads them', async () => {
     const answer = await open.post('/submit-tx', '{:tx-ops [[:xtdb.api/put {:xt/id 1}]]}');
     expect([answer.status, answer.text]).toEqual([403, 'forbidden: read-only HTTP node']);
     expect((await open.post('/submit-tx', '{cut off')).status).toBe(403);
@@ -98,7 +107,7 @@ describe('TCP with a token', () => {
     expect(readEdn((await open.get('/latest-completed-tx')).text)).toEqual({ error: 'No latest-completed-tx found.' });
   });
 
-  test('says on the log nothing of the token', async () => {
+  test('logs nothing of the token', async () => {
     const { stdout, stderr } = await front.stop();
     expect(stdout + stderr).not.toContain(TOKEN);
   });

@@ -11,7 +11,7 @@ afterAll(() => wire.close());
 
 const ACCEPTED = 202;
 
-/** The top-level map of a transit text, keys and values as they are written. */
+/** The top-level map of a transit text, with raw keys and values. */
 function transitMap(text: string): ReadonlyMap<unknown, unknown> {
   const [mark, ...parts]: unknown[] = JSON.parse(text);
   expect(mark).toBe('^ ');
@@ -19,7 +19,7 @@ function transitMap(text: string): ReadonlyMap<unknown, unknown> {
 }
 
 describe('bodies in EDN, transit and JSON', () => {
-  test('one document has one content hash, however it was sent', async () => {
+  test('one document has one content hash in every encoding', async () => {
     const id = uniquePrefix();
     const ids = ['a', 'b', 'c'].map((suffix) => id + suffix);
     const bodies = [
@@ -38,7 +38,9 @@ describe('bodies in EDN, transit and JSON', () => {
       hashes.push((readEdn(found.text) as Record<string, unknown>)['xtdb.api/content-hash']);
     }
     expect(hashes[0]).toEqual(hashes[1]);
-    const asJson = JSON.stringify({ 'tx-ops': [['put', { 'xt/id': ids[1], n: 7, d: 1.5, t: true, z: null, list: [1, [2]] }]] });
+    const asJson = JSON.stringify({
+      'tx-ops': [['put', { 'xt/id': ids[1], n: 7, d: 1.5, t: true, z: null, list: [1, [2]] }]],
+    });
     const json = await wire.post('/submit-tx', asJson, { type: JSON_TYPE, accept: JSON_TYPE });
     expect([json.status, json.type]).toEqual([ACCEPTED, JSON_TYPE]);
     await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${ids[2]}" :n 7}]`);
@@ -79,7 +81,7 @@ describe('bodies in EDN, transit and JSON', () => {
     ['transit cut off', TRANSIT, '["^ ","~:tx-ops",[["~:xtdb.api/put"'],
     ['transit nested 3,000 deep', TRANSIT, `["^ ","~:tx-ops",${'['.repeat(3_000)}${']'.repeat(3_000)}]`],
     ['transit with a number of a million digits', TRANSIT, `["^ ","~:tx-ops",["~n${'1'.repeat(1_000_000)}"]]`],
-  ])('%s is malformed', async (_name, type, body) => {
+  ])('is malformed as %s', async (_name, type, body) => {
     const answer = await wire.post('/submit-tx', body, { type });
     expect([answer.status, readEdn(answer.text)]).toEqual([400, { error: `Malformed "${type}" request.` }]);
   });
@@ -92,10 +94,13 @@ describe('bodies in EDN, transit and JSON', () => {
     ['no type at all', null, '{:tx-ops []}'],
     ['no operations', EDN, '{:ops []}'],
     ['operations that are no vector', EDN, '{:tx-ops ()}'],
-  ])('%s does not fit', async (_name, type, body) => {
+  ])('does not fit as %s', async (_name, type, body) => {
     const answer = await wire.post('/submit-tx', body, { type });
     expect(answer.status).toBe(400);
-    expect(readEdn(answer.text)).toMatchObject({ type: 'reitit.coercion/request-coercion', in: ['request', 'body-params'] });
+    expect(readEdn(answer.text)).toMatchObject({
+      type: 'reitit.coercion/request-coercion',
+      in: ['request', 'body-params'],
+    });
   });
 
   test.each([
@@ -184,8 +189,14 @@ describe('answers', () => {
 
   test('JSON has camelCase keys without namespace at the top of receipts, histories and logs', async () => {
     const tx = JSON.parse((await wire.get('/await-tx', { params: { txId }, accept: JSON_TYPE })).text);
-    expect(tx).toEqual({ txId: expect.any(Number), txTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) });
-    const history = await wire.get('/entity', { params: { eid: id, history: true, sortOrder: 'asc', withDocs: true }, accept: JSON_TYPE });
+    expect(tx).toEqual({
+      txId: expect.any(Number),
+      txTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    });
+    const history = await wire.get('/entity', {
+      params: { eid: id, history: true, sortOrder: 'asc', withDocs: true },
+      accept: JSON_TYPE,
+    });
     expect(JSON.parse(history.text)).toEqual([
       {
         txTime: expect.any(String),
@@ -195,7 +206,10 @@ describe('answers', () => {
         doc: expect.objectContaining({ 'first-name': 'Ann' }),
       },
     ]);
-    const log = await wire.get('/tx-log', { params: { 'after-tx-id': txId - 1, 'with-ops?': true }, accept: JSON_TYPE });
+    const log = await wire.get('/tx-log', {
+      params: { 'after-tx-id': txId - 1, 'with-ops?': true },
+      accept: JSON_TYPE,
+    });
     expect(JSON.parse(log.text)[0]).toMatchObject({ txId, txOps: [['put', { 'xt/id': id }]] });
     const stats = JSON.parse((await wire.get('/attribute-stats', { accept: JSON_TYPE })).text);
     expect(stats['xt/id']).toEqual(expect.any(Number));
@@ -203,9 +217,16 @@ describe('answers', () => {
 
   test('errors come in the encoding that was asked for', async () => {
     const missing = await wire.get('/latest-completed-tx', { params: { 'await-tx-id': 'x' }, accept: JSON_TYPE });
-    expect([missing.status, missing.type, JSON.parse(missing.text).type]).toEqual([400, JSON_TYPE, 'reitit.coercion/request-coercion']);
+    expect([missing.status, missing.type, JSON.parse(missing.text).type]).toEqual([
+      400,
+      JSON_TYPE,
+      'reitit.coercion/request-coercion',
+    ]);
     const transitError = await wire.get('/entity', { accept: TRANSIT });
-    expect([transitError.status, transitMap(transitError.text).get('~:xtdb.error/error-key')]).toEqual([400, '~:missing-eid']);
+    expect([transitError.status, transitMap(transitError.text).get('~:xtdb.error/error-key')]).toEqual([
+      400,
+      '~:missing-eid',
+    ]);
   });
 
   test('an error that echoes an operation can be read by any EDN reader', async () => {
@@ -217,7 +238,7 @@ describe('answers', () => {
     expect(answer.text).not.toMatch(/#(?!\{|inst|uuid)/);
   });
 
-  test('a table of rows comes as CSV or TSV where asked for', async () => {
+  test('a table of rows comes as CSV or TSV on request', async () => {
     const query = `{:find [e n] :where [[e :xt/id "${id}"] [e :first-name n]]}`;
     const csv = await wire.get('/query', { params: { 'query-edn': query }, accept: 'text/csv' });
     expect([csv.status, csv.type, csv.text]).toEqual([200, 'text/csv', `e,n\n${id},Ann\n`]);

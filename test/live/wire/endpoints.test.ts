@@ -13,7 +13,7 @@ const record = (text: string): Record<string, unknown> => readEdn(text) as Recor
 const records = (text: string): readonly Record<string, unknown>[] => readEdn(text) as Record<string, unknown>[];
 
 describe('GET /status', () => {
-  test('tells the version, the index version and that the indexer lives', async () => {
+  test('reports the version, the index version and a living indexer', async () => {
     const answer = await wire.get('/status');
     expect(answer.status).toBe(200);
     expect(record(answer.text)).toMatchObject({
@@ -38,7 +38,10 @@ describe('GET /db', () => {
   test('is 400 out of sync for a transaction the node has not seen, and 400 for a malformed time or id', async () => {
     const ahead = await wire.get('/db', { params: { 'tx-id': 99_999_999 } });
     expect(ahead.status).toBe(400);
-    expect(record(ahead.text)).toMatchObject({ 'xtdb.error/error-type': 'node-out-of-sync', requested: { 'xtdb.api/tx-id': 99_999_999 } });
+    expect(record(ahead.text)).toMatchObject({
+      'xtdb.error/error-type': 'node-out-of-sync',
+      requested: { 'xtdb.api/tx-id': 99_999_999 },
+    });
     expect((await wire.get('/db', { params: { 'valid-time': 'yesterday' } })).status).toBe(400);
     expect((await wire.get('/db', { params: { 'tx-id': '1.5' } })).status).toBe(400);
   });
@@ -60,11 +63,20 @@ describe('GET /entity', () => {
 
   test('keeps keyword, number and text ids apart', async () => {
     const n = Date.now();
-    await submitAndWait(wire, `[:xtdb.api/put {:xt/id :k${n} :is "keyword"}] [:xtdb.api/put {:xt/id ${n} :is "number"}]`);
+    await submitAndWait(
+      wire,
+      `[:xtdb.api/put {:xt/id :k${n} :is "keyword"}] [:xtdb.api/put {:xt/id ${n} :is "number"}]`,
+    );
     expect((await wire.get('/entity', { params: { eid: `:k${n}` } })).status).toBe(404);
-    expect(record((await wire.get('/entity', { params: { 'eid-edn': `:k${n}` } })).text)).toMatchObject({ is: 'keyword' });
-    expect(record((await wire.get('/entity', { params: { 'eid-edn': String(n) } })).text)).toMatchObject({ is: 'number' });
-    expect(record((await wire.get('/entity', { params: { eidJson: String(n) } })).text)).toMatchObject({ is: 'number' });
+    expect(record((await wire.get('/entity', { params: { 'eid-edn': `:k${n}` } })).text)).toMatchObject({
+      is: 'keyword',
+    });
+    expect(record((await wire.get('/entity', { params: { 'eid-edn': String(n) } })).text)).toMatchObject({
+      is: 'number',
+    });
+    expect(record((await wire.get('/entity', { params: { eidJson: String(n) } })).text)).toMatchObject({
+      is: 'number',
+    });
     expect((await wire.get('/entity', { params: { eid: String(n) } })).status).toBe(404);
   });
 
@@ -81,7 +93,7 @@ describe('GET /entity', () => {
     expect((await wire.get('/entity', { params: { eid: id, 'valid-time': '2019-01-01' } })).status).toBe(404);
   });
 
-  test('is 404 with an error for an unknown entity, and 400 without an id or with one that is none', async () => {
+  test('is 404 with an error for an unknown entity, and 400 without a valid id', async () => {
     const unknown = await wire.get('/entity', { params: { eid: 'nobody' } });
     expect([unknown.status, record(unknown.text)]).toEqual([404, { error: 'nobody entity not found' }]);
     const missing = await wire.get('/entity');
@@ -90,9 +102,12 @@ describe('GET /entity', () => {
     expect((await wire.get('/entity', { params: { 'eid-edn': '"cut off' } })).status).toBe(400);
   });
 
-  test('marks the values that are ids of entities when asked to', async () => {
+  test('marks values that are entity ids on request', async () => {
     const id = uniquePrefix();
-    await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${id}a" :friend "${id}b" :note "x"}] [:xtdb.api/put {:xt/id "${id}b"}]`);
+    await submitAndWait(
+      wire,
+      `[:xtdb.api/put {:xt/id "${id}a" :friend "${id}b" :note "x"}] [:xtdb.api/put {:xt/id "${id}b"}]`,
+    );
     const answer = await wire.get('/entity', { params: { eid: `${id}a`, 'link-entities?': true } });
     expect(answer.text).toContain(`:friend #xtdb.http/entity-ref "${id}b"`);
     expect(answer.text).toContain(':note "x"');
@@ -109,20 +124,23 @@ describe('GET /entity?history=true', () => {
     ids.push(await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${id}" :v 3} #inst "2021-01-01"]`));
     ids.push(await submitAndWait(wire, `[:xtdb.api/delete "${id}" #inst "2022-01-01"]`));
   });
-  const history = async (params: Record<string, string | number | boolean>): Promise<readonly Record<string, unknown>[]> => {
+  const history = async (
+    params: Record<string, string | number | boolean>,
+  ): Promise<readonly Record<string, unknown>[]> => {
     const answer = await wire.get('/entity', { params: { eid: id, history: true, ...params } });
     expect(answer.status).toBe(200);
     expect(answer.text.startsWith('(')).toBe(true);
     return records(answer.text);
   };
-  const txIds = (entries: readonly Record<string, unknown>[]): unknown[] => entries.map((entry) => entry['xtdb.api/tx-id']);
+  const txIds = (entries: readonly Record<string, unknown>[]): unknown[] =>
+    entries.map((entry) => entry['xtdb.api/tx-id']);
 
   test('lists versions in both orders, the newest of each valid time', async () => {
     expect(txIds(await history({ 'sort-order': 'asc' }))).toEqual([ids[0], ids[2], ids[3]]);
     expect(txIds(await history({ sortOrder: 'desc' }))).toEqual([ids[3], ids[2], ids[0]]);
   });
 
-  test('adds documents, corrections and the mark of a deletion when asked to', async () => {
+  test('adds documents, corrections and deletion marks on request', async () => {
     const entries = await history({ 'sort-order': 'asc', 'with-docs': true, 'with-corrections': true });
     expect(txIds(entries)).toEqual([ids[0], ids[1], ids[2], ids[3]]);
     expect(entries.map((entry) => entry['xtdb.api/doc'])).toEqual([
@@ -135,22 +153,24 @@ describe('GET /entity?history=true', () => {
   });
 
   test('keeps to its bounds: start inclusive, end exclusive', async () => {
-    expect(txIds(await history({ 'sort-order': 'asc', 'start-valid-time': '2021-01-01', 'end-valid-time': '2022-01-01' }))).toEqual([
-      ids[2],
-    ]);
+    expect(
+      txIds(await history({ 'sort-order': 'asc', 'start-valid-time': '2021-01-01', 'end-valid-time': '2022-01-01' })),
+    ).toEqual([ids[2]]);
     expect(txIds(await history({ 'sort-order': 'asc', 'end-tx-id': Number(ids[2]) }))).toEqual([ids[0], ids[1]]);
   });
 
   test('is empty for an unknown entity, and 400 without an order or with another one', async () => {
     expect(await history({ 'sort-order': 'asc', eid: 'nobody' })).toEqual([]);
     expect((await wire.get('/entity', { params: { eid: id, history: true } })).status).toBe(400);
-    expect((await wire.get('/entity', { params: { eid: id, history: true, 'sort-order': 'sideways' } })).status).toBe(400);
+    expect((await wire.get('/entity', { params: { eid: id, history: true, 'sort-order': 'sideways' } })).status).toBe(
+      400,
+    );
     expect((await wire.get('/entity', { params: { eid: id, history: 'perhaps' } })).status).toBe(400);
   });
 });
 
 describe('GET /entity-tx', () => {
-  test('tells hash and times of the version in force; 404 for none', async () => {
+  test('reports hash and times of the current version, or 404', async () => {
     const id = uniquePrefix();
     const txId = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${id}"} #inst "2020-01-01"]`);
     const answer = await wire.get('/entity-tx', { params: { eid: id } });

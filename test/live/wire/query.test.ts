@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../support/until.js';
-import { errorKey, JSON_TYPE, type PostOptions, readEdn, submitAndWait, TRANSIT, type Wire, type WireAnswer } from '../../support/wire.js';
+import {
+  errorKey,
+  JSON_TYPE,
+  type PostOptions,
+  readEdn,
+  submitAndWait,
+  TRANSIT,
+  type Wire,
+  type WireAnswer,
+} from '../../support/wire.js';
 import { testWire } from '../../support/wire-target.js';
 import { uniquePrefix } from '../../support/xtdb.js';
 
@@ -16,12 +25,18 @@ beforeAll(async () => {
     `[:xtdb.api/put {:xt/id "${id}ann" :wq/name "Ann" :wq/age 30 :wq/friend "${id}bob"}]
      [:xtdb.api/put {:xt/id "${id}bob" :wq/name "Bob" :wq/age 20 :wq/tags ["a" "b"]}]`,
   );
-  const many = Array.from({ length: ROWS }, (_, n) => `[:xtdb.api/put {:xt/id "${id}${n}" :wq/row "${id}" :wq/n ${n}}]`);
+  const many = Array.from(
+    { length: ROWS },
+    (_, n) => `[:xtdb.api/put {:xt/id "${id}${n}" :wq/row "${id}" :wq/n ${n}}]`,
+  );
   await submitAndWait(wire, many.join(' '));
 });
 afterAll(() => wire.close());
 
-/** A query, asked again as the answer says while all the node's slots are taken: other suites ask the same node. */
+/**
+ * Posts a query, and retries as the answer says while all slots of the node are taken: other suites
+ * use the same node.
+ */
 const post = (body: string, options?: PostOptions): Promise<WireAnswer> =>
   until(
     () => wire.post('/query', body, options),
@@ -32,13 +47,13 @@ const rows = async (query: string, inArgs?: string): Promise<unknown> => {
   const answer = await ask(query, inArgs);
   if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
   expect(answer.text.startsWith('(')).toBe(true);
-  // A bag on the wire: the same row may come more than once.
+  // A bag on the wire: rows may repeat.
   const found = readEdn(answer.text) as unknown[];
   return [...new Map(found.map((row) => [JSON.stringify(row), row])).values()];
 };
 
 describe('queries', () => {
-  test('a map, a vector, EDN text and GET ask the same', async () => {
+  test('are equal as a map, a vector, EDN text and GET', async () => {
     const map = `{:find [n] :where [["${id}ann" :wq/name n]]}`;
     for (const query of [map, `[:find n :where ["${id}ann" :wq/name n]]`, JSON.stringify(map)]) {
       expect(await rows(query)).toEqual([['Ann']]);
@@ -47,13 +62,21 @@ describe('queries', () => {
     expect(readEdn((await wire.get('/query', { params: { queryEdn: map } })).text)).toEqual([['Ann']]);
   });
 
-  test('arguments come in EDN or JSON, as one value, a collection or a relation', async () => {
+  test('take arguments in EDN or JSON, as one value, a collection or a relation', async () => {
     expect(await rows('{:find [n] :in [e] :where [[e :wq/name n]]}', `["${id}bob"]`)).toEqual([['Bob']]);
     expect(
-      await rows('{:find [n] :in [[e ...]] :where [[e :wq/name n]] :order-by [[n :asc]]}', `[["${id}bob" "${id}ann" "none"]]`),
+      await rows(
+        '{:find [n] :in [[e ...]] :where [[e :wq/name n]] :order-by [[n :asc]]}',
+        `[["${id}bob" "${id}ann" "none"]]`,
+      ),
     ).toEqual([['Ann'], ['Bob']]);
-    expect(await rows('{:find [n k] :in [[[e k]]] :where [[e :wq/name n]]}', `[[["${id}bob" 7]]]`)).toEqual([['Bob', 7]]);
-    const params = { 'query-edn': '{:find [n] :in [e] :where [[e :wq/name n]]}', 'in-args-json': JSON.stringify([`${id}ann`]) };
+    expect(await rows('{:find [n k] :in [[[e k]]] :where [[e :wq/name n]]}', `[[["${id}bob" 7]]]`)).toEqual([
+      ['Bob', 7],
+    ]);
+    const params = {
+      'query-edn': '{:find [n] :in [e] :where [[e :wq/name n]]}',
+      'in-args-json': JSON.stringify([`${id}ann`]),
+    };
     expect(JSON.parse((await wire.get('/query', { params, accept: JSON_TYPE })).text)).toEqual([['Ann']]);
   });
 
@@ -69,17 +92,33 @@ describe('queries', () => {
       `{:find [(count e) (max a) (sum a)] :where [[e :wq/age a] [e :wq/name]]}`,
       [[expect.any(Number), 30, expect.any(Number)]],
     ],
-    ['comparison and arithmetic', `{:find [x] :where [["${id}ann" :wq/age a] [(>= a 30)] [(+ a 1) b] [(* b 2) x]]}`, [[62]]],
+    [
+      'comparison and arithmetic',
+      `{:find [x] :where [["${id}ann" :wq/age a] [(>= a 30)] [(+ a 1) b] [(* b 2) x]]}`,
+      [[62]],
+    ],
     ['text', `{:find [x] :where [["${id}ann" :wq/name n] [(subs n 0 1) c] [(str c "!") x]]}`, [['A!']]],
-    ['a function in find', `{:find [(if (> a 25) (str "old " a) "young")] :where [["${id}ann" :wq/age a]]}`, [['old 30']]],
-    ['get-attr with a default', `{:find [x] :where [[e :xt/id "${id}ann"] [(get-attr e :wq/tags "none") [x ...]]]}`, [['none']]],
+    [
+      'a function in find',
+      `{:find [(if (> a 25) (str "old " a) "young")] :where [["${id}ann" :wq/age a]]}`,
+      [['old 30']],
+    ],
+    [
+      'get-attr with a default',
+      `{:find [x] :where [[e :xt/id "${id}ann"] [(get-attr e :wq/tags "none") [x ...]]]}`,
+      [['none']],
+    ],
     [
       'valid times',
       `{:find [e] :where [[e :xt/id "${id}ann"] [(get-start-valid-time e) s] [(get-end-valid-time e) t] [(!= s t)]]}`,
       [[`${id}ann`]],
     ],
     ['a sub-query', `{:find [m] :where [[(q {:find [(max a)] :where [[_ :wq/age a]]}) [[m]]]]}`, [[30]]],
-    ['rules', `{:find [n] :where [(friend "${id}ann" f) [f :wq/name n]] :rules [[(friend a b) [a :wq/friend b]]]}`, [['Bob']]],
+    [
+      'rules',
+      `{:find [n] :where [(friend "${id}ann" f) [f :wq/name n]] :rules [[(friend a b) [a :wq/friend b]]]}`,
+      [['Bob']],
+    ],
     [
       'or, and, not',
       `{:find [n] :where [[e :wq/name n] (or [e :wq/age 30] (and [e :wq/age 20] [e :wq/name "Bob"])) (not [e :wq/age 20])]}`,
@@ -106,9 +145,9 @@ describe('queries', () => {
     expect((await post(body, { params: { 'tx-id': 99_999_999 } })).status).toBe(400);
   });
 
-  test('the lists of queries name this one, finished', async () => {
+  test('appear as finished in the lists of queries', async () => {
     const marker = `wq-marker-${Date.now()}`;
-    // The node notes a query's end in a thread of its own, and soon forgets it beside all that others ask.
+    // The node notes a query's end in a separate thread, and soon drops it among all others.
     const recent = await until(
       async () => {
         await rows(`{:find [e] :where [[e :xt/id "${marker}"]]}`);
@@ -120,7 +159,11 @@ describe('queries', () => {
     expect(recent.startsWith('(')).toBe(true);
     expect((await wire.get('/slowest-queries')).status).toBe(200);
     const asJson = JSON.parse((await wire.get('/recent-queries', { accept: JSON_TYPE })).text);
-    expect(asJson[0]).toMatchObject({ queryId: expect.any(String), status: expect.any(String), query: expect.stringContaining(':find') });
+    expect(asJson[0]).toMatchObject({
+      queryId: expect.any(String),
+      status: expect.any(String),
+      query: expect.stringContaining(':find'),
+    });
   });
 });
 
@@ -143,7 +186,10 @@ describe('answers of many rows', () => {
     const answer = await ask(`{:find [x] :where [["${id}ann" :wq/age a] [(- a 30) z] [(/ 1 z) x]]}`);
     expect(answer.status).toBe(500);
     expect(readEdn(answer.text)).toMatchObject({ type: 'exception', class: 'java.lang.ArithmeticException' });
-    const mixed = await ask(`{:find [v] :where [["${id}bob" a v] [(any? a)]] :in [[a ...]] :order-by [[v :asc]]}`, '[[:wq/name :wq/age]]');
+    const mixed = await ask(
+      `{:find [v] :where [["${id}bob" a v] [(any? a)]] :in [[a ...]] :order-by [[v :asc]]}`,
+      '[[:wq/name :wq/age]]',
+    );
     expect([400, 500]).toContain(mixed.status);
   });
 
@@ -151,17 +197,20 @@ describe('answers of many rows', () => {
     'a failure after that cuts the connection: no answer that looks whole (%s)',
     async (accept) => {
       const late = `{:find [e x] :where [[e :wq/row "${id}"] [e :wq/n n] [(- ${ROWS - 1} n) z] [(/ 1 z) x]] :limit 100000}`;
-      await expect(wire.get('/query', { params: { 'query-edn': late }, ...(accept === undefined ? {} : { accept }) })).rejects.toThrow();
+      await expect(
+        wire.get('/query', { params: { 'query-edn': late }, ...(accept === undefined ? {} : { accept }) }),
+      ).rejects.toThrow();
       expect((await wire.get('/status')).status).toBe(200);
     },
   );
 });
 
-const times = (count: number, clause: (n: number) => string): string => Array.from({ length: count }, (_, n) => clause(n)).join(' ');
+const times = (count: number, clause: (n: number) => string): string =>
+  Array.from({ length: count }, (_, n) => clause(n)).join(' ');
 const DOUBLED = times(40, (n) => `[(str v${n} v${n}) v${n + 1}]`);
 const DOUBLING_RULES = times(9, (n) => `[(d${n} a b) [(str a a) c] (d${n + 1} c b)]`);
 
-describe('queries that make values', () => {
+describe('queries that build values', () => {
   const path = `:rules [[(way a b p) [a :wq/friend b] [(vector a b) p]] [(way a b p) [a :wq/friend c] (way c b q) [(cons a q) p]]]`;
   const depth = `:rules [[(far a n m) [a :wq/name] [(identity n) m]] [(far a n m) [a :wq/friend b] [(+ n 1) k] (far b k m)]]`;
   test.each<[string, string, unknown]>([
@@ -171,10 +220,26 @@ describe('queries that make values', () => {
       [['Ann'.repeat(64)]],
     ],
     ['out of ninety', `{:find [(count x)] :where [["${id}ann" :wq/name a] [(str ${'a '.repeat(90)}) x]]}`, [[1]]],
-    ['by steps', `{:find [n60] :where [["${id}ann" :wq/age n0] ${times(60, (n) => `[(+ n${n} 1) n${n + 1}]`)}]}`, [[90]]],
-    ['in a rule that calls itself', `{:find [p] :where [(way "${id}ann" "${id}bob" p)] ${path}}`, [[[`${id}ann`, `${id}bob`]]]],
-    ['counting how deep a rule goes', `{:find [m] :where [(far "${id}ann" 0 m)] ${depth} :order-by [[m :asc]]}`, [[0], [1]]],
-    ['tests of many', `{:find [a] :where [["${id}ann" :wq/age a] ${times(200, (n) => `[(< a ${n + 100}) b${n}]`)}]}`, [[30]]],
+    [
+      'by steps',
+      `{:find [n60] :where [["${id}ann" :wq/age n0] ${times(60, (n) => `[(+ n${n} 1) n${n + 1}]`)}]}`,
+      [[90]],
+    ],
+    [
+      'in a rule that calls itself',
+      `{:find [p] :where [(way "${id}ann" "${id}bob" p)] ${path}}`,
+      [[[`${id}ann`, `${id}bob`]]],
+    ],
+    [
+      'counting how deep a rule goes',
+      `{:find [m] :where [(far "${id}ann" 0 m)] ${depth} :order-by [[m :asc]]}`,
+      [[0], [1]],
+    ],
+    [
+      'tests of many',
+      `{:find [a] :where [["${id}ann" :wq/age a] ${times(200, (n) => `[(< a ${n + 100}) b${n}]`)}]}`,
+      [[30]],
+    ],
     [
       'rules 200 deep',
       `{:find [e] :where [(r0 e)] :rules [${times(200, (n) => `[(r${n} e) (r${n + 1} e)]`)} [(r200 e) [e :wq/age 30]]]}`,
@@ -185,7 +250,7 @@ describe('queries that make values', () => {
   });
 });
 
-describe('queries that are refused', () => {
+describe('refused queries', () => {
   const where = (clause: string): string => `{:find [x] :where [${clause}]}`;
   test.each([
     ['slurp', where('[(slurp "/etc/passwd") x]')],
@@ -223,12 +288,12 @@ describe('queries that are refused', () => {
     ['find with a new object', '{:find [(new java.io.File "/")] :where [[e :xt/id]]}'],
     ['order-by', '{:find [e] :where [[e :xt/id]] :order-by [[(slurp e) :asc]]}'],
     ['a query as text', JSON.stringify('{:find [x] :where [[(slurp "x") x]]}')],
-  ])('a function that is not on the list: %s', async (_name, query) => {
+  ])('use a function that is not on the list: %s', async (_name, query) => {
     const answer = await ask(query);
     expect([answer.status, errorKey(answer)]).toEqual([400, 'fn-not-allowed']);
   });
 
-  test('refuses it by GET as well', async () => {
+  test('are refused by GET as well', async () => {
     const answer = await wire.get('/query', { params: { 'query-edn': where('[(slurp "/etc/passwd") x]') } });
     expect([answer.status, errorKey(answer)]).toEqual([400, 'fn-not-allowed']);
   });
@@ -237,7 +302,10 @@ describe('queries that are refused', () => {
     ['nothing to find', '{:in [$ e]}'],
     ['a text that is no query', '"{:find"'],
     ['a number', '7'],
-    ['a qualified part, which would be checked as code', '{:find [e] :where [[e :xt/id]] :xtdb.query/pred-fn evil.ns/x}'],
+    [
+      'a qualified part, which would be checked as code',
+      '{:find [e] :where [[e :xt/id]] :xtdb.query/pred-fn evil.ns/x}',
+    ],
     ['an unknown part', '{:find [e] :where [[e :xt/id]] :wehre []}'],
     ['metadata', '{:find [^{:tag java.io.File} e] :where [[e :xt/id]]}'],
     ['a list in a triple', '{:find [e] :where [[e :a (slurp "x")]]}'],
@@ -255,16 +323,28 @@ describe('queries that are refused', () => {
       'a text doubled 40 times, told backwards',
       `{:find [v40] :in [v0] :where [${times(40, (n) => `[(str v${39 - n} v${39 - n}) v${40 - n}]`)}]}`,
     ],
-    ['a collection doubled 40 times', `{:find [v40] :in [v0] :where [${DOUBLED.replaceAll('str', 'clojure.core/concat')}]}`],
+    [
+      'a collection doubled 40 times',
+      `{:find [v40] :in [v0] :where [${DOUBLED.replaceAll('str', 'clojure.core/concat')}]}`,
+    ],
     ['a number squared 40 times', `{:find [v40] :in [v0] :where [${DOUBLED.replaceAll('str', '*')}]}`],
-    ['doubled under other names', `{:find [v9] :in [v0] :where [${times(9, (n) => `[(str v${n} v${n}) w${n}] [(== w${n} v${n + 1})]`)}]}`],
-    ['doubled by a rule', `{:find [v9] :in [v0] :where [${times(9, (n) => `(d v${n} v${n + 1})`)}] :rules [[(d a b) [(str a a) b]]]}`],
+    [
+      'doubled under other names',
+      `{:find [v9] :in [v0] :where [${times(9, (n) => `[(str v${n} v${n}) w${n}] [(== w${n} v${n + 1})]`)}]}`,
+    ],
+    [
+      'doubled by a rule',
+      `{:find [v9] :in [v0] :where [${times(9, (n) => `(d v${n} v${n + 1})`)}] :rules [[(d a b) [(str a a) b]]]}`,
+    ],
     [
       'doubled in rules that call each other',
       `{:find [z] :in [v0] :where [(d0 v0 z)] :rules [${DOUBLING_RULES} [(d9 a b) [(str a a) b]]]}`,
     ],
     ['doubled by a rule that calls itself', '{:find [x] :in [x] :where [(d x)] :rules [[(d a) [(str a a) b] (d b)]]}'],
-    ['doubled by two rules that call each other', '{:find [x] :in [x] :where [(c x)] :rules [[(c a) [(str a a) b] (d b)] [(d a) (c a)]]}'],
+    [
+      'doubled by two rules that call each other',
+      '{:find [x] :in [x] :where [(c x)] :rules [[(c a) [(str a a) b] (d b)] [(d a) (c a)]]}',
+    ],
     [
       'doubled by a rule on the way back to another',
       '{:find [x] :in [x] :where [(c x)] :rules [[(c a) (d a b) (c b)] [(d a b) [(str a a) b]]]}',
@@ -280,7 +360,7 @@ describe('queries that are refused', () => {
     ['200 values in one text', `{:find [x] :in [a] :where [[(str ${'a '.repeat(200)}) x]]}`],
     ['200 values in one text that is found', `{:find [(str ${'e '.repeat(200)})] :where [[e :xt/id]]}`],
     ['doubled inside or, and, not', `{:find [v0] :in [v0] :where [(not (or (and ${DOUBLED})))]}`],
-  ])('a query of another shape: %s', async (_name, query) => {
+  ])('have another shape: %s', async (_name, query) => {
     const answer = await ask(query);
     expect([answer.status, errorKey(answer)]).toEqual([400, 'query-spec-failed']);
   });
@@ -288,13 +368,17 @@ describe('queries that are refused', () => {
   test.each([
     ['unknown variables', '{:find [y] :where [[x :xt/id]]}', 'find-unknown-vars'],
     ['an unknown rule', '{:find [x] :where [[x :xt/id] (nobody x)]}', 'unknown-rule'],
-    ['order by what is not found', '{:find [x] :where [[x :wq/age y]] :order-by [[y :asc]]}', 'order-by-requires-find-element'],
-  ])('XTDB’s own objections pass through: %s', async (_name, query, key) => {
+    [
+      'order by what is not found',
+      '{:find [x] :where [[x :wq/age y]] :order-by [[y :asc]]}',
+      'order-by-requires-find-element',
+    ],
+  ])('return XTDB’s own objections: %s', async (_name, query, key) => {
     const answer = await ask(query);
     expect([answer.status, errorKey(answer)]).toEqual([400, key]);
   });
 
-  test('no query, arguments of another shape, and JSON bodies do not fit', async () => {
+  test('include no query, arguments of another shape, and JSON bodies', async () => {
     expect((await wire.get('/query')).status).toBe(400);
     expect((await post('{:in-args []}')).status).toBe(400);
     expect((await post('{:query nil}')).status).toBe(400);

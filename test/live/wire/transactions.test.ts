@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { errorKey, JSON_TYPE, readEdn, submitAndWait, TRANSIT, type Wire, type WireAnswer } from '../../support/wire.js';
+import {
+  errorKey,
+  JSON_TYPE,
+  readEdn,
+  submitAndWait,
+  TRANSIT,
+  type Wire,
+  type WireAnswer,
+} from '../../support/wire.js';
 import { testWire } from '../../support/wire-target.js';
 import { uniquePrefix } from '../../support/xtdb.js';
 
@@ -37,16 +45,19 @@ describe('POST /submit-tx', () => {
     expect(history.text).toBe('()');
   });
 
-  test('a failed match aborts the whole transaction, which only /tx-committed tells', async () => {
+  test('aborts the whole transaction on a failed match, which only /tx-committed shows', async () => {
     const id = uniquePrefix();
-    const txId = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${id}" :v 1}] [:xtdb.api/match "${id}none" {:xt/id "${id}none"}]`);
+    const txId = await submitAndWait(
+      wire,
+      `[:xtdb.api/put {:xt/id "${id}" :v 1}] [:xtdb.api/match "${id}none" {:xt/id "${id}none"}]`,
+    );
     expect(await isCommitted(txId)).toBe(false);
     expect((await wire.get('/entity', { params: { eid: id } })).status).toBe(404);
     const log = await wire.get('/tx-log', { params: { 'after-tx-id': txId - 1 } });
     expect(log.text).not.toContain(`:xtdb.api/tx-id ${txId} `);
   });
 
-  test('takes a transaction time, which aborts the transaction when it lies before the last one', async () => {
+  test('accepts a transaction time, and aborts if it precedes the last one', async () => {
     const answer = await submit(
       `[:xtdb.api/put {:xt/id "${uniquePrefix()}"}]`,
       ' :xtdb.api/submit-tx-opts {:xtdb.api/tx-time #inst "1999"}',
@@ -80,7 +91,7 @@ describe('POST /submit-tx', () => {
   });
 });
 
-describe('what would run code or stop the indexer', () => {
+describe('operations that would run code or stop the indexer', () => {
   const body = (op: string): string => `{:tx-ops [[:xtdb.api/put {:xt/id "fine"}] ${op}]}`;
   test.each<readonly [string, string, string | undefined, string]>([
     ['a function operation', body('[:xtdb.api/fn :f 1]'), undefined, 'tx-fn-not-allowed'],
@@ -89,19 +100,44 @@ describe('what would run code or stop the indexer', () => {
     ['a function', body('[:xtdb.api/put {:xt/id :f :xt/fn (fn [ctx] [])}]'), undefined, 'reserved-key'],
     ['a function in JSON', '{"tx-ops":[["put",{"xt/id":"f","xt/fn":"(fn [ctx] [])"}]]}', JSON_TYPE, 'reserved-key'],
     ['a function in a match', body('[:xtdb.api/match :f {:xt/id :f :xt/fn (fn [ctx] [])}]'), undefined, 'reserved-key'],
-    ['a function in the second document of a cas', body('[:xtdb.api/cas nil {:xt/id :f :xt/fn (fn [ctx] [])}]'), undefined, 'reserved-key'],
-    ['the poison pill: a function of old', body('[:xtdb.api/put {:xt/id :f :crux.db/fn 1}]'), undefined, 'reserved-key'],
+    [
+      'a function in the second document of a cas',
+      body('[:xtdb.api/cas nil {:xt/id :f :xt/fn (fn [ctx] [])}]'),
+      undefined,
+      'reserved-key',
+    ],
+    [
+      'the poison pill: a function of old',
+      body('[:xtdb.api/put {:xt/id :f :crux.db/fn 1}]'),
+      undefined,
+      'reserved-key',
+    ],
     ['a second id', body('[:xtdb.api/put {:xt/id 1 :crux.db/id 2}]'), undefined, 'reserved-key'],
-    ['a failed function’s mark', body('[:xtdb.api/put {:xt/id 1 :crux.db.fn/failed? true}]'), undefined, 'reserved-key'],
+    [
+      'a failed function’s mark',
+      body('[:xtdb.api/put {:xt/id 1 :crux.db.fn/failed? true}]'),
+      undefined,
+      'reserved-key',
+    ],
     ['a function’s arguments', body('[:xtdb.api/put {:xt/id 1 :crux.db.fn/args []}]'), undefined, 'reserved-key'],
-    ['an evicted document’s mark', body('[:xtdb.api/put {:xt/id 1 :xtdb.api/evicted? true}]'), undefined, 'reserved-key'],
-  ])('%s is refused before anything reaches the log', async (_name, text, type, key) => {
+    [
+      'an evicted document’s mark',
+      body('[:xtdb.api/put {:xt/id 1 :xtdb.api/evicted? true}]'),
+      undefined,
+      'reserved-key',
+    ],
+  ])('are refused before anything reaches the log: %s', async (_name, text, type, key) => {
     const marker = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${uniquePrefix()}"}]`);
     const answer = await wire.post('/submit-tx', text, type === undefined ? {} : { type });
     expect([answer.status, errorKey(answer)]).toEqual([400, key]);
     const next = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${uniquePrefix()}"}]`);
-    const log = readEdn((await wire.get('/tx-log', { params: { 'after-tx-id': marker } })).text) as Record<string, number>[];
-    expect(log.filter((tx) => (tx['xtdb.api/tx-id'] ?? 0) < next).every((tx) => tx['xtdb.api/tx-events'] !== undefined)).toBe(true);
+    const log = readEdn((await wire.get('/tx-log', { params: { 'after-tx-id': marker } })).text) as Record<
+      string,
+      number
+    >[];
+    expect(
+      log.filter((tx) => (tx['xtdb.api/tx-id'] ?? 0) < next).every((tx) => tx['xtdb.api/tx-events'] !== undefined),
+    ).toBe(true);
     expect((await wire.get('/entity', { params: { eid: 'fine' } })).status).toBe(404);
     expect(record(await wire.get('/status'))['ingester-failed?']).toBe(false);
   });
@@ -129,7 +165,10 @@ describe('waiting', () => {
   });
 
   test('GET /await-tx, /await-tx-time and /sync answer once it is there', async () => {
-    const receipt = record(await submit(`[:xtdb.api/put {:xt/id "${uniquePrefix()}"}]`)) as Record<string, number | Date>;
+    const receipt = record(await submit(`[:xtdb.api/put {:xt/id "${uniquePrefix()}"}]`)) as Record<
+      string,
+      number | Date
+    >;
     const txId = Number(receipt['xtdb.api/tx-id']);
     const done = record(await wire.get('/await-tx', { params: { 'tx-id': txId } }));
     expect(Number(done['xtdb.api/tx-id'])).toBeGreaterThanOrEqual(txId);
@@ -140,7 +179,7 @@ describe('waiting', () => {
     expect((await wire.get('/await-tx-time', { params: { 'tx-time': 'soon' } })).status).toBe(400);
   });
 
-  test('await-tx-time alone waits for nothing', async () => {
+  test('await-tx-time alone does not wait', async () => {
     expect((await wire.get('/db', { params: { 'await-tx-time': '2999-01-01T00:00:00Z' } })).status).toBe(200);
   });
 });
@@ -160,13 +199,15 @@ describe('GET /tx-log and the latest transactions', () => {
       'xtdb.api/tx-events': [['xtdb.api/put', { tag: 'xtdb/id' }, { tag: 'xtdb/id' }, new Date('2020-01-01')]],
     });
     const withOps = await logAfter({ 'after-tx-id': first - 1, 'with-ops?': true });
-    expect(withOps[0]).toMatchObject({ 'xtdb.api/tx-ops': [['xtdb.api/put', { 'xt/id': id, v: 1 }, new Date('2020-01-01')]] });
+    expect(withOps[0]).toMatchObject({
+      'xtdb.api/tx-ops': [['xtdb.api/put', { 'xt/id': id, v: 1 }, new Date('2020-01-01')]],
+    });
     expect(await logAfter({ 'after-tx-id': first })).toHaveLength(1);
     expect((await wire.get('/tx-log', { params: { 'after-tx-id': 99_999_999 } })).text).toBe('()');
     expect((await wire.get('/tx-log', { params: { 'with-ops?': 'maybe' } })).status).toBe(400);
   });
 
-  test('the latest submitted has an id, the latest completed a time as well', async () => {
+  test('the latest submitted has an id, the latest completed also a time', async () => {
     const txId = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${uniquePrefix()}"}]`);
     expect(Object.keys(record(await wire.get('/latest-submitted-tx')))).toEqual(['xtdb.api/tx-id']);
     const completed = record(await wire.get('/latest-completed-tx'));

@@ -20,7 +20,7 @@ let gateway: Server;
 let url: string;
 let token = 'first-token';
 
-/** The suite's node behind a gateway: below a path, for whoever shows the token. */
+/** The suite's node behind a gateway: below a path, for clients with the token. */
 function pass(incoming: IncomingMessage, answer: ServerResponse): void {
   const path = incoming.url ?? '';
   if (!path.startsWith(`${PREFIX}/_xtdb/`)) return void answer.writeHead(404).end();
@@ -48,8 +48,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe('a node that someone else runs', () => {
-  test('is used by an agent and by a reviewer behind a path and a token, and on a socket; commands of the agent get no secret', async () => {
+describe('a foreign node', () => {
+  test('serves an agent and a reviewer behind a path and a token, and on a socket; agents’ commands get no secret', async () => {
     const file = join(folder, 'token');
     await writeFile(file, `${token}\n`);
     const name = uniquePrefix().replace(/\W+$/, '');
@@ -71,14 +71,17 @@ describe('a node that someone else runs', () => {
     }
   });
 
-  test('refuses another token with what to do; no token is printed', async () => {
-    const { code, stdout, stderr } = await runCli(['sessions', '--data', data], { XTDB_URL: url, XTDB_TOKEN: 'no-good-secret' });
+  test('refuses another token with a remedy; no token is printed', async () => {
+    const { code, stdout, stderr } = await runCli(['sessions', '--data', data], {
+      XTDB_URL: url,
+      XTDB_TOKEN: 'no-good-secret',
+    });
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/401.*token/);
     expect(stderr).not.toMatch(/no-good-secret|first-token/);
   });
 
-  test('is shown a new token as soon as the old one is refused', async () => {
+  test('gets a new token as soon as the old one is refused', async () => {
     const client = new XtdbClient(async () => ({ ...parseNodeUrl(url), token }));
     try {
       expect((await client.status()).version).toBe('1.24.3');

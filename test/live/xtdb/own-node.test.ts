@@ -38,14 +38,15 @@ const expectNothing = async (db: DbSnapshot): Promise<void> => {
   expect(await db.query({ find: [list(sym('count'), e)], where: [triple(e, 'xt/id')] })).toEqual([]);
 };
 
-// The cases follow one node through its life, in this order: each start of a JVM costs seconds.
+// The cases follow one node through its life in this order, because each start of a JVM costs
+// seconds.
 describe('a node of one’s own', () => {
-  test('is started by the first request; empty, it has no transactions and nothing to read', async () => {
+  test('starts with the first request; empty, it has no transactions and nothing to read', async () => {
     expect(await client.latestCompletedTx()).toBeUndefined();
     await expectNothing(await client.db());
   });
 
-  test('a snapshot taken before the first transaction never sees one, whatever its valid time', async () => {
+  test('never shows a later transaction to a snapshot from before the first, at any valid time', async () => {
     const before = await client.db();
     const doc = { 'xt/id': 'first', seq: 1 };
     await client.execute([{ op: 'put', doc, validTime: new Date(0) }]);
@@ -53,7 +54,7 @@ describe('a node of one’s own', () => {
     expect(await (await client.db()).entity('first')).toEqual(doc);
   });
 
-  test('killed in the middle of a submission, it leaves an error that says so, and the same client goes on with its successor', async () => {
+  test('reports being killed during a submission, and the same client continues with its successor', async () => {
     const docs = Array.from({ length: 5_000 }, (_, n) => ({ 'xt/id': `k-${n}`, text: 'x'.repeat(2_000) }));
     const submitting = client.submit(docs.map((doc) => ({ op: 'put', doc }) as const)).catch((error: unknown) => error);
     await client.status();

@@ -33,7 +33,7 @@ describe('entities by string id', () => {
     'line\nbreak',
     '\u0000\u001b',
     '{:xt/id 1}',
-  ])('%j is put and read back, alone and with others', async (name) => {
+  ])('return %j as it was put, alone and with others', async (name) => {
     const id = `${p}${name}`;
     const doc = { 'xt/id': id, type: 'file' };
     expect((await client.execute([{ op: 'put', doc }])).outcome).toBe('committed');
@@ -44,13 +44,13 @@ describe('entities by string id', () => {
     expect(await db.history(id)).toHaveLength(1);
   });
 
-  test('an id that begins with a colon is a string, not a keyword', async () => {
+  test('treat an id that begins with a colon as a string, not a keyword', async () => {
     await client.execute([{ op: 'put', doc: { 'xt/id': `:${p}colon`, type: 'file' } }]);
     expect(await (await client.db()).entity(`:${p}colon`)).toEqual({ 'xt/id': `:${p}colon`, type: 'file' });
     expect(await (await client.db()).entity(`${p}colon`)).toBeUndefined();
   });
 
-  test('what is not there is undefined, and missing from a batch', async () => {
+  test('return undefined for a missing one, and omit it from a batch', async () => {
     await client.execute([{ op: 'put', doc: { 'xt/id': `${p}there`, type: 'file' } }]);
     const db = await client.db();
     expect(await db.entity(`${p}missing`)).toBeUndefined();
@@ -60,16 +60,22 @@ describe('entities by string id', () => {
     expect(await db.history(`${p}missing`, { withDocs: true })).toEqual([]);
   });
 
-  test('1,200 documents come in three queries, each under its id', async () => {
-    const docs = Array.from({ length: 1_200 }, (_, n): StoredDocument => ({ 'xt/id': `${p}many-${n}`, type: 'file', seq: n }));
+  test('return 1,200 documents in three queries, each under its id', async () => {
+    const docs = Array.from(
+      { length: 1_200 },
+      (_, n): StoredDocument => ({ 'xt/id': `${p}many-${n}`, type: 'file', seq: n }),
+    );
     await client.execute(docs.map((doc) => ({ op: 'put', doc }) as const));
     const found = await (await client.db()).entities(docs.map((doc) => doc['xt/id']));
     expect(found.size).toBe(1_200);
     for (const doc of docs) expect(found.get(doc['xt/id'])).toEqual(doc);
   });
 
-  test('a batch whose answer is too large is asked for in smaller pieces', async () => {
-    const docs = Array.from({ length: 10 }, (_, n): StoredDocument => ({ 'xt/id': `${p}big-${n}`, text: 'x'.repeat(40_000) }));
+  test('split a batch whose answer is too large', async () => {
+    const docs = Array.from(
+      { length: 10 },
+      (_, n): StoredDocument => ({ 'xt/id': `${p}big-${n}`, text: 'x'.repeat(40_000) }),
+    );
     await client.execute(docs.map((doc) => ({ op: 'put', doc }) as const));
     const small = openTestClient({ maxAnswerBytes: 100_000 });
     try {
@@ -108,28 +114,35 @@ describe('queries', () => {
     );
   });
 
-  test('answer with a set although the database answers with a bag', async () => {
+  test('return a set although the database returns a bag', async () => {
     const db = await client.db();
-    expect(await db.query({ find: [s], in: [s], where: [triple(e, 'session_ref', s)] }, [session])).toEqual([[session]]);
-    expect(await db.query({ find: [list(sym('count'), e)], in: [s], where: [triple(e, 'session_ref', s)] }, [session])).toEqual([[6]]);
+    expect(await db.query({ find: [s], in: [s], where: [triple(e, 'session_ref', s)] }, [session])).toEqual([
+      [session],
+    ]);
+    expect(
+      await db.query({ find: [list(sym('count'), e)], in: [s], where: [triple(e, 'session_ref', s)] }, [session]),
+    ).toEqual([[6]]);
   });
 
   test('bind a collection', async () => {
-    const rows = await (await client.db()).query({ find: [e, n], in: [each(e)], where: [triple(e, 'seq', n)], orderBy: [[n, 'asc']] }, [
-      [`${p}step-2`, `${p}step-0`, `${p}nobody`],
-    ]);
+    const rows = await (await client.db()).query(
+      { find: [e, n], in: [each(e)], where: [triple(e, 'seq', n)], orderBy: [[n, 'asc']] },
+      [[`${p}step-2`, `${p}step-0`, `${p}nobody`]],
+    );
     expect(rows).toEqual([
       [`${p}step-0`, 0],
       [`${p}step-2`, 2],
     ]);
   });
 
-  test('an argument that looks like syntax is a value', async () => {
-    const rows = await (await client.db()).query({ find: [e], in: [s], where: [triple(e, 'session_ref', s)] }, ['"] [?e :xt/id ?s] [:x "']);
+  test('treat an argument that looks like syntax as a value', async () => {
+    const rows = await (await client.db()).query({ find: [e], in: [s], where: [triple(e, 'session_ref', s)] }, [
+      '"] [?e :xt/id ?s] [:x "',
+    ]);
     expect(rows).toEqual([]);
   });
 
-  test('functions that reach outside the database are refused', async () => {
+  test('refuse functions that reach outside the database', async () => {
     const x = sym('?x');
     for (const name of ['slurp', 'clojure.core/slurp', 'clojure.java.shell/sh', 'eval']) {
       const failure = await failureOf(
@@ -139,13 +152,13 @@ describe('queries', () => {
     }
   });
 
-  test('what is no query is a bad request', async () => {
+  test('return a bad request for a non-query', async () => {
     const failure = await failureOf((await client.db()).query({ find: [e], where: [triple(n, 'seq', s)] }));
     expect(failure.code).toBe('bad-request');
     expect(failure.status).toBe(400);
   });
 
-  test('a query without end runs into the limit of the request, and the client goes on', async () => {
+  test('time out if they are endless, and the client continues', async () => {
     const names = ['?a', '?b', '?c', '?d', '?f', '?g', '?h', '?i'].map((name) => sym(name));
     const endless = { find: names, where: names.map((variable) => triple(variable, 'xt/id')) };
     const db = await client.db();

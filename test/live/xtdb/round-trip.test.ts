@@ -9,7 +9,7 @@ afterAll(() => client.close());
 const p = uniquePrefix();
 let count = 0;
 
-/** Puts a document, reads it back in each way, and shows that it still matches what is stored. */
+/** Puts a document, reads it back in each way, and checks that it still matches the stored one. */
 const survives = async (fields: Readonly<Record<string, StoredValue>>): Promise<void> => {
   count += 1;
   const doc: StoredDocument = { ...fields, 'xt/id': `${p}${count}` };
@@ -46,7 +46,7 @@ const HARD_STRINGS = [
   '2024-01-01T00:00:00Z',
 ];
 
-describe('every document is read as it was put, and still matches', () => {
+describe('documents read as they were put, and still match', () => {
   test.each(HARD_STRINGS)('the text %j as a value, in a vector and as a key', async (text) => {
     await survives({ text, content: text, args: { [text]: text, list: [text, [text]] }, turns: [text] });
   });
@@ -59,11 +59,17 @@ describe('every document is read as it was put, and still matches', () => {
     ['null', { content: null, source: null, chat_ref: null }],
     ['empty vectors and maps', { turns: [], args: {}, file_refs: [], body: [[], {}] }],
     ['longs at their ends', { char_count: Number.MAX_SAFE_INTEGER, size: Number.MIN_SAFE_INTEGER, seq: 0 }],
-    ['numbers inside maps', { args: { i: 1, d: 1.5, e: 1e20, tiny: 5e-324, big: -1.7976931348623157e308, wide: 2 ** 53 } }],
+    [
+      'numbers inside maps',
+      { args: { i: 1, d: 1.5, e: 1e20, tiny: 5e-324, big: -1.7976931348623157e308, wide: 2 ** 53 } },
+    ],
     ['booleans', { gone: false, args: { yes: true } }],
     ['maps that look like wrappers', { args: { v: [1] }, body: { m: { v: 1 } }, source: { v: null } }],
     ['a vector of 2,000 ids', { file_refs: Array.from({ length: 2_000 }, (_, n) => `file-${n}`) }],
-    ['keys that objects inherit', { args: JSON.parse('{"__proto__": 1, "constructor": {"toString": 2}}') as StoredValue }],
+    [
+      'keys that objects inherit',
+      { args: JSON.parse('{"__proto__": 1, "constructor": {"toString": 2}}') as StoredValue },
+    ],
   ] as const)('%s', async (_name, fields) => {
     await survives(fields as Readonly<Record<string, StoredValue>>);
   });

@@ -42,7 +42,7 @@ describe('the past of one entity', () => {
     expect((await db.entities([id])).get(id)?.seq).toBe(seq);
   });
 
-  test('as it was believed before the correction', async () => {
+  test('before the correction', async () => {
     const before = receipts[3];
     if (before === undefined) throw new Error('no receipt');
     const db = await client.db({ validTime: at(4), txId: before.txId });
@@ -51,16 +51,18 @@ describe('the past of one entity', () => {
     expect((await client.db({ validTime: at(4) })).basis.txId).toBeGreaterThan(before.txId);
   });
 
-  test('history is told with documents, deletions, corrections and milliseconds', async () => {
+  test('has a history with documents, deletions, corrections and milliseconds', async () => {
     const db = await client.db();
     const entries = await db.history(id, { withDocs: true });
-    expect(entries.map((entry) => [entry.validTime.getTime(), entry.document?.seq, entry.deleted, entry.txId])).toEqual([
-      [at(1).getTime(), 1, false, receipts[0]?.txId],
-      [at(3).getTime(), 3, false, receipts[1]?.txId],
-      [at(3).getTime(), 33, false, receipts[4]?.txId],
-      [at(5).getTime(), 5, false, receipts[2]?.txId],
-      [at(7).getTime(), undefined, true, receipts[3]?.txId],
-    ]);
+    expect(entries.map((entry) => [entry.validTime.getTime(), entry.document?.seq, entry.deleted, entry.txId])).toEqual(
+      [
+        [at(1).getTime(), 1, false, receipts[0]?.txId],
+        [at(3).getTime(), 3, false, receipts[1]?.txId],
+        [at(3).getTime(), 33, false, receipts[4]?.txId],
+        [at(5).getTime(), 5, false, receipts[2]?.txId],
+        [at(7).getTime(), undefined, true, receipts[3]?.txId],
+      ],
+    );
     expect(entries[0]?.txTime).toEqual(receipts[0]?.txTime);
     expect((await db.history(id)).map((entry) => [entry.document, entry.deleted])).toEqual(
       entries.map(({ deleted }) => [undefined, deleted]),
@@ -68,7 +70,7 @@ describe('the past of one entity', () => {
     expect(await db.history(id, { withDocs: true, from: at(5) })).toEqual(entries.slice(3));
   });
 
-  test('a history is that of its snapshot', async () => {
+  test('has the history of its snapshot', async () => {
     const before = receipts[1];
     if (before === undefined) throw new Error('no receipt');
     const entries = await (await client.db({ validTime: at(9), txId: before.txId })).history(id, { withDocs: true });
@@ -77,14 +79,14 @@ describe('the past of one entity', () => {
     expect(early.map((entry) => entry.document?.seq)).toEqual([1]);
   });
 
-  test('which transaction is current is told with its hash', async () => {
+  test('names the current transaction with its hash', async () => {
     const tx = await (await client.db({ validTime: at(4) })).entityTx(id);
     expect(tx).toMatchObject({ txId: receipts[4]?.txId, txTime: receipts[4]?.txTime, validTime: at(3) });
   });
 });
 
 describe('a snapshot', () => {
-  test('never sees what was written after it was taken, not even at an earlier valid time', async () => {
+  test('never sees later writes, not even at an earlier valid time', async () => {
     const db = await client.db();
     const late = { 'xt/id': `${p}late`, seq: 1 };
     await client.execute([{ op: 'put', doc: late, validTime: at(1) }]);
@@ -93,7 +95,7 @@ describe('a snapshot', () => {
     expect(await (await client.db()).entity(late['xt/id'])).toEqual(late);
   });
 
-  test('of a transaction that another client submitted is waited for', async () => {
+  test('of another client’s transaction is awaited', async () => {
     const other = openTestClient();
     try {
       const doc = { 'xt/id': `${p}other`, seq: 1 };

@@ -8,7 +8,7 @@ afterAll(() => client.close());
 const p = uniquePrefix();
 
 describe('the log of transactions', () => {
-  test('names what was written after a transaction by the hashes of the ids, whatever the ids look like', async () => {
+  test('names later writes by the hashes of their ids, for ids of any form', async () => {
     const ids = [`${p}short`, `${p}${'middle '.repeat(40)}`, `${p}${'long '.repeat(8_000)}`, `${p}größer, 大きい, 🐘`];
     const { receipt: before } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}before`, seq: 0 } }]);
     await client.execute(ids.map((id) => ({ op: 'put' as const, doc: { 'xt/id': id, seq: 1 } })));
@@ -17,13 +17,10 @@ describe('the log of transactions', () => {
     expect(written?.has(entityHash(`${p}before`))).toBe(false);
   });
 
-  test('names what was deleted and evicted; what was only matched, and what an aborted transaction would have written, it does not', async () => {
-    const [deleted, evicted, matched, lost] = ['deleted', 'evicted', 'matched', 'lost'].map((name) => `${p}${name}`) as [
-      string,
-      string,
-      string,
-      string,
-    ];
+  test('names deletions and evictions, but no matches and no writes of an aborted transaction', async () => {
+    const [deleted, evicted, matched, lost] = ['deleted', 'evicted', 'matched', 'lost'].map(
+      (name) => `${p}${name}`,
+    ) as [string, string, string, string];
     const { receipt } = await client.execute(
       [deleted, evicted, matched].map((id) => ({ op: 'put' as const, doc: { 'xt/id': id, seq: 1 } })),
     );
@@ -44,10 +41,14 @@ describe('the log of transactions', () => {
     expect([deleted, evicted, `${p}beside`, matched, lost].map(has)).toEqual([true, true, true, false, false]);
   });
 
-  test('tells of a first write whether it went through only because there was nothing then and later', async () => {
-    const [guarded, plain, later] = ['guarded', 'plain', 'later'].map((name) => `${p}new-${name}`) as [string, string, string];
+  test('reports of a first write whether it required an absent entity, then and later', async () => {
+    const [guarded, plain, later] = ['guarded', 'plain', 'later'].map((name) => `${p}new-${name}`) as [
+      string,
+      string,
+      string,
+    ];
     const doc = (id: string, seq: number) => ({ 'xt/id': id, seq });
-    // It stands from a later moment on, so that nothing does before.
+    // It is valid from a later moment on, so nothing is valid before.
     const { receipt } = await client.execute([{ op: 'put', doc: doc(later, 0), validTime: new Date('2090-01-01') }]);
     await client.execute([
       { op: 'match', id: guarded, doc: null, validTime: END_OF_TIME },
@@ -61,11 +62,13 @@ describe('the log of transactions', () => {
     expect([guarded, plain, later].map((id) => writes?.get(entityHash(id))?.isNew)).toEqual([true, false, false]);
   });
 
-  test('says nothing where it is larger than what a client takes: whoever asks reads what it was asked for', async () => {
+  test('is empty if it exceeds the client’s limit, so that the caller reads directly', async () => {
     const small = openTestClient({ maxAnswerBytes: 20_000 });
     try {
       const { receipt } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}first`, seq: 0 } }]);
-      await client.execute(Array.from({ length: 500 }, (_, i) => ({ op: 'put' as const, doc: { 'xt/id': `${p}many-${i}`, seq: i } })));
+      await client.execute(
+        Array.from({ length: 500 }, (_, i) => ({ op: 'put' as const, doc: { 'xt/id': `${p}many-${i}`, seq: i } })),
+      );
       expect(await small.log.writtenAfter(receipt.txId, `${p}first`)).toBeUndefined();
       expect((await client.log.writtenAfter(receipt.txId, `${p}first`))?.has(entityHash(`${p}many-7`))).toBe(true);
     } finally {
@@ -73,7 +76,7 @@ describe('the log of transactions', () => {
     }
   });
 
-  test('says nothing where the entity that its hashes are tried by is not there', async () => {
+  test('is empty if the entity that checks its hashes is missing', async () => {
     const fresh = openTestClient();
     try {
       const { receipt } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}one`, seq: 1 } }]);

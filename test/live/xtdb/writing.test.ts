@@ -16,7 +16,7 @@ const failureOf = async (promise: Promise<unknown>): Promise<XtdbError> => {
 };
 
 describe('a transaction', () => {
-  test('is submitted, then committed, and read by whoever submitted it', async () => {
+  test('is submitted, then committed, and visible to its client', async () => {
     const doc = { 'xt/id': `${p}own`, type: 'file', char_count: 3 };
     const receipt = await client.submit([{ op: 'put', doc }]);
     expect(await (await client.db()).entity(`${p}own`)).toEqual(doc);
@@ -24,7 +24,7 @@ describe('a transaction', () => {
     expect(Math.abs(receipt.txTime.getTime() - Date.now())).toBeLessThan(60_000);
   });
 
-  test('with a match that fails is aborted as a whole, later operations included', async () => {
+  test('with a failing match is aborted as a whole, later operations included', async () => {
     const id = `${p}guarded`;
     await client.execute([{ op: 'put', doc: { 'xt/id': id, status: 'one' } }]);
     const { outcome } = await client.execute([
@@ -38,7 +38,7 @@ describe('a transaction', () => {
     expect(await db.entity(`${p}beside`)).toBeUndefined();
   });
 
-  test('compares whole documents, whatever the order of their keys', async () => {
+  test('compares whole documents in any key order', async () => {
     const id = `${p}order`;
     await client.execute([{ op: 'put', doc: { 'xt/id': id, status: 'one', args: { b: 1, a: [1.5, 2] } } }]);
     const { outcome } = await client.execute([
@@ -76,13 +76,13 @@ describe('a transaction', () => {
     expect(await (await client.db()).history(id, { withDocs: true })).toEqual([]);
   });
 
-  test('that was never submitted has no outcome within the limit', async () => {
+  test('has no outcome within the limit if it was never submitted', async () => {
     const latest = await client.latestCompletedTx();
     const failure = await failureOf(client.awaitOutcome((latest?.txId ?? 0) + 1_000_000, { timeoutMs: 200 }));
     expect(failure.code).toBe('timeout');
   });
 
-  test('waiting for an outcome can be aborted', async () => {
+  test('can stop waiting for its outcome', async () => {
     const controller = new AbortController();
     const waiting = failureOf(client.awaitOutcome(10_000_000, { signal: controller.signal }));
     controller.abort();
@@ -90,18 +90,18 @@ describe('a transaction', () => {
   });
 });
 
-test('the latest indexed transaction is known', async () => {
+test('is known if it is the latest indexed one', async () => {
   const { receipt } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}latest`, seq: 1 } }]);
   expect((await client.latestCompletedTx())?.txId).toBeGreaterThanOrEqual(receipt.txId);
 });
 
 describe('the node', () => {
-  test('says what it is and that its indexer runs', async () => {
+  test('reports its version and a running indexer', async () => {
     expect(await client.status()).toEqual({ version: '1.24.3', ingesterFailed: false });
   });
 });
 
-describe('a client that is closed', () => {
+describe('a closed client', () => {
   test('answers every call with closed', async () => {
     const other = openTestClient();
     const db = await other.db();
