@@ -116,13 +116,11 @@ describe('contract 2.1', () => {
     // The state after a server ends between the steps of a list and its records.
     const session = await api.send(`/v1/sessions/${id}/messages`, {
       body: {
-        messages: messages
-          .slice(0, 2)
-          .map(({ id: name, message }) => ({
-            ...message,
-            id: name,
-            content: message.role === 'user' ? message.content : 'second',
-          })),
+        messages: messages.slice(0, 2).map(({ id: name, message }) => ({
+          ...message,
+          id: name,
+          content: message.role === 'user' ? message.content : 'second',
+        })),
       },
     });
     expect(session.status).toBe(200);

@@ -203,11 +203,9 @@ describe('a replayed session', () => {
   test('deletes and discovers what the recording proves', async () => {
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', 'x\n');
     lines.calls('t2', 'Bash', { command: 'rm /p/a.ts' }).answers('t2', '');
-    lines
-      .calls('t3', 'Glob', { pattern: '*' })
-      .answers('t3', '/p/b.ts\n/p/c.ts', {
-        twin: { filenames: ['/p/b.ts', '/p/c.ts'], numFiles: 2, truncated: false },
-      });
+    lines.calls('t3', 'Glob', { pattern: '*' }).answers('t3', '/p/b.ts\n/p/c.ts', {
+      twin: { filenames: ['/p/b.ts', '/p/c.ts'], numFiles: 2, truncated: false },
+    });
     const report = await run(lines);
     expect(report.objects.files).toMatchObject({ created: 3, stubs: 2, deleted: 1 });
     const paths = (await objects(report)).all.flatMap((version) =>
