@@ -197,7 +197,7 @@ function fromReaderValue(value: EDNVal): EdnValue {
     if ('map' in value) return fromReaderMap(value.map);
     if ('tag' in value) return new EdnTagged(value.tag, fromReaderValue(value.val));
   }
-  throw new EdnError('unsupported', 'The text holds a kind of value that is not read here.');
+  throw new EdnError('unsupported', 'The text contains an unsupported kind of value.');
 }
 
 function fromReaderMap(entries: readonly (readonly [EDNVal, EDNVal])[]): EdnMap {

@@ -165,6 +165,6 @@ function toEdnValue(value: unknown, depth: number): EdnValue {
   if (transit.isTaggedValue(value)) return new EdnTagged(value.tag, toEdnValue(value.rep, depth + 1));
   throw new EdnError(
     'bad-number',
-    'The database answered with an integer beyond 2^53, or with a kind of value that is not read here.',
+    'The database answered with an integer beyond 2^53, or with an unsupported kind of value.',
   );
 }

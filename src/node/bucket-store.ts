@@ -115,7 +115,7 @@ export class BucketStore implements CheckpointStore {
     await this.#delete(path);
     throw new CheckpointError(
       'unfit',
-      `${this.address} lies in a store that does not heed If-None-Match: its hosts could not elect who writes. ` +
+      `${this.address} is in a store that ignores If-None-Match, so its hosts could not elect a writer. ` +
         'Use a store that does, or a folder.',
     );
   }

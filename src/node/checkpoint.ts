@@ -141,7 +141,7 @@ export async function readManifest(store: CheckpointStore, name = ''): Promise<F
   if (sealed === undefined || sha256(sealed.manifest) !== sealed.sha256)
     throw new CheckpointError(
       'damaged',
-      `${file} is not as it was written. Take another checkpoint, or start the node without one.`,
+      `${file} has changed since it was written. Use another checkpoint, or start the node without one.`,
     );
   const manifest = parseJson(sealed.manifest, manifestSchema);
   if (manifest !== undefined) return { ...manifest, path, name };

@@ -168,7 +168,7 @@ async function requirePinned(lib: string, files: FrontFiles): Promise<void> {
   if (wrong.length === 0) return;
   throw new NodeError(
     'build-failed',
-    'Maven gave other libraries than the ones that this version was made with ' +
+    'Maven fetched other libraries than this version was built with ' +
       `(${wrong.slice(0, 5).join(', ')}): their SHA-256 is not the one in ${PINNED}. ` +
       `Remove them from Maven's local repository (~/.m2/repository) and look at where its settings let them ` +
       'be fetched, then try again.',

@@ -48,7 +48,7 @@ function foreign(path: string, dir: string): NodeError {
   const what = path === dir ? `The data folder ${dir}` : `${path}, in the data folder ${dir},`;
   return new NodeError(
     'data-unwritable',
-    `${what} belongs to another user, who could read and change what is kept there. ` +
+    `${what} belongs to another user, who could read and change its content. ` +
       'Make yourself its owner, or name another folder with --data or PALIMPSEST_DATA.',
   );
 }

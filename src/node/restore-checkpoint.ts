@@ -69,7 +69,7 @@ async function copyVerified(
 const damaged = (path: string, what: string): CheckpointError =>
   new CheckpointError(
     'damaged',
-    `the checkpoint ${path} is not as it was written: ${what}. ` +
+    `the checkpoint ${path} has changed since it was written: ${what}. ` +
       'Name another one, or start the node without --restore: it makes its index from the log.',
   );
 
@@ -81,8 +81,8 @@ export async function refuseOverIndex(dir: string): Promise<void> {
   if (!(await namesIn(dir)).includes('index')) return;
   throw new CheckpointError(
     'index-exists',
-    `${dir} has an index already, which comes to the log's end by itself. Start the node without --restore; ` +
-      `to begin again from the checkpoint, stop the node and remove ${join(dir, 'index')} first.`,
+    `${dir} has an index already, which catches up with the log by itself. Start the node without --restore; ` +
+      `to start from the checkpoint, stop the node and remove ${join(dir, 'index')} first.`,
   );
 }
 

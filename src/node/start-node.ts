@@ -136,7 +136,7 @@ function readyTimeout(folder: DataFolder, limitMs: number, indexing: Indexing | 
   const reached = indexing === undefined ? '' : ` (${indexing.indexed} of ${indexing.of} transactions are indexed)`;
   return new NodeError(
     'ready-timeout',
-    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting${reached}. ` +
+    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and is still starting${reached}. ` +
       'Look at it with: palimpsest node logs. Then try again, or wait longer with: ' +
       'palimpsest node start --ready-timeout SECONDS',
   );

@@ -305,7 +305,7 @@ class Supervision {
       }
       crashes = (readyForMs ?? 0) >= TIME_LIMITS.healthyMs ? 1 : crashes + 1;
       if (wasEverReady && verdict.kind === 'failed' && verdict.error.code === 'no-space') {
-        this.#say(`${verdict.error.message} It is started again as soon as there is room`);
+        this.#say(`${verdict.error.message} It restarts as soon as its disk has space`);
         await this.#set({
           phase: 'restarting',
           jvm: null,

@@ -24,7 +24,7 @@ async function contentOf(path: string): Promise<string | undefined> {
   } catch (error) {
     const code = systemCode(error);
     if (code === 'ENOENT') return undefined;
-    if (code === 'EINVAL') throw new LockError('occupied', `${path} has the name of a lock but is none. Remove it.`);
+    if (code === 'EINVAL') throw new LockError('occupied', `${path} has the name of a lock but is not one. Remove it.`);
     throw error;
   }
 }

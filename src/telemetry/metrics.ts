@@ -63,7 +63,7 @@ export const METRICS = {
   'palimpsest.delivery.oldest.age': {
     kind: 'gauge',
     unit: 's',
-    what: 'Age of the oldest acknowledged record that the database does not have; 0 where there is none',
+    what: 'Age of the oldest acknowledged record that the database does not have; 0 if there is none',
     labels: [],
   },
   'palimpsest.delivery.outage': { kind: 'gauge', unit: '1', what: '1 while the database takes no writes', labels: [] },

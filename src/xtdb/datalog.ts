@@ -143,7 +143,7 @@ function keyOf(value: EdnValue): string {
   if (value instanceof EdnSet) return `#{${value.items.map(keyOf).sort().join('')}}`;
   if (value instanceof EdnTagged) return `#${value.tag} ${keyOf(value.value)}`;
   if (value instanceof EdnDouble) return `${value.value};`;
-  throw new XtdbError('bad-response', 'A row holds a kind of value that is not read here.');
+  throw new XtdbError('bad-response', 'A row contains an unsupported kind of value.');
 }
 
 function mapEntryKeys(map: EdnMap): string[] {

@@ -146,7 +146,7 @@ describe('checkpoints of an index', () => {
         join(dir, 'manifest.json'),
         (await readFile(join(dir, 'manifest.json'), 'utf8')).replace('txId', 'txid'),
       );
-    expect(await refused('d', await altered('manifest', changed))).toMatch(/not as it was written/);
+    expect(await refused('d', await altered('manifest', changed))).toMatch(/has changed since it was written/);
     expect(await refused('d', await altered('newer', rewritten({ dataFormat: 9 })))).toMatch(
       /has data format 9.*newer version/,
     );

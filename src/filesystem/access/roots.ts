@@ -45,7 +45,7 @@ const outside = (shown: string) =>
 
 /** Returns the error for a path whose root or mount is absent. */
 export const awayError = (shown: string) =>
-  new SourceError('unreachable', `${named(shown)} cannot be reached: the folder or mount that holds it is away`, {
+  new SourceError('unreachable', `${named(shown)} cannot be reached: its folder or mount is absent`, {
     path: shown,
   });
 

@@ -89,7 +89,7 @@ function requirePattern(pattern: string): void {
     pattern === ''
       ? 'it is empty'
       : /[\0\n]/.test(pattern)
-        ? 'it holds a line end or a NUL, and lines are searched one by one'
+        ? 'it contains a line end or a NUL, but lines are searched one by one'
         : pattern.isWellFormed()
           ? undefined
           : 'it holds half a surrogate pair';

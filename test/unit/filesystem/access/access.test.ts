@@ -87,7 +87,7 @@ describe('locating a path that an agent names', () => {
     const access = mapped();
     const isAway = (path: string) => ({
       code: 'unreachable',
-      message: `"${path}" cannot be reached: the folder or mount that holds it is away`,
+      message: `"${path}" cannot be reached: its folder or mount is absent`,
     });
     await rename(share, join(folder.inside, 'elsewhere'));
     await expect(locate(access, '/share/b.ts', { cwd: '/' })).rejects.toMatchObject(isAway('/share/b.ts'));
