@@ -139,7 +139,7 @@ export function readSharedLogSettings(
   }
   if (log === undefined) {
     const stray = OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1];
-    if (stray !== undefined) throw new Error(`${stray} goes with --log (PALIMPSEST_LOG).`);
+    if (stray !== undefined) throw new Error(`${stray} requires --log (PALIMPSEST_LOG).`);
     return undefined;
   }
   if (profile === 'postgres') {

@@ -3,13 +3,16 @@ import type { HarnessSession } from '../harness/harness-session.js';
 import { defined } from '../values/defined.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
 
-/** A session that is open, and the client that it is of. */
+/** An open session and its client. */
 export interface OpenContext {
   readonly client: ContextClient;
   readonly session: HarnessSession;
 }
 
-/** The session as Amplifier's context manager; loaded at the first request, since it counts tokens with a vocabulary. */
+/**
+ * Returns the session as Amplifier's context manager. Loads on the first request, because it counts
+ * tokens with a vocabulary.
+ */
 async function contextOf({ client, session }: OpenContext) {
   const { AmplifierContext } = await import('../interop/amplifier/amplifier-context.js');
   return new AmplifierContext(client, session);
@@ -23,12 +26,12 @@ export async function addAmplifierMessages(
   return { ...(await (await contextOf(open)).add(messages)) };
 }
 
-/** The whole list. */
+/** Returns the whole list. */
 export async function amplifierMessages(open: OpenContext): Promise<AnswerBody<'AmplifierMessageList'>> {
   return { messages: [...(await (await contextOf(open)).messages())] };
 }
 
-/** Takes a whole list. */
+/** Sets the whole list. */
 export async function setAmplifierMessages(
   open: OpenContext,
   { messages, ...options }: RequestBody<'AmplifierList'>,
@@ -36,12 +39,12 @@ export async function setAmplifierMessages(
   return { outcome: await (await contextOf(open)).set(messages, defined(options)) };
 }
 
-/** Begins the list anew. */
+/** Clears the list. */
 export async function clearAmplifierMessages(open: OpenContext): Promise<AnswerBody<'AmplifierCleared'>> {
   return { cleared: await (await contextOf(open)).clear() };
 }
 
-/** The list within a limit. */
+/** Returns the list within a token limit. */
 export async function viewAmplifierMessages(
   open: OpenContext,
   body: RequestBody<'AmplifierView'>,

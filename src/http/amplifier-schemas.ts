@@ -3,31 +3,34 @@ import { amplifierMessageSchema } from '../interop/amplifier/amplifier-message.j
 
 const count = z.int().nonnegative();
 const share = z.number().gt(0).max(1);
-/** A session waits for the whole of a request: a longer list comes in parts. */
+/**
+ * Maximum messages per request: a session waits for a whole request, so longer lists are sent in
+ * parts.
+ */
 const MOST_MESSAGES = 10_000;
 const named = z
   .array(
     z.strictObject({
-      id: z.string().min(1).max(180).describe('A name of its own: sent again under it, it is taken once'),
+      id: z.string().min(1).max(180).describe('Unique name; repeated requests with it are applied once'),
       message: amplifierMessageSchema,
     }),
   )
   .max(MOST_MESSAGES);
 
-/** The bodies of requests of Amplifier's context manager. */
+/** Request bodies of Amplifier's context manager. */
 export const AMPLIFIER_REQUESTS = {
-  AmplifierMessages: z.strictObject({ messages: named }).describe('Messages that are added to the list'),
+  AmplifierMessages: z.strictObject({ messages: named }).describe('Messages to add to the list'),
   AmplifierList: z
     .strictObject({
       messages: named,
-      replace: z.boolean().optional().describe('Take a list that does not fit ours instead of it'),
+      replace: z.boolean().optional().describe('Replace our list with one that does not fit it'),
     })
     .describe('A whole list'),
   AmplifierView: z
     .strictObject({
-      budget: z.int().min(1).describe('The most tokens of the view'),
-      compact_threshold: share.optional().describe('Share of the budget above which the view gets smaller (default 1)'),
-      target_usage: share.optional().describe('Share of the budget that it is brought down to then (default 0.75)'),
+      budget: z.int().min(1).describe('Maximum tokens of the view'),
+      compact_threshold: share.optional().describe('Share of the budget above which the view shrinks (default 1)'),
+      target_usage: share.optional().describe('Share of the budget to shrink to (default 0.75)'),
       protected_recent: z
         .number()
         .min(0)
@@ -36,20 +39,20 @@ export const AMPLIFIER_REQUESTS = {
         .describe('Share of the newest messages whose turns stay if the budget allows'),
       protected_tool_results: count
         .optional()
-        .describe('Newest results that stay whole if the budget allows (default 3)'),
+        .describe('Number of newest results that stay whole if the budget allows (default 3)'),
       max_tool_result_bytes: z.int().min(1).optional().describe('Larger results are shown without their middle'),
-      summary: z.boolean().optional().describe('Whether a summary stands for what is left out (default true)'),
+      summary: z.boolean().optional().describe('Whether a summary replaces omitted messages (default true)'),
       preserve_system: z
         .boolean()
         .optional()
-        .describe('Whether system messages behind the prompt are shown (default true)'),
+        .describe('Whether system messages after the prompt are shown (default true)'),
     })
-    .describe('Asks for the list within a limit'),
+    .describe('Requests the list within a limit'),
 } as const;
 
 const message = amplifierMessageSchema;
 
-/** The bodies of its answers. */
+/** Response bodies of Amplifier's context manager. */
 export const AMPLIFIER_ANSWERS = {
   AmplifierAdded: z.object({ added: count, known: count }),
   AmplifierMessageList: z.object({ messages: z.array(message) }),
@@ -58,24 +61,24 @@ export const AMPLIFIER_ANSWERS = {
   AmplifierMessagesView: z.object({
     messages: z.array(message),
     tokens: count,
-    counter: z.string().describe('What they were counted with'),
+    counter: z.string().describe('Name of the token counter'),
     limit: count,
     all: count.describe('Messages of the whole list'),
-    lines: count.describe('Results that stand as a line in this view'),
-    gone: count.describe('Messages that do not stand in it'),
+    lines: count.describe('Results that this view shows as one line'),
+    gone: count.describe('Messages that the view omits'),
     compaction: z
       .object({
         before_tokens: count,
         after_tokens: count,
         before_messages: count,
         after_messages: count,
-        steps: z.array(z.string()).describe('How it got smaller, in order'),
+        steps: z.array(z.string()).describe('Steps that shrank the view, in order'),
         lines: count,
         gone: count,
         cut: count,
         summary: z.string().nullable(),
       })
       .nullable()
-      .describe('Null where this view begins with the whole view before it'),
+      .describe('Null if this view begins with the whole previous view'),
   }),
 } as const;

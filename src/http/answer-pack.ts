@@ -2,23 +2,23 @@ import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { Packed, PageBlock } from './page-format.js';
 
-/** A block as it is written. */
+/** A written block. */
 export interface WrittenBlock extends PageBlock {
   readonly base64: string;
 }
 
-/** Characters of a block, about. */
+/** Approximate characters of a block. */
 const BLOCK_CHARS = 1_048_576;
-/** Shorter values stand where they are. */
+/** Shorter values are written inline. */
 const LEAST_NODE = 96;
 /** Shorter texts are one piece. */
 const LEAST_TEXT = 512;
-/** How long the pieces of a text are: at least, at most, and about. */
+/** Minimum and maximum length of a text's pieces, and the mask for their approximate length. */
 const PIECE = { least: 256, most: 8_192, mask: 0x3ff } as const;
-/** Longer lists are written as lists of lists, of about so many. */
+/** Longer lists are written as lists of lists of about this length. */
 const LIST = { most: 64, about: 32 } as const;
 
-/** Numbers that look like random ones, the same in each process. */
+/** Pseudo-random numbers, the same in every process. */
 const GEAR = ((): Uint32Array => {
   const gear = new Uint32Array(256);
   let seed = 0x9e3779b9;
@@ -29,7 +29,10 @@ const GEAR = ((): Uint32Array => {
   return gear;
 })();
 
-/** The pieces of a text: where one ends depends on the characters before it alone, so that texts which differ in one place share their other pieces. */
+/**
+ * Splits a text into pieces. A piece's end depends only on the characters before it, so texts that
+ * differ in one place share their other pieces.
+ */
 export function piecesOf(text: string): readonly string[] {
   const pieces: string[] = [];
   let from = 0;
@@ -37,7 +40,7 @@ export function piecesOf(text: string): readonly string[] {
   for (let at = 0; at < text.length; at += 1) {
     rolling = ((rolling << 1) + (GEAR[text.charCodeAt(at) & 0xff] ?? 0)) >>> 0;
     const length = at + 1 - from;
-    // The upper bits hold what stood before, too.
+    // The upper bits also depend on earlier characters.
     const isEnd = length >= PIECE.least && ((rolling >>> 16) & PIECE.mask) === 0;
     if (!isEnd && length < PIECE.most) continue;
     pieces.push(text.slice(from, at + 1));
@@ -47,10 +50,13 @@ export function piecesOf(text: string): readonly string[] {
   return pieces;
 }
 
-/** Longest JSON, and how much of it, that is looked up as it is: most of what an answer has stands in the one before, too. */
+/**
+ * Maximum length of JSON looked up unchanged, and the total kept. Most of an answer also occurs in
+ * the previous one.
+ */
 const RECENT = { longest: 1_024, chars: 16 * 1_048_576 } as const;
 
-/** Whether a value is an object that is written as it is: its members hold nothing that has members or is long. */
+/** Whether an object can be written unchanged: no member is nested or long. */
 function isFlat(value: object): value is Packed & object {
   for (const name in value) {
     const one = (value as Readonly<Record<string, unknown>>)[name];
@@ -66,8 +72,8 @@ const nodeOf = (value: Packed): number | undefined => {
 };
 
 /**
- * Writes many values of JSON that are mostly alike so that what they share is written once: each object, list and piece of a text is a node, and equal ones are one node. Compression by itself finds what is
- * repeated within some kilobytes alone.
+ * Deduplicates similar JSON values: equal objects, lists and text pieces are stored once, as
+ * numbered nodes. Compression alone only finds repetitions within some kilobytes.
  */
 export class AnswerPack {
   readonly #known = new Map<string, number>();
@@ -78,12 +84,12 @@ export class AnswerPack {
   #openChars = 0;
   #count = 0;
 
-  /** `onBlock` is given each block as soon as it is full. */
+  /** `onBlock` receives each block as soon as it is full. */
   constructor(onBlock: (block: WrittenBlock) => void) {
     this.#onBlock = onBlock;
   }
 
-  /** A value as it is written, its nodes in blocks. Members that are undefined are left out. */
+  /** Packs a value and puts its nodes in blocks. Leaves out undefined members. */
   add(value: unknown): Packed {
     if (typeof value === 'string') return value.length < LEAST_TEXT ? value : this.#text(value);
     if (Array.isArray(value)) return this.#list(value.map((one) => this.add(one ?? null)));
@@ -95,7 +101,7 @@ export class AnswerPack {
     return this.#kept(Object.hasOwn(value, '$') ? { $: { o: members } } : Object.fromEntries(members));
   }
 
-  /** A node of its own whose members are values that were added. */
+  /** Adds a node whose members are already added values. Returns its number. */
   members(added: ReadonlyMap<string, Packed>): number {
     return this.#node(JSON.stringify(Object.fromEntries(added)));
   }
@@ -155,7 +161,7 @@ export class AnswerPack {
     return number;
   }
 
-  /** What was not met for long is not told from the rest: all of it is met again soon, or not at all. */
+  /** No LRU needed: hot entries return soon after the cache is cleared. */
   #remember(json: string, number: number): void {
     if (this.#recentChars > RECENT.chars) {
       this.#recent.clear();

@@ -6,7 +6,7 @@ import { reportedTime } from '../store/object-store.js';
 import { ANSWERS, type AnswerBody } from './api-schemas.js';
 import { wireShape } from './wire-shape.js';
 
-/** A session as it is answered. */
+/** Formats a session. */
 export function sessionAnswer({ session }: HarnessSession, resumed: boolean): AnswerBody<'Session'> {
   const { turn, seq, sets } = session.state;
   return {
@@ -20,7 +20,7 @@ export function sessionAnswer({ session }: HarnessSession, resumed: boolean): An
   };
 }
 
-/** The list of sessions as it is answered. */
+/** Formats the list of sessions. */
 export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<'Sessions'> {
   const shown = sessions.map(({ parent, ...session }) => ({
     ...session,
@@ -31,12 +31,12 @@ export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<
 
 const place = ({ session }: HarnessSession) => ({ turn: session.state.turn, step: session.state.seq });
 
-/** What became of reported messages, and where the session stands. */
+/** Formats the result of reported messages and the state of the session. */
 export function messagesAnswer(harness: HarnessSession, report: MessagesReport): AnswerBody<'MessagesReport'> {
   return wireShape(ANSWERS.MessagesReport, { ...report, ...place(harness) });
 }
 
-/** What became of reported calls, and where the session stands. */
+/** Formats the result of reported calls and the state of the session. */
 export function toolCallsAnswer(
   harness: HarnessSession,
   calls: readonly ReportedCall[],
@@ -44,14 +44,14 @@ export function toolCallsAnswer(
   return wireShape(ANSWERS.ToolCallsReport, { calls, ...place(harness) });
 }
 
-/** A context as it is answered, with what became of the messages that were sent along; null where none were. */
+/** Formats a context and the result of messages sent with the request; null if it had none. */
 export function contextAnswer(context: TurnContext, report: MessagesReport | undefined): AnswerBody<'TurnContext'> {
   const { basis, ...record } = context.record;
   const shown = basis === undefined ? undefined : { ...basis, validTime: reportedTime(basis.validTime) };
   return wireShape(ANSWERS.TurnContext, { ...context, record: { ...record, basis: shown }, report });
 }
 
-/** What a verb of the agent did, for each object that it named. */
+/** Formats the result of an agent's verb, for each object that it named. */
 export function verbAnswer({ entries, ...report }: VerbReport): AnswerBody<'VerbReport'> {
   const shown = entries.map((entry) => ({ ...entry, ...(entry.ok ? { chars: entry.metadata.charCount } : {}) }));
   return wireShape(ANSWERS.VerbReport, { ...report, entries: shown });

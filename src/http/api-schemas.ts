@@ -13,19 +13,20 @@ const turn = z.string().min(1).max(180).optional().describe("The harness's own i
 const count = z.int().nonnegative();
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const objectId = z.string().describe('Id of an object');
-const notes = z.array(z.string()).describe('What could not be taken up of the files of calls, and why');
+const notes = z.array(z.string()).describe('Files of calls that could not be recorded, and the reasons');
 
-/** The bodies of requests. */
+/** Request bodies. */
 export const REQUESTS = {
   OpenSession: z
     .strictObject({
-      id: sessionName.optional().describe('The session to open or resume; a new one where absent'),
-      must_exist: z.boolean().optional().describe('Only resume: 404 where there is no such session'),
+      id: sessionName.optional().describe('The session to open or resume; default: a new one'),
+      must_exist: z.boolean().optional().describe('Only resume: 404 if there is no such session'),
       take_over: z
         .boolean()
         .optional()
         .describe(
-          'Take the session over from whoever holds it; true where absent for a session whose loss this server has answered with taken-over',
+          'Take the session over from another process; default: true for a session that this server lost with ' +
+            'taken-over',
         ),
       fork: z
         .strictObject({
@@ -33,12 +34,10 @@ export const REQUESTS = {
           at: z
             .union([count, z.string().min(1).max(100)])
             .optional()
-            .describe(
-              'The last step that both share, or a moment such as turn:7; the last step of the parent where absent',
-            ),
+            .describe("The last step that both share, or a moment such as turn:7; default: the parent's last step"),
         })
         .optional()
-        .describe('Make a new session with the chat and the sets of another one'),
+        .describe('Create a session with the chat and the sets of another one'),
       system_prompt: z.string().nullable().optional().describe('Set at once; null for none'),
       mine_shell: z
         .boolean()
@@ -46,14 +45,14 @@ export const REQUESTS = {
         .describe('Search the output of reported shell commands for paths (default false)'),
     })
     .describe('Opens, resumes or forks a session'),
-  Nothing: z.strictObject({}).describe('Nothing: an empty object, or no body'),
+  Nothing: z.strictObject({}).describe('An empty object, or no body'),
   SystemPrompt: z.strictObject({ text: z.string().nullable().describe('null for none') }),
   Messages: z.strictObject({
     messages: z.array(messageSchema),
     mode: z
       .enum(['append', 'history'])
       .optional()
-      .describe('append (default): only what is new; history: the whole history, of which what is known is found out'),
+      .describe('append (default): only new messages; history: the whole history, of which new messages are detected'),
     turn,
   }),
   ToolCalls: z.strictObject({ calls: z.array(toolCallReportSchema).min(1).max(1_000), turn }),
@@ -64,16 +63,18 @@ export const REQUESTS = {
         .enum(['ssot', 'epoch'])
         .optional()
         .describe(
-          'epoch: each request begins with the whole of the one before it; around the list where messages are a whole history, else with the chat as recorded. Default ssot',
+          'epoch: each request begins with the whole previous one; around the list if messages are a whole ' +
+            'history, else ' +
+            'with the recorded chat. Default ssot',
         ),
       model: z
         .string()
         .min(1)
         .max(200)
         .optional()
-        .describe("With layout epoch: the model's own name, by which it has its prices"),
+        .describe('With layout epoch: the name of the model, which selects its prices'),
       window: z.int().min(1).optional().describe("With layout epoch: the model's window in tokens (default 200000)"),
-      tidy: z.boolean().optional().describe('With layout epoch: the next message of the user begins an epoch'),
+      tidy: z.boolean().optional().describe('With layout epoch: the next user message begins an epoch'),
       strict: z.boolean().optional().describe('The literal rendering'),
       short_ids: z.boolean().optional().describe('Shortest unique prefixes instead of full ids'),
       messages: z.array(messageSchema).optional().describe('Reported first'),
@@ -86,13 +87,13 @@ export const REQUESTS = {
       .string()
       .max(100)
       .optional()
-      .describe('The moment that it is about, such as turn:7 or step:41; the last step where absent'),
+      .describe('The moment of the note, such as turn:7 or step:41; default: the last step'),
     object: z
       .string()
       .min(1)
       .max(5_000)
       .optional()
-      .describe('The object or call that it is about: its id, a unique beginning of it, or a path'),
+      .describe('The object or call of the note: its id, a unique prefix of it, or a path'),
     verdict: z.enum(['right', 'wrong', 'unclear']).optional(),
     text: z.string().max(100_000).optional(),
     by: z.string().min(1).max(200).optional().describe('Who says it'),
@@ -113,7 +114,7 @@ export const REQUESTS = {
 
 const session = z.object({
   id: z.string(),
-  resumed: z.boolean().describe('Whether there was something in it before'),
+  resumed: z.boolean().describe('Whether it had content before'),
   turn: count,
   step: count,
   index: count.describe('Objects in the session index'),
@@ -122,14 +123,14 @@ const session = z.object({
 });
 
 const recorded = z.object({
-  index: count.describe('The message that the entry stood in'),
+  index: count.describe('The message of the entry'),
   kind: z.enum(['message', 'call']),
   call_id: objectId.optional(),
 });
 
 const notice = z
   .object({ kind: z.enum(['shortened', 'compacted', 'diverged']), kept: count, missing: count })
-  .describe('The history does not simply go on from what is known; nothing was deleted for it');
+  .describe('The history does not simply continue the known one; no known message was deleted');
 
 const messages = z.object({
   recorded: z.array(recorded),
@@ -143,7 +144,7 @@ const messages = z.object({
 const record = z
   .object({
     renderer: z.enum(['text', 'messages', 'around', 'epoch']),
-    layout: z.string().describe('The name of the layout; `ssot` by default'),
+    layout: z.string().describe('The name of the layout; default `ssot`'),
     version: count,
     options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
     sections: z.array(
@@ -161,21 +162,19 @@ const record = z
         tx_id: count.nullable(),
       })
       .nullable()
-      .describe('null where it was assembled while the database was away'),
+      .describe('null if it was assembled while the database was away'),
     delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay']),
   })
-  .describe('What proves this context later');
+  .describe('Proof for checking this context later');
 
 const rendered = z.object({
   section: z.enum(['pool', 'chat', 'active', 'notes']),
   role: z.string(),
   name: z.string().optional(),
-  parts: z.array(
-    z.object({ text: z.string(), id: objectId.optional().describe('The active object whose block it is') }),
-  ),
+  parts: z.array(z.object({ text: z.string(), id: objectId.optional().describe('The active object of the block') })),
 });
 
-/** The bodies of answers. */
+/** Response bodies. */
 export const ANSWERS = {
   Session: session,
   Sessions: z.object({
@@ -198,8 +197,8 @@ export const ANSWERS = {
       z.object({
         call_id: objectId,
         outcome: z.enum(['recorded', 'known']),
-        files: count.describe('Files that were taken up'),
-        collapsed: z.array(objectId).describe('Tool results that the window made inactive'),
+        files: count.describe('Files that were recorded'),
+        collapsed: z.array(objectId).describe('Tool results that the window deactivated'),
         notes,
       }),
     ),
@@ -224,29 +223,27 @@ export const ANSWERS = {
       .describe('With layout epoch'),
     list: z
       .object({
-        from: count.describe('The first message of the list that was sent that stays'),
-        inserts: z.array(
-          z.object({ index: count.describe('The message that it stands directly behind'), message: rendered }),
-        ),
+        from: count.describe('The first message of the request list that stays'),
+        inserts: z.array(z.object({ index: count.describe('The message directly before it'), message: rendered })),
         references: z.array(
           z.object({
-            index: count.describe('The message that the result stands in'),
+            index: count.describe('The message that contains the result'),
             call_id: objectId,
             text: z.string().describe('Takes its place'),
           }),
         ),
       })
       .optional()
-      .describe('With layout epoch and a whole history: what of it is part of the request, and our messages between'),
+      .describe('With layout epoch and a whole history: its messages in the request, and our messages between them'),
     record,
     report: messages
       .omit({ turn: true, step: true })
       .nullable()
-      .describe('What became of the messages that were sent along'),
+      .describe('The result of the messages that were sent with the request'),
   }),
   VerbReport: z.object({
     call_id: objectId,
-    text: z.string().describe('What the agent is told'),
+    text: z.string().describe('Message for the agent'),
     ok: z.boolean(),
     entries: z.array(
       z.object({
@@ -266,8 +263,8 @@ export const ANSWERS = {
       title: z.string(),
       status: z.int(),
       detail: z.string(),
-      code: z.string().describe('What callers branch on'),
-      error: z.string().optional().describe("The same in Tyrum's words, where Tyrum has one"),
+      code: z.string().describe('Code that callers branch on'),
+      error: z.string().optional().describe("Tyrum's code for it, if Tyrum has one"),
       errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     })
     .describe('RFC 9457'),
@@ -276,11 +273,11 @@ export const ANSWERS = {
   ...TYRUM_ANSWERS,
 } as const;
 
-/** A request by the name of its schema. */
+/** The schema name of a request. */
 export type RequestName = keyof typeof REQUESTS;
-/** An answer by the name of its schema. */
+/** The schema name of an answer. */
 export type AnswerName = keyof typeof ANSWERS;
-/** The body of a request as it is read. */
+/** The parsed body of a request. */
 export type RequestBody<N extends RequestName> = z.output<(typeof REQUESTS)[N]>;
-/** The body of an answer as it is sent. */
+/** The body of an answer, as sent. */
 export type AnswerBody<N extends AnswerName> = z.input<(typeof ANSWERS)[N]>;

@@ -11,7 +11,9 @@ import { defined } from '../values/defined.js';
 import type { RequestBody } from './api-schemas.js';
 import { ApiError } from './problem.js';
 
-/** How long a request waits for the database: less than the minute after which most clients give up. */
+/**
+ * Maximum wait of a request for the database: shorter than the common client timeout of one minute.
+ */
 const TIMEOUT_MS = 50_000;
 
 /** A session that harnesses have open. */
@@ -22,29 +24,36 @@ interface OpenSession extends HeldSession {
   lastUsed: number;
 }
 
-/** What is kept of an open session that was put away, to open it again for the next request. */
+/** State of an open session that was put away, to reopen it at the next request. */
 type PutAwaySession = Pick<OpenSession, 'mineShell' | 'lastUsed'>;
 
-/** The result of work that may wait for the database. @throws {ApiError} node-starting – the work took longer than the timeout */
+/**
+ * Limits the wait for the database. @throws {ApiError} node-starting – the work took longer than
+ * the timeout
+ */
 function withTimeout<T>(work: Promise<T>): Promise<T> {
   return withinLimit(work, TIMEOUT_MS, () => {
-    throw new ApiError('node-starting', 'the database is still starting; ask again in a few seconds');
+    throw new ApiError('node-starting', 'the database is still starting; retry in a few seconds');
   });
 }
 
 /**
- * The sessions that harnesses have open over HTTP. They stay open between requests until they are closed or were not used for long. Of many that rest, those that were
- * used last stay in memory; the others are put away and opened again by the next request, which notices nothing.
+ * The sessions that harnesses have open over HTTP. They stay open between requests until they are
+ * closed or idle for long. Of many resting sessions, the most recently used stay in memory. The
+ * others are put away, and the next request reopens them transparently.
  */
 export class ApiSessions {
   readonly #backend: Backend;
   readonly #settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>;
-  /** The one that was used last comes last. */
+  /** The most recently used is last. */
   readonly #open = new Map<string, OpenSession>();
   readonly #putAway = new Map<string, PutAwaySession>();
-  /** Sessions that another process took over, as a request was told: whoever opens one again takes it back (decision F5). */
+  /**
+   * Sessions that another process took over, as a request has reported. Opening one again takes it
+   * back (decision F5).
+   */
   readonly #lost = new Set<string>();
-  /** Sessions that are being opened: a request that names one waits for it. */
+  /** Sessions being opened; a request that names one waits for it. */
   readonly #opening = new Map<string, Promise<HarnessSession>>();
 
   constructor(backend: Backend, settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>) {
@@ -52,15 +61,19 @@ export class ApiSessions {
     this.#settings = settings;
   }
 
-  /** The client, once the database answers. @throws {ApiError} node-starting – it does not answer within the timeout */
+  /**
+   * Returns the client once the database answers. @throws {ApiError} node-starting – it does not
+   * answer within the timeout
+   */
   client(): Promise<ContextClient> {
     return withTimeout(this.#backend.ready());
   }
 
   /**
-   * Opens, resumes or forks a session; opening one that is open gives the same. A new session needs no database to begin where there is a journal.
-   * @throws {HarnessError} no-such-session – it must exist and does not
-   * @throws {ApiError} node-starting – the database does not answer within the timeout
+   * Opens, resumes or forks a session. Opening an open session returns it. If there is a journal, a
+   * new session needs no database.
+   * @throws {HarnessError} no-such-session – it must exist and does not.
+   * @throws {ApiError} node-starting – the database does not answer within the timeout.
    */
   async open({
     id,
@@ -79,15 +92,15 @@ export class ApiSessions {
     if (must_exist === true && !(await sessionExists(client, id))) {
       throw new HarnessError(
         'no-such-session',
-        `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`,
+        `session ${JSON.stringify(id)} does not exist; list the sessions, or leave must_exist out`,
       );
     }
-    // The process that has it open learns so at its next step (decision F5).
+    // The other process notices at its next step (decision F5).
     if (take_over ?? this.#lost.has(id)) await client.openSession({ id, takeOver: true });
     return this.#reopen(id, mineShell);
   }
 
-  /** Works with an open session. @throws {ApiError} session-not-open – it is not */
+  /** Runs work with an open session. @throws {ApiError} session-not-open – it is not open */
   async use<T>(id: string, work: (session: HarnessSession) => Promise<T>): Promise<T> {
     await this.#opening.get(id)?.catch(() => undefined);
     const away = this.#putAway.get(id);
@@ -114,9 +127,11 @@ export class ApiSessions {
   }
 
   /**
-   * Works with a session as a person does, beside its agent: one that is open here is shared, another one is opened for it and paused again.
+   * Runs work with a session as a person, beside its agent. Shares a session that is open here;
+   * otherwise opens it for the work and pauses it again.
    * @throws {HarnessError} no-such-session
-   * @throws {SessionError} `lease-held` – another process has it open, which is named; `other-roots`
+   * @throws {SessionError} `lease-held` – another process, which is named, has it open;
+   *   `other-roots`
    */
   async asPerson<T>(
     id: string,
@@ -124,10 +139,10 @@ export class ApiSessions {
   ): Promise<T> {
     const client = await this.client();
     if (!(await sessionExists(client, id)))
-      throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions`);
+      throw new HarnessError('no-such-session', `session ${JSON.stringify(id)} does not exist; list the sessions`);
     const borrowing = client.borrowSession({ id, asPerson: true });
     const { session, release } = await withTimeout(borrowing).catch((error: unknown) => {
-      // Who asked has gone: what comes late is given back.
+      // The caller has gone, so a late session is returned.
       borrowing.then(
         (late) => late.release(),
         () => undefined,
@@ -141,14 +156,17 @@ export class ApiSessions {
     }
   }
 
-  /** Pauses a session [§3.6]. @throws {ApiError} session-not-open – it is not */
+  /** Pauses a session [§3.6]. @throws {ApiError} session-not-open – it is not open */
   async close(id: string): Promise<void> {
     const { loan } = await this.use(id, async () => this.#open.get(id) as OpenSession);
     this.#open.delete(id);
     await loan.release();
   }
 
-  /** Pauses the sessions that were not used for this long: a harness that vanished must not keep them for ever. */
+  /**
+   * Pauses sessions that were idle for this long, so that a vanished harness does not hold them
+   * forever.
+   */
   async forgetIdle(idleMs: number): Promise<void> {
     const now = Date.now();
     for (const [id, { lastUsed }] of this.#putAway) if (now - lastUsed > idleMs) this.#putAway.delete(id);
@@ -156,7 +174,7 @@ export class ApiSessions {
     await Promise.all(idle.map(([id]) => this.close(id)));
   }
 
-  /** Pauses all. */
+  /** Pauses all sessions. */
   async closeAll(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
@@ -164,7 +182,7 @@ export class ApiSessions {
     await Promise.allSettled(open.map(({ loan }) => loan.release()));
   }
 
-  /** Opens a session by its id; requests that name it meanwhile wait. */
+  /** Opens a session by id; requests that name it meanwhile wait. */
   async #reopen(id: string, mineShell: boolean): Promise<HarnessSession> {
     const opening = this.#join(id, mineShell);
     this.#opening.set(id, opening);
@@ -183,7 +201,10 @@ export class ApiSessions {
     });
   }
 
-  /** Borrows a session and keeps it open; one that is open already is borrowed once, unless another process took it over. */
+  /**
+   * Borrows a session and keeps it open. Borrows an open session only once, unless another process
+   * took it over.
+   */
   async #join(id: string | undefined, mineShell: boolean): Promise<HarnessSession> {
     const client = await this.#backend.usable();
     const loan = await this.#backend.borrow(id);

@@ -13,9 +13,7 @@ const columns = z
       at: time,
       delivered: z.string().nullable(),
       sha256: z.string().nullable(),
-      chars: count
-        .nullable()
-        .describe('As it was handed out; null where it is the end of a turn, because no context was'),
+      chars: count.nullable().describe('The delivered one; null for the end of a turn, which delivers no context'),
       sections: z.array(z.object({ name: z.string(), chars: count })),
       epoch: count.nullable(),
       usage: usage.nullable(),
@@ -27,7 +25,7 @@ const bands = z.array(
     id: z.string(),
     type: z.enum(['file', 'toolcall']),
     name: z.string(),
-    chars: count.describe('Of its text as it is now'),
+    chars: count.describe('Of its current text'),
     changes: z
       .array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) }))
       .describe('From this step on'),
@@ -44,11 +42,14 @@ const marks = z.array(
     tool: z.string().nullable(),
     event: z.string().nullable(),
     object: z.string().nullable(),
-    by: z.enum(['person']).nullable().describe('Whose verb it was; null for the agent'),
+    by: z.enum(['person']).nullable().describe("The verb's caller; null for the agent"),
   }),
 );
 
-/** The bodies of answers about the calls of a session: what each was sent, and what changed from one to the next. */
+/**
+ * Response bodies about the calls of a session: each call's request and the changes between
+ * requests.
+ */
 export const CALL_ANSWERS = {
   Strip: z.object({
     session: z.string(),
@@ -63,25 +64,22 @@ export const CALL_ANSWERS = {
       session: z.string(),
       basis,
       last_step: count,
-      calls_from: count.describe('The columns from this step on are `calls`; those before it stay'),
+      calls_from: count.describe('`calls` are the columns from this step on; earlier ones stay'),
       calls: columns,
-      bands: bands.describe('What is new of them: the changes that came alone'),
+      bands: bands.describe('Only the new changes'),
       marks,
     })
-    .describe('What became of a session since the transaction of the event before'),
+    .describe('Changes of a session since the transaction of the previous event'),
   Request: z.object({
     session: z.string(),
     tokenizer: z.string(),
     request,
     basis,
-    number: count.describe('Which of the requests of the session it is, from 1'),
+    number: count.describe("Position among the session's requests, from 1"),
     total: count,
-    previous: count.nullable().describe('The step of the request before it'),
+    previous: count.nullable().describe('The step of the previous request'),
     next: count.nullable(),
-    redacted: z
-      .literal(true)
-      .optional()
-      .describe('Something was masked before it came into this database: the record is of what was left'),
+    redacted: z.literal(true).optional().describe('Text was masked before its import; the record covers the rest'),
     unequal: z
       .object({
         cause: z.string(),
@@ -91,7 +89,7 @@ export const CALL_ANSWERS = {
         line: count.nullable(),
       })
       .nullable()
-      .describe('Why it is not, byte for byte, what was handed out; null where it is'),
+      .describe('Why it differs from the delivered context; null if it does not'),
     items: z.array(
       z.object({
         section: z.string(),
@@ -110,7 +108,7 @@ export const CALL_ANSWERS = {
     session: z.string(),
     tokenizer: z.string(),
     prefix,
-    stayed: count.describe('Things that stand in both as they were'),
+    stayed: count.describe('Items that are equal in both'),
     changes: z.array(
       z.object({
         key: z.string().describe('The id of an object, step:N of a message, or the name of a section'),
@@ -129,8 +127,8 @@ export const CALL_ANSWERS = {
     session: z.string(),
     basis,
     texts: count,
-    chars: count.describe('What was looked through'),
-    is_cut: z.boolean().describe('Whether there is more than was looked through or listed'),
+    chars: count.describe('The searched range'),
+    is_cut: z.boolean().describe('Whether more texts exist than were searched or listed'),
     hits: z.array(
       z.object({
         kind: z.enum(['message', 'toolcall', 'file']),
@@ -140,9 +138,9 @@ export const CALL_ANSWERS = {
         turn: count.nullable(),
         version: shownVersion.nullable(),
         count,
-        lines: z.array(z.object({ line: count, excerpt: z.string() })).describe('The first places, each once a line'),
-        whole: ranges.describe('The calls in whose context it stood whole, by their steps'),
-        as_line: ranges.describe('The calls in whose context its object was a line alone'),
+        lines: z.array(z.object({ line: count, excerpt: z.string() })).describe('The first matches, one per line'),
+        whole: ranges.describe('The steps of calls whose context contained it whole'),
+        as_line: ranges.describe('The steps of calls whose context contained only a line of its object'),
       }),
     ),
   }),

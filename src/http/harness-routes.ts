@@ -49,22 +49,22 @@ import {
   tyrumState,
 } from './tyrum-routes.js';
 
-/** The interface for harnesses, below `/v1`. */
+/** The harness interface below `/v1`. */
 export interface HarnessRoutes {
-  /** Whether a request belongs here. */
+  /** Whether a request is for this interface. */
   owns(request: Pick<IncomingMessage, 'url'>): boolean;
-  /** Answers a request that the common checks refused. */
+  /** Answers a request that the common checks rejected. */
   refuse(response: ServerResponse, refusal: Refusal): void;
   /** Answers a request; never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Pauses sessions that were not used for long. */
+  /** Pauses sessions that were idle for long. */
   forgetIdle(idleMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Exchange {
   readonly sessions: ApiSessions;
-  /** The session of the path; empty where there is none. */
+  /** The session of the path; empty for none. */
   readonly id: string;
   readonly body: unknown;
   readonly person: PersonSettings;
@@ -87,7 +87,7 @@ const onSession =
   ({ sessions, id, body }: Exchange) =>
     sessions.use(id, async (session) => ({ body: await work(session, read(name, body)) }));
 
-/** As `onSession`, for what asks the database too. */
+/** As `onSession`, for operations that also query the database. */
 const onContext =
   <N extends RequestName, B>(name: N, work: (open: OpenContext, body: RequestBody<N>) => Promise<B>) =>
   ({ sessions, id, body }: Exchange) =>
@@ -181,7 +181,7 @@ function sessionIn(path: string, template: string): string | undefined {
   }
 }
 
-/** The operations at a path, whatever their method. */
+/** Returns the operations at a path, for all methods. */
 function operationsAt(path: string): readonly Match[] {
   return (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, operation]) => {
     const session = sessionIn(path, operation.path);
@@ -201,22 +201,25 @@ function sendNotAllowed(response: ServerResponse, method: string | undefined, al
   sendProblem(response, problem, { allow: allowed });
 }
 
-/** What is not asked by parameters takes none: one that were passed over would change nothing in silence. */
+/** POST routes take no query parameters; they reject them rather than ignore them. */
 const NO_PARAMETERS = z.strictObject({});
 
-/** What the interface for harnesses works with. */
+/** Dependencies of the harness interface. */
 interface HarnessRoutesOptions {
   readonly backend: Backend;
   readonly settings: ServerSettings;
   readonly log: Logger;
   readonly mostBodyBytes: number;
-  /** Whether questions about the past are answered about every session and file of the database; `settings` share sessions then. */
+  /**
+   * Whether to answer questions about every session and file of the database; `settings` then share
+   * sessions.
+   */
   readonly reviewsAll?: boolean;
-  /** The folder that copies of files may be written in; the folders of `settings` if left out. */
+  /** The folder for copies of files; default: the folders of `settings`. */
   readonly copiesBelow?: string;
 }
 
-/** Makes the interface for harnesses over a backend. */
+/** Creates the harness interface over a backend. */
 export function harnessRoutes({
   backend,
   settings,
@@ -262,10 +265,7 @@ export function harnessRoutes({
     }
     const there = operationsAt(pathname);
     if (there.length === 0)
-      throw new ApiError(
-        'not-found',
-        `there is nothing at ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists what there is`,
-      );
+      throw new ApiError('not-found', `not found: ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists all operations`);
     const match = there.find(({ operation }) => operation.method === request.method);
     if (match === undefined) {
       return sendNotAllowed(response, request.method, there.map(({ operation }) => operation.method).join(', '));
@@ -279,7 +279,7 @@ export function harnessRoutes({
       ? work()
       : questions[kind].run<Awaited<ReturnType<typeof work>>>(work, goneSignal(response)));
     if (answered === undefined) return;
-    // Only now it is known to be the id of a session.
+    // Only an existing session's id goes to telemetry.
     if (match.session !== '') tell({ 'gen_ai.conversation.id': match.session });
     sendJson(response, answered.status ?? 200, answered.body);
   };
@@ -304,7 +304,7 @@ export function harnessRoutes({
           const problem = problemOf(error);
           tell({ 'error.type': problem.code });
           if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
-          // What has begun and cannot go on is never taken for the whole.
+          // Breaks a started response off, so that a client never takes it for complete.
           if (response.headersSent) response.destroy();
           else sendProblem(response, problem, problem.status === 413 ? { connection: 'close' } : {});
         }

@@ -16,19 +16,19 @@ import { type HarnessRoutes, harnessRoutes } from './harness-routes.js';
 import { refusal } from './request-checks.js';
 import { ReviewPage } from './review-page.js';
 
-/** How the HTTP server is made. */
+/** Options of the HTTP server. */
 export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBytes'> {
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** The bearer token that every request must bring; undefined for none. */
+  /** The bearer token that every request must have; undefined for none. */
   readonly token: string | undefined;
-  /** The interface for harnesses below `/v1`; left out: there is none. */
+  /** The harness interface below `/v1`; default: none. */
   readonly routes?: HarnessRoutes;
-  /** The review page, whose visitors may ask what `routes` answer to a GET; left out: there is none. */
+  /** The review page, whose visitors may send GET questions to `routes`; default: none. */
   readonly page?: ReviewPage;
-  /** What `GET /metrics` answers, as Prometheus reads it; left out: there is no such place. */
+  /** Returns the response of `GET /metrics` in Prometheus format; default: no such path. */
   readonly metrics?: () => Promise<string>;
-  /** Milliseconds after which a client that does nothing is forgotten; an hour if left out. */
+  /** Milliseconds after which an idle client is dropped; default: one hour. */
   readonly idleMs?: number;
 }
 
@@ -38,43 +38,45 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Where a server can be reached. */
+/** The addresses of a server. */
 export interface ServedAddresses {
   readonly mcp: string;
-  /** The bearer token that was made up; undefined where there is none, or where it stands in a file. */
+  /** The generated bearer token; undefined without a token or if a file has it. */
   readonly token: string | undefined;
-  /** The address of a view of the review page; each lets one visitor in, once. */
+  /** Returns the address of a view of the review page; each address admits one visitor, once. */
   readonly page: (view?: string) => string;
 }
 
-/** What `serve` is given apart from the settings of every server. */
+/** Options of `serve` beyond the settings of every server. */
 export interface ServeOptions {
   readonly port: number;
   readonly logLevel: LogLevel;
-  /** A file that holds the token; otherwise one is made up and shown once. */
+  /** A file with the token; by default a token is generated and shown once. */
   readonly tokenFile: string | undefined;
-  /** Asks for no token at all. */
+  /** Requires no token at all. */
   readonly noToken: boolean;
   /** The folder of the built review page. */
   readonly web: string;
-  /** Whether questions about the past are answered to whoever owns the data folder: about every session and every file. */
+  /**
+   * Whether questions are answered for the owner of the data folder: about every session and file.
+   */
   readonly reviewsAll?: boolean;
-  /** The folder that copies of files may be written in; the folders of `settings` if left out. */
+  /** The folder for copies of files; default: the folders of `settings`. */
   readonly copiesBelow?: string;
-  /** Called when it listens. */
+  /** Called once the server listens. */
   readonly announce: (addresses: ServedAddresses) => void;
 }
 
-/** The longest body of a request. */
+/** Maximum size of a request body. */
 const MOST_BODY_BYTES = 64 * 1024 * 1024;
 const HOUR_MS = 3_600_000;
-/** How long closing may take before the process ends without it. */
+/** Maximum time to close before the process exits without it. */
 const LAST_MS = 8_000;
 
-/** Whether Prometheus, or who asks as it does, wants the metrics. */
+/** Whether a request is a Prometheus scrape. */
 const isScrape = ({ method, url = '/' }: IncomingMessage): boolean => method === 'GET' && /^\/metrics(\?|$)/.test(url);
 
-/** Answers with the metrics; never rejects. */
+/** Sends the metrics; never rejects. */
 async function sendMetrics(
   response: ServerResponse,
   { metrics, log }: { readonly metrics: () => Promise<string>; readonly log: Logger },
@@ -89,7 +91,7 @@ async function sendMetrics(
   }
 }
 
-/** Serves MCP at `/mcp` and, with `routes`, the interface for harnesses on the loopback address. */
+/** Serves MCP at `/mcp` and, with `routes`, the harness interface, on the loopback address. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { connect, events, log, port, token, routes, page, metrics, idleMs = HOUR_MS } = options;
   const mcp = new HttpEndpoint({ connect, events, log, mostBodyBytes: MOST_BODY_BYTES });
@@ -155,7 +157,7 @@ async function tokenOf({ tokenFile, noToken }: ServeOptions): Promise<string | u
   return token;
 }
 
-/** Serves several clients over HTTP on the loopback address until a signal comes (decision H6). */
+/** Serves several clients over HTTP on the loopback address until a signal (decision H6). */
 export async function serveHttp(settings: ServerSettings, options: ServeOptions): Promise<void> {
   const log = createLog(options.logLevel);
   const token = await tokenOf(options);
@@ -184,8 +186,8 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     connect,
     ...defined({ metrics: prometheus }),
   });
-  // Whoever reads the announcement may end the server at once. The listeners stay: a file that is just being written has one of its own, which ends the
-  // process by the signal when it is the only one.
+  // A reader of the announcement may end the server at once. The listeners stay, because a file
+  // being written has its own listener, which ends the process by the signal if it is the only one.
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });

@@ -12,28 +12,29 @@ type Members = Readonly<Record<string, unknown>>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a page has for searches: each text stands where its hit does. */
+/** A page's data for searches: each text is beside its match. */
 interface SearchedTexts {
   readonly found: { readonly hits: readonly { readonly object?: string | null }[] };
   readonly texts: readonly string[];
 }
 
-/** Fields with the hash of something, wherever they stand. */
+/** Fields that contain a hash, in any object. */
 const HASHES: ReadonlySet<string> = new Set(['sha256', 'content_hash', 'file_hash', 'metadata_hash', 'object_hash']);
-/** Fields that say how long it is, beside its hash or within what stands there. */
+/** Fields that contain a size, beside a hash or inside its object. */
 const SIZES: ReadonlySet<string> = new Set(['chars', 'bytes', 'tokens']);
-/** Stands for the hash of what the page does not hold, so that nothing shows whether something of it is hidden. */
+/** Replaces the hash of removed content, so that no hash reveals whether text is hidden. */
 const UNTOLD = hashText('');
 
 /**
- * Hides texts in the answers of a page. Contexts and versions in which something was hidden get the hash of what is left and say so; the hash of what stood there is nowhere in the page, since it would tell
- * whether somebody guessed right. A hash is told only where the page holds what it is the hash of, as it was.
+ * Masks texts in the answers of a page. Contexts and versions with masked text get the hash of the
+ * rest and a mark. The original hash is nowhere in the page, because it would confirm a guess. A
+ * hash is shown only if the page holds its unmasked content.
  */
 export class MaskedAnswers {
   readonly #mask: ObjectMask;
-  /** Hashes that are not told, and what stands for them. */
+  /** Replacements of hidden hashes. */
   readonly #hashes = new Map<string, string>();
-  /** Hashes of what the page holds as it was. */
+  /** Hashes of unmasked content in the page. */
   readonly #told = new Set<string>();
   #count = 0;
 
@@ -41,18 +42,22 @@ export class MaskedAnswers {
     this.#mask = mask;
   }
 
-  /** How many texts were masked. */
+  /** The number of masked texts. */
   get count(): number {
     return this.#count;
   }
 
-  /** An answer without what is hidden; contexts and versions come before what repeats their hashes. @throws {BundleError} `redacted` – it stands in a name that the answer is found by */
+  /**
+   * Masks an answer. Contexts and versions must come before answers that repeat their hashes.
+   * @throws {BundleError} `redacted` – the hidden text occurs in a lookup key
+   */
   masked({ path, parameters, body }: PageAnswer): PageAnswer {
     for (const [name, value] of Object.entries(parameters))
       if (typeof value === 'string' && this.#mask.masked(value) !== value)
         throw new BundleError(
           'redacted',
-          `what is to be hidden stands in the ${name} ${this.#mask.masked(value)}, by which everything is found: it cannot be taken out`,
+          `the hidden text occurs in the ${name} ${this.#mask.masked(value)}, which is a lookup key and cannot ` +
+            'be masked',
         );
     if (path === '/v1/show') return { path, parameters, body: this.#version(body as Members) };
     if (path === '/v1/context') return { path, parameters, body: this.#context(body as Members) };
@@ -74,7 +79,7 @@ export class MaskedAnswers {
     return { ...made, sha256, redacted: true };
   }
 
-  /** A version: its hashes are those of what is left of it. */
+  /** Masks a version; its hashes become those of the rest. */
   #version(before: Members): Members {
     const was = before.object;
     if (!isMembers(was) || !isObjectType(was.type)) return this.#value(before) as Members;
@@ -88,7 +93,7 @@ export class MaskedAnswers {
       JSON.stringify(is.args) === JSON.stringify(was.args) &&
       was.args_display === is.args_display;
     if (isSame) {
-      // Of what has no text here, another version may hold the text, hidden.
+      // If this version has no text here, another version may hold the text, hidden.
       const isWhole = typeof was.content === 'string' || (was.content_hash === null && was.file_hash === null);
       const kept = hashed.filter(([, value]) => isWhole && typeof value === 'string' && !this.#hashes.has(value));
       for (const [, value] of kept) this.#told.add(String(value));
@@ -112,14 +117,14 @@ export class MaskedAnswers {
     return { ...made, object: { ...is, ...fields, ...now }, redacted: true };
   }
 
-  /** The texts that a search looks through, without those of objects that are hidden as a whole. */
+  /** Returns the searchable texts, without those of wholly hidden objects. */
   #corpus({ found, texts }: SearchedTexts): object {
     const { hides } = this.#mask;
     const isHidden = (i: number): boolean => hides(found.hits[i]?.object ?? '');
     return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
-  /** What is left of a version of an object that is hidden as a whole; nothing to be changed of any other. */
+  /** Returns the rest of a version of a wholly hidden object; no changes for any other object. */
   #whole({ text }: Members, object: Members): Members {
     const { hides } = this.#mask;
     if (!hides(String(object['xt/id']))) return {};
@@ -143,7 +148,7 @@ export class MaskedAnswers {
     );
   }
 
-  /** Something without what is hidden; `isLess`: of what stands around it something may be. */
+  /** Masks a value. `isLess`: its surroundings may be masked. */
   #value(value: unknown, isLess = false): unknown {
     if (typeof value === 'string') return this.#text(value);
     if (Array.isArray(value)) return value.map((one) => this.#value(one, isLess));
@@ -163,7 +168,7 @@ export class MaskedAnswers {
     );
   }
 
-  /** Arguments, whose names are the agent's own. */
+  /** Masks arguments, whose keys are chosen by the agent. */
   #arguments(args: Members): unknown {
     const made = this.#mask.maskedValue(args as Json);
     if (JSON.stringify(made) !== JSON.stringify(args)) this.#count += 1;

@@ -5,20 +5,23 @@ import type { QuestionKind } from './question-queue.js';
 import { EVENTS_PARAMETERS, REVIEW_ANSWERS, REVIEW_PARAMETERS, type ReviewAnswerName } from './review-schemas.js';
 
 interface ListedOperation {
-  /** `{id}` stands for a session. */
+  /** `{id}` is a placeholder for a session. */
   readonly path: string;
   readonly summary: string;
-  /** The JSON that is answered; null for plain text. */
+  /** The JSON schema of the answer; null for plain text. */
   readonly answer: AnswerName | ReviewAnswerName | null;
-  /** What is answered where it is a file, which comes as it is made. */
+  /** The media type of a file, which is streamed. */
   readonly media?: string;
-  /** Statuses of success, the usual one first; 200 alone where absent. */
+  /** Success statuses, the usual one first; default: only 200. */
   readonly statuses?: readonly number[];
-  /** The queue in which it waits for its turn. */
+  /** The queue of the operation. */
   readonly kind?: QuestionKind;
 }
 
-/** One operation of the interface: what the router matches and the OpenAPI document lists. Only one that may be left undone has a queue: nobody waits for its answer any more. */
+/**
+ * One operation of the interface: the router matches it and the OpenAPI document lists it. Only
+ * operations that may be abandoned have a queue, because their client may have gone.
+ */
 export interface ApiOperation extends ListedOperation {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly request?: RequestName;
@@ -48,7 +51,7 @@ export const OPERATIONS = {
   announceTools: {
     method: 'PUT',
     path: '/v1/sessions/{id}/tools',
-    summary: 'Tell which tools the model is offered, for the sizes in context reports',
+    summary: 'Announce the tools of the model, for the sizes in context reports',
     request: 'Tools',
     answer: 'ToolsAnnounced',
   },
@@ -56,7 +59,9 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/prompt',
     summary:
-      "The conversation's checkpoint and the messages behind it, with old tool results pruned as Tyrum does; nothing stored changes",
+      "The conversation's checkpoint and the messages after it, with old tool results pruned as Tyrum does; " +
+      'stored data ' +
+      'does not change',
     request: 'TyrumPrompt',
     answer: 'TyrumPromptMessages',
     kind: 'short',
@@ -64,14 +69,14 @@ export const OPERATIONS = {
   getTyrumState: {
     method: 'GET',
     path: '/v1/sessions/{id}/tyrum/state',
-    summary: "The conversation's state in the fields of Tyrum: its checkpoint, what waits, what came since",
+    summary: "The conversation's state in Tyrum's fields: its checkpoint, pending items, and later messages",
     answer: 'TyrumConversationState',
     kind: 'short',
   },
   keepTyrumObligations: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/obligations',
-    summary: 'Tell which approvals and calls wait, and what checkpoints must say',
+    summary: 'Report pending approvals and calls, and facts that checkpoints must state',
     request: 'TyrumObligations',
     answer: 'TyrumObligationsKept',
   },
@@ -79,7 +84,8 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/memory',
     summary:
-      'What an agent remembers: write, correct, forget, consolidate within a budget; without any of these only list',
+      "Change an agent's memory: write, correct, forget, consolidate within a budget; without any of these, only " +
+      'list it',
     request: 'TyrumMemory',
     answer: 'TyrumMemoryChanged',
   },
@@ -87,7 +93,7 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/memory/recall',
     summary:
-      'Recall what an agent remembers, as a tool call of the session (memory.search, or memory.seed without a query)',
+      "Recall from an agent's memory, as a tool call of the session (memory.search, or memory.seed without a query)",
     request: 'TyrumRecall',
     answer: 'TyrumRecalled',
   },
@@ -95,7 +101,8 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/compact',
     summary:
-      'The conversation within a limit of tokens: old turns give way to a checkpoint, never at or behind what waits',
+      'Compact the conversation to a token limit: replace old turns with a summary; pending calls and approvals ' +
+      'are kept',
     request: 'TyrumCompaction',
     answer: 'TyrumCompacted',
   },
@@ -103,7 +110,7 @@ export const OPERATIONS = {
   closeSession: {
     method: 'POST',
     path: '/v1/sessions/{id}/close',
-    summary: 'Close a session, which pauses it',
+    summary: 'Pause a session by closing it',
     request: 'Nothing',
     answer: 'Closed',
   },
@@ -111,7 +118,7 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/notes',
     summary:
-      'Say what a reviewer holds of a session, a step or an object; the session need not be open, and no context shows it',
+      "Add a reviewer's note to a session, a step or an object; the session need not be open, and no context shows it",
     request: 'Note',
     answer: 'NoteAdded',
     statuses: [201],
@@ -120,21 +127,22 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/sets',
     summary:
-      'Activate, deactivate, pin or unpin objects as a person, by a step with `by: person`; the session is opened for it where it is not open here',
+      'Activate, deactivate, pin or unpin objects as a person, by a step with `by: person`; opens the session if ' +
+      'needed',
     request: 'PersonVerb',
     answer: 'SetsChanged',
   },
   undoStep: {
     method: 'POST',
     path: '/v1/sessions/{id}/undo',
-    summary: 'Take back what one step did to the sets, by a step of its own, or tell what that would be',
+    summary: "Revert one step's changes to the sets by a new step, or preview that",
     request: 'Undo',
     answer: 'StepUndone',
   },
   forkSession: {
     method: 'POST',
     path: '/v1/sessions/{id}/fork',
-    summary: 'Make a new session that begins where this one stood at a moment; it is not left open',
+    summary: 'Create a session that starts from this one at a moment; it is not left open',
     request: 'Fork',
     answer: 'Forked',
     statuses: [201],
@@ -197,42 +205,47 @@ export const OPERATIONS = {
     method: 'PUT',
     path: '/v1/sessions/{id}/amplifier/messages',
     summary:
-      'Set a whole list: imported, extended or ignored; refused where it does not fit, unless it is to replace ours',
+      'Set a whole list: import, extend or ignore it; rejects a list that does not fit ours unless it replaces ours',
     request: 'AmplifierList',
     answer: 'AmplifierListSet',
   },
   clearAmplifierMessages: {
     method: 'POST',
     path: '/v1/sessions/{id}/amplifier/clear',
-    summary: 'Begin the list anew; the session keeps what it has',
+    summary: 'Clear the list; the session keeps its content',
     request: 'Nothing',
     answer: 'AmplifierCleared',
   },
   viewAmplifierMessages: {
     method: 'POST',
     path: '/v1/sessions/{id}/amplifier/view',
-    summary: 'The list within a limit of tokens; nothing of the list changes',
+    summary: 'The list within a token limit; the list itself does not change',
     request: 'AmplifierView',
     answer: 'AmplifierMessagesView',
     kind: 'short',
   },
 } as const satisfies Readonly<Record<string, ApiOperation>>;
 
-/** An operation by its OpenAPI id. */
+/** An operation's OpenAPI id. */
 export type OperationId = keyof typeof OPERATIONS;
 
-/** Where the description of the interface itself is served. */
+/** The path of the OpenAPI document. */
 export const OPENAPI_PATH = '/v1/openapi.json';
 
-/** What happens in a session, as server-sent events; `{id}` stands for it. */
+/** The path of a session's server-sent events; `{id}` is a placeholder for the session. */
 export const EVENTS_PATH = '/v1/sessions/{id}/events';
 
-/** A question about the past: a GET whose parameters stand in the query of its address; `{id}` in its path is one of them. */
+/**
+ * A question about the past: a GET whose parameters are in the query; `{id}` in its path is one of
+ * them.
+ */
 export interface ReviewOperation extends ListedOperation {
   readonly answer: ReviewAnswerName | null;
 }
 
-/** All questions by their OpenAPI ids; the command line has the same by the same names. */
+/**
+ * All questions by their OpenAPI ids. The command line has the same questions under the same names.
+ */
 export const REVIEW_OPERATIONS = {
   log: {
     path: '/v1/log',
@@ -240,65 +253,65 @@ export const REVIEW_OPERATIONS = {
     answer: 'Log',
   },
   show: { path: '/v1/show', summary: 'An object at a moment', answer: 'Show' },
-  cat: { path: '/v1/cat', summary: "An object's text at a moment, as it is", answer: null },
+  cat: { path: '/v1/cat', summary: "An object's exact text at a moment", answer: null },
   diff: { path: '/v1/diff', summary: 'How an object or a session changed between two moments', answer: 'Diff' },
   diffPrefix: {
     path: '/v1/diff/prefix',
-    summary: 'Where the requests of a session part from the ones before them, why, and what that costs',
+    summary: 'Where the requests of a session diverge from the previous ones, why, and at what cost',
     answer: 'PrefixDiff',
     kind: 'long',
   },
   pastContext: {
     path: '/v1/context',
-    summary: 'The context of a session as it was handed out, or as it stood at a moment',
+    summary: 'The delivered context of a session, or the session as of a moment',
     answer: 'PastContext',
   },
   bundle: {
     path: '/v1/sessions/{id}/bundle',
-    summary:
-      'A session as one file for other databases, gzip of lines; one that ends before its end breaks the connection off',
+    summary: 'A session as one file for other databases, as gzipped lines; an error breaks the connection off',
     answer: null,
     media: 'application/gzip',
     kind: 'stream',
   },
-  notes: { path: '/v1/notes', summary: 'What reviewers said of a session, its steps and objects', answer: 'Notes' },
+  notes: { path: '/v1/notes', summary: "Reviewers' notes on a session, its steps and objects", answer: 'Notes' },
   strip: {
     path: '/v1/strip',
-    summary: 'A session call by call: what its contexts were made of, and what happened between them',
+    summary: 'A session call by call: the contents of its contexts, and the events between them',
     answer: 'Strip',
   },
   request: {
     path: '/v1/request',
-    summary: 'One request as it was handed out, part by part, made again and checked',
+    summary: 'One delivered request, part by part, rebuilt and verified',
     answer: 'Request',
   },
   changes: {
     path: '/v1/changes',
-    summary: 'What came, left, changed and moved from one request to another, who brought it about, and what it costs',
+    summary: 'Objects that came, left, changed or moved between two requests, with the actor and the cost',
     answer: 'Changes',
   },
   search: {
     path: '/v1/search',
-    summary: 'A text in every message and every version of a session, and in which contexts it stood',
+    summary: 'Search all messages and versions of a session for a text, with the contexts that contained it',
     answer: 'Search',
     kind: 'long',
   },
   verbPrice: {
     path: '/v1/price',
-    summary: 'What a verb on an object would cost the next requests of a session',
+    summary: 'The cost of a verb on an object for the next requests of a session',
     answer: 'VerbPrice',
   },
   restorePlan: {
     path: '/v1/restore',
-    summary: "How a session's files on disk differ from what its agent had at a moment",
+    summary: "How a session's files on disk differ from those its agent had at a moment",
     answer: 'RestorePlan',
   },
-  who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', answer: 'Who' },
+  who: { path: '/v1/who', summary: 'Sessions that saw an object, and when', answer: 'Who' },
   query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
   verify: {
     path: '/v1/verify',
     summary:
-      'Whether what was handed out of a session can be made again from the database, byte for byte; stops when its client goes away',
+      'Verify that the database can rebuild every delivered context of a session, byte for byte; stops if the client ' +
+      'disconnects',
     answer: 'Verify',
     kind: 'long',
   },
@@ -311,19 +324,19 @@ export const REVIEW_OPERATIONS = {
   reportDetail: { path: '/v1/report/detail', summary: 'One context by section and object', answer: 'ReportDetail' },
   lastContextReport: {
     path: '/context',
-    summary: "The last context's report in the fields of Tyrum",
+    summary: "The last context's report in Tyrum's fields",
     answer: 'TyrumReport',
     kind: 'long',
   },
   listContextReports: {
     path: '/context/list',
-    summary: 'Reports of contexts in the fields of Tyrum',
+    summary: "Reports of contexts in Tyrum's fields",
     answer: 'TyrumReports',
     kind: 'long',
   },
   getContextReport: {
     path: '/context/detail/{id}',
-    summary: 'One report in the fields of Tyrum',
+    summary: "One report in Tyrum's fields",
     answer: 'TyrumReport',
     kind: 'long',
   },
@@ -334,7 +347,7 @@ export const REVIEW_OPERATIONS = {
   },
 } as const satisfies Readonly<Record<string, ReviewOperation>>;
 
-/** A question by its OpenAPI id. */
+/** A question's OpenAPI id. */
 export type ReviewOperationId = keyof typeof REVIEW_OPERATIONS;
 
 type JsonMap = { readonly [key: string]: unknown };
@@ -342,7 +355,7 @@ type JsonMap = { readonly [key: string]: unknown };
 const ref = (name: string): JsonMap => ({ $ref: `#/components/schemas/${name}` });
 const json = (name: string, type = 'application/json'): JsonMap => ({ [type]: { schema: ref(name) } });
 
-/** The JSON Schema of one body, by itself: neither dialect nor id of its own. */
+/** Returns the JSON Schema of one body, without `$schema` and `$id`. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io });
   return rest;
@@ -355,7 +368,7 @@ function schemas(): JsonMap {
   return Object.fromEntries([...requests, ...answers, ...past]);
 }
 
-/** What the document says of any operation; `more` is what it is asked with. */
+/** Builds the document's part for an operation; `more` is its request part. */
 function operation(id: string, { summary, answer, media, statuses = [200] }: ListedOperation, more: JsonMap): JsonMap {
   const plain =
     media === undefined
@@ -382,7 +395,10 @@ function requestOf({ path, request }: ApiOperation): JsonMap {
   };
 }
 
-/** One parameter for each member of a schema of parameters; in the query, but for one that the path names. */
+/**
+ * Builds one parameter for each member of a schema. Parameters are in the query, except those in
+ * the path.
+ */
 function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, JsonMap>;
@@ -399,7 +415,8 @@ function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
 
 function eventsOperation(): JsonMap {
   const summary =
-    'What happens in a session from a transaction on, as server-sent events: `change`, whose id is the transaction and whose data is a StripChange';
+    'Changes of a session after a transaction, as server-sent events: `change`, with the transaction as id and a ' +
+    'StripChange as data';
   const parameters = [
     { name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } },
     ...parametersOf(EVENTS_PATH, EVENTS_PARAMETERS),
@@ -407,7 +424,7 @@ function eventsOperation(): JsonMap {
       name: 'Last-Event-ID',
       in: 'header',
       required: false,
-      description: 'As `after`, which it goes before',
+      description: 'As `after`, and takes precedence over it',
       schema: { type: 'string' },
     },
   ];
@@ -419,7 +436,7 @@ function eventsOperation(): JsonMap {
   return { operationId: 'followSession', summary, parameters, responses };
 }
 
-/** The OpenAPI 3.1 document of the interface, made from the schemas that requests and answers are checked with. */
+/** Builds the OpenAPI 3.1 document from the schemas that validate requests and answers. */
 export function openApiDocument(version: string): JsonMap {
   const paths: Record<string, Record<string, JsonMap>> = {};
   for (const [id, given] of Object.entries(OPERATIONS)) {
@@ -436,7 +453,9 @@ export function openApiDocument(version: string): JsonMap {
       title: 'Palimpsest',
       version,
       description:
-        'A bitemporal context service for LLM agents: what a harness reports and asks, and what its reviewers ask about the past.',
+        'A bitemporal context service for LLM agents: reports and requests of harnesses, and questions of ' +
+        'reviewers about ' +
+        'the past.',
     },
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     security: [{ bearer: [] }],

@@ -32,42 +32,44 @@ import {
   whoAnswer,
 } from './review-answers.js';
 
-/** An answer of `/v1` that goes into a page. */
+/** An answer of `/v1` for a page. */
 export interface PageAnswer {
   readonly path: string;
   readonly parameters: AnswerParameters;
   readonly body: object;
 }
 
-/** What a page is made of: everything that belongs to a session up to a step, read where nothing later is known. */
+/**
+ * The content of a page: everything of a session up to a step, read as of that step's knowledge.
+ */
 export interface PagedSession {
   readonly timeline: Timeline;
   readonly collected: CollectedSession;
-  /** The last step where it is not the end of the session. */
+  /** The last step, unless the page reaches the session's end. */
   readonly upto: number | undefined;
   readonly onProgress?: ((what: 'calls' | 'objects', done: number, total: number) => void) | undefined;
 }
 
-/** The answers of a page, and what they were all read at. */
+/** The answers of a page, and their common basis. */
 export interface PageAnswers {
   readonly scope: PageScope;
   readonly objects: number;
   answers(): AsyncGenerator<PageAnswer>;
 }
 
-/** A session whose answers are made one after the other: what they have in common is read once. */
+/** A session whose answers are made in sequence. Shared data is read once. */
 interface WalkedSession extends PagedSession {
   readonly sighted: SightedSessions;
 }
 
-/** Objects that are asked about at once. */
+/** Number of objects queried in parallel. */
 const AT_ONCE = 8;
-/** Versions whose texts are held at once. */
+/** Number of versions whose texts are in memory at once. */
 const VERSIONS_AT_ONCE = 16;
-/** Versions of one object; the page asks for no more. */
+/** Maximum versions of one object; the page requests no more. */
 const MOST_VERSIONS = 1_000;
 
-/** The objects of a session with the valid times of their versions that belong to it. */
+/** Returns the objects of a session with the valid times of their versions that belong to it. */
 async function objectsIn({
   timeline,
   collected,
@@ -85,7 +87,7 @@ async function objectsIn({
   return found;
 }
 
-/** The context of a moment; undefined where it was not seen. */
+/** Returns the context of a moment; undefined if Palimpsest did not see it. */
 function seenContext(contexts: PastContexts, session: SessionId, when: When): Promise<PastContext | undefined> {
   return contexts.at(session, when).catch((error: unknown) => {
     if (error instanceof HistoryError && error.code === 'not-seen') return undefined;
@@ -93,7 +95,7 @@ function seenContext(contexts: PastContexts, session: SessionId, when: When): Pr
   });
 }
 
-/** Requests, contexts, ledgers and changes of each call. */
+/** Yields requests, contexts, ledgers and changes of each call. */
 async function* callAnswers(
   { timeline, onProgress }: PagedSession,
   { session, calls }: PageScope,
@@ -112,7 +114,7 @@ async function* callAnswers(
     const context =
       request === undefined ? await seenContext(contexts, session as SessionId, when) : pastContextOf(request.rebuilt);
     if (context === undefined) continue;
-    // What has a hash comes before what repeats it.
+    // Answers that define a hash come before answers that repeat it.
     yield { path: '/v1/context', parameters, body: pastContextAnswer(context) };
     if (proof !== undefined && request !== undefined) {
       const unequal = request.side.matches
@@ -133,7 +135,7 @@ async function* callAnswers(
   }
 }
 
-/** The versions of some objects that belong to the session, each as it stands, and who of its sessions saw which. */
+/** Yields the session's versions of some objects, and the sightings of each. */
 async function* objectAnswers(
   { timeline, collected, sighted }: WalkedSession,
   objects: readonly (readonly [ObjectId, ReadonlySet<number>])[],
@@ -166,7 +168,7 @@ async function* objectAnswers(
   }
 }
 
-/** What a search looks through: each text with what is said of it where it is found. */
+/** Returns the corpus of a search: each text with its metadata at each place. */
 async function corpusAnswer(
   { timeline }: PagedSession,
   {
@@ -196,7 +198,9 @@ async function corpusAnswer(
 }
 
 /**
- * The answers to what the review page asks of one session, made by what answers a server's questions. Nothing that the database knows beyond the session is in them: no later version of its files, no other session.
+ * Makes the answers that the review page requests for one session, with the functions of the
+ * server. They contain no data beyond the session: no later version of its files and no other
+ * session.
  * @throws {HistoryError}
  * @throws {StoreError}
  * @throws {XtdbError}
@@ -220,7 +224,7 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
       onProgress?.('objects', i, objects.length);
       yield* objectAnswers(own, objects.slice(i, i + AT_ONCE));
     }
-    // These repeat hashes of all that comes before.
+    // These answers repeat hashes of all earlier ones.
     yield { path: '/v1/strip', parameters, body: strip };
     const { point, turns } = await askTurns(timeline, { session, at });
     yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns }) };

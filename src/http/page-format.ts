@@ -1,13 +1,14 @@
-/** What the page that holds its session calls its format, and the version that is written. */
+/** The format name and version of a page that contains its session. */
 export const PAGE_FORMAT = 'palimpsest-page';
 export const PAGE_VERSION = 1;
 
-/** The ids of what the page holds: `BLOCK` with its number, from 0. */
+/** The ids of the data elements in a page. `BLOCK` is followed by a number from 0. */
 export const MANIFEST_ID = 'palimpsest-manifest';
 export const BLOCK_ID = 'palimpsest-block-';
 
 /**
- * A value as a page holds it: JSON, in which `$` stands for what is written once. A number is a node; a list of numbers a list of nodes; `t` a text of pieces, `l` a list of lists, `o` an object that has a
+ * A packed value: JSON in which `$` refers to deduplicated parts. A number is a node, a list of
+ * numbers a list of nodes. `t` is a text of pieces, `l` a list of lists, `o` an object that has a
  * field `$` itself.
  */
 export type Packed =
@@ -19,7 +20,7 @@ export type Packed =
   | { readonly [name: string]: Packed }
   | PackedReference;
 
-/** What stands for nodes. */
+/** A reference to nodes. */
 export interface PackedReference {
   readonly $:
     | number
@@ -29,16 +30,16 @@ export interface PackedReference {
     | { readonly o: readonly (readonly [string, Packed])[] };
 }
 
-/** A block of nodes: gzip of a list of them as JSON, in base64. */
+/** A block of nodes: a JSON list, gzipped, in base64. */
 export interface PageBlock {
-  /** How many nodes it holds; they are numbered through all blocks. */
+  /** Number of its nodes, which are numbered across all blocks. */
   readonly nodes: number;
-  /** Of its JSON. */
+  /** Size of its JSON. */
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** What a page says of what it holds. */
+/** The description of a page's content. */
 export interface PageManifest {
   readonly format: string;
   readonly version: number;
@@ -46,37 +47,37 @@ export interface PageManifest {
   readonly turn: number;
   /** The last step. */
   readonly step: number;
-  /** The transaction that every answer was read at. */
+  /** The transaction at which every answer was read. */
   readonly tx: number | null;
-  /** The steps of the calls that were answered, in their order. */
+  /** The steps of the included calls, in order. */
   readonly calls: readonly number[];
-  /** Objects and versions that can be shown. */
+  /** Number of objects and versions that can be shown. */
   readonly objects: number;
   readonly versions: number;
-  /** How many places were masked; null where nothing was to be. */
+  /** Number of masked places; null without a mask. */
   readonly masked: number | null;
   readonly blocks: readonly PageBlock[];
-  /** The node whose members are the answers by their keys. */
+  /** The node whose members are the answers by key. */
   readonly answers: number;
 }
 
-/** The parameters of a question of `/v1`. */
+/** The parameters of a `/v1` question. */
 export type AnswerParameters = Readonly<Record<string, string | number | undefined>>;
 
-/** Of a page all is read at one moment, of one session: that is no part of a key. */
+/** The session and the moment of a page, which are not part of a key. */
 export type PageScope = Pick<PageManifest, 'session' | 'tx' | 'calls'>;
 
-/** The last call up to a step. */
+/** Returns the last call up to a step. */
 const callAt = (calls: readonly number[], step: number): number | undefined => calls.findLast((call) => call <= step);
 
-/** A moment as the step of a call; any other moment as it is. */
+/** Converts a moment to the step of a call; returns other moments unchanged. */
 function atCall(moment: string | undefined, calls: readonly number[]): string {
   if (moment === undefined || moment === 'now') return `step:${calls.at(-1) ?? 0}`;
   const step = moment.startsWith('step:') ? Number(moment.slice('step:'.length)) : Number.NaN;
   return `step:${Number.isNaN(step) ? moment : (callAt(calls, step) ?? step)}`;
 }
 
-/** A range of two calls; the one before the last is not named. */
+/** Formats a range of two calls; omits the first if it directly precedes the second. */
 function rangeOf(range: string | undefined, calls: readonly number[]): string {
   const [from = '', to = ''] = (range ?? '..now').split('..');
   const last = atCall(to === '' ? undefined : to, calls);
@@ -87,7 +88,7 @@ function rangeOf(range: string | undefined, calls: readonly number[]): string {
 
 const AT_CALLS: ReadonlySet<string> = new Set(['/v1/request', '/v1/context', '/v1/report/detail']);
 
-/** What an answer is called in a page: the same for questions that have the same answer there. */
+/** Returns the key of an answer in a page. Questions with the same answer have the same key. */
 export function answerKey(path: string, parameters: AnswerParameters, { session, tx, calls }: PageScope): string {
   const given = new Map<string, string>();
   for (const [name, value] of Object.entries(parameters)) {

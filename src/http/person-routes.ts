@@ -15,22 +15,25 @@ import type { ApiSessions } from './api-sessions.js';
 import { ReviewAccess } from './review-access.js';
 import { wireShape } from './wire-shape.js';
 
-/** What a server lets a person do beside asking. */
+/** A person's permissions on a server, beyond questions. */
 export interface PersonSettings {
-  /** Whether the person owns the data folder, and may see everything in it. */
+  /** Whether the person owns the data folder and may see everything in it. */
   readonly all: boolean;
-  /** Where copies of files may be written. */
+  /** Folders that copies of files may be written to. */
   readonly copyRoots: readonly string[];
 }
 
-/** Where a person's request comes in. */
+/** A person's request. */
 export interface PersonRequest<B> {
   readonly sessions: ApiSessions;
   readonly id: string;
   readonly body: B;
 }
 
-/** Changes the sets of a session on behalf of a person. Throws as `ApiSessions.asPerson` and `changeByPerson`. */
+/**
+ * Changes the sets of a session for a person. Throws as `ApiSessions.asPerson` and
+ * `changeByPerson`.
+ */
 export function changeSets({
   sessions,
   id,
@@ -44,7 +47,10 @@ export function changeSets({
 
 const shownChanges = ({ activate, deactivate, pin, unpin }: SetVerbs) => defined({ activate, deactivate, pin, unpin });
 
-/** Takes back what a step did to the sets, or tells what that would be. Throws as `ApiSessions.asPerson` and `undoStep`. */
+/**
+ * Reverts a step's changes to the sets, or previews that. Throws as `ApiSessions.asPerson` and
+ * `undoStep`.
+ */
 export async function undoOneStep({
   sessions,
   id,
@@ -69,7 +75,7 @@ export async function undoOneStep({
   });
 }
 
-/** Forks a session and leaves the fork to whoever opens it. Throws as `ContextClient.makeFork`. */
+/** Forks a session and leaves the fork closed. Throws as `ContextClient.makeFork`. */
 export async function forkOne({
   sessions,
   id,
@@ -80,7 +86,10 @@ export async function forkOne({
   return { id: fork.id, parent: { session: fork.parent.session, at: fork.parent.seq } };
 }
 
-/** The folders that a session's files are compared in: those of the server, or for whoever owns the data folder those of the session, as far as they are here. */
+/**
+ * Returns the folders in which a session's files are compared: the server's or, for the owner of
+ * the data folder, the session's, if they exist here.
+ */
 async function accessOf(
   client: ContextClient,
   timeline: Timeline,
@@ -106,13 +115,13 @@ async function accessOf(
   return roots.length === 0 ? access : { ...access, roots: await AllowedRoots.open(roots) };
 }
 
-/** What of a session's files is compared. */
+/** The files of a session to compare. */
 export interface AskedRestore {
   readonly session: string;
   readonly at?: string | undefined;
 }
 
-/** Compares the files of a session with what its agent had at a moment. Throws as `planRestore`. */
+/** Compares a session's files with those its agent had at a moment. Throws as `planRestore`. */
 export async function planFiles(
   client: ContextClient,
   timeline: Timeline,
@@ -126,7 +135,7 @@ export async function planFiles(
 }
 
 /**
- * Writes a session's files as its agent had them into a new folder, inside the folders where this server may write copies.
+ * Writes a session's files as its agent had them into a new folder, inside the folders for copies.
  * @throws {SourceError} `outside-roots`
  * @throws {RestoreError} `folder-in-use`, `not-a-folder`
  */

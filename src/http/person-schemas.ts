@@ -1,17 +1,12 @@
 import * as z from 'zod';
 import { count, ids } from './review-parts.js';
 
-const at = z
-  .string()
-  .min(1)
-  .max(100)
-  .optional()
-  .describe('A moment such as turn:7 or step:41; the last step where absent');
+const at = z.string().min(1).max(100).optional().describe('A moment such as turn:7 or step:41; default: the last step');
 const changes = z
   .object({ activate: ids.optional(), deactivate: ids.optional(), pin: ids.optional(), unpin: ids.optional() })
-  .describe('What becomes of the sets');
+  .describe('Changes of the sets');
 
-/** The bodies of what a person, not an agent, asks for in a session. */
+/** Bodies of requests by a person, not an agent. */
 export const PERSON_REQUESTS = {
   PersonVerb: z.strictObject({
     verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
@@ -22,8 +17,8 @@ export const PERSON_REQUESTS = {
       .describe('Ids, unique prefixes of 8 or more characters, or display paths'),
   }),
   Undo: z.strictObject({
-    step: z.int().min(1).describe('The step whose changes of the sets are taken back'),
-    plan: z.boolean().optional().describe('Only tell what would be'),
+    step: z.int().min(1).describe('The step whose changes to the sets are reverted'),
+    plan: z.boolean().optional().describe('Only preview the changes'),
   }),
   Fork: z.strictObject({
     at,
@@ -31,30 +26,26 @@ export const PERSON_REQUESTS = {
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,199}$/)
       .optional()
-      .describe('The id of the new session; a new one where absent'),
+      .describe('The id of the new session; default: generated'),
   }),
   FileCopies: z.strictObject({
     at,
-    to: z
-      .string()
-      .min(1)
-      .max(4_000)
-      .describe('A folder that is not there yet, or an empty one, inside the folders of this server'),
+    to: z.string().min(1).max(4_000).describe('A new or empty folder inside the folders of this server'),
   }),
 } as const;
 
-/** The bodies of the answers. */
+/** Response bodies. */
 export const PERSON_ANSWERS = {
   SetsChanged: z.object({
     session: z.string(),
     verb: z.string(),
-    step: count.nullable().describe('The step that was recorded; null where nothing was changed'),
+    step: count.nullable().describe('The recorded step; null without changes'),
     entries: z.array(
       z.object({
         reference: z.string(),
         ok: z.boolean(),
         id: z.string().optional(),
-        changes: z.boolean().optional().describe('Whether it was not so already'),
+        changes: z.boolean().optional().describe('Whether this changes its state'),
         failure: z.string().optional(),
         candidates: ids.optional(),
       }),
@@ -63,7 +54,7 @@ export const PERSON_ANSWERS = {
   StepUndone: z.object({
     session: z.string(),
     undoes: count,
-    step: count.nullable().describe('The step that was recorded; null for a plan'),
+    step: count.nullable().describe('The recorded step; null for a plan'),
     changes,
   }),
   Forked: z.object({ id: z.string(), parent: z.object({ session: z.string(), at: count }) }),
@@ -73,6 +64,6 @@ export const PERSON_ANSWERS = {
     step: count,
     folder: z.string(),
     written: z.array(z.string()),
-    not_kept: z.array(z.string()).describe('Of these only the hash was kept'),
+    not_kept: z.array(z.string()).describe('Files with only a stored hash'),
   }),
 } as const;

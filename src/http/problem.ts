@@ -16,17 +16,20 @@ import { codeOf, messageOf } from '../values/thrown.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { AnswerBody } from './api-schemas.js';
 
-/** What is wrong with one place of a request. */
+/** An error in one place of a request. */
 export interface ProblemPlace {
   /** JSON pointer into the body. */
   readonly pointer: string;
   readonly detail: string;
 }
 
-/** A problem as it is answered [RFC 9457]; `code` is what callers branch on. */
+/** The problem of an answer [RFC 9457]; callers branch on `code`. */
 export type Problem = AnswerBody<'Problem'>;
 
-/** Codes of the interface itself, with their status and title; all other codes come from the errors of the rooms below. */
+/**
+ * Status and title of the interface's own codes; all other codes come from the errors of lower
+ * layers.
+ */
 const OWN = {
   'invalid-request': [400, 'The request is not what is asked for'],
   unauthorized: [401, 'A token is asked for'],
@@ -41,10 +44,10 @@ const OWN = {
   internal: [500, 'Something went wrong inside'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
-/** Why the interface itself refuses a request. */
+/** Codes of requests that the interface itself rejects. */
 export type ApiErrorCode = keyof typeof OWN;
 
-/** Thrown for what the interface itself refuses. */
+/** Thrown for requests that the interface itself rejects. */
 export class ApiError extends CodedError<ApiErrorCode> {
   override readonly name = 'ApiError';
   readonly places: readonly ProblemPlace[];
@@ -176,20 +179,20 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   return undefined;
 }
 
-/** The problem that an error is; one that is not known says nothing of its inside. */
+/** Converts an error to a problem. An unknown error reveals no internals. */
 export function problemOf(error: unknown): Problem {
   const known = statusOf(error);
   const [status, title] = known ?? OWN.internal;
   const [code, detail] =
     known === undefined
-      ? ['internal', 'The log of the server says more.']
+      ? ['internal', "See the server's log for details."]
       : [codeOf(error) ?? 'internal', messageOf(error)];
   const tyrum = error instanceof TyrumError ? { error: TYRUM[error.code][1] } : {};
   const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code, ...tyrum };
   return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: [...error.places] } : problem;
 }
 
-/** Answers with a problem. */
+/** Sends a problem. */
 export function sendProblem(
   response: ServerResponse,
   problem: Problem,

@@ -2,15 +2,16 @@ import type { ServerResponse } from 'node:http';
 import pLimit from 'p-limit';
 import { ApiError } from './problem.js';
 
-/** How many questions may run and wait at once. */
+/** Maximum number of running and waiting questions. */
 export interface QueueCapacity {
   readonly running: number;
   readonly waiting: number;
 }
 
 /**
- * How costly a question is: a `short` one reads a moment, a `long` one rebuilds many contexts, a `stream` sends as slowly as it is read. Each kind has a queue of its own, so that a few long ones do
- * not keep the short ones waiting. Together they use only a part of the queries that the node runs at a time; the rest is for the sessions.
+ * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
+ * as slowly as its client reads. Each kind has a queue, so that a few long questions do not delay
+ * short ones. Together they use only a part of the node's parallel queries; sessions use the rest.
  */
 export type QuestionKind = 'short' | 'long' | 'stream';
 
@@ -21,7 +22,7 @@ export const QUESTION_CAPACITY: Readonly<Record<QuestionKind, QueueCapacity>> = 
   stream: { running: 2, waiting: 4 },
 };
 
-/** Lets so many questions run at once and so many wait, first come, first served. */
+/** Limits the running and waiting questions, first come, first served. */
 export class QuestionQueue {
   readonly #capacity: QueueCapacity;
   readonly #limit: <T>(work: () => Promise<T>) => Promise<T>;
@@ -33,15 +34,16 @@ export class QuestionQueue {
   }
 
   /**
-   * Asks when its turn comes. Whoever goes away while waiting gives its place back at once and is not asked for: undefined. Throws ApiError
-   * `too-many-questions` where no place is left, at once, and what `ask` throws.
+   * Runs a question when its turn comes. If the client disconnects while waiting, frees its place
+   * and returns undefined without asking. Throws the errors of `ask`, and ApiError
+   * `too-many-questions` at once if the queue is full.
    */
   async run<T>(ask: () => Promise<T>, gone: AbortSignal): Promise<T | undefined> {
     const { running, waiting } = this.#capacity;
     if (this.#inside >= running + waiting) {
       throw new ApiError(
         'too-many-questions',
-        `${running} questions are being answered and ${waiting} wait; ask again in a few seconds`,
+        `${running} questions are running and ${waiting} are waiting; retry in a few seconds`,
       );
     }
     this.#inside++;
@@ -59,11 +61,11 @@ export class QuestionQueue {
   }
 }
 
-/** Fires when the client has gone before it was answered. */
+/** Returns a signal that fires if the client disconnects before the answer. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => {
-    if (!response.writableEnded) gone.abort(new Error('the client has gone'));
+    if (!response.writableEnded) gone.abort(new Error('the client has disconnected'));
   });
   return gone.signal;
 }

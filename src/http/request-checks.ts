@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { isDeeperThan } from '../values/json-depth.js';
 import { ApiError, type ProblemPlace } from './problem.js';
 
-/** Why a request is refused before anything reads it. */
+/** The reason for rejecting a request before it is read. */
 export interface Refusal {
   readonly status: 401 | 403;
   readonly message: string;
@@ -16,22 +16,25 @@ function hostnameOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** Equality that takes the same time wherever the difference is. */
+/** Compares two secrets in constant time. */
 export function sameSecret(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
 }
 
-/** The bearer token that a request brings; undefined where it brings none. */
+/** Returns the bearer token of a request; undefined for none. */
 export function bearerOf({ authorization = '' }: IncomingMessage['headers']): string | undefined {
   return /^Bearer (.+)$/i.exec(authorization)?.[1]?.trim();
 }
 
-/** What the body of a request is said to be. */
+/** Returns the declared media type of a request's body. */
 const mediaOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
-/** Whether a page of another origin sends this without its browser asking the server first: a POST that is no JSON, and may have no body at all. */
+/**
+ * Whether a page of another origin can send this request without a CORS preflight: a POST that is
+ * not JSON, even without a body.
+ */
 const isUnasked = ({
   method,
   headers,
@@ -42,8 +45,10 @@ const isUnasked = ({
   mediaOf({ headers }) !== 'application/json';
 
 /**
- * Judges a request by its headers: the Host must be this machine's loopback (a page that rebinds its own name to 127.0.0.1 is refused) and the only one, an
- * Origin likewise, and the bearer token must be right where one is asked for (decision H6). What another server's page on this machine can send unasked changes nothing.
+ * Checks a request by its headers (decision H6). The Host must be this machine's loopback and occur
+ * once, which stops pages that rebind their own name to 127.0.0.1. The same holds for an Origin. If
+ * a bearer token is required, it must be right. Requests that another server's page can send
+ * without a preflight change nothing.
  */
 export function refusal(
   {
@@ -69,11 +74,14 @@ export function refusal(
   return undefined;
 }
 
-/** A body over the limit is read to its end, up to this many times the limit, so that its sender sees the answer. */
+/**
+ * A body above the limit is read to its end, up to this multiple of the limit, so that the sender
+ * sees the answer.
+ */
 const DRAIN_FACTOR = 4;
 
 const tooLarge = (most: number): ApiError =>
-  new ApiError('body-too-large', `the body has more than ${most} bytes, which is the most that is taken`);
+  new ApiError('body-too-large', `the body has more than ${most} bytes, which is the limit`);
 
 async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > most * DRAIN_FACTOR) throw tooLarge(most);
@@ -89,12 +97,13 @@ async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> 
   return Buffer.concat(pieces);
 }
 
-/** The deepest nesting of a body: whatever walks it may recurse. */
+/** Maximum nesting of a body, because its readers may recurse. */
 const DEEPEST_BODY = 512;
 
 /**
- * Reads a request's JSON body. Throws ApiError `not-json` for another content type, `body-too-large` above the limit, `invalid-request` for what is no
- * JSON or nests too deep; an empty body is an empty object.
+ * Reads a request's JSON body; an empty body is an empty object. Throws ApiError `not-json` for
+ * another content type, `body-too-large` above the limit, and `invalid-request` for invalid JSON or
+ * excessive nesting.
  */
 export async function jsonBody(request: IncomingMessage, mostBytes: number): Promise<unknown> {
   const bytes = await bytesOf(request, mostBytes);
@@ -104,24 +113,24 @@ export async function jsonBody(request: IncomingMessage, mostBytes: number): Pro
     const value: unknown = JSON.parse(bytes.toString('utf8'));
     if (!isDeeperThan(value, DEEPEST_BODY)) return value;
   } catch {
-    throw new ApiError('invalid-request', 'the body is no JSON');
+    throw new ApiError('invalid-request', 'the body is not valid JSON');
   }
   throw new ApiError('invalid-request', `the body nests deeper than ${DEEPEST_BODY} levels; send deeper data as text`);
 }
 
-/** Places that one problem names. */
+/** Maximum number of places in one problem. */
 const MOST_PLACES = 20;
 
 const pointer = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
-/** One place for each thing that is wrong; a field that is not known is a place of its own. */
+/** Returns a place for each error; each unknown field has its own place. */
 function placesOf(issue: z.core.$ZodIssue): readonly ProblemPlace[] {
   if (issue.code !== 'unrecognized_keys') return [{ pointer: pointer(issue.path), detail: issue.message }];
   return issue.keys.map((key) => ({ pointer: pointer([...issue.path, key]), detail: issue.message }));
 }
 
-/** Says which names are known where one is not. */
+/** Lists the known names for an unknown one. */
 function wording({ code, inst }: z.core.$ZodRawIssue, kind: string): string | undefined {
   if (code !== 'unrecognized_keys') return undefined;
   const known = inst instanceof z.ZodObject ? Object.keys(inst.shape) : [];
@@ -129,8 +138,8 @@ function wording({ code, inst }: z.core.$ZodRawIssue, kind: string): string | un
 }
 
 /**
- * Reads what a request brought as its schema says. `kind` is what a member is called in messages. Throws ApiError `invalid-request` that names each place
- * by a JSON pointer, fields that are not known among them.
+ * Validates a request's input by a schema. `kind` is the word for a member in messages. Throws
+ * ApiError `invalid-request` with a JSON pointer to each error, including unknown fields.
  */
 export function readInput<S extends z.ZodType>(schema: S, input: unknown, kind: 'field' | 'parameter'): z.output<S> {
   const parsed = schema.safeParse(input, { error: (issue) => wording(issue, kind) });
@@ -141,7 +150,7 @@ export function readInput<S extends z.ZodType>(schema: S, input: unknown, kind: 
   throw new ApiError('invalid-request', detail.slice(0, 1_000), places);
 }
 
-/** Reads the parameters of an address. Throws as `readInput` does, and for a parameter that stands twice. */
+/** Validates the query parameters of a URL. Throws as `readInput`, and for a repeated parameter. */
 export function readParameters<S extends z.ZodType>(schema: S, query: URLSearchParams): z.output<S> {
   const given = new Map<string, string>();
   for (const [name, value] of query) {

@@ -9,7 +9,10 @@ import { parseSource } from '../objects/source.js';
 import { SessionError } from '../session/errors.js';
 import { ApiError } from './problem.js';
 
-/** What a server answers about the past: sessions that it may open, and files inside its own folders; `all`: everything, to whoever owns the data folder. */
+/**
+ * Access rules for questions about the past: sessions that the server may open, and files inside
+ * its folders. `all` allows everything, for the owner of the data folder.
+ */
 export class ReviewAccess {
   readonly #client: ContextClient;
   readonly #timeline: Timeline;
@@ -21,20 +24,23 @@ export class ReviewAccess {
     this.#all = all;
   }
 
-  /** @throws {SessionError} `other-roots` – for a session that is named, perhaps with a moment, and may not be opened here */
+  /**
+   * @throws {SessionError} `other-roots` – the named session, with or without a moment, may not be
+   *   opened here
+   */
   async requireNamed(reference: string): Promise<void> {
     await this.requireSession(await requireSession(this.#timeline.present, parseReference(reference).name));
   }
 
-  /** @throws {SessionError} `other-roots` – for a session that may not be opened here */
+  /** @throws {SessionError} `other-roots` – the session may not be opened here */
   async requireSession(session: SessionId): Promise<void> {
     await this.#client.requireRoots(session, this.#timeline.present);
   }
 
   /**
-   * Refuses an object that is not shown here.
+   * Rejects an object that must not be shown here.
    * @throws {SourceError} `outside-roots` – a file outside the folders of this server
-   * @throws {SessionError} `other-roots` – something of a session that may not be opened here
+   * @throws {SessionError} `other-roots` – an object of a session that may not be opened here
    */
   async requireObject(id: ObjectId): Promise<void> {
     if (this.#all) return;
@@ -49,7 +55,7 @@ export class ReviewAccess {
     }
   }
 
-  /** Those of some findings whose session may be opened here. */
+  /** Returns the findings whose sessions may be opened here. */
   async openable<T extends { readonly session: SessionId | string }>(found: readonly T[]): Promise<readonly T[]> {
     const sessions = [...new Set(found.map(({ session }) => sessionId(session)))];
     const allowed = await Promise.all(
@@ -67,12 +73,17 @@ export class ReviewAccess {
     return found.filter(({ session }) => open.has(session));
   }
 
-  /** @throws {ApiError} `forbidden` – unless this server shares sessions: a query sees everything that the database holds */
+  /**
+   * @throws {ApiError} `forbidden` – this server does not share sessions, and a query sees the
+   *   whole database
+   */
   requireShared(): void {
     if (this.#client.sharesSessions) return;
     throw new ApiError(
       'forbidden',
-      'a query sees the sessions of all folders, and this server shares none; start it with --share-sessions, or run palimpsest query',
+      'a query sees the sessions of all folders, but this server does not share them; start it with ' +
+        '--share-sessions, or ' +
+        'run palimpsest query',
     );
   }
 }

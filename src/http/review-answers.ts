@@ -49,7 +49,7 @@ function shownTurn({ rule, known, messages, calls, epochs, events, person, ...tu
   };
 }
 
-/** The log of a session, or of an object. */
+/** Formats the log of a session or an object. */
 export function logAnswer(
   basis: Basis,
   { turns, versions }: { readonly turns?: readonly LoggedTurn[]; readonly versions?: readonly LoggedVersion[] },
@@ -63,7 +63,7 @@ function shownVersion(view: ObjectView, paths: DisplayPaths) {
   return { ...view, ...view.times, place: shownPoint(view.point).place, display };
 }
 
-/** An object at a moment, with its whole text where there is one. */
+/** Formats an object at a moment, with its whole text if it has one. */
 export function showAnswer(view: ObjectView, text: VersionText | undefined, paths: DisplayPaths): ReviewAnswer<'Show'> {
   return wireShape(REVIEW_ANSWERS.Show, {
     basis: shownBasis(view.point.basis),
@@ -80,7 +80,7 @@ function shownDiff(diff: TextDiff) {
   return { ...diff, hunks };
 }
 
-/** How an object changed. */
+/** Formats the change of an object. */
 export function objectDiffAnswer({ id, before, after, diff }: ObjectDiff, paths: DisplayPaths): ReviewAnswer<'Diff'> {
   const side = ({ point, view }: ObjectDiff['before']) => ({
     ...shownPoint(point),
@@ -91,7 +91,7 @@ export function objectDiffAnswer({ id, before, after, diff }: ObjectDiff, paths:
   });
 }
 
-/** How a session changed. */
+/** Formats the change of a session. */
 export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDiff): ReviewAnswer<'Diff'> {
   const changes = active.map((change) => ({
     ...change,
@@ -103,23 +103,26 @@ export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDi
 
 const shownRequest = ({ size, epoch, ...side }: RequestSide) => ({ ...side, ...size, epoch: epoch?.number });
 
-/** Where requests of a session part, and why. */
+/** Formats where requests of a session diverge, and why. */
 export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<'PrefixDiff'> {
   const shown = compared.map((one) => ({ ...one, from: shownRequest(one.from), to: shownRequest(one.to) }));
   return wireShape(REVIEW_ANSWERS.PrefixDiff, { ...found, compared: shown });
 }
 
-/** A session call by call. */
+/** Formats a session call by call. */
 export function stripAnswer({ basis, marks, ...strip }: SessionStrip): ReviewAnswer<'Strip'> {
   return wireShape(REVIEW_ANSWERS.Strip, { ...strip, basis: shownBasis(basis), marks });
 }
 
-/** What became of a session that is followed. */
+/** Formats a change of a followed session. */
 export function stripChangeAnswer({ basis, ...change }: StripChange): ReviewAnswer<'StripChange'> {
   return wireShape(REVIEW_ANSWERS.StripChange, { ...change, basis: shownBasis(basis) });
 }
 
-/** A request part by part, and why it could not be made again as it was; undefined where it could. */
+/**
+ * Formats a request part by part, with the reason if its rebuilt text differs; undefined if it is
+ * equal.
+ */
 export function requestAnswer(
   { request, basis, ...view }: RequestView,
   unequal: AssemblyMismatch | undefined,
@@ -133,23 +136,23 @@ export function requestAnswer(
   });
 }
 
-/** What changed from one request to another. */
+/** Formats the changes between two requests. */
 export function changesAnswer({ prefix, tokenizer, ...found }: CallChanges): ReviewAnswer<'Changes'> {
   const shown = { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
   return wireShape(REVIEW_ANSWERS.Changes, { ...found, session: prefix.session, tokenizer, prefix: shown });
 }
 
-/** What a search found. */
+/** Formats the results of a search. */
 export function searchAnswer({ basis, ...found }: SearchAnswer): ReviewAnswer<'Search'> {
   return wireShape(REVIEW_ANSWERS.Search, { ...found, basis: shownBasis(basis) });
 }
 
-/** What a verb would cost. */
+/** Formats the cost of a verb. */
 export function priceAnswer(price: VerbPrice): ReviewAnswer<'VerbPrice'> {
   return wireShape(REVIEW_ANSWERS.VerbPrice, price);
 }
 
-/** How files differ from what an agent had. */
+/** Formats how files differ from those an agent had. */
 export function planAnswer(
   { session, turn, seq, files }: RestorePlan,
   more: { readonly counts: Readonly<Record<string, number>>; readonly inTheWay: readonly string[] },
@@ -158,7 +161,7 @@ export function planAnswer(
   return wireShape(REVIEW_ANSWERS.RestorePlan, { session, turn, step: seq, files: shown, ...more });
 }
 
-/** Who saw an object. */
+/** Formats the sightings of an object. */
 export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Sighting[]): ReviewAnswer<'Who'> {
   const sessions = sightings.map((sighting) => ({
     ...sighting,
@@ -169,23 +172,23 @@ export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Si
 
 const shownNote = (note: ReviewNote) => ({ ...note, step: note.seq });
 
-/** What reviewers said. */
+/** Formats reviewers' notes. */
 export function notesAnswer(notes: readonly ReviewNote[]): ReviewAnswer<'Notes'> {
   return wireShape(REVIEW_ANSWERS.Notes, { said: notes.map(shownNote) });
 }
 
-/** What a query found. */
+/** Formats the result of a query. */
 export function queryAnswer(basis: Basis, found: QueryAnswer): ReviewAnswer<'Query'> {
   return wireShape(REVIEW_ANSWERS.Query, { basis: shownBasis(basis), ...found });
 }
 
-/** Records keep no transaction time. */
+/** Records have no transaction time. */
 const shownContext = (context: PastContext) => ({
   ...context,
   basis: shownBasis({ ...context.basis, txTime: undefined }),
 });
 
-/** A context of the past, in whole. */
+/** Formats a whole past context. */
 export function pastContextAnswer(context: PastContext): ReviewAnswer<'PastContext'> {
   return wireShape(REVIEW_ANSWERS.PastContext, shownContext(context));
 }
@@ -196,7 +199,7 @@ const shownReport = ({ context, ledger }: ReportedContext) => ({
   recorded: context.source === 'record',
 });
 
-/** The ledgers of a session's contexts, without their objects. */
+/** Formats the ledgers of a session's contexts, without their objects. */
 export function reportListAnswer({ reported, ...list }: ContextList): ReviewAnswer<'ReportList'> {
   return wireShape(REVIEW_ANSWERS.ReportList, { ...list, assemblies: reported.map(shownReport) });
 }
@@ -207,7 +210,7 @@ const shownObject = (object: ContextLedger['objects'][number]) => ({
   shownTokens: object.shown.tokens,
 });
 
-/** The ledger of one context. */
+/** Formats the ledger of one context. */
 export function reportDetailAnswer(reported: ReportedContext): ReviewAnswer<'ReportDetail'> {
   const { context, ledger } = reported;
   return wireShape(REVIEW_ANSWERS.ReportDetail, {
@@ -219,7 +222,7 @@ export function reportDetailAnswer(reported: ReportedContext): ReviewAnswer<'Rep
   });
 }
 
-/** What was found when a session was verified. */
+/** Formats the verification of a session. */
 export function verifyAnswer({ answers, ...found }: SessionVerification): ReviewAnswer<'Verify'> {
   return wireShape(REVIEW_ANSWERS.Verify, { ...found, answers: { ...answers, read: answers.unread !== true } });
 }

@@ -8,13 +8,16 @@ import { ownMember } from '../values/own-member.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { bearerOf, jsonBody, type Refusal, readInput, sameSecret } from './request-checks.js';
 
-/** Where the page lies; each of its views has an address below it. */
+/** The path of the page; each view has an address below it. */
 const PAGE_PATH = '/review';
 
 const ENTER_PATH = `${PAGE_PATH}/enter`;
 const ASSETS_PATH = `${PAGE_PATH}/assets/`;
 
-/** What the page may do: run and style by its own files alone, ask its own origin alone, and turn no text into code or markup. */
+/**
+ * The content security policy: the page uses only its own scripts and styles, requests only its own
+ * origin, and turns no text into code or markup.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -42,21 +45,27 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
 };
 
-/** The built files of the page by their names; every name is known before a request comes, so none of a request reaches the disk. */
+/**
+ * The built files of the page by name. Names are known in advance, so a request's path never
+ * reaches the disk.
+ */
 type Files = ReadonlyMap<string, Buffer>;
 
 /** @throws {ApiError} `not-found` – the page was not built */
 async function readFiles(folder: string): Promise<Files> {
   const names = await unlessMissing(readdir(folder, { recursive: true }));
   if (names === undefined)
-    throw new ApiError('not-found', `the review page was not built: there is no ${folder}; npm run build makes it`);
+    throw new ApiError('not-found', `the review page is not built: ${folder} does not exist; run npm run build`);
   const known = names
     .map((name) => name.split('\\').join('/'))
     .filter((name) => ownMember(TYPES, extname(name)) !== undefined);
   return new Map(await Promise.all(known.map(async (name) => [name, await readFile(join(folder, name))] as const)));
 }
 
-/** What a visitor of the page may do to a session: everything that is recorded as done by a person, and nothing that an agent does. */
+/**
+ * Changes that a visitor of the page may make: everything recorded as done by a person, and no
+ * agent actions.
+ */
 const DONE_BY_PERSON = /^\/v1\/sessions\/[^/]+\/(sets|undo|fork|restore|notes)$/;
 
 const ENTER = z.strictObject({ token: z.string().min(1).max(1_000) });
@@ -65,13 +74,14 @@ const MOST_BODY_BYTES = 4_096;
 const pathOf = ({ url = '/' }: Pick<IncomingMessage, 'url'>): string => url.split(/[?#]/, 1)[0] ?? '/';
 
 /**
- * The review page of a server: its files, which hold nothing of any session, and who may read sessions through it. A link has a token behind its `#`, which
- * browsers send to nobody; the page hands it in once and is given a secret of its own, which it sends as a bearer token with each question. A cookie would go to
- * every other server of this machine too, since cookies know no ports.
+ * The review page of a server: its files, which contain no session data, and its visitors. A link
+ * has a token after its `#`, which browsers never send. The page exchanges it once for a secret,
+ * which it sends as a bearer token with each question. A cookie would also reach every other server
+ * of this machine, because cookies ignore ports.
  */
 export class ReviewPage {
   readonly #folder: string;
-  /** What a visitor may hand in at any time: the token of the server. */
+  /** A token that a visitor may exchange at any time: the server's own. */
   readonly #token: string | undefined;
   readonly #secret = randomBytes(32).toString('base64url');
   readonly #unused = new Set<string>();
@@ -82,7 +92,10 @@ export class ReviewPage {
     this.#token = token;
   }
 
-  /** The address of a view of the page on a server; it lets one visitor in, once. `view` is a path below the page, with its parameters. */
+  /**
+   * Returns the address of a view of the page, which admits one visitor, once. `view` is a path
+   * below the page, with its parameters.
+   */
   link(origin: string, view = ''): string {
     const token = randomBytes(24).toString('base64url');
     this.#unused.add(token);
@@ -96,8 +109,8 @@ export class ReviewPage {
   }
 
   /**
-   * Whether a request is one of somebody who was let in, with the secret of the page: a question, or one of the few things that a person may do, and these from the page's
-   * own origin alone.
+   * Whether a request comes from an admitted visitor with the page's secret. It must be a question,
+   * or a permitted change from the page's own origin.
    */
   admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean {
     const { method, headers } = request;
@@ -108,7 +121,7 @@ export class ReviewPage {
     return given !== undefined && sameSecret(given, this.#secret);
   }
 
-  /** Answers a request for the page that the common checks refused. */
+  /** Answers a request for the page that the common checks rejected. */
   refuse(response: ServerResponse, { message }: Refusal): void {
     sendProblem(response, problemOf(new ApiError('forbidden', message)));
   }
@@ -131,7 +144,7 @@ export class ReviewPage {
     else if (this.#token === undefined || !sameSecret(token, this.#token)) {
       throw new ApiError(
         'unauthorized',
-        'this address was used already, or its token is another one: palimpsest review gives a new one',
+        'this address was already used, or its token is wrong: run palimpsest review for a new one',
       );
     }
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' });
@@ -144,7 +157,7 @@ export class ReviewPage {
     }
     const path = pathOf(request);
     const isAsset = path.startsWith(ASSETS_PATH);
-    // Every other address is a view, which the page finds by itself.
+    // Every other address is a view, which the page resolves itself.
     const name = isAsset ? path.slice(PAGE_PATH.length + 1) : 'index.html';
     const body = (await this.#read()).get(name);
     if (body === undefined) throw new ApiError('not-found', `the page has no file ${path.slice(0, 200)}`);

@@ -13,7 +13,8 @@ export const digest = z.string().nullable();
 export const basis = z
   .object({ valid_time: time.nullable(), tx_id: count.nullable(), tx_time: time.nullable() })
   .describe(
-    'The moment that the answer holds at: what was true then, as it was known after the transaction; without a valid time, the newest versions known after it',
+    'The moment that the answer holds at: what was true then, as it was known after the transaction; without a ' +
+      'valid time, the newest versions known after it',
   );
 /** Both clocks of a version. */
 export const times = {
@@ -61,7 +62,8 @@ export const comparedContexts = {
 export const contextKind = z
   .enum(['sent', 'transcript', 'unseen'])
   .describe(
-    "sent: its record has the bytes that went out; transcript: an agent's own file tells of it; unseen: no model was sent this",
+    "sent: its record has the bytes that went out; transcript: an agent's own file tells of it; unseen: no model " +
+      'was sent this',
   );
 
 /** One of two requests that are compared. */
@@ -112,7 +114,8 @@ export const prefix = z.object({
     .object({ kept: count, lost: count, left: count })
     .nullable()
     .describe(
-      "The model's answers in the first request, which may hold reasoning: still valid, not valid or gone inside their turn, gone with a closed turn",
+      "The model's answers in the first request, which may hold reasoning: still valid, not valid or gone inside " +
+        'their turn, gone with a closed turn',
     ),
   cache: z
     .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
@@ -127,13 +130,15 @@ export const prefix = z.object({
     })
     .nullable()
     .describe(
-      'Why its cache did not have the whole request before, in its word and in the word for what differs by our account',
+      'Why its cache did not have the whole request before, in its word and in the word for what differs by our ' +
+        'account',
     ),
   thinking: z
     .object({ dropped: count, lost: count, verdict: z.enum(['agrees', 'dropped-none', 'dropped-more']) })
     .nullable()
     .describe(
-      'Blocks of thinking that the provider left out of this request and not of the one before, and answers that lost theirs by our account',
+      'Blocks of thinking that the provider left out of this request and not of the one before, and answers that ' +
+        'lost theirs by our account',
     ),
 });
 

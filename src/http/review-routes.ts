@@ -54,7 +54,7 @@ type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['an
   : (typeof REVIEW_OPERATIONS)[Id] extends { readonly media: string }
     ? AsyncIterable<string>
     : string;
-/** Where a question is answered from, and what may be answered. */
+/** The sources of an answer and the access rules. */
 interface Asked {
   readonly timeline: Timeline;
   readonly access: ReviewAccess;
@@ -70,7 +70,7 @@ type Handlers = {
   ) => Promise<AnswerOf<Id>>;
 };
 
-/** Turns and versions that one answer holds where nobody says how many. */
+/** Default number of turns and versions in one answer. */
 const LISTED = 100;
 
 const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'strip'>, 'session'>) => ({
@@ -87,7 +87,7 @@ const contextMoment = ({ assemble, ...when }: Omit<ReviewParameters<'pastContext
 const milliseconds = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : seconds * 1_000;
 
-/** What reports need; a vocabulary is loaded when the first of them is asked for. */
+/** Dependencies of reports; the vocabulary loads with the first one. */
 const counting = () =>
   Promise.all([import('../history/ask/context-report.js'), import('../history/ask/token-count.js')]);
 
@@ -103,7 +103,7 @@ async function tyrumReports({ timeline, access }: Asked) {
   });
 }
 
-/** Why a request could not be made again as it was. */
+/** Returns why a rebuilt request differs from the delivered one. */
 async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
   const { contexts, present } = await timeline.of(proof.session);
   const [{ verifyAssembly }, { AssemblyRebuilder }] = await Promise.all([
@@ -135,7 +135,7 @@ const HANDLERS: Handlers = {
   },
   diff: async ({ timeline, access }, { object, session, range, context }) => {
     const name = object ?? session;
-    if (name === undefined) throw new HistoryError('malformed-moment', 'say what is compared: object, or session');
+    if (name === undefined) throw new HistoryError('malformed-moment', 'missing parameter: object or session');
     const asked = await askDiff(timeline, {
       name,
       session: object === undefined ? undefined : session,
@@ -217,10 +217,7 @@ const HANDLERS: Handlers = {
   lastContextReport: async (asked, { conversation_id: conversation }) => {
     const [row] = await (await tyrumReports(asked)).list({ conversation, limit: 1 });
     if (row === undefined)
-      throw new TyrumError(
-        'unknown-report',
-        'there is no context report yet: no session that may be seen here has a turn',
-      );
+      throw new TyrumError('unknown-report', 'there is no context report yet: no visible session has a turn');
     return { status: 'ok', report: tyrumRow(row) };
   },
   listContextReports: async (asked, { conversation_id: conversation, turn_id: turn, limit }) => {
@@ -245,14 +242,14 @@ const HANDLERS: Handlers = {
   },
 };
 
-/** A question and what its path says of its parameters. */
+/** A question and the parameters in its path. */
 interface FoundQuestion {
   readonly id: ReviewOperationId;
   readonly operation: ReviewOperation;
   readonly inPath: { readonly id?: string };
 }
 
-/** A name in a path; undefined where it is none. */
+/** Decodes a name in a path; undefined if it is invalid. */
 function named(part: string): string | undefined {
   if (part === '' || part.includes('/')) return undefined;
   try {
@@ -262,7 +259,7 @@ function named(part: string): string | undefined {
   }
 }
 
-/** The question at a path; undefined where there is none. */
+/** Returns the question at a path; undefined for none. */
 export function reviewOperationAt(path: string): FoundQuestion | undefined {
   for (const [id, operation] of Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][]) {
     if (operation.path === path) return { id, operation, inPath: {} };
@@ -276,25 +273,30 @@ export function reviewOperationAt(path: string): FoundQuestion | undefined {
 
 const presents = new WeakMap<ContextClient, PresentTimeline>();
 
-/** The newest of everything that a client has acknowledged. */
+/** Returns the timeline of everything that a client has acknowledged. */
 async function presentOf(client: ContextClient): Promise<Timeline> {
   const present = presents.get(client) ?? new PresentTimeline();
   presents.set(client, present);
   return present.open(await client.delivered(), client.files);
 }
 
-/** Why a question about a session fails: one that another process has acknowledged is there as soon as the database is. */
+/**
+ * Returns the error of a question about a session. A session that another process has acknowledged
+ * appears once the database is available.
+ */
 async function whyUnknown(client: ContextClient, reference: string | undefined, error: unknown): Promise<unknown> {
   if (reference === undefined || !(error instanceof HistoryError) || error.code !== 'unknown-session') return error;
   const { name } = parseReference(reference);
   if (!(await client.isOnItsWay(name))) return error;
-  const why = `session ${name} was acknowledged, and the database does not have it yet: its node is starting or away; ask again`;
+  const why =
+    `session ${name} was acknowledged, but the database does not have it yet, because its node is ` +
+    'starting or away; retry';
   return new SessionError('node-unavailable', why, { cause: error });
 }
 
 /**
- * Answers a question about the past from one line of time, which is pinned when it is asked. Throws what the question throws; nothing where nobody is
- * there any more to receive the answer.
+ * Answers a question about the past from one timeline, pinned at the request. Throws the errors of
+ * the question. Sends nothing if the client has disconnected.
  */
 export async function answerReviewRequest(
   id: ReviewOperationId,
@@ -325,7 +327,7 @@ export async function answerReviewRequest(
     return sendStream(response, { media, lines: body as AsyncIterable<string>, signal });
   }
   const type = answer === null ? 'text/plain; charset=utf-8' : 'application/json';
-  // Recorded text is nobody's page.
+  // Never let a browser render recorded text as HTML.
   response.writeHead(200, {
     'content-type': type,
     'x-content-type-options': 'nosniff',
@@ -335,7 +337,7 @@ export async function answerReviewRequest(
 }
 
 /**
- * What it takes to follow a session, which has to be there and may be seen here.
+ * Prepares following a session, which must exist and be visible here.
  * @throws {HistoryError} `unknown-session`, `ambiguous`
  * @throws {SessionError} `other-roots`
  */
@@ -354,10 +356,10 @@ export async function followRequest(
 }
 
 /**
- * Keeps what a reviewer says of a session, open or not.
- * @throws {HistoryError} there is no such session, moment or object; `empty-note`
+ * Stores a reviewer's note on an open or closed session.
+ * @throws {HistoryError} unknown session, moment or object; `empty-note`
  * @throws {SessionError} `other-roots`
- * @throws {SourceError} `outside-roots` – a file that is not shown here
+ * @throws {SourceError} `outside-roots` – a file that is not visible here
  */
 export async function addNote(
   client: ContextClient,

@@ -8,45 +8,54 @@ import type { ObjectStore } from '../store/object-store.js';
 import { ApiError } from './problem.js';
 import { stripChangeAnswer } from './review-answers.js';
 
-/** How often the database is asked for its newest transaction while somebody follows a session, milliseconds. */
+/**
+ * How often the database is polled for its newest transaction while a session is followed,
+ * milliseconds.
+ */
 const LOOK_MS = 250;
-/** How long a look waits after one that failed, as while the node is away. */
+/** Pause after a failed poll, for example while the node is away, milliseconds. */
 const FAILED_MS = 2_000;
-/** How often somebody who follows hears that the server is still there. */
+/** Interval of keep-alive events, milliseconds. */
 const BEAT_MS = 15_000;
-/** How long somebody who does not read may take until he is let go of; he goes on with the id of the last event. */
+/**
+ * Maximum time a client may leave its socket undrained before we close it, milliseconds. It can
+ * resume with the id of the last event.
+ */
 const SLOW_MS = 60_000;
-/** Streams of one server. */
+/** Maximum streams of one server. */
 const MOST_STREAMS = 64;
 
-/** Somebody who follows a session. */
+/** A client that follows a session. */
 interface Follower {
   readonly response: ServerResponse;
-  /** The transaction of the last event that was sent. */
+  /** The transaction of the last sent event. */
   sent: number;
-  /** Since when what was sent has not been taken, milliseconds of `performance.now`; undefined where it has, without end before the first event. */
+  /**
+   * Time since which sent data is undrained, milliseconds of `performance.now`; undefined if it is
+   * drained, infinite before the first event.
+   */
   slowSince: number | undefined;
 }
 
-/** What is followed with. */
+/** The dependencies of following. */
 interface Watch {
   readonly store: ObjectStore;
   readonly paths: DisplayPaths;
 }
 
-/** Which session is followed, from where. */
+/** The session to follow, and the start. */
 export interface FollowRequest extends Watch {
   readonly session: SessionId;
-  /** The transaction up to which the session is known; the newest where left out. */
+  /** The transaction up to which the client knows the session; default: the newest. */
   readonly after: number | undefined;
 }
 
-/** One session that is followed: one reader of the database, whoever listens. */
+/** One followed session, with one database reader for all followers. */
 class FollowedSession {
   readonly #watch: Watch;
   readonly #session: SessionId;
   readonly #followers = new Set<Follower>();
-  /** One look or catching up after another. */
+  /** Serialises polls and catch-ups. */
   readonly #serial = pLimit(1);
   #place: StripPlace | undefined;
 
@@ -59,7 +68,10 @@ class FollowedSession {
     return this.#followers;
   }
 
-  /** Reads what came up to a transaction since the last look, and tells those who keep up. */
+  /**
+   * Reads changes since the last poll up to a transaction, and sends them to followers that keep
+   * up.
+   */
   look(txId: number): Promise<void> {
     return this.#serial(() => this.#look(txId));
   }
@@ -68,7 +80,7 @@ class FollowedSession {
     this.#followers.add(follower);
   }
 
-  /** Begins to tell a follower what comes, and what came since a transaction. */
+  /** Starts sending changes to a follower, beginning with those since a transaction. */
   tell(follower: Follower, after: number | undefined): Promise<void> {
     return this.#serial(async () => {
       const now = this.#place?.txId ?? -1;
@@ -98,7 +110,10 @@ class FollowedSession {
       if (follower.slowSince === undefined) this.#send(follower, text, place.txId);
   }
 
-  /** Sends one event; nothing more follows until it was taken, so that one event at most waits for somebody who does not read. */
+  /**
+   * Sends one event. Sends no more until it is drained, so at most one event waits for a slow
+   * client.
+   */
   #send(follower: Follower, text: string, txId: number): void {
     const { response } = follower;
     if (response.destroyed) return;
@@ -107,12 +122,12 @@ class FollowedSession {
     follower.slowSince = performance.now();
     response.once('drain', () => {
       follower.slowSince = undefined;
-      // A failure ends the stream; whoever follows comes back with the id of his last event.
+      // A failure ends the stream; the client resumes with the id of its last event.
       this.#serial(() => this.#catchUp(follower)).catch(() => response.destroy());
     });
   }
 
-  /** Tells a follower in one event what came since the last one that was sent to him. */
+  /** Sends a follower all changes since its last event, as one event. */
   async #catchUp(follower: Follower): Promise<void> {
     const { store, paths } = this.#watch;
     const now = this.#place?.txId ?? -1;
@@ -128,9 +143,10 @@ const eventText = (txId: number, data: unknown): string =>
   `id: ${txId}\nevent: change\ndata: ${JSON.stringify(data)}\n\n`;
 
 /**
- * What happens in sessions, told to those who follow them as server-sent events, whichever process records it: the database's newest transaction is asked for while somebody
- * follows, and each followed session is read once for all. The id of an event is its transaction: who comes back with the last one misses nothing. Who does not
- * read is sent nothing more until he has, and then everything in one event.
+ * Sends changes of sessions to followers as server-sent events, for records of any process. While a
+ * client follows, polls the database's newest transaction and reads each followed session once for
+ * all. An event's id is its transaction, so a client that resumes with the last id misses nothing.
+ * A slow client receives no more until it drains, then everything as one event.
  */
 export class SessionEvents {
   readonly #log: Logger;
@@ -143,22 +159,22 @@ export class SessionEvents {
     this.#log = log;
   }
 
-  /** How many sessions are read, for how many streams. */
+  /** The numbers of followed sessions and of streams. */
   get status(): { readonly sessions: number; readonly streams: number } {
     return { sessions: this.#sessions.size, streams: this.#streams };
   }
 
   /**
-   * Answers with a stream of events until its reader goes away or `close` is called.
+   * Answers with a stream of events until the client disconnects or `close` is called.
    * @throws {ApiError} `too-many-questions`
-   * @throws {HistoryError} `unknown-session` – at the transaction from which on it is to be told
+   * @throws {HistoryError} `unknown-session` – at the start transaction
    * @throws {XtdbError}
    */
   async follow({ session, after, ...watch }: FollowRequest, response: ServerResponse): Promise<void> {
     if (this.#streams >= MOST_STREAMS)
       throw new ApiError(
         'too-many-questions',
-        `${MOST_STREAMS} pages follow sessions already; close one and try again`,
+        `the limit of ${MOST_STREAMS} followed pages is reached; close one and retry`,
       );
     this.#streams++;
     const followed = this.#sessions.get(session) ?? new FollowedSession(watch, session);
@@ -172,7 +188,7 @@ export class SessionEvents {
       if (this.#sessions.size === 0) this.#wake();
     };
     try {
-      // Whoever asks learns of a session that is not there before anything is sent.
+      // Reports a missing session before any data is sent.
       await followed.look((await watch.store.latestTransaction()) ?? -1);
       if (response.destroyed) return leave();
       response.writeHead(200, {
@@ -208,7 +224,7 @@ export class SessionEvents {
         () => undefined,
         (error: unknown) => ({ error }),
       );
-      if (failed !== undefined) this.#log.warn({ err: failed.error }, 'a session that is followed could not be read');
+      if (failed !== undefined) this.#log.warn({ err: failed.error }, 'a followed session could not be read');
       const now = performance.now();
       if (now - beatAt >= BEAT_MS) {
         beatAt = now;
@@ -223,7 +239,10 @@ export class SessionEvents {
     if (txId !== undefined) await Promise.all([...this.#sessions.values()].map((followed) => followed.look(txId)));
   }
 
-  /** Tells those who keep up that there is nothing new, which also finds out who is gone; lets go of those who have not read for long. */
+  /**
+   * Sends keep-alive events to clients that keep up, which also detects closed connections. Closes
+   * clients that have not drained for long.
+   */
   #beat(now: number): void {
     for (const followed of this.#sessions.values()) {
       for (const { response, slowSince } of followed.followers) {

@@ -10,8 +10,8 @@ import type { Timeline } from '../history/rebuild/timeline.js';
 import { hiddenTexts } from '../interop/agent-context/export-bundle.js';
 
 /**
- * The lines of a session's bundle. `reference` may carry a moment.
- * @throws {BundleError} `redacted` – of a session with redaction rules, unless `withRedacted`
+ * Yields the lines of a session's bundle. `reference` may include a moment.
+ * @throws {BundleError} `redacted` – a session with redaction rules, unless `withRedacted`
  * @throws {HistoryError}
  * @throws {StoreError}
  */
@@ -25,17 +25,18 @@ export async function bundleOf(
   if (rules > 0)
     throw new BundleError(
       'redacted',
-      `session ${session} has redaction rules (${rules}), and a bundle would hold what they hide: say with_redacted=true, or write one without it with palimpsest export --redact`,
+      `session ${session} has redaction rules (${rules}), and a bundle would contain the text that they hide: use ` +
+        'with_redacted=true, or palimpsest export --redact to write one without it',
     );
   const upto =
     when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
   return (await makeBundle(timeline, { session, upto })).lines();
 }
 
-/** How long a client may take nothing of what is sent to it, milliseconds. */
+/** Maximum time a client may leave its socket undrained, milliseconds. */
 const IDLE_MS = 120_000;
 
-/** What is sent, and as what. */
+/** The content to send and its media type. */
 interface Sent {
   readonly media: string;
   readonly lines: AsyncIterable<string>;
@@ -43,12 +44,14 @@ interface Sent {
 }
 
 /**
- * Sends lines compressed, as fast as they are taken. What fails before the first line is thrown; what fails later breaks the connection off, so that nobody takes a part for the whole, and so is a client that takes nothing for two minutes. Ends quietly where the client is gone.
+ * Sends compressed lines, as fast as the client drains them. A failure before the first line is
+ * thrown. A later failure breaks the connection off, so that a part is never taken for the whole.
+ * So does a client that drains nothing for two minutes. Ends silently if the client disconnects.
  */
 export async function sendStream(response: ServerResponse, { media, lines, signal }: Sent): Promise<void> {
   const iterator = lines[Symbol.asyncIterator]();
   const first = await iterator.next();
-  // Whatever breaks off closes the response, and a closed response may be a client that is gone.
+  // A failure also closes the response, which would otherwise look like a disconnected client.
   let failure: { readonly error: unknown } | undefined;
   async function* all(): AsyncGenerator<string> {
     try {

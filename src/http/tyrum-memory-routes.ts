@@ -6,15 +6,15 @@ import { defined } from '../values/defined.js';
 import type { OpenContext } from './amplifier-routes.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
 
-/** The memory of an agent in the database. */
+/** Returns the memory of an agent in the database. */
 export async function memoryOf({ client }: Pick<OpenContext, 'client'>, agent: string): Promise<RecordMemory> {
   return new RecordMemory(await client.delivered({ others: false }), agent);
 }
 
-/** Items as JSON has them. */
+/** Copies items to plain JSON objects. */
 const sent = (items: readonly MemoryItem[]) => items.map((item) => ({ ...item }));
 
-/** Changes what an agent remembers: writes, corrects, forgets, consolidates; all of it or nothing. */
+/** Changes an agent's memory: writes, corrects, forgets, consolidates, all or nothing. */
 export async function changeTyrumMemory(
   open: OpenContext,
   body: RequestBody<'TyrumMemory'>,
@@ -44,7 +44,10 @@ export async function changeTyrumMemory(
   };
 }
 
-/** Recalls what an agent remembers, as a tool call of the session: what a model is given of it is that call's result, and nothing else. */
+/**
+ * Recalls from an agent's memory, as a tool call of the session. The call's result is all that a
+ * model receives.
+ */
 export async function recallTyrumMemory(
   open: OpenContext,
   body: RequestBody<'TyrumRecall'>,

@@ -14,12 +14,12 @@ import type { AnswerBody, RequestBody } from './api-schemas.js';
 import type { ReviewAnswer } from './review-schemas.js';
 import { memoryOf } from './tyrum-memory-routes.js';
 
-/** A report as `/context` has it. */
+/** Formats a report as `/context` has it. */
 export function tyrumRow({ report, turn, at }: ReportRow): ReviewAnswer<'TyrumReport'>['report'] {
   return { ...report, turn_id: turn, created_at: at.toISOString() };
 }
 
-/** Keeps which tools a model is offered: their names and sizes, never the schemas. */
+/** Stores the names and sizes of the tools offered to a model, never their schemas. */
 export async function announceTools(
   open: OpenContext,
   { tools, skills = [], mcp_servers = [] }: RequestBody<'Tools'>,
@@ -37,7 +37,10 @@ export async function announceTools(
   return { tools: sized.length, total_chars: sized.reduce((sum, { chars }) => sum + chars, 0) };
 }
 
-/** A session as a conversation. Loaded at the first request, since it counts tokens with a vocabulary. */
+/**
+ * Returns a session as a conversation. Loads on the first request, because it counts tokens with a
+ * vocabulary.
+ */
 async function conversationOf({ client, session }: OpenContext): Promise<Conversation> {
   const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
   const [{ SessionMoment }, { conversationAt }] = await Promise.all([
@@ -53,7 +56,7 @@ const sentMessages = (messages: readonly PromptMessage[]) =>
     ...defined({ tool_calls: calls && [...calls] }),
   }));
 
-/** What a model is sent of a session, pruned. */
+/** Returns the pruned prompt of a session. */
 export async function promptOfTyrum(
   open: OpenContext,
   body: RequestBody<'TyrumPrompt'>,
@@ -64,14 +67,16 @@ export async function promptOfTyrum(
   return { messages: sentMessages(messages), pruned: { results: [...pruned.results], messages: [...pruned.messages] } };
 }
 
-/** Where a conversation stands. */
+/** Returns the state of a conversation. */
 export async function tyrumState(open: OpenContext): Promise<AnswerBody<'TyrumConversationState'>> {
   const conversation = await conversationOf(open);
   const { conversationState } = await import('../interop/tyrum/conversation.js');
   return { status: 'ok', conversation_id: conversation.projection.session, state: conversationState(conversation) };
 }
 
-/** Keeps what waits and what must not be forgotten, as records at the session's last step; all of it or nothing. */
+/**
+ * Stores pending items and facts to keep, as records at the session's last step, all or nothing.
+ */
 export async function keepTyrumObligations(
   { client, session }: OpenContext,
   { approvals = [], calls = [], notes = [] }: RequestBody<'TyrumObligations'>,
@@ -101,10 +106,13 @@ export async function keepTyrumObligations(
   return { approvals: approvals.length, calls: calls.length, notes: notes.length };
 }
 
-/** About what a token of a tool's schema takes; whoever knows better says what is reserved. */
+/**
+ * Approximate characters per token of a tool's schema; callers with a better number set the
+ * reserve.
+ */
 const CHARS_OF_TOKEN = 4;
 
-/** A compaction as it is answered. */
+/** Formats a compaction. */
 export function compactedAnswer(
   { view, state, identifiers }: CompactedConversation,
   {
@@ -144,7 +152,7 @@ export function compactedAnswer(
   };
 }
 
-/** Remembers what a compaction is about to leave out, and says so in a record. */
+/** Remembers content that a compaction is about to omit, and records that. */
 async function flush(
   open: OpenContext,
   { agent, item }: NonNullable<RequestBody<'TyrumCompaction'>['memory']>,
@@ -173,7 +181,10 @@ async function flush(
   };
 }
 
-/** Brings a conversation within a limit of tokens; the checkpoint that is sent along is the try of a writer. */
+/**
+ * Compacts a conversation to a token limit. A checkpoint in the request counts as a writer's
+ * attempt.
+ */
 export async function compactTyrumConversation(
   open: OpenContext,
   body: RequestBody<'TyrumCompaction'>,

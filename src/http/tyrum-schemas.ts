@@ -97,7 +97,8 @@ export const TYRUM_REQUESTS = {
         .max(1_000)
         .optional()
         .describe(
-          'Items without ids of their own: kind with its fields, tags, sensitivity, provenance; memory_item_id corrects the one that has it',
+          'Items without ids of their own: kind with its fields, tags, sensitivity, provenance; memory_item_id ' +
+            'corrects the one that has it',
         ),
       forget: z
         .array(
@@ -113,7 +114,8 @@ export const TYRUM_REQUESTS = {
         .strictObject({ max_items: count, max_chars: count })
         .optional()
         .describe(
-          'Consolidates: says everything once, then shortens and forgets what is worth least; never what is tagged canonical',
+          'Consolidates: says everything once, then shortens and forgets what is worth least; never what is ' +
+            'tagged canonical',
         ),
       limit: z
         .int()
@@ -144,7 +146,8 @@ export const TYRUM_REQUESTS = {
       reserved_tokens: count
         .optional()
         .describe(
-          "What tool schemas and the answer take of them; where absent a quarter of the characters of the tools' schemas that were announced",
+          "What tool schemas and the answer take of them; where absent a quarter of the characters of the tools' " +
+            'schemas that were announced',
         ),
       reported_tokens: count.optional().describe('What the provider said that the last request took'),
       threshold: share.describe('Share of max_tokens above which token_pressure compacts (default 1)'),
@@ -167,7 +170,8 @@ export const TYRUM_REQUESTS = {
         .unknown()
         .optional()
         .describe(
-          'A CheckpointSummary that a model wrote of what a preview named, or its JSON as text: audited, refused with 409 where it does not hold',
+          'A CheckpointSummary that a model wrote of what a preview named, or its JSON as text: audited, refused ' +
+            'with 409 where it does not hold',
         ),
       writer: toolName.optional().describe('Who wrote it (default model)'),
       memory: z
@@ -177,12 +181,14 @@ export const TYRUM_REQUESTS = {
             .unknown()
             .optional()
             .describe(
-              'The one thing that a model wants remembered of what goes; where absent what must hold, was decided or found out',
+              'The one thing that a model wants remembered of what goes; where absent what must hold, was ' +
+                'decided or found out',
             ),
         })
         .optional()
         .describe(
-          'Remember before messages go: at most one item, once, without secrets; never keeps the compaction from happening',
+          'Remember before messages go: at most one item, once, without secrets; never keeps the compaction from ' +
+            'happening',
         ),
       last_try: z
         .boolean()

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<CamelCase<Rest>>}` : Name;
 
-/** What a value of the wire is made from: names in camelCase, times as dates, and undefined for null. */
+/** The input type of a wire value: names in camelCase, times as dates, undefined for null. */
 export type Shaped<T> = T extends readonly (infer E)[]
   ? readonly Shaped<E>[]
   : T extends object
@@ -17,7 +17,7 @@ const camelCase = (name: string): string => name.replace(/_(.)/g, (_, letter: st
 
 type Shaper = (value: unknown) => unknown;
 
-/** What a schema makes of a value: found out once for each schema, since an answer has thousands of equal parts. */
+/** The converter of each schema, cached because an answer has thousands of equal parts. */
 const shapers = new WeakMap<object, Shaper>();
 
 function shaperOf(schema: object): Shaper {
@@ -57,7 +57,10 @@ function madeShaper(schema: unknown): Shaper {
   };
 }
 
-/** A value as the wire has it: of each object the members that the schema names, in its order. */
+/**
+ * Converts a value to its wire format: the members of each object that the schema names, in its
+ * order.
+ */
 export function wireShape<S extends z.ZodType>(schema: S, value: Shaped<z.input<S>>): z.input<S> {
   return shaperOf(schema)(value) as z.input<S>;
 }

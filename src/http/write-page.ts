@@ -19,34 +19,37 @@ import {
   type PageManifest,
 } from './page-format.js';
 
-/** Hides what may not be shown, in every text of every answer. */
+/** Masks hidden content in every text of every answer. */
 export interface AnswerMask {
-  /** How many texts were masked so far. */
+  /** Number of masked texts so far. */
   readonly count: number;
   masked(answer: PageAnswer): PageAnswer;
 }
 
-/** What is written, and where to. */
+/** The content and destination of a page. */
 export interface PageFile extends Pick<PagedSession, 'upto' | 'onProgress'> {
   readonly session: SessionId;
   readonly file: string;
-  /** The folder of the page as it was built for files. */
+  /** The folder of the page built for files. */
   readonly web: string;
   readonly mask?: AnswerMask | undefined;
 }
 
-/** What was written. */
+/** The written page. */
 export interface WrittenPage {
   readonly file: string;
   readonly bytes: number;
-  /** Of the manifest, which has the hashes of everything else that it holds: the page shows it too. */
+  /** Hash of the manifest, which has the hashes of all other content. The page shows it too. */
   readonly sha256: string;
   readonly manifest: PageManifest;
 }
 
 const digest = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 
-/** What the page may do: run this one script and look as this one sheet says; it asks nobody anything. */
+/**
+ * The content security policy: the page runs this script, uses this style sheet and makes no
+ * requests.
+ */
 const policyOf = (script: string, style: string): string =>
   [
     "default-src 'none'",
@@ -59,7 +62,9 @@ const policyOf = (script: string, style: string): string =>
     "trusted-types 'none'",
   ].join('; ');
 
-/** A text that HTML has no other meaning for, so that it can stand in an element as it is. */
+/**
+ * Requires a text that HTML does not interpret, so that it can be embedded in an element unchanged.
+ */
 function inElement(text: string, name: 'script' | 'style'): string {
   if (new RegExp(`</${name}|<!--`, 'i').test(text))
     throw new Error(`BUG: the ${name} of the page would end before its end`);
@@ -72,16 +77,22 @@ async function builtPage(web: string): Promise<{ readonly script: string; readon
   if (script === undefined || style === undefined)
     throw new BundleError(
       'unusable-file',
-      `the page for files was not built: there is no ${join(web, 'page.js')}; npm run build makes it`,
+      `the page for files is not built: ${join(web, 'page.js')} does not exist; run npm run build`,
     );
   return { script: inElement(script, 'script'), style: inElement(style, 'style') };
 }
 
-/** Data in an element that no browser runs; base64 has no character that ends one. */
+/**
+ * Wraps data in an element that browsers do not run. Base64 contains no character that ends an
+ * element.
+ */
 const dataElement = (id: string, base64: string): string =>
   `<script type="application/octet-stream" id="${id}">${base64}</script>\n`;
 
-/** The parts of the file in their order; blocks as they become full, so that little more than one of them is held. */
+/**
+ * Yields the parts of the file in order. Blocks are written as they fill, so that little more than
+ * one is in memory.
+ */
 async function* partsOf(
   paged: PagedSession,
   { mask, web }: PageFile,
@@ -146,7 +157,9 @@ async function* partsOf(
 }
 
 /**
- * Writes a session as one page that needs no server: the review page with its answers in it. The file appears whole, for its user alone, and never over another one; the same session gives the same bytes.
+ * Writes a session as one page that needs no server: the review page with its answers. The file
+ * appears only when complete, is private to its user, and never replaces another file. The same
+ * session gives the same bytes.
  * @throws {BundleError} `file-exists`, `unusable-file`
  * @throws {HistoryError}
  * @throws {StoreError}

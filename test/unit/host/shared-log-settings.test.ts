@@ -56,13 +56,13 @@ describe('the location of a shared log', () => {
       'a password on the command line',
       {},
       { ...postgres, log: 'postgresql://u:s3cret@h/d' },
-      /--log must have no password.*--password-file/,
+      /--log must not contain a password.*--password-file/,
     ],
     [
       'one in the documents',
       {},
       { ...kafka, documents: 'postgresql://u:s3cret@h/d' },
-      /--documents must have no password/,
+      /--documents must not contain a password/,
     ],
     ['a URL as brokers', {}, { ...kafka, log: 'postgresql://u:s3cret@h/d' }, /brokers of Kafka/],
     [
@@ -84,8 +84,8 @@ describe('the location of a shared log', () => {
     ['a name that is no topic', {}, { ...kafka, topic: 'a b' }, /"a b"/],
     ['a count that is none', { PALIMPSEST_REPLICATION: 'three' }, kafka, /"three"/],
     ['a log without a profile', {}, { log: 'postgresql://u@h/d' }, /--log requires --profile/],
-    ['the same in a variable', { PALIMPSEST_LOG: 'postgresql://u:s3cret@h/d' }, {}, /PALIMPSEST_LOG goes with/],
-    ['a password file for no log', {}, { profile: 'postgres', passwordFile: '/s' }, /--password-file goes with --log/],
+    ['the same in a variable', { PALIMPSEST_LOG: 'postgresql://u:s3cret@h/d' }, {}, /PALIMPSEST_LOG requires/],
+    ['a password file for no log', {}, { profile: 'postgres', passwordFile: '/s' }, /--password-file requires --log/],
     [
       'a relative file in a variable',
       { PALIMPSEST_DATABASE_PASSWORD_FILE: 's' },

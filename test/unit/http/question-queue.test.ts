@@ -37,7 +37,7 @@ describe('the request queue', () => {
     const all = ['a', 'b', 'c', 'd'].map((name) => ask(name));
     await expect(ask('e')).rejects.toMatchObject({
       code: 'too-many-questions',
-      message: expect.stringContaining('2 wait'),
+      message: expect.stringContaining('2 are waiting'),
     });
     await turn();
     expect(asked).toEqual(['a', 'b']);
