@@ -14,6 +14,7 @@ import { authorisation, type Exchange, loadPools } from './node-pool.js';
 /** A parameter of a request's URL; `undefined` omits it. Instants travel with milliseconds. */
 export type Param = string | number | boolean | Date | undefined;
 
+/** One request to the node. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** The endpoint below `/_xtdb`, such as `/entity`. */
