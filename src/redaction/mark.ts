@@ -8,11 +8,11 @@ export const MASK = '[redacted]';
  * changes nothing.
  */
 export interface ValueMask {
-  /** A text with every hidden part replaced by the mark. */
+  /** Returns a text with every hidden part replaced by the mark. */
   masked(text: string): string;
   /**
-   * A JSON value, nested to any depth, with every hidden text, number and field name replaced by
-   * the mark.
+   * Returns a JSON value of any depth with every hidden text, number and field name replaced by the
+   * mark.
    */
   maskedValue(value: Json): Json;
 }
@@ -23,14 +23,14 @@ export interface ValueMask {
  */
 const SIZE_STEP = 100;
 
-/** A size that does not give away the length of a hidden text. */
+/** Rounds the size of a hidden text up, so that it does not reveal the length. */
 export function roundedSize(size: number): number {
   return Math.ceil(size / SIZE_STEP) * SIZE_STEP;
 }
 
 /**
- * The pieces of a text between the given texts. Pass the longest first, so that no part of one is
- * left by another; join the pieces with the mark.
+ * Returns the pieces of a text between the given texts. Pass the longest first, so that no part of
+ * one remains after another. Join the pieces with the mark.
  */
 export function piecesWithout(text: string, hidden: Iterable<string>): readonly string[] {
   let between: readonly string[] = [text];

@@ -1,7 +1,7 @@
 import { rules } from '@secretlint/secretlint-rule-preset-recommend';
 import { MASK } from './mark.js';
 
-/** The part of secretlint's rule interface that finding a secret in a text needs. */
+/** The part of secretlint's rule interface that is needed to find a secret in a text. */
 interface PublishedRule {
   readonly meta: { readonly id: string };
   create(context: object, options: object): { file?(source: object): unknown };
@@ -24,13 +24,13 @@ const LEFT_OUT: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Options by rule: identifiers of access keys of AWS count as secrets here. */
+/** Options by rule. Identifiers of AWS access keys count as secrets here. */
 const OPTIONS = { enableIDScanRule: true };
 
 const PUBLISHED = (rules as unknown as readonly PublishedRule[]).filter(({ meta }) => !LEFT_OUT.has(meta.id));
 
 /**
- * Places that the rules report in the text being read; the rules are synchronous, so one list
+ * Positions that the rules report in the current text. The rules are synchronous, so one list
  * serves all.
  */
 let found: Found[] = [];
@@ -42,7 +42,7 @@ const CONTEXT = {
 };
 const HANDLERS = PUBLISHED.map((rule) => rule.create(CONTEXT, OPTIONS));
 
-/** A text without the secrets that secretlint's recommended rules find in it. */
+/** Masks the secrets that secretlint's recommended rules find in a text. */
 export function withoutPublishedForms(text: string): string {
   found = [];
   for (const handler of HANDLERS) handler.file?.({ content: text, filePath: undefined, ext: '' });
@@ -51,7 +51,7 @@ export function withoutPublishedForms(text: string): string {
   let done = 0;
   for (const { range } of found.sort((a, b) => a.range[0] - b.range[0] || b.range[1] - a.range[1])) {
     const [from, end] = range;
-    // A rule may report what an earlier pass masked.
+    // A rule may report a part that an earlier pass masked.
     if (end <= done || text.slice(from, end).includes(MASK)) continue;
     if (from >= done) pieces.push(text.slice(done, from), MASK);
     done = end;

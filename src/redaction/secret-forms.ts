@@ -5,11 +5,10 @@ const A = '[A-Za-z0-9]';
 const UUID = '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}';
 
 /**
- * Tokens that their issuers gave a form of their own, mostly a prefix. Each stands where no letter
- * or digit stands before it.
+ * Tokens with a form defined by their issuer, mostly a prefix. No letter or digit may precede one.
  */
 const TOKENS: readonly string[] = [
-  // Where code lies and is built.
+  // Code hosts and build services.
   'gh[a-z]_\\w{16,}',
   'github_pat_\\w{16,}',
   'gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\\w.-]{16,}',
@@ -17,7 +16,7 @@ const TOKENS: readonly string[] = [
   `bkua_[0-9a-f]{40}`,
   'CCIPAT_\\w{20,}',
   `sgp_\\w{20,}`,
-  // Where packages lie.
+  // Package registries.
   `npm_${A}{30,}`,
   'pypi-[\\w-]{50,}',
   'rubygems_[0-9a-f]{40,}',
@@ -51,14 +50,14 @@ const TOKENS: readonly string[] = [
   'v1\\.0-[0-9a-f]{24}-[0-9a-f]{100,}',
   'dt0[a-z]\\d{2}\\.[A-Z0-9]{24}\\.[A-Z0-9]{60,}',
   'tskey-[\\w-]{16,}',
-  // Keepers of secrets.
+  // Secret managers.
   'hv[brs]\\.[\\w-]{20,}',
   `${A}{14}\\.atlasv1\\.[\\w=-]{40,}`,
   `dp\\.(?:audit|ct|pt|sa|scim|st)\\.(?:[\\w-]{1,40}\\.)?${A}{30,}`,
   'pul-[0-9a-f]{40}',
   'ops_eyJ[\\w+/=-]{40,}',
   'AGE-SECRET-KEY-1[A-Z0-9]{40,}',
-  // Models.
+  // Model providers.
   'sk-[\\w-]{16,}',
   `gsk_${A}{30,}`,
   `r8_${A}{30,}`,
@@ -72,7 +71,7 @@ const TOKENS: readonly string[] = [
   `jina_${A}{40,}`,
   'tvly-[\\w-]{20,}',
   'pcsk_\\w{40,}',
-  // Money.
+  // Payment services.
   '(?:[rs]k_(?:live|test)|whsec)_\\w{8,}',
   'sq0[a-z]{3}-[\\w-]{20,}',
   `access_token\\$(?:production|sandbox)\\$\\w{8,64}\\$\\w{16,}`,
@@ -82,7 +81,7 @@ const TOKENS: readonly string[] = [
   'duffel_(?:live|test)_[\\w-]{40,}',
   `EZ[AT]K${A}{50,}`,
   `access-(?:development|production|sandbox)-${UUID}`,
-  // Mail and messages.
+  // Mail and messaging.
   'SG\\.[\\w-]{16,}\\.[\\w-]{16,}',
   'key-[0-9a-f]{32}(?![0-9a-f])',
   '[0-9a-f]{32}-us\\d{1,2}(?![\\w-])',
@@ -114,14 +113,17 @@ const TOKENS: readonly string[] = [
   `EAA${A}{80,}`,
   'AAAAAAAAAAAAAAAAAAAA[\\w%]{60,}',
   'sl\\.[\\w-]{100,}',
-  // Hashes of passwords, as files of users and tables have them.
+  // Password hashes, as in user files and tables.
   '\\$2[abxy]\\$\\d\\d\\$[./A-Za-z0-9]{53}',
   '\\$(?:[1567y]|argon2(?:id?|d))\\$[\\w./$=,+-]{20,}',
 ];
 
-/** Where words begin: otherwise one that never ends is looked through from each of its hyphens. */
+/**
+ * Begins at a word boundary. Otherwise an endless candidate would be scanned from each of its
+ * hyphens.
+ */
 const JWT = '(?<![\\w-])eyJ[\\w-]{8,}\\.[\\w-]{8,}\\.[\\w-]*';
-/** The base64 of the first line of a private key. */
+/** The base64 form of the first line of a private key. */
 const ENCODED_KEY =
   '(?<![A-Za-z0-9+/])LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BEU0EgUFJJVkFUR|BPUEVOU1NI|' +
   'BFTkNSWVBURUQg)[A-Za-z0-9+/=]*';
@@ -129,8 +131,8 @@ const ENCODED_KEY =
 const KEY_BLOCK = '[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}';
 
 /**
- * Forms of secrets; `$1` and `$2` keep what stands before and behind. Each takes time in the length
- * of the text alone.
+ * Forms of secrets. `$1` and `$2` keep the text before and after. Each runs in time linear in the
+ * length of the text.
  */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`-{4,5} ?BEGIN ${KEY_BLOCK}[\\s\\S]*?(?:-{4,5} ?END ${KEY_BLOCK}|$)`, 'g'), MASK],
@@ -149,13 +151,13 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/(\bdiscord(?:app)?\.com\/api\/webhooks\/\d{1,24}\/)[\w-]{16,}/g, `$1${MASK}`],
   [/(\bwebhook\.office\.com\/webhookb2\/)[\w@/-]{16,}/g, `$1${MASK}`],
   [/(\/\/)[^\s/:@"'<>]{8,256}(:x-oauth-basic@)/g, `$1${MASK}$2`],
-  // In an address up to its last `@`, with any text between; a port is no password, and what is
-  // behind the host is its path. Ends with the next address, which is looked through by itself.
+  // The password of an address: the text up to its last `@`. A port is not a password, and the text
+  // after the host is its path. Ends at the next address, which is scanned by itself.
   [
     /(:\/\/[^\s/:@[]{0,200}:)(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s"'<>@]){1,4096}(?:@(?:(?!:\/\/)[^\s"'<>@/?#]){0,256}){0,8}(@)/g,
     `$1${MASK}$2`,
   ],
-  // Command lines, and files of passwords whose fields have places instead of names.
+  // Command lines, and password files whose fields have positions instead of names.
   [
     /(\s(?:-u|--(?:proxy-)?user)[\s=]{1,4}\\{0,7}["']?[^\s:"'/\\-][^\s:"'/\\]{0,63}:)(?!\d{1,6}(?:[\s"'\\]|$))[^\s"'\\]{3,}/g,
     `$1${MASK}`,
@@ -182,8 +184,8 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * A user and a password in base64, behind the word of a header or the field of a file of Docker;
- * other base64 stays.
+ * User and password in base64, after the word of a header or the field of a Docker file. Other
+ * base64 stays.
  */
 const BASIC = /\b(Basic\s{1,8}|auth\\{0,7}["']\s{0,4}:\s{0,4}\\{0,7}["'])([\w+/-]{6,}={0,2})/gi;
 
@@ -192,7 +194,7 @@ const withoutBasic = (text: string): string =>
     /^[\x20-\x7e]*:[\x20-\x7e]*$/.test(Buffer.from(said, 'base64').toString('latin1')) ? `${word}${MASK}` : whole,
   );
 
-/** A text without secrets that their own form, or what stands directly around them, gives away. */
+/** Masks secrets that their own form or the adjacent text identifies. */
 export function withoutForms(text: string): string {
   return withoutBasic(FORMS.reduce((left, [form, replacement]) => left.replace(form, replacement), text));
 }

@@ -1,4 +1,4 @@
-/** Words of a name whose value is a secret, whatever the value looks like. */
+/** Words that make a name's value a secret. */
 const SECRET_WORD = [
   'password',
   'passwd',
@@ -14,41 +14,38 @@ const SECRET_WORD = [
   '(?:access|api|app|auth|bearer|bot|deploy|id|oauth|refresh|session)[ _-]?token',
   '(?<=[_-])(?:pass|pwd)(?![A-Za-z])',
 ].join('|');
-/** The part of a name behind such a word: which one of several, and of what. */
+/** The part of a name after such a word, which distinguishes several secrets. */
 const WHICH = String.raw`s?\d{0,4}(?:[_-][A-Za-z\d]{1,20}){0,3}`;
 /**
- * A token alone may be one of a language model's: only with a word behind it that says which one,
- * so that counts of tokens stay.
+ * A bare `token` may be a language model's. It requires a word after it, so that token counts stay.
  */
 const TOKEN =
   String.raw`(?<![A-Za-z])token(?:[_-]?\d{1,4}|[_-](?:of|for|prod|production|live|dev|development|test|staging|old|new)` +
   String.raw`(?![A-Za-z\d])(?:[_-][A-Za-z\d]{1,20}){0,3})?`;
 
 /**
- * The source of a pattern for a name whose value is a secret; in a text more may stand before it.
- * Matches without case.
+ * The source of a pattern for a name whose value is a secret. In a text, more characters may
+ * precede it. Case-insensitive.
  */
 export const SECRET_NAME = String.raw`[\w.-]*(?:(?:${SECRET_WORD})${WHICH}|${TOKEN})`;
 
 const WHOLE_NAME = new RegExp(`^${SECRET_NAME}$`, 'i');
 
-/** Whether a name says that its value is a secret; its words may be apart. */
+/** Returns whether a name's value is a secret. The words of the name may be separated. */
 export function isSecretName(name: string): boolean {
   return WHOLE_NAME.test(name.replace(/[^\w.-]+/gu, '_').replace(/^_+|_+$/gu, ''));
 }
 
 /**
- * The source of a pattern for a flag of a command line whose value is a secret; names of files, and
- * flags that take no value, are none.
+ * The source of a pattern for a command-line flag whose value is a secret. Excludes flags for file
+ * names and flags without a value.
  */
 export const SECRET_FLAG =
   String.raw`--?(?![\w.-]*(?:stdin|file|path|prompt|env|manager|hash|length|policy)(?![A-Za-z]))` + SECRET_NAME;
 
 const WHOLE_FLAG = new RegExp(`^${SECRET_FLAG}$`, 'i');
 
-/**
- * Whether the value behind an argument of a command line is a secret, such as behind `--password`.
- */
+/** Returns whether the value after a command-line argument is a secret, as after `--password`. */
 export function isSecretFlag(argument: string): boolean {
   return WHOLE_FLAG.test(argument);
 }

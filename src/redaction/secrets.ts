@@ -7,19 +7,19 @@ import { withoutForms } from './secret-forms.js';
 import { isSecretFlag, isSecretName } from './secret-names.js';
 
 /**
- * A text without secrets: keys and tokens of known forms, private keys, credentials in headers,
- * addresses and command lines, and values behind names that say that they are secret. Such a value
- * goes as a whole, be it
- * a list, an object or a block of YAML. One that nothing closes goes to the end of its line or
- * text, so that a text that was cut off shows nothing of it. What is masked once stays as it is.
- * Mask before you cut: half a
- * key has no form.
+ * Masks secrets in a text: keys and tokens of known forms, private keys, and credentials in
+ * headers, addresses and command lines. Also masks values of secret names, including whole lists,
+ * objects and YAML blocks.
+ *
+ * An unclosed value is masked to the end of its line or text, so that a truncated text reveals
+ * nothing of it. Masking twice changes nothing. Mask before you cut, because half a key has no
+ * form.
  */
 export function withoutSecrets(text: string): string {
   return withoutNamedValues(withoutPublishedForms(withoutForms(text)));
 }
 
-/** Whether a value holds any text or number. */
+/** Returns whether a value contains any text or number. */
 function holdsAny(value: Json): boolean {
   if (Array.isArray(value)) return value.some(holdsAny);
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
@@ -31,8 +31,8 @@ const hidden = (value: Json): Json => (holdsAny(value) ? MASK : value);
 type Members = Readonly<Record<string, Json>>;
 
 /**
- * Members whose values are secrets because of another member: `{"name": "PASSWORD", "value": "…"}`,
- * and an object of Kubernetes of kind Secret.
+ * Returns the members whose values are secrets because of another member: `{"name": "PASSWORD",
+ * "value": "…"}`, and the data of a Kubernetes Secret.
  */
 function secretMembers(members: Members): readonly string[] {
   const isNamed = ['name', 'Name', 'key', 'Key', 'variable'].some((one) => {
@@ -42,7 +42,7 @@ function secretMembers(members: Members): readonly string[] {
   return [...(isNamed ? ['value', 'Value', 'val'] : []), ...(members.kind === 'Secret' ? ['data', 'stringData'] : [])];
 }
 
-/** The elements of a list; one behind the flag of a secret, such as `--password`, is a secret. */
+/** Masks list elements. An element after a secret flag such as `--password` is a secret. */
 function withoutListed(list: readonly Json[], hide: (value: Json) => Json): Json {
   return list.map((one, i) => {
     const before = list[i - 1];
@@ -52,7 +52,7 @@ function withoutListed(list: readonly Json[], hide: (value: Json) => Json): Json
   });
 }
 
-/** A value without secrets, in any of its texts, and under any name that says that it holds one. */
+/** Masks secrets in a JSON value, in all its texts and under all secret names. */
 export function withoutSecretValues(value: Json): Json {
   const hide = (one: Json): Json => {
     if (Array.isArray(one)) return withoutListed(one, hide);

@@ -1,25 +1,22 @@
 import { MASK } from './mark.js';
 
-/** The place of a value in a text. */
+/** The range of a value in a text. */
 export interface ValueRange {
   readonly from: number;
   readonly end: number;
-  /** The text that stands there instead. */
+  /** The text that replaces it. */
   readonly shown: string;
 }
 
-/**
- * The quote of a name or value. Texts within texts have backslashes before their quotes: 1, 3, 7 of
- * them.
- */
+/** The quote of a name or value. In nested texts, 1, 3 or 7 backslashes precede the quote. */
 interface Quote {
   readonly depth: number;
   readonly quote: string;
-  /** A closing quote is not looked for any farther. */
+  /** The closing quote must come before this position. */
   readonly limit?: number;
 }
 
-/** What is known of a name before its value is looked for. */
+/** The properties of a name before its value is searched for. */
 export interface NamePlace {
   readonly from: number;
   readonly text: string;
@@ -31,11 +28,11 @@ const OPENING = /(\\*)(["'])/y;
 const BARE = /[^\s,;"'()[\]{}\\]+/y;
 const LITERAL = /(?:true|false|null|undefined|none|nil)(?![\w.-])/iy;
 const SPACES = /[^\S\r\n]*/y;
-/** White space between a sign and its value, also over line ends. */
+/** White space between a sign and its value, line ends included. */
 const GAP = /\s{0,8}/y;
-/** A value over several lines is not looked for any farther than this. */
+/** Maximum length of a value over several lines. */
 const MOST_OVER_LINES = 4_096;
-/** A bracket in the middle of a value, such as that of a call, has to close within this. */
+/** Maximum distance of the closing bracket of a bracket within a value, such as that of a call. */
 const MOST_WITHIN = 1_024;
 
 const OPEN = '([{';
@@ -46,7 +43,7 @@ const matchAt = (pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 };
 
-/** The number of backslashes directly before a place. */
+/** Returns the number of backslashes directly before a position. */
 function backslashes(text: string, from: number, before: number): number {
   let at = before;
   while (at > from && text[at - 1] === '\\') at--;
@@ -54,29 +51,28 @@ function backslashes(text: string, from: number, before: number): number {
 }
 
 /**
- * The end of a value between quotes, before its closing quote and the backslashes of that;
- * undefined where nothing closes it before the opening's limit.
+ * Returns the end of a quoted value, before its closing quote and that quote's backslashes.
+ * Undefined if no quote closes it before the limit.
  */
 function closedAt(text: string, from: number, { depth, quote, limit = text.length }: Quote): number | undefined {
   for (let at = text.indexOf(quote, from); at !== -1 && at < limit; at = text.indexOf(quote, at + 1)) {
     const run = backslashes(text, from, at);
-    // Fewer are the end of the text that this one stands in; a backslash of the value itself stands
-    // for one more of each.
+    // Fewer backslashes end the surrounding text. A backslash of the value itself adds one to each.
     if (run < depth || Math.floor((run - depth) / (depth + 1)) % 2 === 0) return at - Math.min(run, depth);
   }
   return undefined;
 }
 
 /**
- * The end of a value that begins behind a quote. One that its line does not close goes on to a
- * quote that closes something, else to the end of the line.
+ * Returns the end of a value that begins after a quote. If its line does not close it, it ends at a
+ * later quote that closes it, else at the end of the line.
  */
 function quotedEnd(text: string, from: number, opening: Quote): number {
   const end = closedAt(text, from, opening);
   const line = text.slice(from, end).indexOf('\n');
   if (line === -1) return end ?? text.length;
   const lineEnd = from + line;
-  // Masked already, and not closed.
+  // Already masked, and not closed.
   if (line === MASK.length && text.startsWith(MASK, from)) return lineEnd;
   if (end === undefined || end - from > MOST_OVER_LINES) return lineEnd;
   const behind = text[end + opening.depth + 1];
@@ -84,9 +80,8 @@ function quotedEnd(text: string, from: number, opening: Quote): number {
 }
 
 /**
- * The place behind the bracket that closes the one at `from`. A quote of a smaller depth ends the
- * text that the value stands in, so the value ends there.
- * Undefined where nothing closes it before `limit`.
+ * Returns the position after the bracket that closes the one at `from`. A quote of a smaller depth
+ * ends the surrounding text, and thus the value. Undefined if no bracket closes it before `limit`.
  */
 function bracketEnd(
   text: string,
@@ -108,7 +103,7 @@ function bracketEnd(
         const next = text.indexOf('\n', at);
         lineEnd = next === -1 ? text.length : next;
       }
-      // A quote that its line does not close is an apostrophe.
+      // A quote without a closing one on its line is an apostrophe.
       const end = closedAt(text, at + 1, { depth: run, quote: char, limit: Math.min(lineEnd, limit) });
       if (end !== undefined) at = end + run;
     }
@@ -116,10 +111,7 @@ function bracketEnd(
   return undefined;
 }
 
-/**
- * The end of a value without quotes: words, brackets and quoted parts that stand directly behind
- * each other.
- */
+/** Returns the end of an unquoted value: adjacent words, brackets and quoted parts. */
 function bareEnd(text: string, from: number): number {
   let at = from;
   for (;;) {
@@ -140,7 +132,7 @@ function bareEnd(text: string, from: number): number {
       const limit = Math.min(line === -1 ? text.length : line, inside + MOST_WITHIN);
       const quote = { depth: opening[1]?.length ?? 0, quote: opening[2] ?? '', limit };
       const end = closedAt(text, inside, quote);
-      // One that closes the text around is not a part of the value.
+      // A quote that closes the surrounding text is not a part of the value.
       if (end === undefined || !/\w/.test(text[inside] ?? '')) return at;
       at = end + quote.depth + 1;
       continue;
@@ -150,26 +142,25 @@ function bareEnd(text: string, from: number): number {
   }
 }
 
-/** The line ends of YAML, also as JSON writes them within a text. */
+/** Line ends of YAML, also as JSON escapes them within a text. */
 const LINE_END = /\r?\n|(?:\\+r)?\\+n/;
 /**
- * The beginning of a block of YAML: anchors and tags, a sign of a text in lines, a comment, the end
- * of the line.
+ * The beginning of a YAML block: anchors and tags, a block scalar sign, a comment, the line end.
  */
 const BLOCK = new RegExp(
   `[^\\S\\r\\n]*((?:[&!][^\\s]{0,64}(?=\\s)[^\\S\\r\\n]*)*)((?:[|>][+-]?\\d?[+-]?[^\\S\\r\\n]*)?)(?:#[^\\r\\n]*)?(${LINE_END.source})`,
   'y',
 );
-/** A name that begins its line, perhaps behind the hyphen of a list. */
+/** A name at the beginning of its line, possibly after the hyphen of a list. */
 const KEY_LINE = /(?:^|\n|\\n|["'])((?:[^\S\r\n]|-(?=[^\S\r\n]))*)$/;
 
-/** The column of a name of YAML; undefined for a name in the middle of a line. */
+/** Returns the column of a YAML name. Undefined for a name in the middle of a line. */
 function keyColumn(text: string, from: number): number | undefined {
   return KEY_LINE.exec(text.slice(Math.max(0, from - 256), from))?.[1]?.length;
 }
 
 /**
- * The end of a block of YAML: its lines are blank, farther in than its name, or items of a list at
+ * Returns the end of a YAML block. Its lines are blank, or deeper than its name, or list items at
  * the column of the name.
  */
 function blockEnd(
@@ -199,8 +190,8 @@ function blockEnd(
 }
 
 /**
- * The rest of the line of a value of YAML without quotes, less a comment and a comma; words may
- * stand in it.
+ * The rest of the line of an unquoted YAML value, without a comment and a comma. It may contain
+ * words.
  */
 const REST = /[^\r\n"\\]*/y;
 
@@ -212,14 +203,14 @@ function blockRange(text: string, at: number, column: number): ValueRange | unde
   const end = blockEnd(text, first, { column, newline });
   if (end === undefined) return undefined;
   const indented = /^(?:[^\S\r\n]|\r?\n)*(.?)/.exec(text.slice(first, end))?.[1] ?? '';
-  // Without a sign a quoted text or a bracket may begin in the next line, which its own end ends.
+  // Without a sign, a quoted text or a bracket may begin on the next line, and its own end ends it.
   if (tags === '' && sign === '' && /["'[{]/.test(indented)) return undefined;
   return { from: at, end, shown: ` ${MASK}` };
 }
 
 /**
- * A value between brackets, hidden as a whole; one that nothing closes reaches to the end of the
- * text.
+ * Returns the range of a bracketed value, hidden as a whole. An unclosed one extends to the end of
+ * the text.
  */
 function bracketRange(text: string, from: number, quote: Quote | undefined): ValueRange {
   const end = bracketEnd(text, from, { depth: quote?.depth ?? 0, limit: text.length }) ?? text.length;
@@ -228,8 +219,8 @@ function bracketRange(text: string, from: number, quote: Quote | undefined): Val
 }
 
 /**
- * The place of the value behind a name and its sign; undefined for a value that holds nothing, and
- * for true, false and null.
+ * Returns the range of the value after a name and its sign. Undefined for an empty value, and for
+ * true, false and null.
  */
 export function valueRange(text: string, at: number, name?: NamePlace): ValueRange | undefined {
   const named = name === undefined ? null : /(\\*)(["'])\s*[:=,>]*\s*$/.exec(name.text);
