@@ -301,6 +301,12 @@ export function nodeCommand(): Command {
     .addOption(new Option('--lines <count>', 'how many').argParser(wholeNumber).default(100))
     .addOption(jsonFlag());
   node
+    .command('build', { hidden: true })
+    .requiredOption('--plan <json>')
+    .action((flags: { readonly plan: string }) =>
+      reportFailure({}, async () => (await import('../node/build-apart.js')).buildForParent(flags.plan)),
+    );
+  node
     .command('supervise', { hidden: true })
     .requiredOption('--plan <json>')
     .action((flags: { readonly plan: string }) => reportFailure({}, () => supervise(flags)));

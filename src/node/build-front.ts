@@ -181,8 +181,13 @@ export async function makeArchive(
     ...(process.platform === 'win32' ? ['--port', '0'] : ['--socket', join(work.workDir, 's')]),
     '--warm',
   ];
-  const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.archiveMs, signal });
-  if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
+  try {
+    const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.archiveMs, signal });
+    if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
+  } catch (error) {
+    await rm(work.workDir, { recursive: true, force: true });
+    throw error;
+  }
   try {
     await rename(draft, work.archive);
     return true;

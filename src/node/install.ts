@@ -5,6 +5,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import * as z from 'zod';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { withNamedLock } from '../process/lock.js';
+import { replaceFile } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
 import { compileFront, copyDependencies, makeArchive } from './build-front.js';
@@ -122,11 +123,14 @@ type FrontFiles = ReadonlyMap<string, Buffer>;
 
 const FRONT_JAR = 'front.jar';
 const ARCHIVE = 'front.jsa';
+const MANIFEST = 'installation.json';
 const manifestSchema = z.object({
   jars: z.array(z.string()).min(2),
-  archive: z.boolean(),
+  /** Absent while no build has tried to make the archive. */
+  archive: z.boolean().optional(),
   made: z.record(z.string(), z.string()),
 });
+type Manifest = z.infer<typeof manifestSchema>;
 
 async function sha256Of(path: string, buffer: Buffer = Buffer.allocUnsafe(262_144)): Promise<string> {
   const file = await open(path);
@@ -181,18 +185,21 @@ interface Place {
   readonly key: string;
 }
 
-/**
- * Returns the installation in `dir` if it is complete. Its manifest is written last, and every file
- * in it must have its original hash.
- */
-async function readInstallation({ dir, key }: Place, files: FrontFiles): Promise<Installation | undefined> {
+const installationOf = ({ dir, key }: Place, { jars, archive }: Manifest): Installation => ({
+  key,
+  jars: jars.map((jar) => join(dir, jar)),
+  archive: archive ? join(dir, ARCHIVE) : null,
+});
+
+const writeManifest = (dir: string, manifest: Manifest): Promise<void> =>
+  replaceFile(join(dir, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+
+/** Reads the manifest in `dir` if every file that it names holds the bytes that it was made with. */
+async function readManifest(place: Place, files: FrontFiles): Promise<Manifest | undefined> {
+  const { dir } = place;
   try {
-    const manifest = manifestSchema.parse(JSON.parse(await readFile(join(dir, 'installation.json'), 'utf8')));
-    const installation = {
-      key,
-      jars: manifest.jars.map((jar) => join(dir, jar)),
-      archive: manifest.archive ? join(dir, ARCHIVE) : null,
-    };
+    const manifest = manifestSchema.parse(JSON.parse(await readFile(join(dir, MANIFEST), 'utf8')));
+    const installation = installationOf(place, manifest);
     // A cache cleaner may have removed some files.
     await Promise.all(
       [...installation.jars, ...(installation.archive === null ? [] : [installation.archive])].map((file) =>
@@ -204,14 +211,14 @@ async function readInstallation({ dir, key }: Place, files: FrontFiles): Promise
       return undefined;
     // The clean-up of old installations uses this time.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
-    return installation;
+    return manifest;
   } catch {
     return undefined;
   }
 }
 
 /** Fetches and compiles in a draft folder, which is renamed only when complete. */
-async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<void> {
+async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<Manifest> {
   const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
   try {
     await mkdir(join(draft, 'lib'), { recursive: true, mode: 0o700 });
@@ -243,17 +250,24 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
       options.signal,
     );
     await rm(frontDir, { recursive: true, force: true });
+    const manifest = {
+      jars: [FRONT_JAR, ...names.map((name) => join('lib', name))],
+      made: { [FRONT_JAR]: await sha256Of(join(draft, FRONT_JAR)) },
+    };
+    await writeManifest(draft, manifest);
     await rm(dir, { recursive: true, force: true });
     await rename(draft, dir);
+    return manifest;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
 }
 
-async function build({ dir, key }: Place, files: FrontFiles, options: InstallOptions): Promise<Installation> {
-  await buildJars(dir, files, options);
-  const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
-  const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
+/**
+ * Makes the class-data archive for compiled jars, where they lie. It only makes starts faster, so the
+ * node does without it if the trial run fails or takes too long.
+ */
+async function addArchive({ dir }: Place, { jars, made }: Manifest, options: InstallOptions): Promise<Manifest> {
   options.onProgress?.('Making the class-data archive (first start only) …');
   await removeDeadDrafts(tmpdir(), { isOurs: (name) => name.startsWith('palimpsest.'), recursive: true });
   const archive = await makeArchive(
@@ -266,11 +280,18 @@ async function build({ dir, key }: Place, files: FrontFiles, options: InstallOpt
       archive: join(dir, ARCHIVE),
     },
     options.signal,
-  );
-  const made: Record<string, string> = {};
-  for (const name of [FRONT_JAR, ...(archive ? [ARCHIVE] : [])]) made[name] = await sha256Of(join(dir, name));
-  await writeFile(join(dir, 'installation.json'), `${JSON.stringify({ jars, archive, made }, null, 2)}\n`);
-  return { key, jars: jars.map((jar) => join(dir, jar)), archive: archive ? join(dir, ARCHIVE) : null };
+  ).catch((error: unknown) => {
+    if (!(error instanceof NodeError) || error.code !== 'build-failed') throw error;
+    options.onProgress?.(`There is no class-data archive, so the node starts more slowly: ${error.message}`);
+    return false;
+  });
+  const manifest = {
+    jars,
+    archive,
+    made: { ...made, ...(archive ? { [ARCHIVE]: await sha256Of(join(dir, ARCHIVE)) } : {}) },
+  };
+  await writeManifest(dir, manifest);
+  return manifest;
 }
 
 function cacheProblem(cacheDir: string, error: unknown): NodeError {
@@ -293,6 +314,29 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
   );
 }
 
+async function placeOf(options: InstallOptions): Promise<{ readonly files: FrontFiles; readonly place: Place }> {
+  const files = await readFrontFiles(options.frontDir, options);
+  const key = installationKey({ java: options.java.fingerprint, files });
+  return { files, place: { key, dir: join(options.cacheDir, `node-${key}`) } };
+}
+
+async function presentAt(
+  place: Place,
+  files: FrontFiles,
+  { cacheDir }: InstallOptions,
+): Promise<Installation | undefined> {
+  const manifest = await readManifest(place, files);
+  if (manifest?.archive === undefined) return undefined;
+  await removeOldInstallations(cacheDir, place.key);
+  return installationOf(place, manifest);
+}
+
+/** Returns the installation for these sources and this Java if it is built already. */
+export async function findInstallation(options: InstallOptions): Promise<Installation | undefined> {
+  const { files, place } = await placeOf(options);
+  return presentAt(place, files, options);
+}
+
 /**
  * Returns the installation for these sources and this Java. It is built on first use (about a
  * minute) and whenever either changes. If several processes need it, one builds and the others
@@ -301,21 +345,19 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
  */
 export async function ensureInstallation(options: InstallOptions): Promise<Installation> {
   try {
-    const files = await readFrontFiles(options.frontDir, options);
-    const key = installationKey({ java: options.java.fingerprint, files });
-    const dir = join(options.cacheDir, `node-${key}`);
-    const present = await readInstallation({ dir, key }, files);
+    const { files, place } = await placeOf(options);
+    const { key } = place;
+    const present = await presentAt(place, files, options);
     if (present !== undefined) return present;
     await mkdir(options.cacheDir, { recursive: true, mode: 0o700 });
     const waiting = (pid: number): void =>
       options.onProgress?.(`Process ${pid} is building the node; waiting for it …`);
     const lock = { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait: waiting };
     return await withNamedLock(join(options.cacheDir, `node-${key}.lock`), lock, async () => {
-      const meanwhile = await readInstallation({ dir, key }, files);
-      if (meanwhile !== undefined) return meanwhile;
-      const installation = await build({ dir, key }, files, options);
+      const built = (await readManifest(place, files)) ?? (await buildJars(place.dir, files, options));
+      const manifest = built.archive === undefined ? await addArchive(place, built, options) : built;
       await removeOldInstallations(options.cacheDir, key);
-      return installation;
+      return installationOf(place, manifest);
     });
   } catch (error) {
     throw error instanceof NodeError || systemCode(error) === undefined ? error : cacheProblem(options.cacheDir, error);

@@ -9,9 +9,9 @@ import { identifyProcess } from '../process/process-identity.js';
 import { systemCode } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
+import { installApart } from './build-apart.js';
 import { type DataFolder, makeRuntimeFolder, socketIn } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
-import { ensureInstallation } from './install.js';
 import { findJava } from './java.js';
 import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
 import { readLogTail } from './log-file.js';
@@ -150,15 +150,18 @@ export interface ChosenStart extends StartOptions {
 async function makePlan(folder: DataFolder, files: PackageFiles, options: ChosenStart): Promise<LaunchPlan> {
   const { profile, log } = options.chosen;
   const java = await findJava({ javaHome: options.javaHome, signal: options.signal });
-  const installation = await ensureInstallation({
-    java,
-    frontDir: files.frontDir,
-    isShared: log !== undefined,
-    memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
-    cacheDir: options.cacheDir ?? join(homedir(), '.cache', 'palimpsest'),
-    signal: options.signal,
-    onProgress: (message) => options.onProgress?.(message),
-  });
+  const installation = await installApart(
+    {
+      java,
+      frontDir: files.frontDir,
+      isShared: log !== undefined,
+      memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
+      cacheDir: options.cacheDir ?? join(homedir(), '.cache', 'palimpsest'),
+      signal: options.signal,
+      onProgress: (message) => options.onProgress?.(message),
+    },
+    files.cli,
+  );
   const runtimeFolder = await makeRuntimeFolder(folder.dir, options.runtimeDir);
   const isTcp = (options.transport ?? (process.platform === 'win32' ? 'tcp' : 'unix')) === 'tcp';
   const tokenFile = join(runtimeFolder, 'token');

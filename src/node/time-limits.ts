@@ -52,9 +52,9 @@ export const TIME_LIMITS = {
   /** The maximum interval between two checks of a full disk. */
   longestRoomLookMs: 5_000,
   /** Interval at which a supervisor marks its installation as used. */
-  touchMs: 86_400_000,
+  touchMs: 600_000,
   /** How long an unused installation stays in the cache. */
-  unusedInstallationMs: 30 * 86_400_000,
+  unusedInstallationMs: 7 * 86_400_000,
   /** An older draft was left by a build that died. */
   draftMs: 86_400_000,
 } as const;

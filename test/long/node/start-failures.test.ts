@@ -2,8 +2,9 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findJava } from '../../../src/node/java.js';
-import { runCli } from '../../support/run-cli.js';
+import { runCli, startCli } from '../../support/run-cli.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
+import { until } from '../../support/until.js';
 
 /** Puts a command of that name into a folder, in place of one that this machine might have. */
 async function fakeCommand(dir: string, name: string, script: string): Promise<void> {
@@ -38,7 +39,10 @@ const readMessage = (text: string): unknown => expect.stringContaining(text);
 describe('a node that cannot start says why and what to do', () => {
   test('no Java', () =>
     withTemporaryFolder(async (dir) => {
-      expect(await failedStart(dir, {})).toEqual({ code: 'no-java', message: readMessage('Install a JDK of version 17') });
+      expect(await failedStart(dir, {})).toEqual({
+        code: 'no-java',
+        message: readMessage('Install a JDK of version 17'),
+      });
       const withHome = await failedStart(dir, { JAVA_HOME: '/nowhere' });
       expect(withHome).toEqual({ code: 'no-java', message: readMessage('/nowhere') });
     }));
@@ -80,9 +84,38 @@ describe('a node that cannot start says why and what to do', () => {
       expect(await readFile(log, 'utf8')).toBe('ran\nran\n');
     }));
 
+  test('a build goes on when the process that began it is killed', () =>
+    withTemporaryFolder(async (dir) => {
+      const [begun, go, cache] = [join(dir, 'begun'), join(dir, 'go'), join(dir, 'cache')];
+      await fakeCommand(join(dir, 'bin'), 'mvn', `echo > ${begun}; while [ ! -e ${go} ]; do /bin/sleep 0.05; done`);
+      const run = startCli(['node', 'start', '--data', join(dir, 'data')], {
+        PATH: join(dir, 'bin'),
+        JAVA_HOME: await realJavaHome(),
+        XDG_CACHE_HOME: cache,
+      });
+      const entries = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
+      await until(
+        () => entries(dir),
+        (names) => names.includes('begun'),
+      );
+      run.child.kill('SIGKILL');
+      await run.result;
+      expect(await entries(join(cache, 'palimpsest'))).not.toEqual([]);
+      await writeFile(go, '');
+      // The build finds no libraries, and removes its draft and its lock.
+      await until(
+        () => entries(join(cache, 'palimpsest')),
+        (names) => names.length === 0,
+      );
+    }));
+
   test('no space for the first start', () =>
     withTemporaryFolder(async (dir) => {
-      await fakeCommand(join(dir, 'bin'), 'mvn', `echo '[ERROR] Error copying artifact: No space left on device'; exit 1`);
+      await fakeCommand(
+        join(dir, 'bin'),
+        'mvn',
+        `echo '[ERROR] Error copying artifact: No space left on device'; exit 1`,
+      );
       expect(await failedStart(dir, { JAVA_HOME: await realJavaHome() })).toMatchObject({ code: 'no-space' });
     }));
 

@@ -16,13 +16,13 @@ const other = 'bbbbbbbbbbbbbbbb';
 const draft = '.draft-0f8fad5b-d9cb-469f-a165-70867728950e';
 
 describe('old installations in the cache', () => {
-  test('are removed after more than a month without use, but never the current one', () => {
-    expect(expiredEntries([entry(`node-${current}`, 400), entry(`node-${other}`, 31)], current, now)).toEqual([
+  test('are removed after more than a week without use, but never the current one', () => {
+    expect(expiredEntries([entry(`node-${current}`, 400), entry(`node-${other}`, 8)], current, now)).toEqual([
       `node-${other}`,
     ]);
   });
   test('stay if they were used recently, because their node may still run', () => {
-    expect(expiredEntries([entry(`node-${other}`, 29)], current, now)).toEqual([]);
+    expect(expiredEntries([entry(`node-${other}`, 6)], current, now)).toEqual([]);
   });
   test('include drafts of builds that died a day ago, but no fresh ones', () => {
     expect(expiredEntries([entry(draft, 2)], current, now)).toEqual([draft]);

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import * as z from 'zod';
+import { NodeError, type NodeErrorCode } from './errors.js';
+import { ensureInstallation, findInstallation, type Installation, type InstallOptions } from './install.js';
+
+const javaSchema = z.object({ command: z.string(), major: z.int(), fingerprint: z.string() });
+const planSchema = z.object({
+  java: javaSchema,
+  frontDir: z.string(),
+  isShared: z.boolean().optional(),
+  memoryConfig: z.string(),
+  cacheDir: z.string(),
+});
+
+/** A message from the process that builds: a line of progress, or the failure that ended it. */
+type Report = { readonly progress: string } | { readonly code: NodeErrorCode; readonly message: string };
+
+/**
+ * Runs the build that `installApart` asked for, in the process of its own, and reports to the parent.
+ * It goes on if the parent ends.
+ */
+export async function buildForParent(plan: string): Promise<void> {
+  // The parent may have ended: a report that cannot be sent is dropped.
+  const report = (message: Report): void => void process.send?.(message, undefined, undefined, () => undefined);
+  const { isShared, ...parts } = planSchema.parse(JSON.parse(plan));
+  const onProgress = (progress: string): void => report({ progress });
+  try {
+    await ensureInstallation({ ...parts, isShared: isShared === true, onProgress });
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error;
+    report({ code: error.code, message: error.message });
+    process.exitCode = 1;
+  }
+}
+
+/**
+ * Returns the installation; builds a missing one in a detached process, which outlives this one and
+ * a caller that stops waiting.
+ * @throws {NodeError} as `ensureInstallation`
+ */
+export async function installApart(options: InstallOptions, cli: string): Promise<Installation> {
+  const present = await findInstallation(options);
+  if (present !== undefined) return present;
+  const { signal, onProgress, ...plan } = options;
+  const child = spawn(process.execPath, [cli, 'node', 'build', '--plan', JSON.stringify(plan)], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  let failure: NodeError | undefined;
+  child.on('message', (message) => {
+    const report = message as Report;
+    if ('progress' in report) onProgress?.(report.progress);
+    else failure = new NodeError(report.code, report.message);
+  });
+  const ended = new Promise<string>((resolve, reject) => {
+    const stop = (): void => {
+      child.disconnect();
+      child.unref();
+      const message = 'Waiting for the node was cancelled by the caller. Its build goes on.';
+      reject(new NodeError('aborted', message, { cause: signal?.reason }));
+    };
+    child.on('error', (error) => resolve(error.message));
+    child.on('close', (code, name) => {
+      signal?.removeEventListener('abort', stop);
+      resolve(name === null ? `exit code ${code}` : `signal ${name}`);
+    });
+    if (signal?.aborted) stop();
+    else signal?.addEventListener('abort', stop, { once: true });
+  });
+  const how = await ended;
+  if (failure !== undefined) throw failure;
+  const built = await findInstallation(options);
+  if (built !== undefined) return built;
+  throw new NodeError(
+    'build-failed',
+    `The process that builds the node ended (${how}). Try again: palimpsest node start`,
+  );
+}
