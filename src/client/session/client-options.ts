@@ -30,8 +30,8 @@ export interface ContextClientOptions extends FileAccessOptions {
   /** False: no journal although there is a data folder, as for a database without persistence. */
   readonly journal?: boolean;
   /**
-   * What an acknowledged step survives: the death of every process (`process`, the default), or a
-   * power loss too (`power`, one sync per step).
+   * Failures that an acknowledged step survives: the death of every process (`process`, the
+   * default), or a power loss too (`power`, one sync per step).
    */
   readonly durability?: Durability;
   /**
