@@ -19,7 +19,7 @@ import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-
 type Loose = ReturnType<typeof JSON.parse>;
 type Line = Readonly<Record<string, Loose>>;
 
-describe('a bundle that is not what it says', () => {
+describe('an invalid bundle', () => {
   const name = `bad${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
   let folder: Awaited<ReturnType<typeof temporaryRoot>>;
@@ -114,7 +114,7 @@ describe('a bundle that is not what it says', () => {
   });
   afterAll(() => Promise.all([made.close(), folder.remove()]));
 
-  test('what was exported is private, checks out, is not written over, and changes nothing where it is there', async () => {
+  test('is refused, while a real export is private, verifies, overwrites nothing, and changes nothing where it exists', async () => {
     expect((await stat(path('good.bundle'))).mode & 0o777).toBe(0o600);
     const mine = ['backup.json.1', 'backup.json.20261101', 'backup.json.new'];
     for (const file of mine) {
@@ -437,7 +437,7 @@ describe('a bundle that is not what it says', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  test('a compressed bomb is refused in little memory, whatever it says of itself', async () => {
+  test('is refused in little memory if it is a compression bomb, for any declared size', async () => {
     const text = (n: number) => `${n}`.padEnd(500_000, ' ');
     const filler = (n: number) =>
       `${JSON.stringify({ text: { 'xt/id': chunkId(hashText(text(n))), type: 'chunk', text: text(n) } })}\n`;
@@ -455,7 +455,7 @@ describe('a bundle that is not what it says', () => {
     await expect(checkBundle(path('small.bundle'), { mostBytes: 1_000 })).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  test('of a session with redaction rules only where that is said', async () => {
+  test('is required to be an explicit choice for a session with redaction rules', async () => {
     const session = sessionId(`${name}-second`);
     const body = { type: 'context.redaction.applied', subject: made.file, data: { redaction_state: 'removed' } };
     await (await made.client.delivered()).putRecords([
@@ -467,7 +467,7 @@ describe('a bundle that is not what it says', () => {
     expect((await run('export', session, path('hidden.bundle'), '--with-redacted')).code).toBe(0);
   });
 
-  test('no file, a folder, or a session that somebody has open', async () => {
+  test('is refused if it is missing, a folder, or for an open session', async () => {
     await mkdir(path('folder'), { recursive: true });
     for (const file of ['missing', 'folder'])
       expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is no file/);
@@ -487,12 +487,12 @@ describe('a bundle that is not what it says', () => {
     ['no session id', ['--finish', 'a b'], 1, /no session id/],
     ['of one that never came', ['--finish', 'never-came'], 1, /no import of session never-came has come so far/],
     ['of one that is all there', ['--finish', `${name}-first`], 1, /has come so far|is all there/],
-  ])('an import is not finished: %s', async (_, args, exit, told) => {
+  ])('leaves an import unfinished: %s', async (_, args, exit, told) => {
     const { code, stderr } = await run('import', ...args);
     expect([code, stderr]).toEqual([exit, expect.stringMatching(told)]);
   });
 
-  test('a session that is being written goes out as far as the database has it, and checks out', async () => {
+  test('is valid up to the stored steps of a running session', async () => {
     const session = await made.client.openSession({ id: `${name}-open` });
     await session.reportMessage({ role: 'user', text: 'Begin' });
     const call = async (i: number) => {
@@ -522,7 +522,7 @@ describe('a bundle that is not what it says', () => {
     expect((await checkBundle(path('closed.bundle'))).header.step).toBe(22);
   });
 
-  test('places that are named when it is imported again hold from then on, for forks too', async () => {
+  test('uses the places named at a second import from then on, for forks too', async () => {
     const here = async (session: string) =>
       JSON.parse((await run('restore', session, '--plan', '--json')).stdout).files.map((one: Loose) => one.here);
     expect((await run('fork', `${name}-first`, '--id', `${name}-fork`)).code).toBe(0);

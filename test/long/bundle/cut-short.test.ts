@@ -19,7 +19,7 @@ import { cliPath, temporaryRoot } from '../../support/mcp-clients.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { until } from '../../support/until.js';
 
-describe('an import that is cut short', () => {
+describe('an interrupted import', () => {
   const name = `cut${randomUUID().slice(0, 8)}`;
   const [parent, fork, other] = [sessionId(`${name}-parent`), sessionId(`${name}-fork`), sessionId(`${name}-other`)];
   let client: ContextClient;
@@ -46,8 +46,17 @@ describe('an import that is cut short', () => {
       .toString()
       .trimEnd()
       .split('\n')
-      .map((line) => JSON.parse(line) as { readonly put?: { readonly 'xt/id': string }; readonly text?: { readonly 'xt/id': string } });
-    return { named: lines.flatMap(({ put }) => put?.['xt/id'] ?? []), texts: lines.flatMap(({ text }) => text?.['xt/id'] ?? []) };
+      .map(
+        (line) =>
+          JSON.parse(line) as {
+            readonly put?: { readonly 'xt/id': string };
+            readonly text?: { readonly 'xt/id': string };
+          },
+      );
+    return {
+      named: lines.flatMap(({ put }) => put?.['xt/id'] ?? []),
+      texts: lines.flatMap(({ text }) => text?.['xt/id'] ?? []),
+    };
   };
   const cutAt = (path: string, stop: number) =>
     importBundle(there, path, {
@@ -70,7 +79,14 @@ describe('an import that is cut short', () => {
       await session.reportMessage({ role: 'user', text: `Read it for ${id}` });
       await writeFile(join(folder.root, 'shared.txt'), text);
       const readings = [await wholeRead(client, 'shared.txt')];
-      const report = { tool: 'read', args: { path: 'shared.txt' }, status: 'ok', content: text, answer: () => text, readings } as const;
+      const report = {
+        tool: 'read',
+        args: { path: 'shared.txt' },
+        status: 'ok',
+        content: text,
+        answer: () => text,
+        readings,
+      } as const;
       await (await session.recordCall(report)).applied;
       await session.assemble({ deliver: 'library' });
       await client.closeSession(session);
@@ -87,10 +103,12 @@ describe('an import that is cut short', () => {
     await Promise.all([node.stop(), files.remove(), folder.remove()]);
   });
 
-  test('before all of it is in the database it leaves nothing that has a name, also killed, and there is nothing to finish', async () => {
+  test('leaves nothing visible and nothing to finish before all is stored, also when killed', async () => {
     const { path, bytes } = await write(client.store, fork, 'killed.bundle');
     const { named, texts } = idsIn(bytes);
-    const child = spawn(process.execPath, [cliPath, 'import', path, '--data', node.dataDir, '--json'], { stdio: 'ignore' });
+    const child = spawn(process.execPath, [cliPath, 'import', path, '--data', node.dataDir, '--json'], {
+      stdio: 'ignore',
+    });
     const ended = once(child, 'exit');
     await until(
       async () => (await (await there.latest()).existing(texts)).length,
@@ -102,12 +120,14 @@ describe('an import that is cut short', () => {
     // As far as it had come when it was killed: mostly no farther than its first texts.
     if ((await now.documents.importOf(fork)) === undefined) {
       expect(await now.existing(named)).toEqual([]);
-      await expect(finishImport(there, fork, { clientDir: node.dataDir })).rejects.toMatchObject({ code: 'nothing-to-finish' });
+      await expect(finishImport(there, fork, { clientDir: node.dataDir })).rejects.toMatchObject({
+        code: 'nothing-to-finish',
+      });
     } else await finishImport(there, fork, { clientDir: node.dataDir });
     expect(await listed()).not.toContain(`${name}-none`);
   });
 
-  test('later it is finished without its file, also when finishing is killed; others that share its files come meanwhile', async () => {
+  test('is later finished without its file, also if that is killed, while others share its files', async () => {
     const bundle = await write(client.store, fork, 'fork.bundle');
     const shared = await write(client.store, other, 'other.bundle');
     const { transactions } = bundle.manifest;
@@ -132,7 +152,11 @@ describe('an import that is cut short', () => {
         expect(await listed()).toEqual([]);
       }
       // By the name of the session that it continues, too.
-      expect(await finishImport(there, parent, { clientDir })).toMatchObject({ session: fork, sessions: [parent, fork], transactions });
+      expect(await finishImport(there, parent, { clientDir })).toMatchObject({
+        session: fork,
+        sessions: [parent, fork],
+        transactions,
+      });
       await expect(finishImport(there, fork, { clientDir })).rejects.toMatchObject({
         code: 'nothing-to-finish',
         message: expect.stringContaining('is all there'),

@@ -26,7 +26,8 @@ async function recordings(): Promise<readonly (readonly [name: string, paths: re
   const all = await fixtures();
   return Promise.all(
     RECORDING_FORMATS.map(
-      async (format) => [format, (await findCorpus(dirname(all.get(format)?.[0] ?? ''))).files.map(({ path }) => path)] as const,
+      async (format) =>
+        [format, (await findCorpus(dirname(all.get(format)?.[0] ?? ''))).files.map(({ path }) => path)] as const,
     ),
   );
 }
@@ -80,47 +81,57 @@ test('there are recordings', () => {
   expect(cases.length).toBeGreaterThan(0);
 });
 
-test.each(cases)('%s: every replayed session verifies in the database that it goes to, and comes out the same', async (format, paths) => {
-  let [contexts, handedOut] = [0, 0];
-  for (const path of paths) {
-    const report = await replay(path);
-    for (const { session } of report.sessions) {
-      const write = async (store: ObjectStore, name: string) => {
-        const file = join(files.root, `${format.replaceAll(/[^\w.-]/g, '_')}-${session.replaceAll(/[^\w.-]/g, '_')}-${name}`);
-        const { manifest } = await exportBundle(await Timeline.open(store), { session: session as SessionId, file });
-        return { file, bytes: await readFile(file), manifest };
-      };
-      const origin = await verifySession(here, session);
-      expect([session, origin.ok, origin.contexts.unequal]).toEqual([session, true, []]);
-      handedOut += origin.contexts.total;
-      const bundle = await write(here, 'out');
-      const there = await taken(bundle.file);
-      if (there === undefined) {
-        expect(corpus).toBe('');
-        for (const { store } of targets) await expect(verifySession(store, session)).rejects.toMatchObject({ code: 'unknown-session' });
-        continue;
+test.each(cases)(
+  '%s: every replayed session verifies in its new database and exports the same',
+  async (format, paths) => {
+    let [contexts, handedOut] = [0, 0];
+    for (const path of paths) {
+      const report = await replay(path);
+      for (const { session } of report.sessions) {
+        const write = async (store: ObjectStore, name: string) => {
+          const file = join(
+            files.root,
+            `${format.replaceAll(/[^\w.-]/g, '_')}-${session.replaceAll(/[^\w.-]/g, '_')}-${name}`,
+          );
+          const { manifest } = await exportBundle(await Timeline.open(store), { session: session as SessionId, file });
+          return { file, bytes: await readFile(file), manifest };
+        };
+        const origin = await verifySession(here, session);
+        expect([session, origin.ok, origin.contexts.unequal]).toEqual([session, true, []]);
+        handedOut += origin.contexts.total;
+        const bundle = await write(here, 'out');
+        const there = await taken(bundle.file);
+        if (there === undefined) {
+          expect(corpus).toBe('');
+          for (const { store } of targets)
+            await expect(verifySession(store, session)).rejects.toMatchObject({ code: 'unknown-session' });
+          continue;
+        }
+        const verified = await verifySession(there, session);
+        expect([session, verified.ok, verified.contexts.unequal]).toEqual([session, true, []]);
+        expect(verified.contexts.total).toBe(origin.contexts.total);
+        contexts += verified.contexts.equal;
+        expect((await write(there, 'back')).bytes.equals(bundle.bytes)).toBe(true);
+        const { documents, texts, transactions, objects, parts, bytes } = bundle.manifest;
+        const row = {
+          format,
+          contexts: verified.contexts.equal,
+          steps: parts.step,
+          files: objects.file,
+          documents,
+          texts,
+          transactions,
+          bytes,
+          packed: bundle.bytes.length,
+        };
+        if (figures !== undefined)
+          await appendFile(
+            figures,
+            `${JSON.stringify({ ...row, database: targets.findIndex(({ store }) => store === there) })}\n`,
+          );
       }
-      const verified = await verifySession(there, session);
-      expect([session, verified.ok, verified.contexts.unequal]).toEqual([session, true, []]);
-      expect(verified.contexts.total).toBe(origin.contexts.total);
-      contexts += verified.contexts.equal;
-      expect((await write(there, 'back')).bytes.equals(bundle.bytes)).toBe(true);
-      const { documents, texts, transactions, objects, parts, bytes } = bundle.manifest;
-      const row = {
-        format,
-        contexts: verified.contexts.equal,
-        steps: parts.step,
-        files: objects.file,
-        documents,
-        texts,
-        transactions,
-        bytes,
-        packed: bundle.bytes.length,
-      };
-      if (figures !== undefined)
-        await appendFile(figures, `${JSON.stringify({ ...row, database: targets.findIndex(({ store }) => store === there) })}\n`);
     }
-  }
-  if (corpus === '') expect(contexts).toBeGreaterThan(0);
-  else expect(contexts).toBe(handedOut);
-});
+    if (corpus === '') expect(contexts).toBeGreaterThan(0);
+    else expect(contexts).toBe(handedOut);
+  },
+);

@@ -60,7 +60,7 @@ function hashesIn(bytes: Buffer, isHidden: (text: string) => boolean): readonly 
   return [...hashes];
 }
 
-describe('a bundle without what is to be hidden', () => {
+describe('a redacted bundle', () => {
   let node: OwnNode;
   let xtdb: XtdbClient;
   let here: ObjectStore;
@@ -117,7 +117,7 @@ describe('a bundle without what is to be hidden', () => {
     .tuple(fc.stringMatching(/^[A-Z][a-z]{6}$/), fc.string({ unit: 'grapheme', minLength: 3, maxLength: 8 }))
     .map(([a, b]) => `${a} "${b.trim()}" 7-9`);
 
-  test('planted in every member: it stands nowhere, in no form, nor does a hash of it; what is left verifies and comes out the same', async () => {
+  test('contains no form or hash of a text planted in every member; the rest verifies and exports the same', async () => {
     await fc.assert(
       fc.asyncProperty(
         word,
@@ -158,8 +158,13 @@ describe('a bundle without what is to be hidden', () => {
               const readings = [await wholeRead(client, file)];
               await call({ path: file }, `read ${file}`, { tool: 'read', readings, answer: () => 'plain' });
             }
-            await call({ [short]: { deep: [long, number, { pin: number }] } }, JSON.stringify({ said: long }), { callId: `call-${short}` });
-            await call({ url: `https://me:${short}@host/x`, password: 'hunter-seven' }, Buffer.from(`ab${long}`).toString('base64'));
+            await call({ [short]: { deep: [long, number, { pin: number }] } }, JSON.stringify({ said: long }), {
+              callId: `call-${short}`,
+            });
+            await call(
+              { url: `https://me:${short}@host/x`, password: 'hunter-seven' },
+              Buffer.from(`ab${long}`).toString('base64'),
+            );
             await call(
               { header: 'Authorization: Basic dXNlcjpwYXNzd29yZA==' },
               `${'y'.repeat(2_000)} ${Buffer.from(short).toString('base64')} ${Buffer.from(long).toString('hex')}`,
@@ -180,7 +185,10 @@ describe('a bundle without what is to be hidden', () => {
             const store = await client.delivered();
             const text = `kept ${long}`;
             const records = [
-              { kind: 'note', body: { name: short, note: 'fact', text: long, source: short, extra: { [short]: [number, long] } } },
+              {
+                kind: 'note',
+                body: { name: short, note: 'fact', text: long, source: short, extra: { [short]: [number, long] } },
+              },
               {
                 kind: 'event',
                 texts: [hashText(text)],
@@ -193,10 +201,20 @@ describe('a bundle without what is to be hidden', () => {
               { kind: 'approval', body: { approval: short, state: 'pending', text: long, tool: short, reason: short } },
               {
                 kind: 'missing',
-                body: { question: long, severity: 'info', status: 'open', neededFor: short, candidates: [short], blocked: [long] },
+                body: {
+                  question: long,
+                  severity: 'info',
+                  status: 'open',
+                  neededFor: short,
+                  candidates: [short],
+                  blocked: [long],
+                },
               },
               { kind: 'report', body: { format: short, name: short, body: { text: long, chars: number } } },
-              { kind: 'injection', body: { target: short, point: short, visibility: [short], sha256: hashText(long), items: [short] } },
+              {
+                kind: 'injection',
+                body: { target: short, point: short, visibility: [short], sha256: hashText(long), items: [short] },
+              },
               { kind: 'import', body: { format: 'x', whole: hashText(short), part: 0, parts: 1, text: short } },
               {
                 kind: 'compaction',
@@ -250,18 +268,21 @@ describe('a bundle without what is to be hidden', () => {
     );
   });
 
-  test('recordings of every format, without some of their words', async () => {
+  test('is made from recordings of every format without some of their words', async () => {
     let redacted = 0;
     for (const [, paths] of await fixtures()) {
       const report = await replay(paths[0] ?? '');
       for (const { session } of report.sessions) {
         const plain = await write(here, session);
         const said = linesOf(plain.bytes).flatMap(({ put }) => (typeof put?.content === 'string' ? [put.content] : []));
-        const words = [...new Set(said.join(' ').match(/[A-Za-z]{9,14}/g) ?? [])].filter((one) => !session.includes(one)).slice(0, 3);
+        const words = [...new Set(said.join(' ').match(/[A-Za-z]{9,14}/g) ?? [])]
+          .filter((one) => !session.includes(one))
+          .slice(0, 3);
         const mask = maskOf({ texts: words, patterns: [] });
         const { left, contexts } = await throughRedaction(session, mask).catch((error: unknown) => {
           // Another recording has the same files: each comes into the database by itself.
-          if ((error as { readonly code?: unknown }).code === 'conflict') return { left: undefined, contexts: { redacted: 0 } };
+          if ((error as { readonly code?: unknown }).code === 'conflict')
+            return { left: undefined, contexts: { redacted: 0 } };
           throw error;
         });
         if (left === undefined) continue;

@@ -24,7 +24,7 @@ import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { until } from '../../support/until.js';
 
-describe('a session that goes from one database to another', () => {
+describe('a session that moves between databases', () => {
   const name = `bun${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
   let node: OwnNode;
@@ -60,7 +60,7 @@ describe('a session that goes from one database to another', () => {
     return contexts.equal;
   };
 
-  test('verifies there, says the same, and gives the same bytes again', async () => {
+  test('verifies there, reads the same, and gives the same bytes again', async () => {
     const first = await write(made.client.store, `${name}-first`, 'first.bundle');
     expect((await write(made.client.store, `${name}-first`, 'again.bundle')).bytes.equals(first.bytes)).toBe(true);
     const moved = join(files.root, 'moved');
@@ -86,23 +86,33 @@ describe('a session that goes from one database to another', () => {
     expect(listed.map(({ id }) => id)).toEqual([`${name}-first`]);
   });
 
-  test('two bundles of one session that two machines take in at once are not mixed', async () => {
+  test('is not mixed with its other bundle if two machines import at once', async () => {
     const session = `${name}-second`;
-    const bundles = [await write(made.client.store, session, 'long.bundle'), await write(made.client.store, session, 'short.bundle', 1)];
+    const bundles = [
+      await write(made.client.store, session, 'long.bundle'),
+      await write(made.client.store, session, 'short.bundle', 1),
+    ];
     // Each machine has locks of its own.
     const dirs = await Promise.all(
       bundles.map((_, i) => temporaryRoot().then(({ root, remove }) => ({ root: join(root, String(i)), remove }))),
     );
-    const ended = await Promise.allSettled(bundles.map(({ path }, i) => importBundle(there, path, { clientDir: dirs[i]?.root ?? '' })));
+    const ended = await Promise.allSettled(
+      bundles.map(({ path }, i) => importBundle(there, path, { clientDir: dirs[i]?.root ?? '' })),
+    );
     await Promise.all(dirs.map(({ remove }) => remove()));
     const refusals = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
-    expect([refusals.length, refusals.join()]).toEqual([1, expect.stringMatching(/conflict|did not hold|another bundle|already/)]);
+    expect([refusals.length, refusals.join()]).toEqual([
+      1,
+      expect.stringMatching(/conflict|did not hold|another bundle|already/),
+    ]);
     await whole(there, session);
     const winner = ended.findIndex(({ status }) => status === 'fulfilled');
-    expect((await write(there, session, 'winner.bundle')).bytes.equals(bundles[winner]?.bytes ?? Buffer.alloc(0))).toBe(true);
+    expect((await write(there, session, 'winner.bundle')).bytes.equals(bundles[winner]?.bytes ?? Buffer.alloc(0))).toBe(
+      true,
+    );
   });
 
-  test('with the sessions that it was forked from, as far as it shares them, long texts and messages', async () => {
+  test('brings the sessions that it was forked from, as far as it shares them, long texts and messages', async () => {
     const { client, root } = made;
     const parent = await client.openSession({ id: `${name}-parent` });
     const long = 'a line of a long text\n'.repeat(60_000);
@@ -145,13 +155,18 @@ describe('a session that goes from one database to another', () => {
     expect((await write(there, `${name}-fork`, 'fork-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
     // The parent has more here, which its shorter copy there does not take.
     const whole1 = await write(client.store, `${name}-parent`, 'parent.bundle');
-    await expect(take(whole1.path)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining(`${name}-parent`) });
+    await expect(take(whole1.path)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(`${name}-parent`),
+    });
     const early = await write(client.store, `${name}-fork`, 'early.bundle', shared + 1);
-    await expect(write(client.store, `${name}-fork`, 'earlier.bundle', shared - 1)).rejects.toMatchObject({ code: 'not-yet' });
+    await expect(write(client.store, `${name}-fork`, 'earlier.bundle', shared - 1)).rejects.toMatchObject({
+      code: 'not-yet',
+    });
     expect(early.written).toMatchObject({ step: shared + 1 });
   });
 
-  test('goes on there, and what it then is goes on to a third database', async () => {
+  test('continues there, and moves on to a third database with its new part', async () => {
     const client = await ContextClient.create({
       address: node.address,
       roots: [made.root],
@@ -174,7 +189,9 @@ describe('a session that goes from one database to another', () => {
       expect(await importBundle(thirdStore, grown.path, { clientDir: third.dataDir })).toMatchObject({ isNew: true });
       expect(await whole(thirdStore, `${name}-first`)).toBe(2);
       expect((await write(thirdStore, `${name}-first`, 'grown-back.bundle')).bytes.equals(grown.bytes)).toBe(true);
-      await expect(importBundle(made.client.store, grown.path, { clientDir: node.dataDir })).rejects.toMatchObject({ code: 'conflict' });
+      await expect(importBundle(made.client.store, grown.path, { clientDir: node.dataDir })).rejects.toMatchObject({
+        code: 'conflict',
+      });
       expect(await take(join(files.root, 'first.bundle'))).toMatchObject({ isNew: false });
     } finally {
       await client.close();
@@ -184,7 +201,7 @@ describe('a session that goes from one database to another', () => {
     }
   });
 
-  test('sessions that read the same file come in any order, and every context stays as it was', async () => {
+  test('may arrive in any order with sessions that read the same file, and every context stays as it was', async () => {
     const { client, root } = made;
     const file = join(root, 'common.ts');
     const hour = Math.floor(Date.now() / 1_000) - 3_600;
@@ -194,7 +211,14 @@ describe('a session that goes from one database to another', () => {
       const open = await client.openSession({ id: `${name}-${id}` });
       await open.reportMessage({ role: 'user', text: 'Read it' });
       const readings = [await wholeRead(client, 'common.ts')];
-      const { applied } = await open.recordCall({ tool: 'read', args: {}, status: 'ok', content, answer: () => content, readings });
+      const { applied } = await open.recordCall({
+        tool: 'read',
+        args: {},
+        status: 'ok',
+        content,
+        answer: () => content,
+        readings,
+      });
       await applied;
       await open.assemble({ deliver: 'library' });
       await client.closeSession(open);
@@ -223,7 +247,7 @@ describe('a session that goes from one database to another', () => {
       expect((await write(there, `${name}-${id}`, `${id}-back.bundle`)).bytes.equals(bytes)).toBe(true);
   });
 
-  test('a process that is killed in the middle leaves a session that is not there; importing again goes on', async () => {
+  test('is absent after a kill during its import; a second import completes it', async () => {
     const { client } = made;
     const session = await client.openSession({ id: `${name}-killed` });
     await session.reportMessage({ role: 'user', text: 'Work' });
@@ -243,7 +267,9 @@ describe('a session that goes from one database to another', () => {
     const bundle = await write(client.store, session.id, 'killed.bundle');
     let kills = 0;
     for (const count of [1, 30, 90]) {
-      const child = spawn(process.execPath, [cliPath, 'import', bundle.path, '--data', node.dataDir, '--json'], { stdio: 'ignore' });
+      const child = spawn(process.execPath, [cliPath, 'import', bundle.path, '--data', node.dataDir, '--json'], {
+        stdio: 'ignore',
+      });
       const ended = once(child, 'exit');
       await until(
         async () => (await (await there.latest()).documents.newest([importId(session.id, count)])).size,
@@ -268,7 +294,7 @@ describe('a session that goes from one database to another', () => {
     expect((await write(there, session.id, 'killed-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
   });
 
-  test('an import that was cut short is gone on with by a later bundle of the session, and by none that begins otherwise', async () => {
+  test('continues an interrupted import from a later bundle, and from none with another beginning', async () => {
     const { client, root } = made;
     const session = await client.openSession({ id: `${name}-cut` });
     const turn = async (text: string): Promise<void> => {
@@ -305,7 +331,10 @@ describe('a session that goes from one database to another', () => {
     await expect(cutAt(short.path, transactions - 1)).rejects.toThrow('cut short here');
     expect((await listSessions(await there.latest(), [])).map(({ id }) => id)).not.toContain(session.id);
     await expect(cutAt(long.path, transactions + 1)).rejects.toThrow('cut short here');
-    await expect(take(short.path)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('does not begin with') });
+    await expect(take(short.path)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('does not begin with'),
+    });
     expect(await take(long.path)).toMatchObject({ isNew: true });
     expect(await whole(there, session.id)).toBe(2);
     expect((await write(there, session.id, 'cut-back.bundle')).bytes.equals(long.bytes)).toBe(true);

@@ -9,12 +9,18 @@ import { effort } from '../../support/effort.js';
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 const KILLS = effort(4, 60);
 
-test('what was acknowledged is found again after kill -9 of service and node at random points [§3.6, decisions F9, H5]', async () => {
+test('acknowledged calls survive kill -9 of service and node at random points [§3.6, decisions F9, H5]', async () => {
   const folder = await mkdtemp(join(root, 'node_modules', '.chaos-'));
   const seed = Math.floor(Math.random() * 2 ** 31);
   try {
     const [script = ''] = await buildPrograms(folder, ['workload']);
-    const { problems, kills, acknowledged, counts } = await runChaos({ script, seed, kills: KILLS, killsPerPair: 6, pauseMs: 20 });
+    const { problems, kills, acknowledged, counts } = await runChaos({
+      script,
+      seed,
+      kills: KILLS,
+      killsPerPair: 6,
+      pauseMs: 20,
+    });
     expect({ seed, problems }).toEqual({ seed, problems: [] });
     expect(Object.values(kills).reduce((sum, count) => sum + count, 0)).toBe(KILLS);
     expect(acknowledged.call).toBeGreaterThan((KILLS * 2) / 3);

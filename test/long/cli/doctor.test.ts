@@ -6,7 +6,7 @@ import { runCli } from '../../support/run-cli.js';
 import { callReport, TrackedProject } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
 
-describe('palimpsest doctor, beside a process that works', () => {
+describe('palimpsest doctor, beside a working process', () => {
   let project: TrackedProject;
   const dataDir = () => join(project.folder, 'data');
   const doctor = async (...flags: readonly string[]) =>
@@ -19,7 +19,7 @@ describe('palimpsest doctor, beside a process that works', () => {
   });
   afterEach(() => project.close());
 
-  test('tells what it tracks and what it cannot read, until it closes [§5.9]', async () => {
+  test('reports tracked and unreadable files until the process closes [§5.9]', async () => {
     for (const name of ['a.ts', 'b.ts', 'c.ts']) await writeFile(project.file(name), name);
     const client = await project.open({ what: 'a worker' });
     const session = await client.openSession();
@@ -50,7 +50,7 @@ describe('palimpsest doctor, beside a process that works', () => {
     expect(await readdir(join(dataDir(), 'trackers'))).toEqual([]);
   });
 
-  test('tells it of clients of a node that someone else runs too, and what waits for it', async () => {
+  test('reports clients of a foreign node too, and their pending writes', async () => {
     const folder = clientFolder(dataDir(), 'http://127.0.0.1:9');
     const client = await project.open({
       dataDir: folder,

@@ -10,10 +10,12 @@ async function tokensIn(folder: string): Promise<readonly string[]> {
   const texts = entries
     .filter((entry) => entry.isFile())
     .map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8').catch(() => ''));
-  return (await Promise.all(texts)).flatMap((text) => [...text.matchAll(/"token":\s*"([^"]+)"/g)].map(([, token = '']) => token));
+  return (await Promise.all(texts)).flatMap((text) =>
+    [...text.matchAll(/"token":\s*"([^"]+)"/g)].map(([, token = '']) => token),
+  );
 }
 
-describe('what the commands print', () => {
+describe('output of the commands', () => {
   let project: TrackedProject;
   const dataDir = () => join(project.folder, 'data');
   const run = (...args: readonly string[]) => runCli([...args, '--data', dataDir()]);
@@ -27,9 +29,12 @@ describe('what the commands print', () => {
     await rm(project.folder, { recursive: true, force: true });
   });
 
-  test('holds no token that stands in the data folder', async () => {
+  test('contains no token of the data folder', async () => {
     const started = await run('node', 'start', '--tcp', '--profile', 'memory', '--json');
-    expect(JSON.parse(started.stdout)).toMatchObject({ started: true, address: { kind: 'tcp', origin: expect.any(String) } });
+    expect(JSON.parse(started.stdout)).toMatchObject({
+      started: true,
+      address: { kind: 'tcp', origin: expect.any(String) },
+    });
     const { address } = JSON.parse(await readFile(join(dataDir(), 'node.json'), 'utf8'));
     const client = await project.open({ address });
     const session = await client.openSession();

@@ -15,7 +15,7 @@ const KILL_AT = new URL('../../support/kill-at.mjs', import.meta.url).href;
 const STEPS = 12;
 const TEXT = 'x'.repeat(900_000);
 
-test('a delivery of the journals of a host that is gone, killed at any place and done again, brings each step once and in order', async () => {
+test('a delivery of a dead host’s journals that is killed anywhere and repeated brings each step once and in order', async () => {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-adopt-')));
   const node = testAddress();
   const reader = await openClient(root);
@@ -47,7 +47,10 @@ test('a delivery of the journals of a host that is gone, killed at any place and
               XTDB_URL: url,
               ...env,
             });
-          const first = await adopt({ NODE_OPTIONS: `--import=${KILL_AT}`, PALIMPSEST_KILL_AT: `${what} ${when} ${count}` });
+          const first = await adopt({
+            NODE_OPTIONS: `--import=${KILL_AT}`,
+            PALIMPSEST_KILL_AT: `${what} ${when} ${count}`,
+          });
           if (first.code !== 0) kills += 1;
           const second = await adopt();
           expect(second).toMatchObject({ code: 0, stderr: '' });

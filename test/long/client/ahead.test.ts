@@ -20,7 +20,7 @@ import { until } from '../../support/until.js';
 const FILES = ['a.ts', 'b.ts', 'c.ts'] as const;
 let names = 0;
 
-describe('a context that no transaction is waited for', () => {
+describe('a context that waits for no transaction', () => {
   let root: string;
   let road: Road;
   let filesystem: ReturnType<typeof filesystemId>;
@@ -87,7 +87,7 @@ describe('a context that no transaction is waited for', () => {
     return texts;
   }
 
-  test('it holds what was acknowledged just now, although the database does not have it', async () => {
+  test('holds a just acknowledged step that the database lacks', async () => {
     const client = await agent();
     const session = await client.openSession();
     await session.reportMessage({ role: 'user', text: 'begin' });
@@ -109,7 +109,7 @@ describe('a context that no transaction is waited for', () => {
     expect((await madeAgain(session.id)).at(-1)).toBe(away.text);
   });
 
-  test('a session that begins while the database is away has it too; then everything is named', async () => {
+  test('holds it too for a session begun during an outage; then everything is named', async () => {
     const client = await agent();
     await client.listSessions();
     await road.close();
@@ -124,7 +124,7 @@ describe('a context that no transaction is waited for', () => {
     expect(await madeAgain(session.id)).toEqual([away.text]);
   });
 
-  test('as long as nobody else writes, one short question is all that it asks', async () => {
+  test('makes one short query while there is no other writer', async () => {
     const client = await agent();
     const session = await client.openSession();
     for (const file of FILES) await reads(client, session, file);
@@ -138,7 +138,7 @@ describe('a context that no transaction is waited for', () => {
     }
   });
 
-  test('what another client wrote before is in it, and what it holds of a file stays what it showed', async () => {
+  test('holds another client’s earlier writes, and what it holds of a file stays as shown', async () => {
     const [client, other] = [await agent(), await open({ track: false })];
     const [session, theirs] = [await client.openSession(), await other.openSession()];
     await reads(client, session, 'a.ts');
@@ -156,7 +156,7 @@ describe('a context that no transaction is waited for', () => {
   test.each([
     ['that waits for no transaction', { optimistic: true }] as const,
     ['as the database has it', {}] as const,
-  ])('of many objects, a context %s reads only what others wrote since the last one', async (_how, options) => {
+  ])('of many objects, %s, reads only foreign writes since the last one', async (_how, options) => {
     const many = Array.from({ length: 300 }, (_, i) => `file-${i}.ts`);
     await Promise.all(many.map((name) => writeFile(join(root, name), `// ${name}`)));
     const [client, other] = [await agent(), await open({ track: false })];
@@ -180,7 +180,7 @@ describe('a context that no transaction is waited for', () => {
     expect((await session.assemble(options)).text).toContain('by somebody else: file-7.ts');
   });
 
-  test('a file that was only mentioned and that others have read is shown as it is known', async () => {
+  test('shows a file that was only mentioned here and read by others in its known state', async () => {
     const [client, other] = [await agent(), await open({ track: false })];
     const [session, theirs] = [await client.openSession(), await other.openSession()];
     await reads(other, theirs, 'b.ts');
@@ -193,7 +193,7 @@ describe('a context that no transaction is waited for', () => {
     expect((await madeAgain(session.id)).at(-1)).toBe(text);
   });
 
-  test('where it is told nothing of a transaction of its own process, its basis catches up all the same', async () => {
+  test('catches up with its basis without reports on a transaction of its own process', async () => {
     const client = await agent();
     const before = await client.openSession();
     await before.close();
@@ -219,7 +219,7 @@ describe('a context that no transaction is waited for', () => {
     expect((await madeAgain(session.id)).at(-1)).toBe(text);
   });
 
-  test('two chats that record a call of the same id in the same moment lose nothing: one of them goes on from where it stands', async () => {
+  test('loses nothing if two chats record a call of the same id at once: one continues from its state', async () => {
     const proxy = await LateAnswers.open(root, node.address);
     const { address } = proxy;
     const agents = await Promise.all(
@@ -256,7 +256,7 @@ describe('a context that no transaction is waited for', () => {
     await proxy.close();
   });
 
-  test('a version that another clock dated later than now, seen by an optimistic context, is not in one from the database', async () => {
+  test('may see a future-dated version of another clock that a context from the database does not', async () => {
     const first = await open({ track: false });
     const session = await first.openSession();
     await writeFile(join(root, 'f.ts'), 'first text');
@@ -301,7 +301,7 @@ describe('a context that no transaction is waited for', () => {
     waits: fc.boolean(),
   });
 
-  test('whatever others write to the same files meanwhile, every context can be made again, byte for byte', async () => {
+  test('is rebuilt byte for byte after any concurrent writes to the same files', async () => {
     let ahead = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 8, maxLength: 30 }), async (operations) => {

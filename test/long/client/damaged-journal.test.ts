@@ -73,11 +73,16 @@ describe('a damaged journal [decision 0011]', () => {
     }
     const dataDir = isAbsolute(name) ? name : join(root, name);
     cpSync(join(before, 'journal'), join(dataDir, 'journal'), { recursive: true });
-    for (const file of readdirSync(join(dataDir, 'journal'))) if (file.endsWith('.lock')) truncateSync(join(dataDir, 'journal', file));
+    for (const file of readdirSync(join(dataDir, 'journal')))
+      if (file.endsWith('.lock')) truncateSync(join(dataDir, 'journal', file));
     return { dataDir, told };
   };
 
-  const work = async (client: ContextClient, session: ContextSession, { i, told }: { readonly i: number; readonly told: Told }) => {
+  const work = async (
+    client: ContextClient,
+    session: ContextSession,
+    { i, told }: { readonly i: number; readonly told: Told },
+  ) => {
     if (i % 7 === 1) {
       const text = `message ${i} in ${session.id}`;
       await session.reportMessage({ role: 'user', text });
@@ -114,7 +119,7 @@ describe('a damaged journal [decision 0011]', () => {
     await Promise.all(roots.map((one) => rm(one, { recursive: true, force: true })));
   });
 
-  test('one flipped byte costs one step, which says so in the session, in verify and in a notice; its id is never given again', async () => {
+  test('loses one step to a flipped byte, reported in session, verify and a notice; its id is never reused', async () => {
     const { dataDir, told } = await deadJournal('flipped');
     const [first = '', second = ''] = told.sessions;
     const path = segment(dataDir);
@@ -148,7 +153,7 @@ describe('a damaged journal [decision 0011]', () => {
     expect((await readdir(join(dataDir, 'journal'))).filter((one) => one.endsWith('.damaged'))).toHaveLength(1);
   });
 
-  test('the program tells of it by its exit codes, saves what can be saved when it is asked to, and removes nothing', async () => {
+  test('is reported by exit codes, is rescued on request, and loses no file', async () => {
     const port = await Road.fromPort(root);
     const data = join(root, 'data');
     const folder = clientFolder(data, port.url);
@@ -186,7 +191,7 @@ describe('a damaged journal [decision 0011]', () => {
     }
   });
 
-  test('random damages: every readable step is delivered once, every other stands as lost, and no id comes twice', async () => {
+  test('delivers every readable step once after random damage, marks the rest as lost, and repeats no id', async () => {
     let runs = 0;
     const run = async (what: Damage): Promise<void> => {
       const { dataDir, told } = await deadJournal(`run-${++runs}`);

@@ -18,7 +18,7 @@ import { openTestClient } from '../../support/xtdb.js';
 const LONG = 'a long text\n'.repeat(300);
 const LARGE = 'a very long text\n'.repeat(90_000);
 
-describe('a database that a version before data format 2 wrote', () => {
+describe('a database written before data format 2', () => {
   const filesystem = filesystemId(`fs-${randomUUID()}`);
   const xtdb = openTestClient();
   let root: string;
@@ -26,7 +26,11 @@ describe('a database that a version before data format 2 wrote', () => {
   const clients: ContextClient[] = [];
 
   const open = async (address?: FormerIds['address'], dataDir?: string): Promise<ContextClient> => {
-    const options = { filesystemId: filesystem, ...(address && { address }), ...(dataDir && { dataDir: join(root, dataDir) }) };
+    const options = {
+      filesystemId: filesystem,
+      ...(address && { address }),
+      ...(dataDir && { dataDir: join(root, dataDir) }),
+    };
     const client = await openClient(root, options);
     clients.push(client);
     return client;
@@ -61,7 +65,7 @@ describe('a database that a version before data format 2 wrote', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('reads as it did, verifies, and goes on', async () => {
+  test('reads as before, verifies, and continues', async () => {
     const former = await open(proxy.address);
     const before = await work(former);
     const { id } = before;
@@ -99,7 +103,7 @@ describe('a database that a version before data format 2 wrote', () => {
     expect((await (await now.store.latest()).times([stepId(id, steps.length + 1)])).size).toBe(1);
   });
 
-  test('whose journal was left by a kill gets nothing twice', async () => {
+  test('gets nothing twice from a journal left by a kill', async () => {
     const former = await open(proxy.address, 'data');
     const session = await work(former);
     await former.snapshot();
@@ -121,7 +125,7 @@ describe('a database that a version before data format 2 wrote', () => {
     expect(await verifySession(now.store, session.id)).toMatchObject({ ok: true, contexts: { total: 1 } });
   });
 
-  test('keeps its parts from calls that are given their ids', async () => {
+  test('protects its parts from calls with given ids', async () => {
     const former = await open(proxy.address);
     const session = await work(former);
     await former.close();

@@ -25,7 +25,10 @@ const text = fc.constantFrom('', 'one', 'two\n', 'drei → 🙂', 'x'.repeat(3_0
 
 const calls = [
   { weight: 6, arbitrary: fc.record({ op: fc.constant('read' as const), who, file, whole: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ op: fc.constant('list' as const), who, files: fc.uniqueArray(file, { minLength: 1 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: fc.constant('list' as const), who, files: fc.uniqueArray(file, { minLength: 1 }) }),
+  },
   { weight: 5, arbitrary: fc.record({ op: fc.constant('bash' as const), who, text }) },
   {
     weight: 7,
@@ -38,7 +41,12 @@ const calls = [
   },
   {
     weight: 4,
-    arbitrary: fc.record({ op: fc.constant('say' as const), who, role: fc.constantFrom('user' as const, 'assistant' as const), text }),
+    arbitrary: fc.record({
+      op: fc.constant('say' as const),
+      who,
+      role: fc.constantFrom('user' as const, 'assistant' as const),
+      text,
+    }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('prompt' as const), who, text }) },
   { weight: 5, arbitrary: fc.record({ op: fc.constant('change' as const), file, text }) },
@@ -131,7 +139,12 @@ class World {
     report: Omit<CallReport, 'answer' | 'args' | 'status'>,
     model: Omit<ModelCall, 'call'>,
   ): Promise<void> {
-    const { callId, applied } = await session.recordCall({ args: {}, status: 'ok', answer: (id) => `answer of ${id}`, ...report });
+    const { callId, applied } = await session.recordCall({
+      args: {},
+      status: 'ok',
+      answer: (id) => `answer of ${id}`,
+      ...report,
+    });
     applied.catch(() => undefined);
     this.#recorded.add(callId);
     this.model.call(session.id, { call: callId, ...model });
@@ -157,9 +170,14 @@ class World {
       const located = await Promise.all(there.map((name) => this.#locate(name)));
       const mentions = located.map(({ source }) => ({ source, mtimeMs: 1_700_000_000_000 }));
       for (const { id } of located) this.model.mention(id);
-      await this.#record(session, { tool: 'ls', content: there.join('\n'), mentions }, { files: located.map(({ id }) => id), whole: [] });
+      await this.#record(
+        session,
+        { tool: 'ls', content: there.join('\n'), mentions },
+        { files: located.map(({ id }) => id), whole: [] },
+      );
     },
-    bash: ({ who, text: content }) => this.#record(this.#pick(who), { tool: 'bash', content }, { files: [], whole: [] }),
+    bash: ({ who, text: content }) =>
+      this.#record(this.#pick(who), { tool: 'bash', content }, { files: [], whole: [] }),
     verb: ({ who, verb, picks }) => this.#verb(this.#pick(who), verb, picks),
     say: async ({ who, role, text: said }) => {
       const session = this.#pick(who);
@@ -227,15 +245,24 @@ class World {
       if (verb === 'activate' && name !== undefined) {
         looked.push(id);
         if (this.model.disk.has(name)) ids.push(id);
-      } else if (verb === 'deactivate' ? active.includes(id) : verb === 'unpin' ? pinned.includes(id) : true) ids.push(id);
+      } else if (verb === 'deactivate' ? active.includes(id) : verb === 'unpin' ? pinned.includes(id) : true)
+        ids.push(id);
     }
     expect(plan.entries.map((entry) => entry.ok)).toEqual(references.map((id) => ids.includes(id)));
     for (const id of looked) this.model.look(id, this.model.disk.get(this.#pathOf.get(id) ?? ''));
-    await this.#record(session, { tool: verb, content: verb, plan }, { files: looked, whole: [], verb: { kind: verb, ids } });
+    await this.#record(
+      session,
+      { tool: verb, content: verb, plan },
+      { files: looked, whole: [], verb: { kind: verb, ids } },
+    );
   }
 
   /** Undefined where the database is away and alone has what is to be loaded: that is an error, after which nothing has changed. */
-  async #plan(session: ContextSession, verb: (typeof VERBS)[number], references: readonly string[]): Promise<VerbPlan | undefined> {
+  async #plan(
+    session: ContextSession,
+    verb: (typeof VERBS)[number],
+    references: readonly string[],
+  ): Promise<VerbPlan | undefined> {
     const isElsewhere = references.some((id) => !this.#pathOf.has(id) && !this.#recorded.has(id));
     try {
       return await session.planVerb(verb, references);
@@ -298,7 +325,10 @@ class World {
     const settled = (all: readonly ModelFile[]) =>
       all.length > 1 && all[0]?.state === 'stub' && this.model.mentioned.has(id) ? all.slice(1) : all;
     if (!this.#tracked)
-      expect({ name, versions: settled(versions) }).toEqual({ name, versions: settled(this.model.histories.get(id) ?? []) });
+      expect({ name, versions: settled(versions) }).toEqual({
+        name,
+        versions: settled(this.model.histories.get(id) ?? []),
+      });
     versions.forEach((version, i) => {
       expect({ name, i, version }).not.toEqual({ name, i, version: versions[i - 1] });
     });
@@ -322,9 +352,14 @@ class World {
         const found = await (await this.client.store.now()).get(id);
         const content = found?.version.content;
         const now: ModelFile =
-          found?.marks.gone === true ? { state: 'deleted' } : content == null ? { state: 'stub' } : { state: 'indexed', content };
+          found?.marks.gone === true
+            ? { state: 'deleted' }
+            : content == null
+              ? { state: 'stub' }
+              : { state: 'indexed', content };
         if (JSON.stringify(now) === JSON.stringify(expected)) break;
-        if (Date.now() > until) expect({ name: this.#pathOf.get(id), now }).toEqual({ name: this.#pathOf.get(id), now: expected });
+        if (Date.now() > until)
+          expect({ name: this.#pathOf.get(id), now }).toEqual({ name: this.#pathOf.get(id), now: expected });
         await delay(50);
       }
     }
@@ -345,9 +380,17 @@ async function holds(ops: readonly Op[], tracked: boolean): Promise<void> {
 }
 
 const script = (
-  ...kinds: readonly (readonly (typeof calls)[number][] | readonly (typeof resumes)[number][] | readonly (typeof outages)[number][])[]
+  ...kinds: readonly (
+    | readonly (typeof calls)[number][]
+    | readonly (typeof resumes)[number][]
+    | readonly (typeof outages)[number][]
+  )[]
 ) =>
-  fc.array(fc.oneof(...(kinds.flat() as { weight: number; arbitrary: fc.Arbitrary<Op> }[])), { minLength: 8, maxLength: 32, size: 'max' });
+  fc.array(fc.oneof(...(kinds.flat() as { weight: number; arbitrary: fc.Arbitrary<Op> }[])), {
+    minLength: 8,
+    maxLength: 32,
+    size: 'max',
+  });
 
 /** What an earlier client recorded is activated while the database is away. */
 const FAR_CALL: Op[] = [
@@ -360,7 +403,7 @@ const FAR_CALL: Op[] = [
 ];
 
 describe('any interleaving agrees with a naive model of §3', () => {
-  test('calls, files that change, resumes and forks', () =>
+  test('of calls, file changes, resumes and forks', () =>
     fc.assert(
       fc.asyncProperty(script(calls, resumes), (ops) => holds(ops, false)),
       { numRuns: effort(6, 60), endOnFailure: true },
@@ -372,7 +415,7 @@ describe('any interleaving agrees with a naive model of §3', () => {
       { numRuns: effort(3, 24), endOnFailure: true, examples: [[FAR_CALL]] },
     ));
 
-  test('with trackers on what was read', () =>
+  test('with trackers on read files', () =>
     fc.assert(
       fc.asyncProperty(script(calls, resumes), (ops) => holds(ops, true)),
       { numRuns: effort(3, 24), endOnFailure: true },

@@ -37,7 +37,13 @@ afterEach(async () => {
 async function start(dataDir: string, filesystem: FilesystemId): Promise<Machine> {
   dataDirs.add(dataDir);
   const node = await ensureNode({ dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
-  const client = await ContextClient.create({ address: node.address, roots: [root], cwd: root, filesystemId: filesystem, dataDir });
+  const client = await ContextClient.create({
+    address: node.address,
+    roots: [root],
+    cwd: root,
+    filesystemId: filesystem,
+    dataDir,
+  });
   const machine: Machine = {
     node,
     client,
@@ -51,7 +57,7 @@ async function start(dataDir: string, filesystem: FilesystemId): Promise<Machine
   return machine;
 }
 
-test('a data folder that was moved to another path and another filesystem works: sessions resume, files of the foreign id are orphaned, none deleted [decision F8]', async () => {
+test('a data folder moved to another path and filesystem works: sessions resume, foreign files are orphaned, none deleted [decision F8]', async () => {
   const here = filesystemId(`fs-here-${randomUUID()}`);
   const there = filesystemId(`fs-there-${randomUUID()}`);
   const before = join(folder, 'data');
@@ -96,7 +102,8 @@ test('a data folder that was moved to another path and another filesystem works:
   expect(await contentsOf(second.client, a)).toEqual(['a.ts here']);
   expect(await contentsOf(second.client, b)).toEqual(['b.ts here']);
   const { text } = await resumed.assemble();
-  for (const shown of ['be brief', 'user: look around', '\na.ts here', '\nb.ts here', 'only in the journal']) expect(text).toContain(shown);
+  for (const shown of ['be brief', 'user: look around', '\na.ts here', '\nb.ts here', 'only in the journal'])
+    expect(text).toContain(shown);
   expect(text).not.toContain('[deleted]');
   expect((await resumed.load(last.callId))?.version.content).toBe('only in the journal');
 
@@ -115,5 +122,9 @@ test('a data folder that was moved to another path and another filesystem works:
   expect(back.state.seq).toBe(seq + 1);
   expect(await contentsOf(third.client, a)).toEqual(['a.ts here', null]);
   expect(await contentsOf(third.client, b)).toEqual(['b.ts here', 'b.ts there']);
-  expect(third.client.tracking).toMatchObject({ attached: 2, orphaned: 1, unreadable: [{ id: other, reason: 'foreign-filesystem' }] });
+  expect(third.client.tracking).toMatchObject({
+    attached: 2,
+    orphaned: 1,
+    unreadable: [{ id: other, reason: 'foreign-filesystem' }],
+  });
 });

@@ -13,7 +13,7 @@ import { Road } from '../../support/road.js';
 import { until } from '../../support/until.js';
 
 /** A client that dies when the database has everything that it acknowledged, but before its journal says so, makes the next one replay all of it. */
-describe('a journal whose records the database has already', () => {
+describe('a journal that the database already has', () => {
   let root: string;
   let road: Road;
   const filesystem = filesystemId(`fs-${randomUUID()}`);
@@ -21,7 +21,14 @@ describe('a journal whose records the database has already', () => {
 
   const open = async (dataDir: string, onNotice: (line: string) => void = () => undefined): Promise<ContextClient> => {
     const address = { kind: 'unix', socketPath: road.socketPath } as const;
-    const client = await ContextClient.create({ address, roots: [root], cwd: root, filesystemId: filesystem, dataDir, onNotice });
+    const client = await ContextClient.create({
+      address,
+      roots: [root],
+      cwd: root,
+      filesystemId: filesystem,
+      dataDir,
+      onNotice,
+    });
     clients.push(client);
     return client;
   };
@@ -30,7 +37,8 @@ describe('a journal whose records the database has already', () => {
   const journalOfTheDead = async (dataDir: string, name = 'copy'): Promise<string> => {
     const copy = join(root, name);
     cpSync(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
-    for (const name of await readdir(join(copy, 'journal'))) if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
+    for (const name of await readdir(join(copy, 'journal')))
+      if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
     expect((await adoptableJournals(copy)).length).toBeGreaterThan(0);
     return copy;
   };
@@ -49,7 +57,7 @@ describe('a journal whose records the database has already', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('changes nothing when it is replayed: no version twice, no fork, the session goes on [decisions F5, F6]', async () => {
+  test('changes nothing when replayed: no second version, no fork, the session continues [decisions F5, F6]', async () => {
     const dataDir = join(root, 'data');
     const first = await open(dataDir);
     const session = await first.openSession();
@@ -74,11 +82,13 @@ describe('a journal whose records the database has already', () => {
     const known = (await third.listSessions()).filter(({ id }) => id.startsWith(session.id));
     expect(known.map(({ id }) => id)).toEqual([session.id]);
     const after = await historyOf(await third.store.now(), systemPromptObjectId(session.id));
-    expect(after.map(({ version, txId }) => [version?.content, txId])).toEqual(before.map(({ version, txId }) => [version?.content, txId]));
+    expect(after.map(({ version, txId }) => [version?.content, txId])).toEqual(
+      before.map(({ version, txId }) => [version?.content, txId]),
+    );
     expect(await adoptableJournals(copy)).toEqual([]);
   });
 
-  test('delivers what the database does not have after what it has', async () => {
+  test('delivers missing records after the stored ones', async () => {
     const dataDir = join(root, 'data');
     const first = await open(dataDir);
     const session = await first.openSession();
@@ -113,7 +123,7 @@ describe('a journal whose records the database has already', () => {
     expect(known.map(({ id }) => id)).toEqual([session.id]);
   });
 
-  test('is closed and gone as soon as it is drained, not only with the client that adopted it, and what was cut of it is said in words', async () => {
+  test('is removed once drained, not only with its adopter, and its cut part is reported', async () => {
     const dataDir = join(root, 'data');
     const first = await open(dataDir);
     const session = await first.openSession();
@@ -138,7 +148,9 @@ describe('a journal whose records the database has already', () => {
       () => readdir(folder),
       (names) => names.length === 1 && names[0]?.endsWith('.lock') === true,
     );
-    const opened = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    const opened = await Promise.all(
+      (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+    );
     expect(opened.filter((path) => path.startsWith(folder))).toEqual([]);
     // The client works on with a journal of its own.
     expect((await second.openSession({ id: session.id })).state.seq).toBe(61);

@@ -10,7 +10,7 @@ import { callReport, TrackedProject } from '../../support/tracked-project.js';
 const FILES = 50;
 const LIMIT_MS = 60_000;
 
-describe('sessions that work on the same new files', () => {
+describe('sessions on the same new files', () => {
   let project: TrackedProject;
   beforeEach(async () => {
     project = await TrackedProject.create();
@@ -36,7 +36,7 @@ describe('sessions that work on the same new files', () => {
     }
   };
 
-  test('of one client: each of their steps is one transaction, whoever lists what another one reads', async () => {
+  test('of one client write each step in one transaction, with any mixture of listings and reads', async () => {
     const client = await project.open({ track: false });
     const sessions = await Promise.all([1, 2, 3].map(() => client.openSession()));
     const [lister, reader, second] = sessions as [ContextSession, ContextSession, ContextSession];
@@ -45,7 +45,11 @@ describe('sessions that work on the same new files', () => {
       // Takes longer than what a client writes behind its steps, which is not counted: a page of a hundred of them.
       await expectWhole(client, ...sessions);
       const { requests } = await countRequests(async () => {
-        await Promise.all([readsEach(client, reader, names), listsAll(client, lister, names), listsAll(client, second, names.slice(5))]);
+        await Promise.all([
+          readsEach(client, reader, names),
+          listsAll(client, lister, names),
+          listsAll(client, second, names.slice(5)),
+        ]);
         await client.backpressure(0, LIMIT_MS);
       });
       expect(requests['/_xtdb/submit-tx']).toBe(FILES + 2);
@@ -54,7 +58,7 @@ describe('sessions that work on the same new files', () => {
     expect(await client.close()).toEqual({ unflushed: 0 });
   });
 
-  test('of two clients: nothing that was acknowledged stays undelivered', async () => {
+  test('of two clients leave nothing acknowledged undelivered', async () => {
     const client = await project.open({ track: false });
     const other = await project.open({ track: false, dataDir: project.file('.other') });
     const [lister, reader] = [await client.openSession(), await other.openSession()];

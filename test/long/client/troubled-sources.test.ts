@@ -27,7 +27,10 @@ describe('tracked sources in trouble', () => {
 
   afterEach(() => project.close());
 
-  async function reading(options: Parameters<TrackedProject['open']>[0], ...paths: readonly string[]): Promise<readonly ObjectId[]> {
+  async function reading(
+    options: Parameters<TrackedProject['open']>[0],
+    ...paths: readonly string[]
+  ): Promise<readonly ObjectId[]> {
     client = await project.open(options);
     session = await client.openSession();
     return project.read(client, session, ...paths);
@@ -39,13 +42,14 @@ describe('tracked sources in trouble', () => {
       (now) => now?.attached === state.attached && now.orphaned === state.orphaned,
     );
 
-  test('a folder that is renamed: its files are deleted at the old paths, new objects at the new ones, and back again by their old ids (decisions C4, C5)', async () => {
+  test('are deleted at the old paths of a renamed folder, new at the new ones, and back under their old ids (decisions C4, C5)', async () => {
     await mkdir(file('src'));
     for (const name of ['a', 'b']) await writeFile(file(`src/${name}.ts`), `${name} one`);
     const ids = await reading({}, 'src/a.ts', 'src/b.ts');
     const { sets } = session.state;
     await rename(file('src'), file('lib'));
-    for (const [i, name] of ['a', 'b'].entries()) expect(await versionsOf(client, ids[i], 2)).toEqual([`${name} one`, null]);
+    for (const [i, name] of ['a', 'b'].entries())
+      expect(await versionsOf(client, ids[i], 2)).toEqual([`${name} one`, null]);
     expect(session.state.sets).toEqual(sets);
     expect((await session.assemble()).text).toMatch(/src\/a\.ts.*\[deleted\]/);
     await tracking({ attached: 0, orphaned: 2 });
@@ -69,7 +73,9 @@ describe('tracked sources in trouble', () => {
       try {
         const { dev: device } = await stat(mount);
         await writeFile(join(mount, 'a.ts'), 'one');
-        const mounts = [{ agentPrefix: '/workspace', canonicalPrefix: mount, filesystemId: filesystemId('fs-of-the-mount') }];
+        const mounts = [
+          { agentPrefix: '/workspace', canonicalPrefix: mount, filesystemId: filesystemId('fs-of-the-mount') },
+        ];
         const [id] = await reading({ mounts, track: { sweepMs: 200 } }, '/workspace/a.ts');
         await tracking({ attached: 1, orphaned: 0 });
         unmount(mount);
@@ -98,7 +104,7 @@ describe('tracked sources in trouble', () => {
     },
   );
 
-  test('a file that may not be read any more is orphaned with the reason, its last version stays, and it is taken up again (decision C5)', async () => {
+  test('are orphaned with the reason when unreadable, keep their last version, and are taken up again (decision C5)', async () => {
     await chmod(project.folder, 0o755);
     await writeFile(file('a.ts'), 'one');
     await writeFile(file('b.ts'), 'b one');
@@ -123,7 +129,7 @@ describe('tracked sources in trouble', () => {
     expect(await versionsOf(client, id, 2)).toEqual(['one', 'two']);
   });
 
-  test('a file that grows while it is watched is taken up once it rests, whole, and never in between', async () => {
+  test('are recorded whole once a growing file rests, and never before', async () => {
     await writeFile(file('log.txt'), 'line 0\n');
     const [id] = await reading({ track: SLOW_WRITERS }, 'log.txt');
     for (let line = 1; line <= 60; line++) {
@@ -134,7 +140,7 @@ describe('tracked sources in trouble', () => {
     expect(await versionsOf(client, id, 2)).toEqual(['line 0\n', whole]);
   });
 
-  test('a file that never rests while agents read it gives whole beginnings of itself only, and in the end all of it', async () => {
+  test('give only whole beginnings of a file that never rests, and all of it in the end', async () => {
     await writeFile(file('log.txt'), '');
     const [id] = await reading({ track: { restMs: 20, longestSettleMs: 100 } }, 'log.txt');
     const line = `${'x'.repeat(999)}\n`;
@@ -158,13 +164,15 @@ describe('tracked sources in trouble', () => {
     );
     expect(all.length).toBeGreaterThan(2);
     for (const content of all) expect(whole.startsWith(content ?? 'nothing')).toBe(true);
-    expect(all.map((content) => content?.length ?? -1)).toEqual([...all.map((content) => content?.length ?? -1)].sort((a, b) => a - b));
+    expect(all.map((content) => content?.length ?? -1)).toEqual(
+      [...all.map((content) => content?.length ?? -1)].sort((a, b) => a - b),
+    );
   });
 
   test.each([
     ['a backup by rename, then a new file', 10],
     ['a removal, then a new file', 120],
-  ])('%s is one version, no deletion (decision C11)', async (what, gapMs) => {
+  ])('have one version and no deletion for %s (decision C11)', async (what, gapMs) => {
     await writeFile(file('a.ts'), 'one');
     const [id] = await reading({ track: { absentMs: 3_000 } }, 'a.ts');
     for (const content of ['two', 'three']) {
@@ -180,7 +188,7 @@ describe('tracked sources in trouble', () => {
     expect(await contentsOf(client, id)).toEqual(['one', 'two', 'three']);
   });
 
-  test('a thousand saves of one file are few versions, the last one the last', async () => {
+  test('have few versions after a thousand saves, the last one correct', async () => {
     await writeFile(file('a.ts'), 'save 0');
     const [id] = await reading({}, 'a.ts');
     for (let save = 1; save <= 1_000; save++) await writeFile(file('a.ts'), `save ${save}`);
@@ -193,7 +201,7 @@ describe('tracked sources in trouble', () => {
     for (const content of all) expect(content).toMatch(/^(save \d+)?$/);
   });
 
-  test('a file that went while no session that knows it was open keeps its last version, whoever looks at its place, until one of them is resumed [§3.6, §5.6]', async () => {
+  test('keep the last version of a file deleted without an open session, until one of its sessions resumes [§3.6, §5.6]', async () => {
     await writeFile(file('a.ts'), 'one');
     const [id] = await reading({}, 'a.ts');
     await client.close();

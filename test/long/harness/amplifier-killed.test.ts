@@ -21,7 +21,7 @@ function turn(n: number): readonly Named[] {
   return messages.map((message) => ({ id: randomUUID(), message }));
 }
 
-test('the list of Amplifier survives servers that are killed between and inside its requests, whole and once', async () => {
+test('the list of Amplifier survives kills of servers between and inside its requests, whole and once', async () => {
   const { root, remove } = await temporaryRoot();
   const id = `killed-${randomUUID().slice(0, 8)}`;
   const given = Array.from({ length: 6 }, (_, n) => turn(n)).flat();

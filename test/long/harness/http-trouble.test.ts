@@ -13,7 +13,9 @@ let root: string;
 let remove: () => Promise<void>;
 const serving: { readonly serve: Serve; readonly api: HarnessApi }[] = [];
 
-async function start(...args: Parameters<typeof startServe>): Promise<{ readonly serve: Serve; readonly api: HarnessApi }> {
+async function start(
+  ...args: Parameters<typeof startServe>
+): Promise<{ readonly serve: Serve; readonly api: HarnessApi }> {
   const serve = await startServe(...args);
   const made = { serve, api: new HarnessApi(serve) };
   serving.push(made);
@@ -38,7 +40,7 @@ afterEach(async () => {
 const said = (content: string) => ({ messages: [{ role: 'user', content }] });
 
 describe('take_over over HTTP', () => {
-  test('a session that another server has open is refused with its name, moved when asked to, and taken back by whoever opens it or calls again once told (decision F5)', async () => {
+  test('refuses a session of another server by name, moves it on request, and returns it on opening or after the notice (decision F5)', async () => {
     const id = `moved-${randomUUID().slice(0, 8)}`;
     const [{ api: first, serve }, { api: second }] = [await start([], root), await start([], root)];
     await first.call('openSession', undefined, { id });
@@ -49,7 +51,11 @@ describe('take_over over HTTP', () => {
     const held = await second.refused('/v1/sessions', { body: { id } });
     expect(held).toMatchObject({ status: 409, code: 'lease-held' });
     expect(held.problem.detail).toMatch(/is open in process \d+ \(palimpsest\) since/);
-    expect(await second.call('openSession', undefined, { id, take_over: true })).toMatchObject({ id, resumed: true, step: 2 });
+    expect(await second.call('openSession', undefined, { id, take_over: true })).toMatchObject({
+      id,
+      resumed: true,
+      step: 2,
+    });
     await second.call('reportMessages', id, said('two'));
 
     // The first server learns at its next step, for its harness as for its agent, and records nothing.
@@ -57,8 +63,13 @@ describe('take_over over HTTP', () => {
       status: 409,
       code: 'taken-over',
     });
-    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/another process has taken this session over/);
-    expect(await first.refused('/v1/sessions', { body: { id, take_over: false } })).toMatchObject({ status: 409, code: 'lease-held' });
+    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(
+      /another process has taken this session over/,
+    );
+    expect(await first.refused('/v1/sessions', { body: { id, take_over: false } })).toMatchObject({
+      status: 409,
+      code: 'lease-held',
+    });
 
     expect(await first.call('openSession', undefined, { id })).toMatchObject({ id, resumed: true, step: 3 });
     const { text } = await first.call('beginTurn', id, said('three'));
@@ -73,7 +84,9 @@ describe('take_over over HTTP', () => {
     expect(await second.call('openSession', undefined, { id })).toMatchObject({ id, resumed: true, step: 5 });
     expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/Call again to take it back/);
     expect((await agent.call('read', { path: 'a.txt', session: id })).text).toContain('alpha');
-    expect(await second.refused(`/v1/sessions/${id}/messages`, { body: said('too late') })).toMatchObject({ code: 'taken-over' });
+    expect(await second.refused(`/v1/sessions/${id}/messages`, { body: said('too late') })).toMatchObject({
+      code: 'taken-over',
+    });
     await agent.close();
   });
 });
@@ -96,7 +109,7 @@ describe('a harness over HTTP while the database is away', () => {
 
   const serve = () => start(['--data', join(folder, 'data')], root, { XTDB_URL: road.url });
 
-  test('its reports are taken, its contexts made, in order and once, whatever it opened before; then all of it is there', async () => {
+  test('has its reports taken and contexts made in order and once, and everything stored afterwards', async () => {
     const { api } = await serve();
     const { id } = await api.call('openSession', undefined, { system_prompt: 'be brief' });
     await api.call('reportMessages', id, said('before'));
@@ -111,7 +124,9 @@ describe('a harness over HTTP while the database is away', () => {
     for (const shown of ['be brief', 'user: before', 'user: during', '\nalpha']) expect(away.text).toContain(shown);
     expect(away.record.basis ?? null).toBeNull();
     // What only the database knows is answered with what to do, and soon.
-    expect(await api.refused('/v1/sessions', { body: { id: 'known-to-the-database-only', must_exist: true } })).toMatchObject({
+    expect(
+      await api.refused('/v1/sessions', { body: { id: 'known-to-the-database-only', must_exist: true } }),
+    ).toMatchObject({
       status: 503,
     });
 
@@ -126,7 +141,7 @@ describe('a harness over HTTP while the database is away', () => {
     expect(sessions.find((session) => session.id === id)).toMatchObject({ steps: 4, turns: 2 });
   });
 
-  test('a session that it begins meanwhile outlives the server too', async () => {
+  test('keeps a session begun meanwhile also beyond the server', async () => {
     const first = await serve();
     // From here on the server knows its database.
     await first.api.call('listSessions');
@@ -135,14 +150,18 @@ describe('a harness over HTTP while the database is away', () => {
     await first.api.call('reportMessages', id, said('begun without a database'));
     const remote = join(folder, 'data', 'remote');
     const [name = ''] = await readdir(remote);
-    const waiting = async () => (await inspectJournals(join(remote, name))).reduce((sum, { pending }) => sum + pending, 0);
+    const waiting = async () =>
+      (await inspectJournals(join(remote, name))).reduce((sum, { pending }) => sum + pending, 0);
     expect(await waiting()).toBeGreaterThan(0);
     await stop(first);
     expect(await waiting()).toBeGreaterThan(0);
     serving.splice(serving.indexOf(first), 1);
     await road.open();
     const { api } = await serve();
-    expect(await api.call('openSession', undefined, { id, must_exist: true })).toMatchObject({ resumed: true, step: 1 });
+    expect(await api.call('openSession', undefined, { id, must_exist: true })).toMatchObject({
+      resumed: true,
+      step: 1,
+    });
     expect((await api.call('beginTurn', id, {})).text).toContain('user: begun without a database');
     await until(waiting, (count) => count === 0);
   });

@@ -43,7 +43,7 @@ class Beside {
   }
 }
 
-describe('what a model was shown in a harness’s loop', () => {
+describe('a model’s context in a harness’s loop', () => {
   let root: string;
   let dataDir: string;
   let beside: Beside | undefined;
@@ -61,7 +61,7 @@ describe('what a model was shown in a harness’s loop', () => {
   });
 
   test.each(['ssot', 'epoch'] as const)(
-    'is made again byte for byte, layout %s, after kill -9 of the database, then of the program right after a hand-over, and a new start',
+    'is rebuilt byte for byte, layout %s, after kill -9 of the database, then of the program after a delivery, and a restart',
     async (layout) => {
       const session = 'killed-in-the-loop';
       beside = new Beside(root, dataDir, layout);
@@ -83,7 +83,9 @@ describe('what a model was shown in a harness’s loop', () => {
         const { parent: _none, ...list } = before;
         const context = await own.call('context', list);
         if (context === null) throw new Error('no context');
-        expect(await own.call('handed', { session, sha256: 'a'.repeat(64) as never, chars: n, messages: n })).toEqual({ kept: true });
+        expect(await own.call('handed', { session, sha256: 'a'.repeat(64) as never, chars: n, messages: n })).toEqual({
+          kept: true,
+        });
         messages.push(
           {
             role: 'assistant',

@@ -31,7 +31,8 @@ describe('a clock two hours ahead, and back', () => {
     const client = await project.open({ clock, track: false });
     const session = await client.openSession(id === undefined ? {} : { id });
     await session.reportMessage({ role: 'user', text: `from step ${session.state.seq + 1}` });
-    for (let i = 1; i < STEPS; i++) await session.recordCall(callReport({ tool: 'bash', content: `output ${session.state.seq + 1}` }));
+    for (let i = 1; i < STEPS; i++)
+      await session.recordCall(callReport({ tool: 'bash', content: `output ${session.state.seq + 1}` }));
     const { text } = await session.assemble({ deliver: 'library' });
     const { seq } = session.state;
     expect((await (await client.snapshot()).steps(session.id)).length).toBe(seq);
@@ -39,7 +40,7 @@ describe('a clock two hours ahead, and back', () => {
     return { id: session.id, seq, text };
   };
 
-  test('hides nothing: every question, verify, the context and who resumes agree on the newest step', async () => {
+  test('hides nothing: every query, verify, the context and a resume agree on the newest step', async () => {
     const ahead = await work(undefined, () => Date.now() + TWO_HOURS);
     const { id, seq, text } = await work(ahead.id, Date.now);
     expect([ahead.seq, seq]).toEqual([STEPS, 2 * STEPS]);
@@ -63,7 +64,9 @@ describe('a clock two hours ahead, and back', () => {
     expect(await askContext(timeline, `${id}@turn:2`, {})).toMatchObject({ step: 2 * STEPS, matches: true, text });
     const call = `${id}:${2 * STEPS}`;
     expect(await askObject(timeline, { object: call })).toMatchObject({ version: { content: `output ${2 * STEPS}` } });
-    expect((await askWho(timeline, { object: call })).sightings).toMatchObject([{ session: id, known: { seq: 2 * STEPS } }]);
+    expect((await askWho(timeline, { object: call })).sightings).toMatchObject([
+      { session: id, known: { seq: 2 * STEPS } },
+    ]);
     expect((await point.snapshot.get(`chat:${id}`))?.version).toMatchObject({ turns: [{ turn: 1 }, { turn: 2 }] });
     expect(await verifySession(timeline.store, id)).toMatchObject({
       ok: true,

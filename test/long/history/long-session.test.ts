@@ -19,7 +19,7 @@ const TURNS = 60;
 /** Turns in which the file is another one. */
 const CHANGES = [1, 14, 15, 37, 59];
 
-describe('questions about a longer session', () => {
+describe('history queries on a longer session', () => {
   const name = `long${randomUUID().slice(0, 8)}`;
   let client: ContextClient;
   let remove: () => Promise<void>;
@@ -47,7 +47,14 @@ describe('questions about a longer session', () => {
       }
       const content = `turn ${turn}\n`;
       const readings = CHANGES.includes(turn) ? [{ ...(await read('a.ts')), activate: true }] : [];
-      const { applied } = await opened.recordCall({ tool: 'x', args: { turn }, status: 'ok', content, readings, answer: () => content });
+      const { applied } = await opened.recordCall({
+        tool: 'x',
+        args: { turn },
+        status: 'ok',
+        content,
+        readings,
+        answer: () => content,
+      });
       await applied;
     }
     const forked = await client.forkSession(name, { id: `${name}-fork`, at: 33 });
@@ -64,44 +71,52 @@ describe('questions about a longer session', () => {
     await remove();
   });
 
-  test('the newest turns, however many are asked for, are the end of the whole log', async () => {
+  test('return the end of the whole log as the newest turns, for any number', async () => {
     for (const id of [session, fork]) {
       const all = await sessionLog(await Timeline.open(await client.delivered()), id);
       if (id === session) expect(all).toHaveLength(TURNS);
       for (const limit of [1, 2, 7, 8, 9, 31, 59, 60, 61, 400])
-        expect(await sessionLog(await Timeline.open(await client.delivered()), id, { limit })).toEqual(all.slice(0, limit));
+        expect(await sessionLog(await Timeline.open(await client.delivered()), id, { limit })).toEqual(
+          all.slice(0, limit),
+        );
     }
   });
 
-  test('the newest turns up to a moment are those that had begun by then', async () => {
+  test('return the turns begun by a moment as the newest up to it', async () => {
     const timeline = await Timeline.open(await client.delivered());
     const all = await sessionLog(timeline, session);
     const until = all[40]?.from.getTime() ?? 0;
     const begun = all.filter(({ from }) => from.getTime() <= until).slice(0, 3);
-    const [running, ...others] = await sessionLog(await Timeline.open(await client.delivered()), session, { limit: 3, until });
+    const [running, ...others] = await sessionLog(await Timeline.open(await client.delivered()), session, {
+      limit: 3,
+      until,
+    });
     // Of the turn that ran then there are the steps up to that moment.
     expect([running?.turn, running?.firstStep]).toEqual([begun[0]?.turn, begun[0]?.firstStep]);
     expect(running?.to.getTime()).toBeLessThanOrEqual(until);
     expect(others).toEqual(begun.slice(1));
-    expect(await sessionLog(await Timeline.open(await client.delivered()), session, { limit: 3, until: 0 })).toEqual([]);
+    expect(await sessionLog(await Timeline.open(await client.delivered()), session, { limit: 3, until: 0 })).toEqual(
+      [],
+    );
   });
 
-  test('the latest turns of all sessions have the calls and times of their own logs', async () => {
+  test('give the latest turns of all sessions the calls and times of their own logs', async () => {
     const timeline = await Timeline.open(await client.delivered());
     const own = (await latestTurns(timeline, { limit: 500 })).filter((turn) => turn.session === session);
     expect(own).toEqual((await sessionLog(timeline, session)).slice(0, own.length));
     expect(own.length).toBeGreaterThan(20);
   });
 
-  test('a running turn of more steps than are asked for at once is there whole', async () => {
+  test('return a running turn whole with more steps than one request reads', async () => {
     const running = await client.openSession({ id: `${name}-running` });
-    for (let step = 1; step <= 150; step += 1) await running.reportMessage({ role: step === 1 ? 'user' : 'assistant', text: `${step}` });
+    for (let step = 1; step <= 150; step += 1)
+      await running.reportMessage({ role: step === 1 ? 'user' : 'assistant', text: `${step}` });
     await client.store.writes.flush();
     const [turn, ...others] = await sessionLog(await Timeline.open(await client.delivered()), running.id, { limit: 1 });
     expect([turn?.firstStep, turn?.lastStep, turn?.messages.length, others]).toEqual([1, 150, 150, []]);
   });
 
-  test('the latest turns are those of all logs together, read with a handful of requests for each', async () => {
+  test('return the latest turns of all logs together with a handful of requests for each', async () => {
     const ids = await Promise.all(
       Array.from({ length: 30 }, async (_, i) => {
         const one = await client.openSession({ id: `${name}-short-${i}` });
@@ -120,16 +135,20 @@ describe('questions about a longer session', () => {
     expect(Object.values(requests).reduce((sum, count) => sum + count, 0)).toBeLessThan(25 * 12);
   });
 
-  test('a log of so many turns says that there are more, unless all are asked for', async () => {
+  test('mark a limited log as having more, unless all turns are requested', async () => {
     const many = await client.openSession({ id: `${name}-many` });
     for (let turn = 1; turn <= 102; turn += 1) await many.reportMessage({ role: 'user', text: `turn ${turn}` });
     await client.store.writes.flush();
-    const ask = async (...args: string[]) => JSON.parse((await runCli(['log', many.id, '--data', node.dataDir, '--json', ...args])).stdout);
-    expect(await ask()).toMatchObject({ turns: { length: 100 }, notes: ['the newest 100 turns; there are more (--limit)'] });
+    const ask = async (...args: string[]) =>
+      JSON.parse((await runCli(['log', many.id, '--data', node.dataDir, '--json', ...args])).stdout);
+    expect(await ask()).toMatchObject({
+      turns: { length: 100 },
+      notes: ['the newest 100 turns; there are more (--limit)'],
+    });
     expect(await ask('--limit', '500')).toMatchObject({ turns: { length: 102 }, notes: [] });
   });
 
-  test('who tells for each turn the version that a look-up of its own transaction gives', async () => {
+  test('report in who for each turn the version of a lookup at its transaction', async () => {
     const timeline = await Timeline.open(await client.delivered());
     const { present } = timeline;
     const versions = await present.versions(file);
@@ -143,7 +162,9 @@ describe('questions about a longer session', () => {
     for (const { seq, at, turn, changes } of await timeline.steps(session)) {
       active ||= changes.activate?.includes(file) ?? false;
       const txId = times.get(seq)?.txId ?? -1;
-      const held = active ? versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at) : undefined;
+      const held = active
+        ? versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at)
+        : undefined;
       if (held !== undefined) expected.set(held.txId, [...new Set([...(expected.get(held.txId) ?? []), turn])]);
     }
     await wasActive(timeline);
@@ -157,7 +178,7 @@ describe('questions about a longer session', () => {
     expect(sets.active).toContain(file);
   };
 
-  test('steps that are called by their ids are those of the session, of a fork too, and end where it ends', async () => {
+  test('find steps by id in a session and its fork, up to its end', async () => {
     const { present } = await Timeline.open(await client.delivered());
     for (const id of [session, fork]) {
       const all = await present.steps(id);
@@ -176,7 +197,7 @@ describe('questions about a longer session', () => {
     expect(await present.lineage('nobody' as SessionId)).toBeUndefined();
   });
 
-  test('a log of versions, read from heads alone, says what the versions themselves say', async () => {
+  test('read a log of versions from heads alone, equal to the versions themselves', async () => {
     const { present } = await Timeline.open(await client.delivered());
     for (const id of [file, `chat:${session}` as ObjectId, `system_prompt:${session}` as ObjectId]) {
       const whole = (await historyOf(present, id)).map(({ version, validTime, txId }, i) => ({
@@ -195,7 +216,7 @@ describe('questions about a longer session', () => {
     expect(await objectLog(present, 'nothing' as ObjectId, 3)).toEqual([]);
   });
 
-  test('a snapshot of an earlier transaction, made without a request, reads as one that was asked for', async () => {
+  test('read a snapshot of an earlier transaction without a request like a requested one', async () => {
     const { present } = await Timeline.open(await client.delivered());
     const [, second] = await present.versions(file);
     const basis = { validTime: new Date(), txId: second?.txId ?? 0 };

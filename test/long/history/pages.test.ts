@@ -23,7 +23,7 @@ import { executeForeign } from '../../support/xtdb.js';
 /** Enough for two pages and some steps that stand in none. */
 const STEPS = 230;
 
-describe('a long session, whose steps stand in pages too (decision 0015)', () => {
+describe('a long session with pages of steps (decision 0015)', () => {
   let node: OwnNode;
   let root: string;
   let client: ContextClient;
@@ -33,7 +33,14 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     const path = join(root, `file-${n % 3}.ts`);
     if (n % 10 === 0) await writeFile(path, `version ${n}\n`);
     const readings = n % 10 === 0 ? [await wholeRead(client, path)] : [];
-    await to.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `output ${n}`, readings, answer: (id) => id });
+    await to.recordCall({
+      tool: 'bash',
+      args: { n },
+      status: 'ok',
+      content: `output ${n}`,
+      readings,
+      answer: (id) => id,
+    });
   };
   const grow = async (to: ContextSession, steps: number): Promise<void> => {
     for (let n = to.state.seq; n < steps; n = to.state.seq) {
@@ -66,7 +73,7 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     await rm(root, { recursive: true, force: true });
   });
 
-  test('is read from them: the same steps, at every basis, and contexts that ask for little', async () => {
+  test('reads the same steps from them at every basis, with few requests per context', async () => {
     const { id } = session;
     expect(await missing(id)).toEqual([]);
     const now = await present();
@@ -76,7 +83,8 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     for (const [seq, { txId }] of times) {
       const before = now.earlier({ validTime: new Date((steps[seq - 1]?.at ?? 0) - 1), txId });
       const then = now.earlier({ validTime: new Date(steps[seq - 1]?.at ?? 0), txId });
-      for (const basis of [before, then]) if (basis !== undefined) expect(await basis.steps(id)).toEqual(await alone(basis, id));
+      for (const basis of [before, then])
+        if (basis !== undefined) expect(await basis.steps(id)).toEqual(await alone(basis, id));
     }
     const store = await client.delivered();
     const proofs = await now.assemblies(id);
@@ -90,7 +98,7 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     expect(asked).toMatchObject({ matches: true, turn: 81 });
   });
 
-  test('has the sets of a turn that goes on far beyond its head and a snapshot', async () => {
+  test('has the sets of a turn that continues far beyond its head and a snapshot', async () => {
     const long = await client.openSession({ id: `long-turn-${randomUUID()}` });
     while (long.state.seq < 103) await call(long, long.state.seq);
     const now = await present();
@@ -101,15 +109,16 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     await client.closeSession(long);
   });
 
-  test('shows nothing of them to a reviewer', async () => {
+  test('hides them from reviewers', async () => {
     const timeline = await Timeline.open(await client.delivered());
-    const ask = async (query: string) => (await askQuery(timeline, query, { args: `["${page(session.id, 100)}"]` })).answer.rows;
+    const ask = async (query: string) =>
+      (await askQuery(timeline, query, { args: `["${page(session.id, 100)}"]` })).answer.rows;
     expect(await ask('[:find ?t :in ?e :where [?e :type ?t]]')).toEqual([]);
     expect(await ask('[:find ?e :in ?e :where [?e :xt/id]]')).toEqual([]);
     expect(await timeline.present.get(page(session.id, 100))).toBeUndefined();
   });
 
-  test('has a fork that reads the pages of its parent and makes those of its own steps', async () => {
+  test('has a fork that reads its parent’s pages and writes those of its own steps', async () => {
     const fork = await client.forkSession(session.id, { at: 130 });
     await grow(fork, 202);
     expect(await missing(fork.id, 202)).toEqual([]);
@@ -119,10 +128,11 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     expect(await verifySession(await client.delivered(), fork.id)).toMatchObject({ ok: true });
   });
 
-  test('that has none, since an earlier version wrote it, is read the same, and gets them when it is opened', async () => {
+  test('reads the same without pages from an earlier version, and gets them when opened', async () => {
     const { id } = session;
     const steps = await (await present()).steps(id);
-    for (const last of [100, 200] as const) await executeForeign('delete', page(id, last), new Date(steps[last - 1]?.at ?? 0));
+    for (const last of [100, 200] as const)
+      await executeForeign('delete', page(id, last), new Date(steps[last - 1]?.at ?? 0));
     expect((await missing(id)).map(({ last }) => last)).toEqual([100, 200]);
     expect(await (await present()).steps(id)).toEqual(steps);
     await client.closeSession(session);
@@ -131,20 +141,25 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     expect(await (await present()).steps(id)).toEqual(steps);
   });
 
-  test('with a step that is left in a page alone is found damaged, and its answers are compared all the same', async () => {
+  test('is damaged with a step left only in a page, and its answers are still compared', async () => {
     const holed = await client.openSession({ id: `holed-${randomUUID()}` });
     await grow(holed, 102);
     const { id } = holed;
-    expect(await verifySession(await client.delivered(), id)).toMatchObject({ ok: true, answers: { total: 51, equal: 51 } });
+    expect(await verifySession(await client.delivered(), id)).toMatchObject({
+      ok: true,
+      answers: { total: 51, equal: 51 },
+    });
     const at = (await (await present()).step(id, 5))?.at ?? 0;
     await executeForeign('delete', stepId(id, 5), new Date(at));
     const { ok, answers, parts } = await verifySession(await client.delivered(), id);
     expect({ ok, answers }).toMatchObject({ ok: false, answers: { total: 51, equal: 51 } });
     expect(answers.unread).toBeUndefined();
-    expect(parts.damages).toContainEqual(expect.objectContaining({ what: 'missing', of: expect.stringContaining('no step 5 ') }));
+    expect(parts.damages).toContainEqual(
+      expect.objectContaining({ what: 'missing', of: expect.stringContaining('no step 5 ') }),
+    );
   });
 
-  test('whose page says what its steps do not say is found damaged; one that is none is named', async () => {
+  test('is damaged if a page differs from its steps; an invalid page is named', async () => {
     const { id } = session;
     expect((await verifySession(await client.delivered(), id)).ok).toBe(true);
     const put = (text: string) =>

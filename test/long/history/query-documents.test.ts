@@ -29,7 +29,11 @@ interface Moment {
   readonly documents: readonly ObjectVersion[];
 }
 
-const CONTENTS = { 'a.ts': 'one\n', 'long.ts': 'line of a longer file\n'.repeat(200), 'huge.txt': 'x'.repeat(600_000) } as const;
+const CONTENTS = {
+  'a.ts': 'one\n',
+  'long.ts': 'line of a longer file\n'.repeat(200),
+  'huge.txt': 'x'.repeat(600_000),
+} as const;
 
 describe('queries over the documents of the SSOT (decision G11)', () => {
   let node: OwnNode;
@@ -38,11 +42,21 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
   const moments: Moment[] = [];
 
   const record = async (session: ContextSession, tool: string, args: Record<string, never>, more: object = {}) => {
-    const { applied } = await session.recordCall({ tool, args, status: 'ok', content: 'done', answer: () => '', ...more });
+    const { applied } = await session.recordCall({
+      tool,
+      args,
+      status: 'ok',
+      content: 'done',
+      answer: () => '',
+      ...more,
+    });
     await applied;
   };
   const read = async (session: ContextSession, path: keyof typeof CONTENTS) =>
-    record(session, 'read', { path } as never, { content: CONTENTS[path].slice(0, 5_000), readings: [await wholeRead(client, path)] });
+    record(session, 'read', { path } as never, {
+      content: CONTENTS[path].slice(0, 5_000),
+      readings: [await wholeRead(client, path)],
+    });
 
   beforeAll(async () => {
     node = await ownNode();
@@ -92,11 +106,16 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
   }
   const open = async (): Promise<Timeline> => Timeline.open(await client.delivered(), client.files);
 
-  const answered = async (snapshot: StoreSnapshot, query: string, limits: QueryLimits = {}): Promise<readonly string[] | string> => {
+  const answered = async (
+    snapshot: StoreSnapshot,
+    query: string,
+    limits: QueryLimits = {},
+  ): Promise<readonly string[] | string> => {
     try {
       return (await runQuery(snapshot, query, limits)).rows.map((row) => canonicalJson(row)).sort();
     } catch (error) {
-      if (error instanceof HistoryError || (limits.storage && error instanceof XtdbError)) return `${error.code}: ${error.message}`;
+      if (error instanceof HistoryError || (limits.storage && error instanceof XtdbError))
+        return `${error.code}: ${error.message}`;
       throw error;
     }
   };
@@ -119,14 +138,14 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     ([, attribute = '', query = '']) => [attribute, query] as const,
   );
 
-  test('a variable of a join is another one than that of its name outside', async () => {
+  test('keep a join’s variable separate from the same name outside', async () => {
     const inside = (attribute: string): string => `(or-join [?o] (and [?a :${attribute} ?o] [?a :identity_hash]))`;
     const rows = await both(`[:find ?o :where [?a :type "file"] [?a :xt/id ?o] ${inside('metadata_pool')}]`);
     expect(rows.length).toBeGreaterThan(0);
     await both(`[:find ?a :where [?a :type "file"] (not-join [?o] [?a :session_index ?o]) [?a :xt/id ?o]]`);
   });
 
-  test('long contents are read of the objects that a query can reach alone', async () => {
+  test('read long contents only of reachable objects', async () => {
     const { id: small } = await client.files.locate('a.ts');
     const { id: huge } = await client.files.locate('huge.txt');
     const asked = async (id: string) => {
@@ -147,14 +166,14 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     expect(ofSmall.queries).toBeLessThan(ofHuge.queries);
   });
 
-  test('the page has an example for every attribute of the documents', () => {
+  test('have an example on the page for every attribute of the documents', () => {
     expect(examples.map(([attribute]) => attribute).sort()).toEqual(Object.keys(SSOT_ATTRIBUTES).sort());
     const used = new Set(moments.flatMap(({ documents }) => documents.flatMap((document) => Object.keys(document))));
     expect(moments.map(({ documents }) => documents.length)).toEqual([10, 21]);
     expect([...used].filter((name) => !Object.hasOwn(SSOT_ATTRIBUTES, name))).toEqual([]);
   });
 
-  test.each(examples)('%s is answered from the documents at two moments: %s', async (attribute, query) => {
+  test.each(examples)('answer %s from the documents at two moments: %s', async (attribute, query) => {
     const rows = await both(query);
     expect([attribute, rows.length > 0 && typeof rows !== 'string']).toEqual([attribute, true]);
   });
@@ -195,7 +214,7 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     expect(typeof (await both(query))).toBe('object');
   });
 
-  test('arguments bind whatever is folded, too', async () => {
+  test('bind arguments in folded parts too', async () => {
     for (const value of ['"S"', '"F"', '"T"'])
       await both('[:find ?o :in ?id :where [?s :session_id ?id] [?s :active_set ?o]]', { args: `[${value}]` });
     await both('[:find ?s :in [?o ...] :where [?s :pinned_set ?o]]', {
@@ -209,21 +228,25 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     ['[:find ?e :where [?e :sesion_id "S"]]', 'query-refused', /nearest are :session_id/],
     ['[:find ?e :where [?e :type "file"] [(get-attr ?e :content) [?c ...]]]', 'query-refused', /get-attr/],
     ['[:find (pull ?e [:_chat_ref]) :where [?e :type "chat"]]', 'query-refused', /backwards/],
-  ])('%s is refused by name with the way that can', async (query, code, message) => {
+  ])('refuse %s by name with an alternative', async (query, code, message) => {
     await expect(runQuery(moments[1]?.kept as StoreSnapshot, query)).rejects.toMatchObject({
       code,
       message: expect.stringMatching(message),
     });
   });
 
-  test('the documents of the storage are asked when that is said', async () => {
-    const { rows } = await runQuery(moments[1]?.kept as StoreSnapshot, '[:find ?e :where [?e :session_ref "session:S"] [?e :seq ?n]]', {
-      storage: true,
-    });
+  test('read stored documents on request', async () => {
+    const { rows } = await runQuery(
+      moments[1]?.kept as StoreSnapshot,
+      '[:find ?e :where [?e :session_ref "session:S"] [?e :seq ?n]]',
+      {
+        storage: true,
+      },
+    );
     expect(rows).toContainEqual(['step:S:1~']);
   });
 
-  test('any query over the attributes of documents is answered as over literal documents', async () => {
+  test('answer any query over the attributes as over literal documents', async () => {
     const values = (name: string): readonly EdnValue[] =>
       [
         ...new Set(
@@ -253,7 +276,8 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
           .map(([e, v]): readonly EdnValue[] => [e, kw(name), v]),
       );
     // A branch of one clause with a constant takes a short cut of XTDB's, which misses entities by their :xt/id.
-    const branch = (clause: readonly EdnValue[]): EdnValue => list(sym('and'), clause, [clause[0] ?? null, kw('identity_hash')]);
+    const branch = (clause: readonly EdnValue[]): EdnValue =>
+      list(sym('and'), clause, [clause[0] ?? null, kw('identity_hash')]);
     // XTDB takes a clause in a `not` that says of an entity that it is its own value for one that nothing satisfies.
     const saysItself = (clause: readonly EdnValue[]): boolean =>
       nameOf(clause[0] ?? null) !== '' && nameOf(clause[0] ?? null) === nameOf(clause[2] ?? null);
@@ -268,7 +292,9 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
       );
     const queries = fc.record({
       clauses: fc.array(positive, { minLength: 1, maxLength: 3 }),
-      more: fc.array(fc.tuple(fc.constantFrom('not', 'or', 'not-join', 'or-join'), positive, positive), { maxLength: 2 }),
+      more: fc.array(fc.tuple(fc.constantFrom('not', 'or', 'not-join', 'or-join'), positive, positive), {
+        maxLength: 2,
+      }),
     });
     const query = ({
       clauses,
@@ -280,14 +306,18 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
       const bound = names(clauses);
       const joins = more.flatMap(([join, one, other]): EdnValue[] => {
         if (join.startsWith('not') && saysItself(one)) return [];
-        const shared = [...names([one])].filter((name) => bound.has(name) && (join !== 'or-join' || names([other]).has(name))).map(sym);
+        const shared = [...names([one])]
+          .filter((name) => bound.has(name) && (join !== 'or-join' || names([other]).has(name)))
+          .map(sym);
         if (join === 'not') return [...names([one])].every((name) => bound.has(name)) ? [list(sym('not'), one)] : [];
         if (join === 'or')
           return [...names([one, other])].every((name) => names([one]).has(name) && names([other]).has(name))
             ? [list(sym('or'), branch(one), branch(other))]
             : [];
         if (shared.length === 0) return [];
-        return [join === 'not-join' ? list(sym(join), shared, one) : list(sym(join), shared, branch(one), branch(other))];
+        return [
+          join === 'not-join' ? list(sym(join), shared, one) : list(sym(join), shared, branch(one), branch(other)),
+        ];
       });
       return print(kwMap({ find: [...bound].map(sym), where: [...clauses, ...joins], limit: 100_000 }));
     };

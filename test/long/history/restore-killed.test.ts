@@ -9,23 +9,32 @@ import { runCli } from '../../support/run-cli.js';
 const NAMES = ['a', 'b', 'c', 'd'];
 const KILL_AT = new URL('../../support/kill-at.mjs', import.meta.url).href;
 
-test('files that are restored in place by a process that is killed at any place are as they were, once that is undone', async () => {
+test('files restored in place by a process killed anywhere are as before after an undo', async () => {
   const { root, remove } = await temporaryRoot();
   const client = await openClient(root);
   const write = (word: string) => Promise.all(NAMES.map((name) => writeFile(join(root, name), `${word} ${name}`)));
-  const words = async () => (await Promise.all(NAMES.map((name) => readFile(join(root, name), 'utf8')))).map((text) => text.split(' ')[0]);
+  const words = async () =>
+    (await Promise.all(NAMES.map((name) => readFile(join(root, name), 'utf8')))).map((text) => text.split(' ')[0]);
   const session = await client.openSession({ id: `killed-${randomUUID()}` });
   const read = async (word: string) => {
     await write(word);
     await session.reportMessage({ role: 'user', text: word });
     const readings = await Promise.all(NAMES.map((name) => wholeRead(client, name)));
-    const { applied } = await session.recordCall({ tool: 'read', args: {}, status: 'ok', content: word, answer: () => word, readings });
+    const { applied } = await session.recordCall({
+      tool: 'read',
+      args: {},
+      status: 'ok',
+      content: word,
+      answer: () => word,
+      readings,
+    });
     await applied;
   };
   await read('then');
   await read('now');
   await client.close();
-  const restore = (args: readonly string[], env = {}) => runCli(['restore', ...args, '--data', suiteData(), '--json'], env);
+  const restore = (args: readonly string[], env = {}) =>
+    runCli(['restore', ...args, '--data', suiteData(), '--json'], env);
   const inPlace = [`${session.id}@turn:1`, '--apply', '--in-place', '--root', root, '--moved', `${root}=${root}`];
   let kills = 0;
   try {

@@ -21,7 +21,7 @@ import { effort } from '../../support/effort.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { anyDirectory, type DirectoryFiles, FOREIGN, filesIn, writeFiles } from '../../support/session-directories.js';
 
-describe('a session directory that another program wrote', () => {
+describe('a session directory of another program', () => {
   const clock = new ImportClock();
   let client: ContextClient;
   let root = '';
@@ -50,7 +50,8 @@ describe('a session directory that another program wrote', () => {
     return folder;
   };
   const fresh = (): string => `imported-${randomUUID()}`;
-  const bring = (folder: string, session: string, more = {}) => importDirectory(client, folder, { clock, session, ...more });
+  const bring = (folder: string, session: string, more = {}) =>
+    importDirectory(client, folder, { clock, session, ...more });
   const given = async (session: string, at?: string): Promise<DirectoryFiles> => {
     const folder = place();
     const when = askedMoment({ at });
@@ -59,12 +60,17 @@ describe('a session directory that another program wrote', () => {
   };
   const recorded = async <Kind extends RecordKind>(session: string, kinds: readonly Kind[]) =>
     (await client.store.latest()).records(sessionId(session), { kinds });
-  const projected = async (session: string) => readProjection(await Timeline.open(await client.delivered()), sessionId(session));
+  const projected = async (session: string) =>
+    readProjection(await Timeline.open(await client.delivered()), sessionId(session));
 
-  test('comes back byte for byte, and is a session like any other in between', async () => {
+  test('returns byte for byte, and is an ordinary session in between', async () => {
     const session = fresh();
     const folder = await write(FOREIGN);
-    expect(await bring(folder, session, { planOnly: true })).toMatchObject({ outcome: 'created', messages: 5, calls: 7 });
+    expect(await bring(folder, session, { planOnly: true })).toMatchObject({
+      outcome: 'created',
+      messages: 5,
+      calls: 7,
+    });
     expect(await bring(folder, session)).toMatchObject({ outcome: 'created', messages: 5, calls: 7 });
     expect(await given(session)).toEqual(FOREIGN);
     expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged', steps: 0, records: 0 });
@@ -96,7 +102,7 @@ describe('a session directory that another program wrote', () => {
     ]);
   });
 
-  test('whatever the directory: what was imported is given back, and brought once', async () => {
+  test('is exported as imported, and imported once, for any directory', async () => {
     await fc.assert(
       fc.asyncProperty(anyDirectory, async (files) => {
         const [session, folder] = [fresh(), await write(files)];
@@ -108,7 +114,7 @@ describe('a session directory that another program wrote', () => {
     );
   });
 
-  test('a directory that has grown goes on, one that was changed is refused with its first line, an older one changes nothing', async () => {
+  test('continues if it grew; a changed one is refused with its first difference, an older one changes nothing', async () => {
     const session = fresh();
     const more: DirectoryFiles = {
       ...FOREIGN,
@@ -119,9 +125,16 @@ describe('a session directory that another program wrote', () => {
     };
     await bring(await write(FOREIGN), session);
     const grown = await write(more);
-    expect(await bring(grown, session)).toMatchObject({ outcome: 'extended', messages: 1, calls: 1, known: { messages: 9, events: 9 } });
+    expect(await bring(grown, session)).toMatchObject({
+      outcome: 'extended',
+      messages: 1,
+      calls: 1,
+      known: { messages: 9, events: 9 },
+    });
     expect(await given(session)).toEqual(more);
-    const pinned = (await projected(session)).entries.flatMap((entry) => (entry.kind === 'result' && entry.pinned ? [entry.text] : []));
+    const pinned = (await projected(session)).entries.flatMap((entry) =>
+      entry.kind === 'result' && entry.pinned ? [entry.text] : [],
+    );
     expect(pinned).toEqual(['without an end', 'Long sentences.\n']);
     expect(await bring(grown, session)).toMatchObject({ outcome: 'unchanged' });
     expect(await bring(await write(FOREIGN), session)).toMatchObject({ outcome: 'unchanged' });
@@ -130,13 +143,17 @@ describe('a session directory that another program wrote', () => {
       /^messages\.jsonl, line 5: .*nothing was changed/,
     );
     const told = more['events.jsonl']?.replace('"input_tokens":10', '"input_tokens":11') ?? '';
-    await expect(bring(await write({ ...more, 'events.jsonl': told }), session)).rejects.toThrow(/^events\.jsonl, line 6: /);
+    await expect(bring(await write({ ...more, 'events.jsonl': told }), session)).rejects.toThrow(
+      /^events\.jsonl, line 6: /,
+    );
     const seq = more['messages.jsonl']?.replace('"seq":1', '"seq":2') ?? '';
-    await expect(bring(await write({ ...more, 'messages.jsonl': seq }), session)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(bring(await write({ ...more, 'messages.jsonl': seq }), session)).rejects.toMatchObject({
+      code: 'conflict',
+    });
     expect(await given(session)).toEqual(more);
   });
 
-  test('a session that went on after it was imported keeps what it cannot make itself', async () => {
+  test('keeps its foreign parts after the session continued', async () => {
     const name = fresh();
     await bring(await write(FOREIGN), name);
     const session = await client.openSession({ id: name });
@@ -147,29 +164,44 @@ describe('a session directory that another program wrote', () => {
     const store = await client.delivered();
     const note = { name: 'late', note: 'fact', text: 'It moved.' } as const;
     await store.putRecords([
-      { kind: 'note', owner: { session: sessionId(name) }, turn: 3, seq: session.state.seq, at: 5, basis: null, body: note },
+      {
+        kind: 'note',
+        owner: { session: sessionId(name) },
+        turn: 3,
+        seq: session.state.seq,
+        at: 5,
+        basis: null,
+        body: note,
+      },
     ]);
     const files = await given(name);
     expect(files['messages.jsonl']?.startsWith(FOREIGN['messages.jsonl'] ?? 'missing')).toBe(true);
     expect(files['messages.jsonl']?.split('\n')).toHaveLength(9 + 3 + 1);
     expect(files['events.jsonl']?.startsWith(FOREIGN['events.jsonl'] ?? 'missing')).toBe(true);
-    expect(files['context/facts.jsonl']).toMatch(/^\{"id":"f1", "text":.*\n\{"id":"late","text":"It moved\.","source":"messages:12"\}\n$/);
+    expect(files['context/facts.jsonl']).toMatch(
+      /^\{"id":"f1", "text":.*\n\{"id":"late","text":"It moved\.","source":"messages:12"\}\n$/,
+    );
     expect(files['context/summary.md']).toBe(FOREIGN['context/summary.md']);
     expect(files['context/pinned/style.md']).toBe('Short sentences.\n');
     expect(files['context/child/rev-1/artifact/notes.md']).toBe('one\n');
-    expect(JSON.parse(files['meta.json'] ?? '')).toMatchObject({ client: 'another', model: 'm-1', palimpsest: { session: name } });
+    expect(JSON.parse(files['meta.json'] ?? '')).toMatchObject({
+      client: 'another',
+      model: 'm-1',
+      palimpsest: { session: name },
+    });
     // And all of that is a session again elsewhere.
     const [again, folder] = [fresh(), await write(files)];
     await bring(folder, again);
     // Our own file names the calls of the session that it is of.
     const { [PALIMPSEST_FILE]: _own, ...others } = await given(again);
     expect({ ...others, [PALIMPSEST_FILE]: files[PALIMPSEST_FILE] }).toEqual(files);
-    const said = async (one: string) => (await projected(one)).entries.map((entry) => [entry.kind, entry.seq, entry.text]);
+    const said = async (one: string) =>
+      (await projected(one)).entries.map((entry) => [entry.kind, entry.seq, entry.text]);
     expect(await said(again)).toEqual(await said(name));
     await expect(bring(await write(FOREIGN), name)).resolves.toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('a session of ours in which nothing was said yet has all of its own directory', async () => {
+  test('has all of its own directory if our session is empty', async () => {
     const [name, folder] = [fresh(), place()];
     const session = await client.openSession({ id: name });
     await session.setSystemPrompt('Be kind.');
@@ -182,7 +214,7 @@ describe('a session directory that another program wrote', () => {
     expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('what somebody said after an import was broken off is shown, and the import does not go over it', async () => {
+  test('shows messages after an interrupted import, which then does not continue over them', async () => {
     const [whole, broken] = [fresh(), fresh()];
     const folder = await write(FOREIGN);
     await bring(folder, whole);
@@ -200,11 +232,14 @@ describe('a session directory that another program wrote', () => {
     expect(files['context/summary.md']).toBe('');
     await expect(bring(folder, broken)).rejects.toMatchObject({ code: 'conflict' });
     // Others write to the database meanwhile: its newest transaction need not be the same.
-    const still = ({ 'meta.json': meta, ...rest }: Readonly<Record<string, string>>) => [rest, meta?.replace(/"tx_id": \d+/, '')];
+    const still = ({ 'meta.json': meta, ...rest }: Readonly<Record<string, string>>) => [
+      rest,
+      meta?.replace(/"tx_id": \d+/, ''),
+    ];
     expect(still(await given(broken))).toEqual(still(files));
   });
 
-  test('what an earlier version kept as events is read, and its broken import finished', async () => {
+  test('is read from the events of an earlier version, whose interrupted import is finished', async () => {
     const [whole, old] = [fresh(), fresh()];
     const folder = await write(FOREIGN);
     await bring(folder, whole);
@@ -224,7 +259,7 @@ describe('a session directory that another program wrote', () => {
     expect(await bring(folder, old)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('a moment of the past has nothing of the end of its import', async () => {
+  test('has in a past moment nothing of the end of its import', async () => {
     const name = fresh();
     await bring(await write(FOREIGN), name);
     const past = await given(name, 'turn:1');
@@ -236,7 +271,7 @@ describe('a session directory that another program wrote', () => {
     expect(await given(name)).toEqual(FOREIGN);
   });
 
-  test('an output over what is kept in one piece comes back, too', async () => {
+  test('returns an output beyond the size of one piece too', async () => {
     const session = fresh();
     const large = FOREIGN['messages.jsonl']?.replace('port = 8080', 'x'.repeat(1_100_000)) ?? '';
     const files = { ...FOREIGN, 'messages.jsonl': large };
@@ -246,7 +281,7 @@ describe('a session directory that another program wrote', () => {
     expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('a directory with new messages and fewer events, or the other way round, is refused', async () => {
+  test('is refused with new messages and fewer events, or the reverse', async () => {
     const session = fresh();
     await bring(await write(FOREIGN), session);
     const more = (path: string): string => `${FOREIGN[path]}${FOREIGN[path]?.split('\n').at(-2)}\n`;
@@ -258,12 +293,14 @@ describe('a session directory that another program wrote', () => {
       const folder = await write({ ...FOREIGN, [grown]: more(grown), [cut]: fewer(cut) });
       await expect(bring(folder, session)).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining(`${cut}, line ${line}: the session has 1 more lines there, and ${grown} has new ones`),
+        message: expect.stringContaining(
+          `${cut}, line ${line}: the session has 1 more lines there, and ${grown} has new ones`,
+        ),
       });
     }
   });
 
-  test('a call that waits under the id of one that was answered changes nothing of that', async () => {
+  test('keeps an answered call despite a pending call of the same id', async () => {
     const session = fresh();
     const lines = [
       { role: 'user', content: 'Look' },
@@ -279,19 +316,23 @@ describe('a session directory that another program wrote', () => {
     const [again, copy] = [fresh(), await write(await given(session))];
     await bring(copy, again);
     const asked = async (one: string) =>
-      (await projected(one)).entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map(({ argsText }) => argsText) : []));
+      (await projected(one)).entries.flatMap((entry) =>
+        entry.kind === 'assistant' ? entry.calls.map(({ argsText }) => argsText) : [],
+      );
     expect(await asked(session)).toEqual(['{}', '{"path":"a"}']);
     expect(await asked(again)).toEqual(await asked(session));
   });
 
-  test('what may not be shown is known in another database, too', async () => {
+  test('hides its redacted parts in another database too', async () => {
     const [name, copy] = [fresh(), fresh()];
     const session = await client.openSession({ id: name });
     await session.reportMessage({ role: 'user', text: 'the word is hunter2' });
     await client.closeSession(session);
     const rule = { type: REDACTION, subject: 'm1', data: { redaction_state: 'masked', exact: ['hunter2'] } };
     const store = await client.delivered();
-    await store.putRecords([{ kind: 'event', owner: { session: sessionId(name) }, turn: 1, seq: 1, at: 5, basis: null, body: rule }]);
+    await store.putRecords([
+      { kind: 'event', owner: { session: sessionId(name) }, turn: 1, seq: 1, at: 5, basis: null, body: rule },
+    ]);
     const folder = await write(await given(name));
     await bring(folder, copy);
     const events = await recorded(copy, ['event']);
@@ -300,7 +341,11 @@ describe('a session directory that another program wrote', () => {
   });
 
   test.each<readonly [string, string, (folder: string) => Promise<unknown>]>([
-    ['a cut last line', 'invalid-file', (folder) => appendFile(join(folder, 'events.jsonl'), '{"type":"done","run":"r2"')],
+    [
+      'a cut last line',
+      'invalid-file',
+      (folder) => appendFile(join(folder, 'events.jsonl'), '{"type":"done","run":"r2"'),
+    ],
     ['a malformed line', 'invalid-file', (folder) => appendFile(join(folder, 'context/facts.jsonl'), '{"id":"f2"}\n')],
     ['a linked file', 'symbolic-link', (folder) => symlink('/etc/hostname', join(folder, 'AGENTS.md'))],
     ['a file over its limit', 'too-large', (folder) => truncate(join(folder, 'context/todo.md'), 16_777_217)],
@@ -312,12 +357,13 @@ describe('a session directory that another program wrote', () => {
       (folder) =>
         writeFile(
           join(folder, 'messages.jsonl'),
-          Array.from({ length: 10_001 }, (_, n) => `{"role":"assistant","content":"","tool_calls":[{"id":"c${n}","name":"ls"}]}\n`).join(
-            '',
-          ),
+          Array.from(
+            { length: 10_001 },
+            (_, n) => `{"role":"assistant","content":"","tool_calls":[{"id":"c${n}","name":"ls"}]}\n`,
+          ).join(''),
         ),
     ],
-  ])('%s is refused, and nothing of the directory is there', async (_what, code, harm) => {
+  ])('is refused as a whole with %s', async (_what, code, harm) => {
     const [session, folder] = [fresh(), await write(FOREIGN)];
     await harm(folder);
     await expect(bring(folder, session)).rejects.toMatchObject({ code });
@@ -326,15 +372,26 @@ describe('a session directory that another program wrote', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('on the command line: what would be done, what was done, and why not', async () => {
+  test('reports plan, result and failure on the command line', async () => {
     const [session, folder] = [fresh(), await write(FOREIGN)];
     const ask = async (...args: string[]) => {
       const { code, stdout, stderr } = await askHere(['import', ...args, '--json', '--data', suiteData()]);
       expect(stderr).toBe('');
       return { code, ...(JSON.parse(stdout) as object) };
     };
-    expect(await ask(folder, '--session', session, '--plan')).toMatchObject({ code: 0, plan: true, outcome: 'created', steps: 12 });
-    expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, session, outcome: 'created', steps: 12, records: 6 });
+    expect(await ask(folder, '--session', session, '--plan')).toMatchObject({
+      code: 0,
+      plan: true,
+      outcome: 'created',
+      steps: 12,
+    });
+    expect(await ask(folder, '--session', session)).toMatchObject({
+      code: 0,
+      session,
+      outcome: 'created',
+      steps: 12,
+      records: 6,
+    });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, outcome: 'unchanged' });
     const others = fresh();
     await bring(folder, others);

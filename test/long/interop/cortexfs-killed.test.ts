@@ -8,7 +8,7 @@ import { type DirectoryFiles, FOREIGN, filesIn, writeFiles } from '../../support
 
 const KILL_AT = join(import.meta.dirname, '..', '..', 'support', 'kill-at.mjs');
 
-test('an import that is killed anywhere is finished by the next one, also when the directory has grown, whole and once', async () => {
+test('an import killed anywhere is finished by the next one, also with a grown directory, whole and once', async () => {
   const root = await mkdtemp(join(tmpdir(), 'palimpsest-killed-'));
   // With a node of its own, whose database lies on disk: only then is there a journal.
   const data = ['--data', join(root, 'data')];
@@ -31,7 +31,8 @@ test('an import that is killed anywhere is finished by the next one, also when t
     ['record after 14', small],
   ] as const) {
     const session = `killed-${randomUUID()}`;
-    const run = (folder: string, env = {}) => runCli(['import', folder, '--session', session, '--root', root, '--json', ...data], env);
+    const run = (folder: string, env = {}) =>
+      runCli(['import', folder, '--session', session, '--root', root, '--json', ...data], env);
     const killed = await run(small, { NODE_OPTIONS: `--import ${KILL_AT}`, PALIMPSEST_KILL_AT: place });
     expect({ place, code: killed.code, stdout: killed.stdout }).toEqual({ place, code: null, stdout: '' });
     const done = await run(next);

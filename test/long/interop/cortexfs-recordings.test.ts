@@ -25,7 +25,8 @@ import { filesIn } from '../../support/session-directories.js';
 /** The folder of recordings, as for `npm run replay:corpus`; without one the small recordings of this repository are taken, one of each format. */
 async function recordings(): Promise<readonly (readonly [string, string])[]> {
   const folder = process.env.PALIMPSEST_CORPUS;
-  if (folder !== undefined && folder !== '') return (await findCorpus(folder)).files.map(({ name, path }) => [name, path] as const);
+  if (folder !== undefined && folder !== '')
+    return (await findCorpus(folder)).files.map(({ name, path }) => [name, path] as const);
   const all = await fixtures();
   const own = await Promise.all(
     RECORDING_FORMATS.map(
@@ -62,7 +63,7 @@ const opened = (database: ReplayDatabase, clock: () => number): Promise<ContextC
     clock,
   });
 
-describe('a recording goes out and comes back from a session directory', () => {
+describe('a recording exported to and imported from a session directory', () => {
   const clock = new ImportClock();
   let [here, there]: (ContextClient | undefined)[] = [];
   let one: ReplayDatabase;
@@ -98,11 +99,18 @@ describe('a recording goes out and comes back from a session directory', () => {
     for (const { session: name } of sessions) {
       const session = sessionId(name);
       const before = await seen(here, session);
-      const [folder, again, bundle] = ['out', 'again', 'bundle'].map((what) => join(root, `${name}-${what}`)) as [string, string, string];
+      const [folder, again, bundle] = ['out', 'again', 'bundle'].map((what) => join(root, `${name}-${what}`)) as [
+        string,
+        string,
+        string,
+      ];
       await exportSession(before.timeline, folder, { session });
       await exportBundle({ timeline: before.timeline, session, when: {}, agent: undefined }, bundle);
       expect(publishedFindings(await filesIn(bundle))).toEqual([]);
-      expect(await importDirectory(there as ContextClient, folder, { clock })).toMatchObject({ session, outcome: 'created' });
+      expect(await importDirectory(there as ContextClient, folder, { clock })).toMatchObject({
+        session,
+        outcome: 'created',
+      });
       const after = await seen(there, session);
       // The calls that a fork has of its parent have the harness's ids there: no id names a session that its call is not of (divergence B2).
       const isOthers = (id: string): boolean => id.includes('@') && !id.endsWith(callSuffix(session));
@@ -118,7 +126,11 @@ describe('a recording goes out and comes back from a session directory', () => {
       const written = async (from: string) => {
         const files = await filesIn(from);
         const texts = Object.entries(files).map(
-          ([name, text]) => [name, name === PALIMPSEST_FILE ? text.replaceAll(/^\{"file":\{"at":\d+/gm, '{"file":{"at":0') : text] as const,
+          ([name, text]) =>
+            [
+              name,
+              name === PALIMPSEST_FILE ? text.replaceAll(/^\{"file":\{"at":\d+/gm, '{"file":{"at":0') : text,
+            ] as const,
         );
         return Object.fromEntries(texts.map(([name, text]) => [name, plain(text)]));
       };

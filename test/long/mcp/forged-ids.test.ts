@@ -13,7 +13,10 @@ import { openTestClient } from '../../support/xtdb.js';
 
 /** The ways in which an id from outside comes with a call. */
 const WAYS: Readonly<
-  Record<string, (how: { readonly agent: Agent; readonly api: HarnessApi }) => (session: string, id: string) => Promise<unknown>>
+  Record<
+    string,
+    (how: { readonly agent: Agent; readonly api: HarnessApi }) => (session: string, id: string) => Promise<unknown>
+  >
 > = {
   MCP:
     ({ agent }) =>
@@ -25,12 +28,14 @@ const WAYS: Readonly<
       const opening = opened.get(session) ?? api.call('openSession', undefined, { id: session });
       opened.set(session, opening);
       await opening;
-      return api.call('reportToolCalls', session, { calls: [{ id, name: 'bash', args: {}, content: `done ${randomUUID()}` }] });
+      return api.call('reportToolCalls', session, {
+        calls: [{ id, name: 'bash', args: {}, content: `done ${randomUUID()}` }],
+      });
     };
   },
 };
 
-describe('an id that names a part of somebody else’s session', () => {
+describe('an id that names a part of a foreign session', () => {
   const xtdb = openTestClient();
   const store = new ObjectStore(xtdb);
   let root: string;
@@ -55,11 +60,16 @@ describe('an id that names a part of somebody else’s session', () => {
     await remove();
   });
 
-  test.each(Object.keys(WAYS))('over %s names a tool call and nothing else', async (way) => {
+  test.each(Object.keys(WAYS))('names over %s a tool call and nothing else', async (way) => {
     const call = WAYS[way]?.({ agent, api });
     const [vic, att] = [sessionId(`vic-${randomUUID()}`), sessionId(`att-${randomUUID()}`)];
     const forged = [
-      ...[1, 2, 3].flatMap((seq) => [`step:${vic}:${seq}`, `step:${vic}:${seq}~`, `${vic}:${seq}`, `call_${seq}@${vic}`]),
+      ...[1, 2, 3].flatMap((seq) => [
+        `step:${vic}:${seq}`,
+        `step:${vic}:${seq}~`,
+        `${vic}:${seq}`,
+        `call_${seq}@${vic}`,
+      ]),
       `chunk:${hashText(text)}`,
       `chunk:${hashText(text)}~`,
       `session:${vic}`,
@@ -88,7 +98,11 @@ describe('an id that names a part of somebody else’s session', () => {
       (steps) => steps === 2 * forged.length + 1,
     );
     for (const session of [vic, att]) expect(await verifySession(store, session)).toMatchObject({ ok: true, session });
-    expect((await (await store.latest()).sessions()).filter(({ id }) => id.startsWith(`${vic}.`) || id.startsWith(`${att}.`))).toEqual([]);
+    expect(
+      (await (await store.latest()).sessions()).filter(
+        ({ id }) => id.startsWith(`${vic}.`) || id.startsWith(`${att}.`),
+      ),
+    ).toEqual([]);
     const later = await agent.call('read', { session: `new-${randomUUID()}`, path: 'long.txt' });
     expect(later.text).toContain(text.trimEnd());
     const calls = (await (await store.latest()).steps(att)).map((step) => step.call?.id);
@@ -109,11 +123,12 @@ describe('an id that names a part of somebody else’s session', () => {
   });
 
   test.each(['large-text', 'put', 'chat', 'session', 'system_prompt', `chat:${randomUUID()}`, `a@${randomUUID()}`])(
-    'a session may be called %s: what it does is delivered and verifies',
+    'may be the name of a session: %s is delivered and verifies',
     async (name) => {
       const session = sessionId(name);
       await writeFile(join(root, 'large.txt'), `${randomUUID()}\n`.repeat(60_000));
-      for (const path of ['large.txt', 'long.txt']) expect(await agent.call('read', { session, path })).toMatchObject({ isError: false });
+      for (const path of ['large.txt', 'long.txt'])
+        expect(await agent.call('read', { session, path })).toMatchObject({ isError: false });
       const stored = async () => (await (await store.latest()).steps(session)).length;
       await until(stored, (steps) => steps === 2);
       expect(await verifySession(store, session)).toMatchObject({ ok: true, session });

@@ -38,7 +38,7 @@ async function untilAnswered(agent: Agent, name: string, args: Readonly<Record<s
 }
 
 describe('without a database', () => {
-  test('a node that someone else runs and that does not answer: each call of a named session says so, nothing hangs, nothing is done', async () => {
+  test('makes each call of a named session report an unreachable foreign node, without hanging or acting', async () => {
     const agent = await stdioAgent(root, [...QUIET, '--session', 'named'], { XTDB_URL: 'http://127.0.0.1:9' });
     try {
       expect((await agent.client.listTools()).tools).toHaveLength(12);
@@ -53,9 +53,12 @@ describe('without a database', () => {
     }
   });
 
-  test('no Java: initialize and tools/list are answered, calls say what is missing', async () => {
+  test('answers initialize and tools/list without Java; calls name what is missing', async () => {
     const empty = await mkdtemp(join(tmpdir(), 'palimpsest-outage-'));
-    const agent = await stdioAgent(root, [...QUIET, '--data', empty, '--profile', 'memory'], { PATH: '/nonexistent', JAVA_HOME: '' });
+    const agent = await stdioAgent(root, [...QUIET, '--data', empty, '--profile', 'memory'], {
+      PATH: '/nonexistent',
+      JAVA_HOME: '',
+    });
     try {
       expect(agent.client.getServerVersion()?.name).toBe('palimpsest');
       expect((await agent.call('ls')).text).toMatch(/^Error: ls could not begin: .*Java.*\nNothing was done/s);
@@ -66,8 +69,8 @@ describe('without a database', () => {
   });
 });
 
-describe('a node that comes, dies and comes back', () => {
-  test('a new session works while it starts, and what it did reaches it', async () => {
+describe('a node that starts, dies and returns', () => {
+  test('gets the steps of a session that began during its start', async () => {
     const agent = await stdioAgent(root, [...QUIET, '--data', data, '--profile', 'rocksdb']);
     const { text, meta } = await agent.call('read', { path: 'a.txt' });
     expect(text).toMatch(/\nalpha\n$/);
@@ -90,14 +93,18 @@ describe('a node that comes, dies and comes back', () => {
     }
   });
 
-  test('initialize does not wait for it, the first call does and reports progress; a kill loses nothing that was answered', async () => {
+  test('delays the first call with progress, not initialize; a kill loses nothing answered', async () => {
     const session = `outage-${process.pid}`;
     const agent = await stdioAgent(root, [...QUIET, '--data', data, '--profile', 'rocksdb', '--session', session]);
     const before = await nodeStatus(data);
     expect(before.running && before.answers).toBe(false);
 
     const progress: string[] = [];
-    const first = await agent.call('read', { path: 'a.txt' }, { onProgress: ({ message }) => void progress.push(message ?? '') });
+    const first = await agent.call(
+      'read',
+      { path: 'a.txt' },
+      { onProgress: ({ message }) => void progress.push(message ?? '') },
+    );
     expect(first.text).toMatch(/\nalpha\n$/);
     expect(progress.some((message) => /starting/i.test(message))).toBe(true);
 
@@ -110,7 +117,8 @@ describe('a node that comes, dies and comes back', () => {
       if (answers.push(answer) === 2) process.kill(running.pid ?? 0, 'SIGKILL');
     });
     await Promise.all(calls);
-    for (const { text, isError } of answers.slice(1)) expect(isError ? text : 'fine').toMatch(/^(fine$|Error: .{20,})/s);
+    for (const { text, isError } of answers.slice(1))
+      expect(isError ? text : 'fine').toMatch(/^(fine$|Error: .{20,})/s);
 
     const after = await untilAnswered(agent, 'context', {});
     expect(after.text).toContain(`session=${session}`);

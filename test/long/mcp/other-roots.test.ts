@@ -57,8 +57,8 @@ async function refusesAll(agent: Agent): Promise<void> {
   expect((await agent.call('read', { path: 'a.txt', session: name('mine') })).text).toContain('alpha');
 }
 
-describe('a session that was worked with below other folders', () => {
-  test('is refused over stdio, and nothing of it changes', async () => {
+describe('a session from other folders', () => {
+  test('is refused over stdio and stays unchanged', async () => {
     const agent = await stdioAgent(mine);
     await refusesAll(agent);
     await agent.close();
@@ -73,7 +73,7 @@ describe('a session that was worked with below other folders', () => {
     await owner.close();
   });
 
-  test('is refused over HTTP: MCP, the interface for harnesses, and questions about the past', async () => {
+  test('is refused over HTTP: MCP, the harness interface, and history requests', async () => {
     const serve = await startServe([], mine);
     const api = new HarnessApi(serve);
     const agent = await httpAgent(serve);
@@ -129,7 +129,7 @@ describe('a session that was worked with below other folders', () => {
     }
   });
 
-  test('a server whose roots hold those folders opens it, and then it belongs to its roots; forks inherit', async () => {
+  test('is opened by a server whose roots hold its folders, and then belongs to them; forks inherit', async () => {
     const shared = name('widened');
     const narrow = await stdioAgent(theirs);
     await narrow.call('read', { path: 'secret.txt', session: shared });
@@ -138,7 +138,9 @@ describe('a session that was worked with below other folders', () => {
     expect((await wide.call('read', { id: secretId, session: shared })).text).toContain(SECRET.trim());
     await wide.close();
     const again = await stdioAgent(theirs);
-    expect((await again.call('context', { session: shared })).text).toContain(`worked with below ${JSON.stringify(outer)}`);
+    expect((await again.call('context', { session: shared })).text).toContain(
+      `worked with below ${JSON.stringify(outer)}`,
+    );
     await again.close();
     const serve = await startServe([], outer);
     const api = new HarnessApi(serve);
@@ -150,7 +152,7 @@ describe('a session that was worked with below other folders', () => {
     await agent.close();
   });
 
-  test('a server that is told to share opens it, and shows of its files only those inside its own folders', async () => {
+  test('is opened by a sharing server, which shows only files inside its own folders', async () => {
     const shared = name('shared');
     const owner = await stdioAgent(theirs);
     await owner.call('read', { path: 'secret.txt', session: shared });
@@ -158,7 +160,11 @@ describe('a session that was worked with below other folders', () => {
     const agent = await stdioAgent(mine, ['--share-sessions']);
     expect((await agent.call('read', { path: 'a.txt', session: shared })).text).toContain('alpha');
     const context = await agent.call('context', { session: shared });
-    expect([context.isError, context.text.includes('a.txt'), context.text.includes(secretId)]).toEqual([false, true, false]);
+    expect([context.isError, context.text.includes('a.txt'), context.text.includes(secretId)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
     for (const [tool, args] of [
       ['read', { id: secretId }],
       ['read', { id: secretId.slice(0, 12) }],

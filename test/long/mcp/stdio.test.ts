@@ -36,7 +36,7 @@ function start(...args: readonly string[]) {
 }
 
 describe('palimpsest mcp', () => {
-  test('answers everything that was asked before the input ended, then ends itself', async () => {
+  test('answers all requests before the end of its input, then exits', async () => {
     const child = start();
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
@@ -64,7 +64,7 @@ describe('palimpsest mcp', () => {
     expect(code).toBe(0);
   });
 
-  test('ends cleanly where the input ends while the node still starts', async () => {
+  test('exits cleanly if its input ends while the node starts', async () => {
     const own = await temporaryRoot();
     const data = join(own.root, '.data');
     try {
@@ -78,7 +78,7 @@ describe('palimpsest mcp', () => {
     }
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends cleanly on %s', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('exits cleanly on %s', async (signal) => {
     const child = start();
     child.stdin.write(INITIALIZE + INITIALIZED + line(2, 'tools/call', { name: 'ls', arguments: {} }));
     for await (const chunk of child.stdout) if (String(chunk).includes('"id":2')) break;
@@ -110,7 +110,7 @@ describe('palimpsest mcp', () => {
 });
 
 describe('sessions over stdio', () => {
-  test('by flag: a later process goes on where the earlier one stopped', async () => {
+  test('continue by flag in a later process', async () => {
     const session = `resumed-${process.pid}`;
     const first = await stdioAgent(root, ['--session', session]);
     await first.call('read', { path: 'a.txt' });
@@ -125,7 +125,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('by argument, by a hint of the client, else one for the connection', async () => {
+  test('are chosen by argument, by a hint of the client, else one per connection', async () => {
     const agent = await stdioAgent(root, ['--log-level', 'silent']);
     try {
       const own = (await agent.call('ls')).meta.session;
@@ -148,7 +148,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('one that another process has open is refused, naming it; --take-over moves it, and the first learns at its next step and takes it back with the one after (decision F5)', async () => {
+  test('are refused by name if another process has them open; --take-over moves one, and the first takes it back two steps later (decision F5)', async () => {
     const args = ['--session', `contested-${process.pid}`, '--log-level', 'silent'];
     const one = await stdioAgent(root, args);
     const two = await stdioAgent(root, args);
@@ -178,7 +178,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('one that nobody named is taken back under its own id', async () => {
+  test('are taken back under their own id if unnamed', async () => {
     const one = await stdioAgent(root);
     const { session } = (await one.call('ls')).meta;
     const taker = await stdioAgent(root, ['--session', String(session), '--take-over']);
@@ -191,7 +191,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test("turns follow the client's own turn ids where it sends them (decision B7)", async () => {
+  test("use the client's turn ids if it sends them (decision B7)", async () => {
     const agent = await stdioAgent(root, ['--session', `turns-${process.pid}`]);
     const turn = (turn_id: string) => ({ meta: { 'x-codex-turn-metadata': { turn_id } } });
     await agent.call('ls', {}, turn('one'));
@@ -211,7 +211,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('a pause begins a turn where the client says nothing (decision B7)', async () => {
+  test('begin a turn after a pause if the client sends none (decision B7)', async () => {
     const agent = await stdioAgent(root, ['--turn-pause', '0.001']);
     try {
       await agent.call('ls');
@@ -224,7 +224,7 @@ describe('sessions over stdio', () => {
 });
 
 describe('flags of palimpsest mcp', () => {
-  test('--max-output-chars bounds every answer, --short-ids shortens ids, --window sets what stays active', async () => {
+  test('bound answers with --max-output-chars, shorten ids with --short-ids, and set the window with --window', async () => {
     await writeFile(join(root, 'wide.txt'), 'x'.repeat(70).concat('\n').repeat(200));
     const agent = await stdioAgent(root, ['--max-output-chars', '2000', '--short-ids', '--window', '2x1']);
     try {
@@ -238,7 +238,7 @@ describe('flags of palimpsest mcp', () => {
     }
   });
 
-  test('--read-only leaves out what writes; --strict activates a part of a file (decision E8)', async () => {
+  test('omit writing tools with --read-only; activate a part of a file with --strict (decision E8)', async () => {
     const agent = await stdioAgent(root, ['--read-only', '--allow-bash', '--strict']);
     try {
       const { tools } = await agent.client.listTools();
@@ -252,7 +252,7 @@ describe('flags of palimpsest mcp', () => {
     }
   });
 
-  test('--mount: the agent sees its own paths, the database holds canonical ones [§5.3]', async () => {
+  test('map paths with --mount: the agent sees its own, the database has canonical ones [§5.3]', async () => {
     const host = join(root, 'host', 'project');
     await mkdir(host, { recursive: true });
     await writeFile(join(host, 'm.txt'), 'mounted\n');
@@ -272,7 +272,7 @@ describe('flags of palimpsest mcp', () => {
     }
   });
 
-  test('a root that does not exist ends it at the start, as every flag that cannot be used', async () => {
+  test('end the process at start if they are unusable, as with a missing root', async () => {
     const { code, stdout, stderr } = await runCli(['mcp', ...suiteFlags(), '--root', join(root, 'nowhere')]);
     expect([code, stdout, stderr]).toEqual([
       64,
@@ -282,8 +282,8 @@ describe('flags of palimpsest mcp', () => {
   });
 });
 
-describe('calls under way', () => {
-  test('a cancelled command is killed and its call recorded as failed', async () => {
+describe('running calls', () => {
+  test('are killed on cancellation and recorded as failed', async () => {
     const agent = await stdioAgent(root, ['--allow-bash', '--session', `cancel-${process.pid}`]);
     const controller = new AbortController();
     const call = agent.call('bash', { command: 'touch began; sleep 60' }, { signal: controller.signal });
@@ -299,7 +299,7 @@ describe('calls under way', () => {
     await agent.close();
   });
 
-  test('many at once are all recorded, each once', async () => {
+  test('are each recorded once if there are many', async () => {
     const agent = await stdioAgent(root);
     try {
       const answers = await Promise.all(Array.from({ length: 20 }, () => agent.call('read', { path: 'a.txt' })));

@@ -50,7 +50,9 @@ async function freePort(): Promise<number> {
 
 /** A service as the compose file has it, with the image's own command, its places and its port on this machine in their stead. */
 async function service(name: string) {
-  const services: Readonly<Record<string, Service>> = parse(await textOf('docker-compose.yml'), { merge: true }).services;
+  const services: Readonly<Record<string, Service>> = parse(await textOf('docker-compose.yml'), {
+    merge: true,
+  }).services;
   const dockerfile = await textOf('xtdb/Dockerfile');
   const { java, installation } = await builtFront();
   const { command, ports = [], volumes, healthcheck } = services[name] as Service;
@@ -89,8 +91,8 @@ async function documented(name: string, line: RegExp): Promise<string> {
   return found;
 }
 
-describe('what the compose file runs', () => {
-  test('answers on the loopback address to the token that it made, as the documents say, also after a restart', async () => {
+describe('the services of the compose file', () => {
+  test('answer on the loopback address with the generated token, as documented, also after a restart', async () => {
     const { flags, ports, volumes, port, start, isHealthy, here } = await service('xtdb');
     expect(ports.map((port) => port.replace(/\$\{XTDB_PORT:-(\d+)\}/, '$1'))).toEqual(['127.0.0.1:7391:7391']);
     expect(flags[flags.indexOf('--port') + 1]).toBe('7391');
@@ -100,7 +102,9 @@ describe('what the compose file runs', () => {
       await documented(name, /docker compose up --detach --wait$/m);
       await documented(
         name,
-        new RegExp(`XTDB_URL=http://127.0.0.1:7391 XTDB_TOKEN="\\$\\(docker compose exec -T xtdb cat ${file}\\)" palimpsest `),
+        new RegExp(
+          `XTDB_URL=http://127.0.0.1:7391 XTDB_TOKEN="\\$\\(docker compose exec -T xtdb cat ${file}\\)" palimpsest `,
+        ),
       );
     }
 
@@ -110,7 +114,11 @@ describe('what the compose file runs', () => {
     const token = await readFile(here(file), 'utf8');
     expect([token.length, (await stat(here(file))).mode & 0o777]).toEqual([43, 0o600]);
     const env = { XTDB_URL: `http://127.0.0.1:${port}`, XTDB_TOKEN: token };
-    const agent = await stdioAgent(join(dir, 'project'), ['--data', join(dir, 'client'), '--session', 'contained'], env);
+    const agent = await stdioAgent(
+      join(dir, 'project'),
+      ['--data', join(dir, 'client'), '--session', 'contained'],
+      env,
+    );
     expect(await agent.call('write', { path: 'a.txt', content: 'text' })).toMatchObject({ isError: false });
     await agent.close();
 
@@ -124,14 +132,16 @@ describe('what the compose file runs', () => {
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/401.*token/) });
   });
 
-  test('answers on a socket instead', async () => {
+  test('answer on a socket instead', async () => {
     const { start, isHealthy, here } = await service('socket');
     const line = await documented('docker-compose.yml', /XTDB_URL="unix:\$PWD\/\.node-socket\/[\w.]+" palimpsest /);
     const socket = /node-socket\/([\w.]+)/.exec(line)?.[1] ?? '';
     const { ready } = await start();
     expect(await ready).toMatchObject({ socket: here(`/run/front/${socket}`), port: null });
     expect(await isHealthy()).toBe(true);
-    const asked = await runCli(['sessions', '--data', join(dir, 'project')], { XTDB_URL: `unix:${here(`/run/front/${socket}`)}` });
+    const asked = await runCli(['sessions', '--data', join(dir, 'project')], {
+      XTDB_URL: `unix:${here(`/run/front/${socket}`)}`,
+    });
     expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining('no sessions') });
   });
 });

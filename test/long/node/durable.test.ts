@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 describe('a durable node', () => {
-  test('it keeps its stores in the data folder and can be aborted while waited for', async () => {
+  test('keeps its stores in the data folder, and a wait for it can be aborted', async () => {
     const abort = new AbortController();
     const given = ensureNode({ dataDir, profile: 'rocksdb', signal: abort.signal });
     abort.abort();
@@ -32,7 +32,7 @@ describe('a durable node', () => {
     expect(await readdir(dataDir)).toEqual(expect.arrayContaining(['golden', 'index']));
   });
 
-  test('with a damaged store it does not start, says so, and remembers it', async () => {
+  test('does not start with a damaged store, reports that, and remembers it', async () => {
     await truncate(join(dataDir, 'golden', 'CURRENT'), 3);
     const failing = ensureNode({ dataDir, profile: 'rocksdb' });
     await expect(failing).rejects.toMatchObject({ code: 'data-corrupt', message: expect.stringContaining('backup') });

@@ -18,15 +18,17 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-describe('how a node ends when nobody needs it', () => {
-  test('the last of its users stops it, under a data folder too long for a socket', async () => {
+describe('an unused node', () => {
+  test('is stopped by its last user, under a data folder too long for a socket', async () => {
     dataDir = join(root, 'x'.repeat(60), 'y'.repeat(60));
     await mkdir(join(root, 'runtime'), { mode: 0o700 });
     const options = { dataDir, profile: 'memory', onExit: 'stop-last', runtimeDir: join(root, 'runtime') } as const;
     const first = await ensureNode(options);
     const second = await ensureNode(options);
     expect([first.started, second.started, second.pid]).toEqual([true, false, first.pid]);
-    expect(first.address.kind === 'unix' && dirname(dirname(first.address.socketPath))).toBe(join(root, 'runtime', 'palimpsest'));
+    expect(first.address.kind === 'unix' && dirname(dirname(first.address.socketPath))).toBe(
+      join(root, 'runtime', 'palimpsest'),
+    );
     await first.release();
     await first.release();
     expect(await probeNode(second.address, 60_000)).toBeDefined();
@@ -35,7 +37,7 @@ describe('how a node ends when nobody needs it', () => {
     expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: null });
   });
 
-  test('an idle node on TCP, which asks for its token, ends by itself and leaves no state', async () => {
+  test('on TCP with a token ends by itself when idle and leaves no state', async () => {
     const options = { dataDir, profile: 'memory', transport: 'tcp', idleExitSeconds: 2 } as const;
     // Whoever does not want to wait leaves a node behind that goes on starting, and the next one finds it.
     await expect(ensureNode({ ...options, readyTimeoutMs: 1 })).rejects.toMatchObject({

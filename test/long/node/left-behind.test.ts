@@ -38,9 +38,11 @@ async function shortRun(): Promise<void> {
   expect(await nodeStatus(data)).toMatchObject({ running: true, phase: 'starting' });
 }
 
-const pending = async (): Promise<number> => (await inspectJournals(data)).reduce((sum, journal) => sum + journal.pending, 0);
+const pending = async (): Promise<number> =>
+  (await inspectJournals(data)).reduce((sum, journal) => sum + journal.pending, 0);
 
-const ask = async (...question: readonly string[]) => JSON.parse((await runCli([...question, '--data', data, '--json'])).stdout);
+const ask = async (...question: readonly string[]) =>
+  JSON.parse((await runCli([...question, '--data', data, '--json'])).stdout);
 
 /** Asks for the one session that there is, and whether it has every call. */
 async function expectWhole(): Promise<void> {
@@ -50,13 +52,13 @@ async function expectWhole(): Promise<void> {
   expect(turns.flatMap(({ calls }: { readonly calls: readonly unknown[] }) => calls)).toHaveLength(CALLS);
 }
 
-describe('an agent that is killed while its node still starts', () => {
-  test('is there for whoever asks, at once and whole', async () => {
+describe('an agent killed while its node starts', () => {
+  test('is visible to readers at once and whole', async () => {
     await shortRun();
     await expectWhole();
   });
 
-  test('has its steps delivered although nobody asks, and no process stays behind for that', async () => {
+  test('has its steps delivered without a reader, and leaves no process behind', async () => {
     await shortRun();
     expect(await pending()).toBeGreaterThanOrEqual(CALLS);
     await until(pending, (count) => count === 0);

@@ -64,7 +64,7 @@ async function isKilled(n: number, args: readonly string[], requests: readonly s
 const START = { args: ['node', 'start'], requests: [] };
 const SERVE = { args: ['mcp'], requests: REQUESTS };
 
-test('what kill -9 leaves half-made at every place of a start and of a call goes with the next start', async () => {
+test('the next start removes the leftovers of kill -9 at any place of a start and of a call', async () => {
   const left = new Set<string>();
   for (const { args, requests } of [START, SERVE]) {
     let goesOn = true;

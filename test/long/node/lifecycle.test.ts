@@ -32,17 +32,21 @@ const startArgs = (): readonly string[] => ['node', 'start', '--data', dataDir, 
 
 /** Kills processes as a crash of the machine would, and waits until they are gone. */
 async function killHard(...pids: readonly (number | null)[]): Promise<void> {
-  const identities = (await Promise.all(pids.map((pid) => identifyProcess(pid ?? 0)))).filter((identity) => identity !== undefined);
+  const identities = (await Promise.all(pids.map((pid) => identifyProcess(pid ?? 0)))).filter(
+    (identity) => identity !== undefined,
+  );
   expect(identities).toHaveLength(pids.length);
   for (const { pid } of identities) process.kill(pid, 'SIGKILL');
   for (const identity of identities) {
-    expect(await pollUntil(async () => ((await isAlive(identity)) ? undefined : true), { limitMs: 240_000 })).toBe(true);
+    expect(await pollUntil(async () => ((await isAlive(identity)) ? undefined : true), { limitMs: 240_000 })).toBe(
+      true,
+    );
   }
 }
 
 // The cases follow one node through its life, in this order: each start of a JVM costs seconds.
 describe('the life of a node', () => {
-  test('of two processes that start it at once, one does, and both get the same node', async () => {
+  test('starts once for two concurrent processes, which both get it', async () => {
     const [a, b] = await Promise.all([runCli(startArgs()), runCli(startArgs())]);
     expect([a.code, b.code]).toEqual([0, 0]);
     const [first, second] = [JSON.parse(a.stdout), JSON.parse(b.stdout)];
@@ -51,7 +55,7 @@ describe('the life of a node', () => {
     expect((await stat(join(dataDir, 'run'))).mode & 0o777).toBe(0o700);
   });
 
-  test('status tells that it answers, under supervision', async () => {
+  test('reports in its status that it answers, under supervision', async () => {
     const { code, stdout } = await runCli(['node', 'status', '--data', dataDir, '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -66,18 +70,18 @@ describe('the life of a node', () => {
     });
   });
 
-  test('the log is there to be read', async () => {
+  test('has a readable log', async () => {
     const { stdout } = await runCli(['node', 'logs', '--data', dataDir]);
     expect(stdout.length).toBeGreaterThan(0);
     expect(await readFile(join(dataDir, 'logs', 'node.log'), 'utf8')).toContain(stdout.trim());
   });
 
-  test('another profile is refused while it runs', async () => {
+  test('refuses another profile while it runs', async () => {
     await expect(ensureNode({ dataDir, profile: 'rocksdb' })).rejects.toMatchObject({ code: 'profile-mismatch' });
     expect((await statusOfRunning()).users).toBe(0);
   });
 
-  test('after kill -9 the JVM is started again, on the same socket, and a client goes on', async () => {
+  test('restarts the JVM after kill -9 on the same socket, and a client continues', async () => {
     const before = await statusOfRunning();
     const client = new XtdbClient(async () => (await ensureNode({ dataDir, profile: 'memory' })).address);
     expect((await client.status()).ingesterFailed).toBe(false);
@@ -90,10 +94,14 @@ describe('the life of a node', () => {
     expect(node.pid).not.toBe(before.pid);
     expect(await probeNode(node.address, 60_000)).toMatchObject({ ingesterFailed: false });
     await node.release();
-    expect(await statusOfRunning()).toMatchObject({ restarts: 1, frontExit: { signal: 'SIGKILL' }, supervisorPid: before.supervisorPid });
+    expect(await statusOfRunning()).toMatchObject({
+      restarts: 1,
+      frontExit: { signal: 'SIGKILL' },
+      supervisorPid: before.supervisorPid,
+    });
   });
 
-  test('after kill -9 of its supervisor the node goes on and is found, and a new one follows when it dies', async () => {
+  test('survives kill -9 of its supervisor, is found, and gets a successor when it dies', async () => {
     const before = await statusOfRunning();
     await killHard(before.supervisorPid);
     expect(await statusOfRunning()).toMatchObject({ supervised: false, answers: true, pid: before.pid });
@@ -110,7 +118,7 @@ describe('the life of a node', () => {
     await next.release();
   });
 
-  test('stop ends both processes and leaves no state; a second stop finds nothing', async () => {
+  test('ends both processes on stop without a state; a second stop finds nothing', async () => {
     const before = await statusOfRunning();
     const { stdout } = await runCli(['node', 'stop', '--data', dataDir, '--json']);
     expect(JSON.parse(stdout)).toEqual({ stopped: true });

@@ -38,7 +38,9 @@ async function openToOthers(isReady = true): Promise<readonly string[]> {
       // The node removes files meanwhile.
       const stat = await lstat(join(dataDir, path)).catch(() => undefined);
       const most = stat?.isDirectory() || (stat?.isSocket() && !isReady) ? 0o700 : 0o600;
-      return stat === undefined || (stat.mode & 0o7777 & ~most) === 0 ? [] : [`${path} ${(stat.mode & 0o7777).toString(8)}`];
+      return stat === undefined || (stat.mode & 0o7777 & ~most) === 0
+        ? []
+        : [`${path} ${(stat.mode & 0o7777).toString(8)}`];
     }),
   );
   return found.flat();
@@ -56,11 +58,13 @@ async function useSession(): Promise<readonly string[]> {
   return [...early, ...late, ...(await openToOthers())];
 }
 
-describe('a data folder that others may read, with umask 0', () => {
-  test('nothing that a session, the node and its database write there is open to others, and what is there already is closed', async () => {
+describe('a data folder readable by others, with umask 0', () => {
+  test('has nothing open to others of session, node and database, and existing files are closed', async () => {
     expect(await useSession()).toEqual([]);
     const names = await entries();
-    expect(names).toEqual(expect.arrayContaining(['golden', 'index', 'logs/node.log', 'node.json', 'journal', 'sessions']));
+    expect(names).toEqual(
+      expect.arrayContaining(['golden', 'index', 'logs/node.log', 'node.json', 'journal', 'sessions']),
+    );
     expect(names.filter((name) => /^(golden|index)\/.*\.(log|sst)$/.test(name))).not.toEqual([]);
     expect((await lstat(join(dataDir, 'run/xtdb.sock'))).mode & 0o7777).toBe(0o600);
     await stopNode(dataDir);

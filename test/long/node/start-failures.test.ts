@@ -36,8 +36,8 @@ async function failedStart(
 
 const readMessage = (text: string): unknown => expect.stringContaining(text);
 
-describe('a node that cannot start says why and what to do', () => {
-  test('no Java', () =>
+describe('a node that cannot start names the reason and the remedy', () => {
+  test('without Java', () =>
     withTemporaryFolder(async (dir) => {
       expect(await failedStart(dir, {})).toEqual({
         code: 'no-java',
@@ -47,20 +47,20 @@ describe('a node that cannot start says why and what to do', () => {
       expect(withHome).toEqual({ code: 'no-java', message: readMessage('/nowhere') });
     }));
 
-  test('Java too old', () =>
+  test('with a Java that is too old', () =>
     withTemporaryFolder(async (dir) => {
       await fakeCommand(join(dir, 'bin'), 'java', `echo 'openjdk version "11.0.2" 2019-01-15' >&2`);
       expect(await failedStart(dir, {})).toEqual({ code: 'java-too-old', message: readMessage('is version 11.0.2') });
     }));
 
-  test('no Maven', () =>
+  test('without Maven', () =>
     withTemporaryFolder(async (dir) => {
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
       expect(error).toEqual({ code: 'no-maven', message: readMessage('Install Apache Maven') });
       expect(await readdir(join(dir, 'cache', 'palimpsest'))).toEqual([]);
     }));
 
-  test('no network for the first start', () =>
+  test('without a network for the first start', () =>
     withTemporaryFolder(async (dir) => {
       const said =
         '[ERROR] Plugin org.apache.maven.plugins:maven-dependency-plugin:3.6.1 or one of its dependencies could not be resolved: Could not transfer artifact from/to central (https://repo.maven.apache.org/maven2): repo.maven.apache.org: Temporary failure in name resolution';
@@ -70,7 +70,7 @@ describe('a node that cannot start says why and what to do', () => {
       expect(error.message).toContain('Check the connection');
     }));
 
-  test('of two first starts at once, one builds and the other waits for it', () =>
+  test('with two first starts at once: one builds, the other waits', () =>
     withTemporaryFolder(async (dir) => {
       const log = join(dir, 'log');
       await fakeCommand(
@@ -84,32 +84,7 @@ describe('a node that cannot start says why and what to do', () => {
       expect(await readFile(log, 'utf8')).toBe('ran\nran\n');
     }));
 
-  test('a build goes on when the process that began it is killed', () =>
-    withTemporaryFolder(async (dir) => {
-      const [begun, go, cache] = [join(dir, 'begun'), join(dir, 'go'), join(dir, 'cache')];
-      await fakeCommand(join(dir, 'bin'), 'mvn', `echo > ${begun}; while [ ! -e ${go} ]; do /bin/sleep 0.05; done`);
-      const run = startCli(['node', 'start', '--data', join(dir, 'data')], {
-        PATH: join(dir, 'bin'),
-        JAVA_HOME: await realJavaHome(),
-        XDG_CACHE_HOME: cache,
-      });
-      const entries = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
-      await until(
-        () => entries(dir),
-        (names) => names.includes('begun'),
-      );
-      run.child.kill('SIGKILL');
-      await run.result;
-      expect(await entries(join(cache, 'palimpsest'))).not.toEqual([]);
-      await writeFile(go, '');
-      // The build finds no libraries, and removes its draft and its lock.
-      await until(
-        () => entries(join(cache, 'palimpsest')),
-        (names) => names.length === 0,
-      );
-    }));
-
-  test('no space for the first start', () =>
+  test('without space for the first start', () =>
     withTemporaryFolder(async (dir) => {
       await fakeCommand(
         join(dir, 'bin'),
@@ -119,14 +94,14 @@ describe('a node that cannot start says why and what to do', () => {
       expect(await failedStart(dir, { JAVA_HOME: await realJavaHome() })).toMatchObject({ code: 'no-space' });
     }));
 
-  test('a cache folder that cannot be made', () =>
+  test('with an impossible cache folder', () =>
     withTemporaryFolder(async (dir) => {
       await writeFile(join(dir, 'file'), '');
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome(), XDG_CACHE_HOME: join(dir, 'file') });
       expect(error).toEqual({ code: 'build-failed', message: readMessage('XDG_CACHE_HOME') });
     }));
 
-  test('a data folder that cannot be written, is corrupt or newer', () =>
+  test('with a data folder that is not writable, corrupt or newer', () =>
     withTemporaryFolder(async (dir) => {
       const start = async (data: string): Promise<string> => {
         const { code, stderr } = await runCli(['node', 'start', '--data', data]);
@@ -142,8 +117,8 @@ describe('a node that cannot start says why and what to do', () => {
     }));
 });
 
-describe('a node that does not run', () => {
-  test('status, stop and logs say so and make nothing', () =>
+describe('a stopped node', () => {
+  test('is reported by status, stop and logs, which create nothing', () =>
     withTemporaryFolder(async (dir) => {
       const data = join(dir, 'none');
       const status = await runCli(['node', 'status', '--json', '--data', data]);

@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => recordings.remove());
 
 describe('palimpsest replay', () => {
-  test('replays several recordings side by side and writes their reports; one that is none does not keep the others from it', async () => {
+  test('replays several recordings in parallel and writes their reports, despite an invalid one', async () => {
     const one = await recordings.write('one.jsonl', longRecording(4).text);
     const two = await recordings.write('two.jsonl', longRecording(6, 2).text);
     const none = await recordings.write('none.jsonl', 'nothing of the kind');
@@ -29,10 +29,13 @@ describe('palimpsest replay', () => {
       recording: { name: 'none.jsonl' },
       error: { code: 'unrecognised' },
     });
-    const reports = printed.filter(({ report }) => report === 'replay').map((report) => replayReportSchema.parse(report));
+    const reports = printed
+      .filter(({ report }) => report === 'replay')
+      .map((report) => replayReportSchema.parse(report));
     expect(reports.map(({ recording }) => recording.name).sort()).toEqual(['one.jsonl', 'two.jsonl']);
     expect((await readdir(out)).length).toBe(4);
-    for (const name of await readdir(out)) expect([name, (await stat(join(out, name))).mode & 0o777]).toEqual([name, 0o600]);
+    for (const name of await readdir(out))
+      expect([name, (await stat(join(out, name))).mode & 0o777]).toEqual([name, 0o600]);
     expect((await stat(out)).mode & 0o777).toBe(0o700);
     const own = await replayFile(two, suiteDatabase(), { config: config({ tokens: true }) });
     expect(reports.find(({ recording }) => recording.name === 'two.jsonl')).toEqual(JSON.parse(JSON.stringify(own)));
@@ -43,48 +46,67 @@ describe('palimpsest replay', () => {
     expect(markdown).toContain(own.digest);
   });
 
-  test('only tells what is there when it is asked to', async () => {
+  test('only lists on request', async () => {
     const path = await recordings.write('one.jsonl', longRecording(2).text);
     const { code, stdout } = await runCli(['replay', path, '--dry-run']);
-    expect([code, stdout]).toEqual([0, 'one.jsonl: claude-code, 1 session, messages: 2 user, 6 assistant, 4 calls, 4 results\n']);
+    expect([code, stdout]).toEqual([
+      0,
+      'one.jsonl: claude-code, 1 session, messages: 2 user, 6 assistant, 4 calls, 4 results\n',
+    ]);
     await recordings.write('cut.jsonl', longRecording(2).text.slice(0, -40));
     const cut = await runCli(['replay', join(recordings.folder, 'cut.jsonl'), '--dry-run', '--json']);
-    expect([cut.code, JSON.parse(cut.stdout)]).toMatchObject([1, { complete: false, losses: { by_reason: { 'truncated-file': 1 } } }]);
+    expect([cut.code, JSON.parse(cut.stdout)]).toMatchObject([
+      1,
+      { complete: false, losses: { by_reason: { 'truncated-file': 1 } } },
+    ]);
     expect(cut.stderr).toMatch(/cut\.jsonl is cut off/);
     const titles = await recordings.write('titles.jsonl', '{"type":"summary","summary":"a title","leafUuid":"u"}\n');
     expect(await runCli(['replay', titles, '--dry-run'])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('titles.jsonl holds no session\n'),
     });
-    const spoilt = await recordings.write('spoilt.jsonl', '{"type":"summary","summary":"a title","leafUuid":"u"}\nnot json\n');
+    const spoilt = await recordings.write(
+      'spoilt.jsonl',
+      '{"type":"summary","summary":"a title","leafUuid":"u"}\nnot json\n',
+    );
     expect(await runCli(['replay', spoilt, '--dry-run'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('no session that could be read'),
     });
   });
 
-  test('takes a folder for every recording below it, and says what is none', async () => {
+  test('takes a folder as every recording below it, and names other files', async () => {
     await mkdir(join(recordings.folder, 'below'));
     await recordings.write('below/one.jsonl', longRecording(2).text);
     await recordings.write('below/notes.txt', 'nothing of the kind');
     await recordings.write('two.jsonl', longRecording(3).text);
-    const { code, stdout, stderr } = await runCli(['replay', recordings.folder, join(recordings.folder, 'two.jsonl'), '--dry-run']);
+    const { code, stdout, stderr } = await runCli([
+      'replay',
+      recordings.folder,
+      join(recordings.folder, 'two.jsonl'),
+      '--dry-run',
+    ]);
     expect([code, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([0, ['one.jsonl', 'two.jsonl', '']]);
     expect(stderr).toMatch(/: 1 files are no recordings: below\/notes\.txt\n$/);
   });
 
-  test('files of the same bytes are one session: they are replayed once, and each has the report', async () => {
-    const paths = await Promise.all(['one.jsonl', 'two.jsonl', 'three.jsonl'].map((name) => recordings.write(name, longRecording(3).text)));
+  test('replays files of equal bytes once as one session, with a report for each', async () => {
+    const paths = await Promise.all(
+      ['one.jsonl', 'two.jsonl', 'three.jsonl'].map((name) => recordings.write(name, longRecording(3).text)),
+    );
     const { code, stdout } = await runCli(['replay', ...paths, '--jobs', '2', '--json']);
     const reports = stdout
       .trim()
       .split('\n')
       .map((line) => replayReportSchema.parse(JSON.parse(line)));
-    expect([code, reports.map(({ recording }) => recording.name).sort()]).toEqual([0, ['one.jsonl', 'three.jsonl', 'two.jsonl']]);
+    expect([code, reports.map(({ recording }) => recording.name).sort()]).toEqual([
+      0,
+      ['one.jsonl', 'three.jsonl', 'two.jsonl'],
+    ]);
     expect(new Set(reports.map(({ digest }) => digest)).size).toBe(1);
   });
 
-  test('begins nothing for what cannot be replayed or written', async () => {
+  test('does not begin if it cannot replay or write', async () => {
     const one = await recordings.write('one.jsonl', longRecording(1).text);
     const two = await recordings.write('two.jsonl', longRecording(2).text);
     const none = await recordings.write('none.txt', 'nothing of the kind');
@@ -110,7 +132,7 @@ describe('palimpsest replay', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('names the value of a configuration that is not valid', async () => {
+  test('names an invalid value of a configuration', async () => {
     const bad = await recordings.write('bad.json', '{"window":{"perTurn":-1}}');
     expect((await runCli(['replay', 'x', '--config', bad])).stderr).toMatch(/bad\.json: window\.perTurn: .*>=0/);
     const worse = await recordings.write('worse.json', '{"windw":{}}');

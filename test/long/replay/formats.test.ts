@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => other.close());
 
 describe('a recording of each format', () => {
-  test.each(cases)('%s replayed in two databases is the same, to the last hash', async (format, path) => {
+  test.each(cases)('of %s is the same in two databases, to the last hash', async (format, path) => {
     const variant = `formats-${process.pid}-${Date.now()}`;
     const one = await replayFile(path, suiteDatabase(), { config: config(), variant });
     const two = await replayFile(path, other, { config: config(), variant });
@@ -32,7 +32,7 @@ describe('a recording of each format', () => {
 });
 
 describe('the digest', () => {
-  test('is another one for other parameters', async () => {
+  test('differs with other parameters', async () => {
     const path = await first('claude-code');
     const variant = `digest-${process.pid}-${Date.now()}`;
     const one = await replayFile(path, suiteDatabase(), { config: config(), variant });

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => recordings.remove());
 
 describe('palimpsest lab', () => {
-  test('writes a report that is the same in every run, and says what it could not read', async () => {
+  test('writes the same report in every run, and names unreadable input', async () => {
     await recordings.write('one.jsonl', longRecording(12).text);
     await recordings.write('none.jsonl', 'nothing of the kind');
     const config = await recordings.write(
@@ -49,7 +49,7 @@ describe('palimpsest lab', () => {
     expect(JSON.parse(folder.stdout)).toMatchObject({ report: 'laboratory', config: { least: 20 } });
   });
 
-  test('names what is wrong with its input', async () => {
+  test('names the fault of its input', async () => {
     const one = await recordings.write('one.jsonl', longRecording(2).text);
     const bad = await recordings.write('bad.json', '{"policies": [{"policy": "last-results", "keep": 0}]}');
     const [short, wrong, none] = await Promise.all([
@@ -65,7 +65,7 @@ describe('palimpsest lab', () => {
     expect([none?.code, none?.stderr]).toEqual([1, expect.stringMatching(/gone\.jsonl.*cannot be read/)]);
   });
 
-  test('that is ended by SIGTERM leaves no node and no folder behind', async () => {
+  test('leaves no node and no folder behind after SIGTERM', async () => {
     const path = await recordings.write('one.jsonl', longRecording(60).text);
     const temporary = join(recordings.folder, 'temporary');
     await mkdir(temporary);

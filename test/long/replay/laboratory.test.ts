@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { longRecording, recordingFolder } from '../../support/replays.js';
 import { runCli } from '../../support/run-cli.js';
 
-test('the laboratory gives the same bytes for all its policies in every run, each with databases of its own', async () => {
+test('the laboratory gives the same bytes for all policies in every run, each with its own databases', async () => {
   const recordings = await recordingFolder();
   try {
     const paths = [

@@ -11,17 +11,22 @@ afterEach(() => recordings.remove());
 
 const run = async (text: string) => replay(await recordings.write('a.jsonl', text));
 
-test('any number of calls in one turn is replayed', async () => {
+test('replays any number of calls in one turn', async () => {
   const count = effort(500, 10_000);
   const lines = new RecordingLines().user('go');
   for (let i = 0; i < count; i++) lines.calls(`c${i}`, 'TodoWrite', { n: i });
   for (let i = 0; i < count; i++) lines.answers(`c${i}`, `ok ${i}`);
   const report = await run(lines.says('done').text);
-  expect(report).toMatchObject({ turns: 1, steps: 2 * count + 2, recorded: { calls: count, results: count }, contexts: { count: 2 } });
+  expect(report).toMatchObject({
+    turns: 1,
+    steps: 2 * count + 2,
+    recorded: { calls: count, results: count },
+    contexts: { count: 2 },
+  });
   expect(report.objects.toolcalls.created).toBe(count);
 });
 
-test('calls with hostile arguments are replayed, and nothing of them is lost', async () => {
+test('replays calls with hostile arguments without a loss', async () => {
   const collisions = Object.fromEntries(namesOfOneHash(effort(2_000, 32_768)).map((name) => [name, 1]));
   const lines = new RecordingLines()
     .user('go')

@@ -23,7 +23,9 @@ async function verified(report: ReplayReport) {
 
 /** The lines of two sub-agents of one session, by turns: what one has read stands a moment later in the pool of the other. */
 function interleaved(): string {
-  const lines = new RecordingLines().user('look at both').lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const lines = new RecordingLines()
+    .user('look at both')
+    .lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   const side = (agentId: string, build: (lines: RecordingLines) => RecordingLines) =>
     build(new RecordingLines()).lines.map((line) => ({
       ...(JSON.parse(line) as Record<string, unknown>),
@@ -34,7 +36,10 @@ function interleaved(): string {
   const reads = (own: readonly string[], name: string) => (all: RecordingLines) =>
     own.reduce(
       (so, path, i) => so.reads(`toolu_${name}${i}`, path, `text of ${path}\n`),
-      all.user(`agent ${name}`).calls(`toolu_${name}ls`, 'Glob', { pattern: '*.ts' }).answers(`toolu_${name}ls`, paths.join('\n')),
+      all
+        .user(`agent ${name}`)
+        .calls(`toolu_${name}ls`, 'Glob', { pattern: '*.ts' })
+        .answers(`toolu_${name}ls`, paths.join('\n')),
     );
   const one = side('one', reads(paths, 'a'));
   const two = side('two', reads([...paths].reverse(), 'b'));
@@ -43,12 +48,15 @@ function interleaved(): string {
     uuid: `${who}-${String(entry.uuid)}`,
     parentUuid: entry.parentUuid === null ? null : `${who}-${String(entry.parentUuid)}`,
   });
-  const mixed = one.flatMap((entry, i) => [rename(entry, 'one'), ...(two[i] === undefined ? [] : [rename(two[i], 'two')])]);
+  const mixed = one.flatMap((entry, i) => [
+    rename(entry, 'one'),
+    ...(two[i] === undefined ? [] : [rename(two[i], 'two')]),
+  ]);
   return [...lines, ...mixed].map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-describe('what a replay handed out', () => {
-  test.each(files)('of %s is made again byte for byte from the database alone', async (_format, paths) => {
+describe('the contexts of a replay', () => {
+  test.each(files)('of %s are rebuilt byte for byte from the database alone', async (_format, paths) => {
     for (const path of paths.slice(0, effort(2, paths.length))) {
       const report = await replay(path).catch((error: unknown) => error);
       // Some fixtures hold no session; that is said elsewhere.
@@ -64,7 +72,7 @@ describe('what a replay handed out', () => {
     }
   });
 
-  test('of sub-agents that work by turns on the same files is, too', async () => {
+  test('are rebuilt too with sub-agents that alternate on the same files', async () => {
     const report = await replay(await recordings.write('both.jsonl', interleaved()));
     expect(report.sessions.length).toBeGreaterThan(1);
     const found = await verified(report);

@@ -30,7 +30,10 @@ const keptLines = async (): Promise<number> => {
 };
 
 /** Runs the command until it kills itself the hard way at a place of its work: before or after its n-th kept measure or record of its journal. */
-async function killedAt(place: `${'line' | 'record'} ${'before' | 'after'} ${number}`, args: readonly string[]): Promise<void> {
+async function killedAt(
+  place: `${'line' | 'record'} ${'before' | 'after'} ${number}`,
+  args: readonly string[],
+): Promise<void> {
   const child = spawn(process.execPath, ['--import', KILL_AT, 'dist/cli.js', ...args], {
     env: { ...process.env, NODE_OPTIONS: undefined, PALIMPSEST_KILL_AT: place },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -46,13 +49,17 @@ async function killedAt(place: `${'line' | 'record'} ${'before' | 'after'} ${num
 }
 
 describe('an interrupted replay', () => {
-  test('killed at several places goes on where it was and ends with the digest of one that was not', async () => {
+  test('continues after kills at several places and ends with the same digest', async () => {
     const lines = longRecording(20);
     const here = lines.place;
     for (let i = 0; i < 10; i++)
-      lines.user(`undone ${i}`).reads(`toolu_u${i}`, `/p/src/undone-${i}.ts`, `export const undone = ${i};\n`).says('read');
+      lines
+        .user(`undone ${i}`)
+        .reads(`toolu_u${i}`, `/p/src/undone-${i}.ts`, `export const undone = ${i};\n`)
+        .says('read');
     lines.back(here);
-    for (let i = 0; i < 20; i++) lines.user(`on ${i}`).reads(`toolu_o${i}`, `/p/src/on-${i}.ts`, `export const on = ${i};\n`).says('read');
+    for (let i = 0; i < 20; i++)
+      lines.user(`on ${i}`).reads(`toolu_o${i}`, `/p/src/on-${i}.ts`, `export const on = ${i};\n`).says('read');
     const path = await recordings.write('long.jsonl', lines.text);
     const whole = await replayFile(path, suiteDatabase(), { config: config() });
     const configFile = await recordings.write('config.json', JSON.stringify({ tokens: false }));
@@ -74,7 +81,7 @@ describe('an interrupted replay', () => {
     expect(await keptLines()).toBe(whole.contexts.count);
   });
 
-  test('that was finished is compared, writes nothing and has the same report', async () => {
+  test('is compared if it was finished, writes nothing, and has the same report', async () => {
     const path = await recordings.write('a.jsonl', longRecording(3).text);
     const database = { address: testAddress(), dataDir, close: async () => undefined };
     const options = { config: config(), variant: `again-${process.pid}-${Date.now()}` };
@@ -82,7 +89,7 @@ describe('an interrupted replay', () => {
     expect(await replayFile(path, database, options)).toEqual(first);
   });
 
-  test('into a session that holds something else is refused', async () => {
+  test('is refused for a session with other content', async () => {
     const into = `mine-${process.pid}-${Date.now()}`;
     const one = await recordings.write('one.jsonl', longRecording(3).text);
     const two = await recordings.write('two.jsonl', longRecording(3, 1).text);
@@ -91,6 +98,8 @@ describe('an interrupted replay', () => {
     const refused = replayFile(two, database, { config: config(), into });
     await expect(refused).rejects.toMatchObject({ code: 'other-session', message: expect.stringContaining(into) });
     const shorter = await recordings.write('three.jsonl', longRecording(1).text);
-    await expect(replayFile(shorter, database, { config: config(), into })).rejects.toMatchObject({ code: 'other-session' });
+    await expect(replayFile(shorter, database, { config: config(), into })).rejects.toMatchObject({
+      code: 'other-session',
+    });
   });
 });

@@ -19,12 +19,16 @@ afterEach(async () => {
 });
 
 describe('a replay', () => {
-  test('waits longer than an agent would for a database that is slow to have what was acknowledged', async () => {
+  test('waits longer than an agent for a slow database', async () => {
     const recording = longRecording(3);
     const path = await recordings.write('slow.jsonl', recording.text);
     const into = `slow-${process.pid}-${Date.now()}`;
     const road = new Road(dataDir);
-    const database = { address: { kind: 'unix', socketPath: road.socketPath }, dataDir, close: async () => undefined } as const;
+    const database = {
+      address: { kind: 'unix', socketPath: road.socketPath },
+      dataDir,
+      close: async () => undefined,
+    } as const;
     await road.open();
     const clock = () => Date.UTC(2026, 0, 5, 9);
     const before = await openClient(recordings.folder, { address: database.address, dataDir, clock, track: false });

@@ -9,7 +9,10 @@ import { bytesSource, type Imported, importAll, recordingPath } from '../../supp
 const NEWLINE = 0x0a;
 /** The small recordings that are one file each, but for those of JSON lines, which have tests of their own. */
 const FILES = readdirSync(recordingPath(''), { recursive: true, encoding: 'utf8' })
-  .filter((name) => statSync(recordingPath(name)).isFile() && !name.includes('/folder/') && !/^(?:claude-code|codex|pi)\//.test(name))
+  .filter(
+    (name) =>
+      statSync(recordingPath(name)).isFile() && !name.includes('/folder/') && !/^(?:claude-code|codex|pi)\//.test(name),
+  )
   .sort();
 
 /** What an import brought; undefined where the recording is none any more, which is told before the first entry. */
@@ -29,11 +32,11 @@ test('there is a small recording of each format', () => {
 describe.each(FILES)('%s', (name) => {
   const bytes = readFileSync(join(recordingPath(''), name));
 
-  test('is recognised as what its folder says', () => {
+  test('is recognised as the format of its folder', () => {
     expect(recogniseRecording(bytesSource(bytes)).format).toBe(name.split('/')[0]);
   });
 
-  test('cut at any byte: never a crash, and nothing is missing without saying so', async () => {
+  test('never crashes cut at any byte, and reports every loss', async () => {
     const whole = (await imported(bytes))?.entries.length ?? 0;
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: bytes.length - 1 }), async (cut) => {
@@ -46,7 +49,7 @@ describe.each(FILES)('%s', (name) => {
     );
   });
 
-  test('cut within its first lines: what is missing is said', async () => {
+  test('reports the loss when cut within its first lines', async () => {
     const whole = (await imported(bytes))?.entries.length ?? 0;
     for (let cut = 0; cut < Math.min(300, bytes.length); cut++) {
       const run = await imported(bytes.subarray(0, cut));
@@ -56,13 +59,16 @@ describe.each(FILES)('%s', (name) => {
     }
   });
 
-  test('with any of its bytes changed: never a crash', async () => {
+  test('never crashes with any bytes changed', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 }), async (changes) => {
-        const changed = Buffer.from(bytes);
-        for (const [at, byte] of changes) changed[at] = byte;
-        await imported(changed);
-      }),
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 }),
+        async (changes) => {
+          const changed = Buffer.from(bytes);
+          for (const [at, byte] of changes) changed[at] = byte;
+          await imported(changed);
+        },
+      ),
       { numRuns: 100 },
     );
   });

@@ -25,7 +25,8 @@ afterAll(async () => {
 });
 
 const letters = (count: number): string => 'a'.repeat(count);
-const ask = (query: string, inArgs = '[]'): Promise<WireAnswer> => wire.post('/query', `{:query ${query} :in-args ${inArgs}}`);
+const ask = (query: string, inArgs = '[]'): Promise<WireAnswer> =>
+  wire.post('/query', `{:query ${query} :in-args ${inArgs}}`);
 
 /** A second user of the node, who must be answered whatever the first one does. */
 async function expectAnswers(): Promise<void> {
@@ -35,7 +36,7 @@ async function expectAnswers(): Promise<void> {
   expect(Date.now() - started).toBeLessThan(5_000);
 }
 
-describe('a value that a query makes', () => {
+describe('a value that a query builds', () => {
   const words = `[${'1 '.repeat(5_000)}]`;
   test.each([
     ['two thousand million drawn at random', '{:find [(rand 2000000000 x)] :in [[x ...]]}', '[[1 2 3]]'],
@@ -46,7 +47,11 @@ describe('a value that a query makes', () => {
     ],
     ['the same in find', '{:find [(count (str (vec (interpose a b))))] :in [a b]}', `["${letters(1e6)}" ${words}]`],
     ['a text ninety times', `{:find [x] :in [a] :where [[(str ${'a '.repeat(90)}) x]]}`, `["${letters(1e6)}"]`],
-    ['a text ninety times, qualified', `{:find [x] :in [a] :where [[(clojure.core/str ${'a '.repeat(90)}) x]]}`, `["${letters(1e6)}"]`],
+    [
+      'a text ninety times, qualified',
+      `{:find [x] :in [a] :where [[(clojure.core/str ${'a '.repeat(90)}) x]]}`,
+      `["${letters(1e6)}"]`,
+    ],
     [
       'a text ninety times in a sub-query',
       `{:find [y] :in [a] :where [[(q "{:find [(str ${'a '.repeat(90)})] :in [a]}" a) [[y]]]]}`,
@@ -62,9 +67,13 @@ describe('a value that a query makes', () => {
       `{:find [(str ${'a '.repeat(90)})] :in [a] :order-by [[(str ${'a '.repeat(90)}) :asc]]}`,
       `["${letters(1e6)}"]`,
     ],
-    ['a collection of a text a hundred times', `{:find [x] :in [a] :where [[(vector ${'a '.repeat(100)}) x]]}`, `["${letters(1e6)}"]`],
+    [
+      'a collection of a text a hundred times',
+      `{:find [x] :in [a] :where [[(vector ${'a '.repeat(100)}) x]]}`,
+      `["${letters(1e6)}"]`,
+    ],
     ['an argument of 17 MB', '{:find [(count a)] :in [a]}', `["${letters(17e6)}"]`],
-  ])('is refused when it is too large: %s', async (_name, query, inArgs) => {
+  ])('is refused if it is too large: %s', async (_name, query, inArgs) => {
     const answer = await ask(query, inArgs);
     expect([answer.status, errorKey(answer)]).toEqual([400, 'value-too-large']);
     await expectAnswers();
@@ -77,13 +86,13 @@ describe('a value that a query makes', () => {
       '{:find [(count y)] :in [[n ...] a] :where [[(identity n) m] [(q {:find [(distinct (str a m))] :in [a m]} a m) [[y]]]]}',
     ],
     ['to sort by', '{:find [(str a n)] :in [[n ...] a] :order-by [[(str a n) :asc]]}'],
-  ])('counts together with the others that are held: %s', async (_name, query) => {
+  ])('counts together with other held values: %s', async (_name, query) => {
     const answer = await ask(query, `[[${Array.from({ length: 100 }, (_, n) => n).join(' ')}] "${letters(1e6)}"]`);
     expect([answer.status, errorKey(answer)]).toEqual([400, 'too-much-memory']);
     await expectAnswers();
   });
 
-  test('does not count once its row is out', async () => {
+  test('stops counting once its row is sent', async () => {
     const answer = await ask(
       '{:find [(str a n)] :in [[n ...] a]}',
       `[[${Array.from({ length: 100 }, (_, n) => n).join(' ')}] "${letters(1e6)}"]`,
@@ -91,7 +100,7 @@ describe('a value that a query makes', () => {
     expect([answer.status, answer.text.length]).toEqual([200, 100 * (1e6 + 5) + 10 + 90 * 2 + 1]);
   });
 
-  test('names of functions come back as they were asked', async () => {
+  test('returns names of functions unchanged', async () => {
     await ask('{:find [(distinct (str n)) (max 2 n)] :where [["small" :n n] [(str n "as-written") x]]}');
     const deadline = Date.now() + 5_000;
     let recent = '';
@@ -104,11 +113,17 @@ describe('a value that a query makes', () => {
 
 describe('documents', () => {
   test('of more than 16 MB are refused', async () => {
-    const answer = await wire.post('/submit-tx', `{:tx-ops [[:xtdb.api/put {:xt/id "huge" :text "${letters(17e6)}"}]]}`);
-    expect([answer.status, readEdn(answer.text)]).toEqual([413, { error: 'A document of more than 16777216 characters' }]);
+    const answer = await wire.post(
+      '/submit-tx',
+      `{:tx-ops [[:xtdb.api/put {:xt/id "huge" :text "${letters(17e6)}"}]]}`,
+    );
+    expect([answer.status, readEdn(answer.text)]).toEqual([
+      413,
+      { error: 'A document of more than 16777216 characters' },
+    ]);
   });
 
-  test('that are found together are bounded, one after the other they are not', async () => {
+  test('are bounded together, but not one after the other', async () => {
     const documents = Array.from({ length: 24 }, (_, n) => [
       '~:xtdb.api/put',
       ['^ ', '~:xt/id', `m${n}`, '~:m', 1, '~:text', `${n}${letters(4e6)}`],
@@ -131,14 +146,21 @@ describe('bodies', () => {
   test.each<[string, string, string]>([
     ['EDN', 'application/edn', `{:tx-ops [[:xtdb.api/put {:xt/id 1 :n [${'#{1}'.repeat(2_000_000)}]}]]}`],
     ['JSON', JSON_TYPE, `{"tx-ops":[["put",{"xt/id":1,"n":[${'[1],'.repeat(2_000_000)}1]}]]}`],
-    ['transit', TRANSIT, `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id",1,"~:n",[${'[1],'.repeat(2_000_000)}1]]]]]`],
-  ])('of more values than there is room for are a 413: %s', async (_name, type, body) => {
+    [
+      'transit',
+      TRANSIT,
+      `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id",1,"~:n",[${'[1],'.repeat(2_000_000)}1]]]]]`,
+    ],
+  ])('return a 413 with more values than there is room for: %s', async (_name, type, body) => {
     const answer = await wire.post('/submit-tx', body, { type });
-    expect([answer.status, answer.text]).toEqual([413, expect.stringContaining('larger than the memory of this node allows')]);
+    expect([answer.status, answer.text]).toEqual([
+      413,
+      expect.stringContaining('larger than the memory of this node allows'),
+    ]);
     await expectAnswers();
   });
 
-  test('that together take all the room wait their turn or are told to come again', async () => {
+  test('wait or get a retry if they take all the room together', async () => {
     const send = (n: number): Promise<WireAnswer> =>
       wire.post('/submit-tx', `{:tx-ops [[:xtdb.api/put {:xt/id "b${n}" :text "${letters(15e6)}"}]]}`);
     const sent = Array.from({ length: 12 }, (_, n) => send(n));
@@ -153,8 +175,10 @@ describe('bodies', () => {
 });
 
 describe('threads', () => {
-  test('waiting for transactions takes none of the others', async () => {
-    const waiting = Array.from({ length: 300 }, () => wire.get('/await-tx', { params: { 'tx-id': 99_999_999, timeout: 8_000 } }));
+  test('stay free for others while requests wait for transactions', async () => {
+    const waiting = Array.from({ length: 300 }, () =>
+      wire.get('/await-tx', { params: { 'tx-id': 99_999_999, timeout: 8_000 } }),
+    );
     await new Promise((resolve) => setTimeout(resolve, 500));
     await expectAnswers();
     const answers = await Promise.all(waiting);
@@ -164,7 +188,7 @@ describe('threads', () => {
     expect(answers.filter((answer) => answer.status === 500).length).toBe(300 - refused.length);
   }, 60_000);
 
-  test('a hundred bodies that never end take none of the others', async () => {
+  test('stay free for others during a hundred endless bodies', async () => {
     const sockets: Socket[] = [];
     try {
       for (let n = 0; n < 100; n++) {

@@ -27,10 +27,30 @@ let remove: () => Promise<void>;
 beforeAll(async () => {
   ({ dir: folder, remove } = await privateFolder());
   const socketPath = join(folder, 's');
-  const flags = ['--config', CONFIGS.memory, '--socket', socketPath, '--query-timeout', String(QUERY_LIMIT_MS), '--max-rows', '100'];
-  front = await startFront([...flags, '--max-queries', '2', '--await-timeout', String(AWAIT_LIMIT_MS), '--max-body', String(MAX_BODY)]);
+  const flags = [
+    '--config',
+    CONFIGS.memory,
+    '--socket',
+    socketPath,
+    '--query-timeout',
+    String(QUERY_LIMIT_MS),
+    '--max-rows',
+    '100',
+  ];
+  front = await startFront([
+    ...flags,
+    '--max-queries',
+    '2',
+    '--await-timeout',
+    String(AWAIT_LIMIT_MS),
+    '--max-body',
+    String(MAX_BODY),
+  ]);
   wire = new Wire({ socketPath });
-  await submitAndWait(wire, Array.from({ length: ROWS }, (_, n) => `[:xtdb.api/put {:xt/id "d${n}" :n ${n}}]`).join(' '));
+  await submitAndWait(
+    wire,
+    Array.from({ length: ROWS }, (_, n) => `[:xtdb.api/put {:xt/id "d${n}" :n ${n}}]`).join(' '),
+  );
 });
 afterAll(async () => {
   await wire.close();
@@ -47,8 +67,8 @@ function ticksUsed(): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-describe('bodies that come slowly', () => {
-  test('take no thread from other requests: one that is there is answered while they are on their way', async () => {
+describe('slow bodies', () => {
+  test('block no thread: a complete request is answered meanwhile', async () => {
     const slow = Array.from({ length: 900 }, () => {
       const socket = connect(join(folder, 's'));
       let said = '';
@@ -56,7 +76,9 @@ describe('bodies that come slowly', () => {
         said += piece.toString('latin1');
       });
       socket.on('error', () => undefined);
-      socket.write('POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: 100000\r\n\r\n{');
+      socket.write(
+        'POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: 100000\r\n\r\n{',
+      );
       return { socket, answer: (): string => said };
     });
     await Promise.all(slow.map(({ socket }) => once(socket, 'connect')));
@@ -68,13 +90,15 @@ describe('bodies that come slowly', () => {
       // Nor do they take one when they break off, all at once.
       for (const { socket } of slow) socket.destroy();
       const answers = await Promise.all(Array.from({ length: 40 }, () => ask('{:find [a] :where [[a :n 7]]}')));
-      expect(answers.filter(({ status, text }) => status !== 200 && !text.includes('queries')).map(({ text }) => text)).toEqual([]);
+      expect(
+        answers.filter(({ status, text }) => status !== 200 && !text.includes('queries')).map(({ text }) => text),
+      ).toEqual([]);
     } finally {
       for (const { socket } of slow) socket.destroy();
     }
   });
 
-  test('are answered when their end comes, in however many parts', async () => {
+  test('are answered once complete, in any number of parts', async () => {
     const body = `{:query {:find [a] :where [[a :n 8]]} ;${' '.repeat(200_000)}\n}`;
     const socket = connect(join(folder, 's'));
     const said: Buffer[] = [];
@@ -101,8 +125,14 @@ describe('the time limit of queries', () => {
     ['a join without end, counted', JOIN_WITHOUT_END],
     ['a join without end, sorted', '{:find [a b c] :where [[a :n] [b :n] [c :n]] :order-by [[a :asc]]}'],
     ['one whose rows are all refused', '{:find [a] :where [[a :n x] [b :n y] [c :n z] [(< x y)] [(< y z)] [(< z x)]]}'],
-    ['one inside a sub-query', '{:find [x] :where [[a :n x] [(q {:find [(count b)] :where [[b :n] [c :n] [d :n]]}) y]]}'],
-    ['one inside an or', '{:find [a] :where [[a :n x] (or-join [a] (and [a :n x] [b :n y] [c :n z] [(+ x y z) s] [(< s 0)]))]}'],
+    [
+      'one inside a sub-query',
+      '{:find [x] :where [[a :n x] [(q {:find [(count b)] :where [[b :n] [c :n] [d :n]]}) y]]}',
+    ],
+    [
+      'one inside an or',
+      '{:find [a] :where [[a :n x] (or-join [a] (and [a :n x] [b :n y] [c :n z] [(+ x y z) s] [(< s 0)]))]}',
+    ],
     ['one inside a rule', '{:find [(count x)] :where [(r x)] :rules [[(r x) [x :n] [y :n] [z :n] [w :n]]]}'],
   ])('stops %s', async (_name, query) => {
     const started = Date.now();
@@ -110,12 +140,16 @@ describe('the time limit of queries', () => {
     const took = Date.now() - started;
     expect([answer.status, readEdn(answer.text)]).toEqual([
       500,
-      { type: 'exception', class: 'java.util.concurrent.TimeoutException', message: `Stopped after ${QUERY_LIMIT_MS} ms` },
+      {
+        type: 'exception',
+        class: 'java.util.concurrent.TimeoutException',
+        message: `Stopped after ${QUERY_LIMIT_MS} ms`,
+      },
     ]);
     expect(took).toBeGreaterThanOrEqual(QUERY_LIMIT_MS - 50);
   });
 
-  test('leaves nothing running: no active query, an idle processor', async () => {
+  test('leaves nothing running: no active query, an idle CPU', async () => {
     expect((await ask(JOIN_WITHOUT_END)).status).toBe(500);
     // The node notes a query's end in a thread of its own.
     await until(
@@ -129,13 +163,13 @@ describe('the time limit of queries', () => {
     }
   });
 
-  test('a query may ask for less', async () => {
+  test('can be lowered by a query', async () => {
     const answer = await ask(`{:timeout 100 ${JOIN_WITHOUT_END.slice(1)}`);
     expect(answer.status).toBe(500);
     expect(readEdn(answer.text)).toMatchObject({ message: 'Stopped after 100 ms' });
   });
 
-  test('but not for more', async () => {
+  test('cannot be raised by a query', async () => {
     expect(readEdn((await ask(`{:timeout 3600000 ${JOIN_WITHOUT_END.slice(1)}`)).text)).toMatchObject({
       message: `Stopped after ${QUERY_LIMIT_MS} ms`,
     });
@@ -143,13 +177,13 @@ describe('the time limit of queries', () => {
 });
 
 describe('other limits of queries', () => {
-  test('more rows than allowed are a 400, as many as allowed are not', async () => {
+  test('return a 400 beyond the allowed rows, and not at exactly that number', async () => {
     const over = await ask('{:find [n] :where [[e :n n]] :limit 101}');
     expect([over.status, errorKey(over)]).toEqual([400, 'too-many-rows']);
     expect(readEdn((await ask('{:find [n] :where [[e :n n]] :limit 100}')).text)).toHaveLength(100);
   });
 
-  test('a query too many is told to come again, and then is welcome', async () => {
+  test('ask an excess query to retry, which then succeeds', async () => {
     let refused: WireAnswer | undefined;
     // Where one comes so late that another has ended, all are welcome: then it is tried again.
     while (refused === undefined) {
@@ -170,7 +204,7 @@ describe('the limit of waiting', () => {
   test.each([
     ['nothing', {}, AWAIT_LIMIT_MS],
     ['an hour', { timeout: 3_600_000 }, 6 * AWAIT_LIMIT_MS],
-  ])('a client that asks for %s waits no longer than allowed', async (_name, asked, limit) => {
+  ])('bounds a client that requests %s', async (_name, asked, limit) => {
     const started = Date.now();
     const answer = await wire.get('/await-tx', { params: { 'tx-id': 99_999_999, ...asked } });
     const took = Date.now() - started;
@@ -179,10 +213,13 @@ describe('the limit of waiting', () => {
     expect(took).toBeLessThan(NEVER_MS);
   });
 
-  test('the same holds on every route that awaits', async () => {
+  test('holds on every route that awaits', async () => {
     const started = Date.now();
     expect((await wire.get('/entity', { params: { eid: 'd1', 'await-tx-id': 99_999_999 } })).status).toBe(500);
-    expect((await wire.post('/query', '{:query {:find [e] :where [[e :n]]}}', { params: { 'await-tx-id': 99_999_999 } })).status).toBe(500);
+    expect(
+      (await wire.post('/query', '{:query {:find [e] :where [[e :n]]}}', { params: { 'await-tx-id': 99_999_999 } }))
+        .status,
+    ).toBe(500);
     expect(Date.now() - started).toBeLessThan(NEVER_MS);
   });
 });
@@ -193,22 +230,25 @@ describe('the limit of bodies', () => {
     return frame.replace('""', `"${'a'.repeat(bytes - frame.length)}"`);
   };
 
-  test('a body of exactly the limit is taken, one byte more is a 413', async () => {
+  test('accepts a body of exactly the limit and returns a 413 for one more byte', async () => {
     expect((await wire.post('/submit-tx', bodyOf(MAX_BODY))).status).toBe(202);
     expect((await wire.post('/submit-tx', bodyOf(MAX_BODY + 1))).status).toBe(413);
   });
 
-  test('a body of unknown length is counted as it comes', async () => {
+  test('counts a body of unknown length as it arrives', async () => {
     const pieces = Readable.from(Array.from({ length: 40 }, () => Buffer.alloc(50_000, 'a')));
     expect((await wire.post('/submit-tx', pieces)).status).toBe(413);
     expect((await wire.get('/status')).status).toBe(200);
   });
 
-  test('80 MB are too much for a node with the usual limit', async () => {
+  test('refuses 80 MB on a node with the usual limit', async () => {
     const suite = testWire();
     try {
       const answer = await suite.post('/submit-tx', Buffer.alloc(80_000_000, 'a'));
-      expect([answer.status, readEdn(answer.text)]).toEqual([413, { error: 'The body is larger than 67108864 bytes.' }]);
+      expect([answer.status, readEdn(answer.text)]).toEqual([
+        413,
+        { error: 'The body is larger than 67108864 bytes.' },
+      ]);
       expect((await suite.get('/status')).status).toBe(200);
     } finally {
       await suite.close();

@@ -19,7 +19,7 @@ afterEach(() => remove());
 const memory = (...flags: readonly string[]): string[] => ['--config', CONFIGS.memory, '--socket', socket, ...flags];
 
 describe('a front’s process', () => {
-  test('says in one line that it is ready, serves its socket to its user alone, and ends cleanly on SIGTERM', async () => {
+  test('reports in one line that it is ready, serves its socket to its user alone, and ends cleanly on SIGTERM', async () => {
     const front = await startFront(memory('--lock', join(dir, 'lock')));
     expect(front.ready).toEqual({ ready: true, pid: front.run.process.pid, socket, port: null, version: '1.24.3' });
     const { code: ended, stdout } = await front.stop();
@@ -27,7 +27,7 @@ describe('a front’s process', () => {
     expect(await readdir(dir)).toEqual(['lock']);
   });
 
-  test('takes the place of a socket whose process is gone, and leaves when nobody asks for a while', async () => {
+  test('replaces a dead process’s socket, and exits when idle for a while', async () => {
     const killed = await startFront(memory());
     killed.run.process.kill('SIGKILL');
     await killed.run.ended;
@@ -40,18 +40,22 @@ describe('a front’s process', () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test('on TCP without a token keeps web pages out', async () => {
+  test('keeps web pages out on TCP without a token', async () => {
     const front = await startFront(['--config', CONFIGS.memory, '--port', '0']);
     const wire = new Wire({ origin: `http://127.0.0.1:${front.ready.port}` });
     expect((await wire.get('/status')).status).toBe(200);
-    for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { host: 'evil.example' }]) {
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+      { host: 'evil.example' },
+    ]) {
       expect([headers, (await wire.get('/status', { headers })).status]).toEqual([headers, 403]);
     }
     await wire.close();
     expect((await front.stop()).code).toBe(0);
   });
 
-  test('gives itself up, for its supervisor to start again, when a query cannot be stopped', async () => {
+  test('exits for a restart by its supervisor if a query cannot be stopped', async () => {
     const front = await startFront(memory('--query-timeout', '5000'));
     const wire = new Wire({ socketPath: socket });
     // One row whose expression compares two large sets two thousand times, some 15 ms each: nothing in between looks whether it was interrupted.
@@ -75,11 +79,13 @@ describe('a front’s process', () => {
     await wire.close();
   });
 
-  test('answers a malformed request without a page of HTML', async () => {
+  test('answers a malformed request without an HTML page', async () => {
     const address = testNodeAddress();
     const suite = address.kind === 'unix' ? address.socketPath : '';
     const text = await new Promise<string>((resolve, reject) => {
-      const client = connect(suite, () => client.write('GET /_xtdb/status HTTP/1.1\r\nHost: a b c\r\nBroken Header\r\n\r\n'));
+      const client = connect(suite, () =>
+        client.write('GET /_xtdb/status HTTP/1.1\r\nHost: a b c\r\nBroken Header\r\n\r\n'),
+      );
       let received = '';
       client.setEncoding('utf8').on('data', (piece: string) => {
         received += piece;
@@ -94,7 +100,7 @@ describe('a front’s process', () => {
 describe('a front on RocksDB', () => {
   const rocksdb = (): string[] => ['--config', CONFIGS.rocksdb, '--data', join(dir, 'data'), '--socket', socket];
 
-  test('keeps what it acknowledged through kill -9, and no refused poison pill comes back with the next start', async () => {
+  test('keeps acknowledged data through kill -9, and no refused poison pill returns with the next start', async () => {
     await mkdir(join(dir, 'data'), { mode: 0o700 });
     const first = await startFront(rocksdb());
     const wire = new Wire({ socketPath: socket });

@@ -16,7 +16,7 @@ afterEach(() => remove());
 const memory = (...flags: readonly string[]): string[] => ['--config', CONFIGS.memory, '--socket', socket, ...flags];
 
 describe('a front that cannot start', () => {
-  test('says that another process holds its lock or its socket', async () => {
+  test('reports that another process holds its lock or its socket', async () => {
     const front = await startFront(memory('--lock', join(dir, 'lock')));
     const again = memory('--lock', join(dir, 'lock'));
     expect(await failToStart(again)).toEqual([75, `front: locked: Another process holds ${join(dir, 'lock')}`]);
@@ -25,7 +25,7 @@ describe('a front that cannot start', () => {
     await front.stop();
   });
 
-  test('says what is wrong with its flags, its configuration or its place', async () => {
+  test('reports the fault of its flags, its configuration or its place', async () => {
     expect((await failToStart(['--config', CONFIGS.memory]))[0]).toBe(64);
     expect((await failToStart(memory('--max-rows', 'many')))[0]).toBe(64);
     // Whoever can reach an address that is not loopback has to show a token.
@@ -35,7 +35,10 @@ describe('a front that cannot start', () => {
     ]);
     const broken = join(dir, 'broken.edn');
     await writeFile(broken, '{:xtdb/tx-log {:xtdb/module nowhere.at-all/->log}}');
-    expect(await failToStart(['--config', broken, '--socket', socket])).toEqual([70, expect.stringMatching(/^front: config-invalid: /)]);
+    expect(await failToStart(['--config', broken, '--socket', socket])).toEqual([
+      70,
+      expect.stringMatching(/^front: config-invalid: /),
+    ]);
     expect(await failToStart(['--config', CONFIGS.rocksdb, '--socket', socket])).toEqual([
       70,
       expect.stringMatching(/^front: config-invalid: .*--data/),

@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const all = (): Promise<WireAnswer> => wire.post('/query', '{:query {:find [(count e)] :where [[e :n]]}}');
 
-test('until the index is whole nothing is answered out of a part of it', async () => {
+test('no query is answered from an incomplete index', async () => {
   await rm(join(dir, 'index'), { recursive: true });
   const run = await runFront(flags());
   let isReady = false;
@@ -76,7 +76,7 @@ test('until the index is whole nothing is answered out of a part of it', async (
   expect(others.at(-1)).toMatch(/^\{"ready":true/);
 }, 120_000);
 
-test('a node that is told to stop while it starts ends cleanly', async () => {
+test('a node stopped during its start ends cleanly', async () => {
   await rm(join(dir, 'index'), { recursive: true });
   const run = await runFront(flags());
   const deadline = Date.now() + 60_000;

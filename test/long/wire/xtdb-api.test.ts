@@ -13,14 +13,26 @@ const run = promisify(execFile);
 
 interface Outcome {
   readonly passed: number;
-  readonly other: readonly { readonly test: string; readonly type: 'fail' | 'error'; readonly expected: string; readonly actual: string }[];
+  readonly other: readonly {
+    readonly test: string;
+    readonly type: 'fail' | 'error';
+    readonly expected: string;
+    readonly actual: string;
+  }[];
 }
 
 let jars: string;
 beforeAll(async () => {
   if (source === undefined) return;
   jars = await mkdtemp(join(tmpdir(), 'palimpsest-xtdb-api-'));
-  await run('mvn', ['-q', '-B', '-f', join(here, 'pom.xml'), 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`]);
+  await run('mvn', [
+    '-q',
+    '-B',
+    '-f',
+    join(here, 'pom.xml'),
+    'dependency:copy-dependencies',
+    `-DoutputDirectory=${jars}`,
+  ]);
 });
 afterAll(async () => {
   if (jars !== undefined) await rm(jars, { recursive: true, force: true });
@@ -37,7 +49,9 @@ async function outcome(namespace: string): Promise<Outcome> {
     'modules/http-server/test',
     'labs/rdf/src',
   ];
-  const classPath = [join(here, 'src'), ...folders.map((folder) => join(source ?? '', folder)), join(jars, '*')].join(delimiter);
+  const classPath = [join(here, 'src'), ...folders.map((folder) => join(source ?? '', folder)), join(jars, '*')].join(
+    delimiter,
+  );
   const [java, ...args] = await frontCommand(['--config', CONFIGS.memory, '--port', '0'], [`-Djava.io.tmpdir=${jars}`]);
   const { stdout } = await run(java, ['-cp', classPath, 'clojure.main', '-m', 'report', namespace], {
     env: { ...process.env, FRONT_COMMAND: JSON.stringify([java, ...args]) },
@@ -61,16 +75,19 @@ const REFUSED = {
 
 const namesOf = ({ other }: Outcome): readonly string[] => [...new Set(other.map(({ test: name }) => name))].sort();
 
-(source === undefined ? describe.skip : describe)('XTDB’s own tests of its HTTP API (PALIMPSEST_XTDB_SOURCE names its checkout)', () => {
-  test('pass through its remote client, but for those that are refused on purpose', async () => {
-    const found = await outcome('xtdb.api-test');
-    expect({ names: namesOf(found), found }).toEqual({ names: Object.keys(REFUSED.api).sort(), found });
-    expect(found.passed).toBeGreaterThan(120);
-  });
+(source === undefined ? describe.skip : describe)(
+  'XTDB’s own tests of its HTTP API (PALIMPSEST_XTDB_SOURCE names its checkout)',
+  () => {
+    test('pass through its remote client, except deliberate refusals', async () => {
+      const found = await outcome('xtdb.api-test');
+      expect({ names: namesOf(found), found }).toEqual({ names: Object.keys(REFUSED.api).sort(), found });
+      expect(found.passed).toBeGreaterThan(120);
+    });
 
-  test('pass in JSON, but for those that are refused on purpose', async () => {
-    const found = await outcome('xtdb.http-server.json-test');
-    expect({ names: namesOf(found), found }).toEqual({ names: Object.keys(REFUSED.json).sort(), found });
-    expect(found.passed).toBeGreaterThan(35);
-  });
-});
+    test('pass in JSON, except deliberate refusals', async () => {
+      const found = await outcome('xtdb.http-server.json-test');
+      expect({ names: namesOf(found), found }).toEqual({ names: Object.keys(REFUSED.json).sort(), found });
+      expect(found.passed).toBeGreaterThan(35);
+    });
+  },
+);
