@@ -84,6 +84,31 @@ describe('a node that cannot start names the reason and the remedy', () => {
       expect(await readFile(log, 'utf8')).toBe('ran\nran\n');
     }));
 
+  test('with a build whose first process is killed, which continues', () =>
+    withTemporaryFolder(async (dir) => {
+      const [begun, go, cache] = [join(dir, 'begun'), join(dir, 'go'), join(dir, 'cache')];
+      await fakeCommand(join(dir, 'bin'), 'mvn', `echo > ${begun}; while [ ! -e ${go} ]; do /bin/sleep 0.05; done`);
+      const run = startCli(['node', 'start', '--data', join(dir, 'data')], {
+        PATH: join(dir, 'bin'),
+        JAVA_HOME: await realJavaHome(),
+        XDG_CACHE_HOME: cache,
+      });
+      const entries = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
+      await until(
+        () => entries(dir),
+        (names) => names.includes('begun'),
+      );
+      run.child.kill('SIGKILL');
+      await run.result;
+      expect(await entries(join(cache, 'palimpsest'))).not.toEqual([]);
+      await writeFile(go, '');
+      // The build finds no libraries, and removes its draft and its lock.
+      await until(
+        () => entries(join(cache, 'palimpsest')),
+        (names) => names.length === 0,
+      );
+    }));
+
   test('without space for the first start', () =>
     withTemporaryFolder(async (dir) => {
       await fakeCommand(
