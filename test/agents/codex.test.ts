@@ -39,14 +39,20 @@ async function runCodex(root: string, model: ScriptedModel) {
   await writeFile(join(home, 'config.toml'), configuration(model, root));
   const { PATH } = process.env;
   const env = { PATH, HOME: home, CODEX_HOME: home, SCRIPTED_KEY: 'none', LANG: 'C.UTF-8' };
-  const end = await runProgram(codex, ['exec', '--skip-git-repo-check', '--json', 'go on'], { cwd: root, env, timeoutMs: 100_000 });
+  const end = await runProgram(codex, ['exec', '--skip-git-repo-check', '--json', 'go on'], {
+    cwd: root,
+    env,
+    timeoutMs: 100_000,
+  });
   await remove();
-  const events = end.stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
+  const events = end.stdout
+    .split('\n')
+    .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
   return { ...end, events };
 }
 
 describe('Codex', () => {
-  test('works through MCP with our tools; the model sees their texts, the database holds its calls and its context', async () => {
+  test('uses our tools over MCP; the model sees their texts, the database has its calls and context', async () => {
     const { root, remove } = await temporaryRoot();
     await mkdir(join(root, 'src'));
     await writeFile(join(root, 'src', 'poem.txt'), `${POEM}\n`);
@@ -88,7 +94,9 @@ describe('Codex', () => {
       expect(listed).toMatch(/\[ls id=\S+ path=\S+\/src entries=1\]\npoem\.txt/);
       expect(read).toContain(`lines=1-30/30 chars=${POEM.length + 1}]\n${POEM}\n`);
       expect(edited).toContain('Edited src/poem.txt: 1 replacement, now line 7.');
-      expect(await readFile(join(root, 'src', 'poem.txt'), 'utf8')).toBe(`${POEM}\n`.replace('line 7\n', 'line seven\n'));
+      expect(await readFile(join(root, 'src', 'poem.txt'), 'utf8')).toBe(
+        `${POEM}\n`.replace('line 7\n', 'line seven\n'),
+      );
       expect(missing).toContain('Error: "src/pome.txt" does not exist.\nDid you mean src/poem.txt?');
       expect(deactivated).toMatch(/deactivated id=[0-9a-f]{64}/);
 
@@ -104,14 +112,11 @@ describe('Codex', () => {
         const calls = turns.flatMap(({ messages }) => messages.flatMap((message) => message.toolcall_refs ?? []));
         expect(calls).toHaveLength(6);
         const versions = await Promise.all(calls.map(async (id) => (await session.load(id))?.version));
-        expect(versions.map((version) => (version?.type === 'toolcall' ? `${version.tool} ${version.status}` : version?.type))).toEqual([
-          'ls ok',
-          'read ok',
-          'edit ok',
-          'read fail',
-          'deactivate ok',
-          'context ok',
-        ]);
+        expect(
+          versions.map((version) =>
+            version?.type === 'toolcall' ? `${version.tool} ${version.status}` : version?.type,
+          ),
+        ).toEqual(['ls ok', 'read ok', 'edit ok', 'read fail', 'deactivate ok', 'context ok']);
         expect(versions[1]?.content).toBe(`${POEM}\n`);
         const files = await Promise.all(
           sets.index.filter((id) => /^[0-9a-f]{64}$/.test(id)).map(async (id) => (await session.load(id))?.version),

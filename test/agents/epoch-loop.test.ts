@@ -69,9 +69,15 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
     verb('deactivate', file(1), file(2)),
     log(7),
     verb('activate', file(1)),
-    { tools: [edit(file(4), 'file 4, line 7 of 40', 'line seven')], meanwhile: () => appendFile(file(1), 'changed again from outside\n') },
+    {
+      tools: [edit(file(4), 'file 4, line 7 of 40', 'line seven')],
+      meanwhile: () => appendFile(file(1), 'changed again from outside\n'),
+    },
     log(8),
-    { tools: [edit(file(6), 'file 6, line 7 of 40', 'line seven')], meanwhile: () => appendFile(file(6), 'changed under its hands\n') },
+    {
+      tools: [edit(file(6), 'file 6, line 7 of 40', 'line seven')],
+      meanwhile: () => appendFile(file(6), 'changed under its hands\n'),
+    },
     { tools: [shell(`grep -c 'line seven' ${file(6)}; true`)] },
     verb('pin', file(5)),
     { say: 'It is done.' },
@@ -93,7 +99,10 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
   sessions.push(agent.session);
   await agent.fork();
   await part('forked', log(7), { tools: [read(file(12))] }, { say: 'On another way.' });
-  const long = Array.from({ length: LONG }, (_, i): Move => ({ tools: [shell(`seq ${100_000 + 1_000 * i} ${100_999 + 1_000 * i}`)] }));
+  const long = Array.from(
+    { length: LONG },
+    (_, i): Move => ({ tools: [shell(`seq ${100_000 + 1_000 * i} ${100_999 + 1_000 * i}`)] }),
+  );
   await part('pressed', ...long, { say: 'That was long.' });
   sessions.push(agent.session);
   await agent.end();
@@ -104,107 +113,118 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
   return { model, client, dataDir, sessions, parts, proofs };
 }
 
-describe.each(['pi', 'opencode'] as const)('%s in epochs, before a provider that binds thinking to what stands before it', (harness) => {
-  const removals: (() => Promise<unknown>)[] = [];
-  let run: Run;
-  const callsOf = (...names: readonly string[]): readonly ThinkingCall[] => names.flatMap((name) => run.parts.get(name) ?? []);
-  const textOf = (name: string): string =>
-    callsOf(name)
-      .map(({ request }) => JSON.stringify(request.messages))
-      .at(-1) ?? '';
+describe.each(['pi', 'opencode'] as const)(
+  '%s in epochs, with a provider that binds thinking to its prefix',
+  (harness) => {
+    const removals: (() => Promise<unknown>)[] = [];
+    let run: Run;
+    const callsOf = (...names: readonly string[]): readonly ThinkingCall[] =>
+      names.flatMap((name) => run.parts.get(name) ?? []);
+    const textOf = (name: string): string =>
+      callsOf(name)
+        .map(({ request }) => JSON.stringify(request.messages))
+        .at(-1) ?? '';
 
-  beforeAll(async () => {
-    run = await work(harness, removals);
-  }, 290_000);
-  afterAll(async () => {
-    for (const remove of removals) await remove();
-  });
+    beforeAll(async () => {
+      run = await work(harness, removals);
+    }, 290_000);
+    afterAll(async () => {
+      for (const remove of removals) await remove();
+    });
 
-  test('no request is refused, and every returned block of thinking is valid', () => {
-    const all = [...run.parts].flatMap(([name, calls]) => calls.map(({ fault = 'none' }) => `${name}: ${fault}`));
-    expect(all.filter((one) => !one.endsWith(': none'))).toEqual([]);
-    expect(run.model.left).toBe(0);
-    // All thinking of the running turn comes back with each of its calls.
-    for (const [name, calls] of run.parts) expect([name, calls.at(-1)?.returned ?? 0]).toEqual([name, expect.any(Number)]);
-    expect(callsOf('reading').map(({ returned }) => returned)).toEqual(callsOf('reading').map((_, i) => i));
-  });
+    test('has no refused request, and every returned block of thinking is valid', () => {
+      const all = [...run.parts].flatMap(([name, calls]) => calls.map(({ fault = 'none' }) => `${name}: ${fault}`));
+      expect(all.filter((one) => !one.endsWith(': none'))).toEqual([]);
+      expect(run.model.left).toBe(0);
+      // All thinking of the running turn comes back with each of its calls.
+      for (const [name, calls] of run.parts)
+        expect([name, calls.at(-1)?.returned ?? 0]).toEqual([name, expect.any(Number)]);
+      expect(callsOf('reading').map(({ returned }) => returned)).toEqual(callsOf('reading').map((_, i) => i));
+    });
 
-  test('no model call went out with the harness’s own context while it was on', async () => {
-    expect(await loopTroubles(run.dataDir)).toEqual([]);
-  });
+    test('sends no model call with the harness’s own context while it is on', async () => {
+      expect(await loopTroubles(run.dataDir)).toEqual([]);
+    });
 
-  test('inside an epoch every request begins with the whole request before it', () => {
-    const broken = [...run.parts].flatMap(([name, calls]) =>
-      calls.slice(1).flatMap(({ request }, i) => {
-        const before = calls[i]?.request;
-        return before !== undefined && wireText(request).startsWith(wireText(before)) ? [] : [`${name}, call ${i + 2}`];
-      }),
-    );
-    expect(broken.filter((one) => !one.startsWith('pressed'))).toEqual([]);
-    expect(broken.filter((one) => one.startsWith('pressed'))).toHaveLength(1);
-  });
+    test('begins every request inside an epoch with the whole previous one', () => {
+      const broken = [...run.parts].flatMap(([name, calls]) =>
+        calls.slice(1).flatMap(({ request }, i) => {
+          const before = calls[i]?.request;
+          return before !== undefined && wireText(request).startsWith(wireText(before))
+            ? []
+            : [`${name}, call ${i + 2}`];
+        }),
+      );
+      expect(broken.filter((one) => !one.startsWith('pressed'))).toEqual([]);
+      expect(broken.filter((one) => one.startsWith('pressed'))).toHaveLength(1);
+    });
 
-  test('under pressure the thinking of the running turn goes at once and stays out', () => {
-    const calls = callsOf('pressed');
-    const returned = calls.map((call) => call.returned);
-    const border = returned.findIndex((count, i) => i > 0 && count < (returned[i - 1] ?? 0));
-    expect(border).toBeGreaterThan(10);
-    expect(returned.slice(border)).toEqual(returned.slice(border).map((_, i) => i));
-    expect(calls[border]?.chars).toBeLessThan(0.75 * (calls[border - 1]?.chars ?? 0));
-  });
+    test('drops the thinking of the running turn at once under pressure, for good', () => {
+      const calls = callsOf('pressed');
+      const returned = calls.map((call) => call.returned);
+      const border = returned.findIndex((count, i) => i > 0 && count < (returned[i - 1] ?? 0));
+      expect(border).toBeGreaterThan(10);
+      expect(returned.slice(border)).toEqual(returned.slice(border).map((_, i) => i));
+      expect(calls[border]?.chars).toBeLessThan(0.75 * (calls[border - 1]?.chars ?? 0));
+    });
 
-  test('system prompt and tools stay the same while it is on', () => {
-    const on = callsOf('reading', 'working', 'tidied', 'compacted', 'resumed', 'on', 'forked');
-    const fixed = on.map(({ request: { system, tools } }) => wireText({ system: system ?? '', tools: tools ?? [], messages: [] }));
-    expect(new Set(fixed.map((text) => text.replace(/<env>[\s\S]*?<\/env>/g, ''))).size).toBe(1);
-  });
+    test('keeps system prompt and tools while it is on', () => {
+      const on = callsOf('reading', 'working', 'tidied', 'compacted', 'resumed', 'on', 'forked');
+      const fixed = on.map(({ request: { system, tools } }) =>
+        wireText({ system: system ?? '', tools: tools ?? [], messages: [] }),
+      );
+      expect(new Set(fixed.map((text) => text.replace(/<env>[\s\S]*?<\/env>/g, ''))).size).toBe(1);
+    });
 
-  test('what changed from outside and what was activated is appended', () => {
-    expect(textOf('reading')).toContain('changed from outside');
-    expect(textOf('working')).toContain('changed again from outside');
-    expect(textOf('working').split('changed=lines').length).toBeGreaterThan(1);
-    expect(textOf('tidied')).toContain('file 2, line 40 of 40');
-  });
+    test('appends outside changes and activated objects', () => {
+      expect(textOf('reading')).toContain('changed from outside');
+      expect(textOf('working')).toContain('changed again from outside');
+      expect(textOf('working').split('changed=lines').length).toBeGreaterThan(1);
+      expect(textOf('tidied')).toContain('file 2, line 40 of 40');
+    });
 
-  test('a file that is read again as it was is a line; with the harness’s own list its text is there', () => {
-    const again = (text: string): number => text.split('is unchanged; its text stands above').length - 1;
-    expect(again(textOf('reading'))).toBe(1);
-    expect(textOf('reading').split('file 4, line 7 of 40').length - 1).toBe(1);
-    for (const { request } of callsOf('off')) expect(again(JSON.stringify(request.messages))).toBe(0);
-  });
+    test('shows an unchanged repeated read as a line; the harness’s own list has its text', () => {
+      const again = (text: string): number => text.split('is unchanged; its text stands above').length - 1;
+      expect(again(textOf('reading'))).toBe(1);
+      expect(textOf('reading').split('file 4, line 7 of 40').length - 1).toBe(1);
+      for (const { request } of callsOf('off')) expect(again(JSON.stringify(request.messages))).toBe(0);
+    });
 
-  test('a file that changed since the model saw it is not edited before it was told', () => {
-    const told = textOf('working').split('was changed on the disk since you last saw it');
-    expect(told).toHaveLength(2);
-    expect(told[1]).toMatch(/^\. The changed lines with their numbers:.*\+changed under its hands/);
-    expect(told[1]).toMatch(/Nothing was done\. If your change still fits, make it again\./);
-  });
+    test('blocks an edit of a file that changed unseen until the change is reported', () => {
+      const told = textOf('working').split('was changed on the disk since you last saw it');
+      expect(told).toHaveLength(2);
+      expect(told[1]).toMatch(/^\. The changed lines with their numbers:.*\+changed under its hands/);
+      expect(told[1]).toMatch(/Nothing was done\. If your change still fits, make it again\./);
+    });
 
-  test('the border that was asked for begins an epoch, and what left the context is a line', () => {
-    const { proofs } = run;
-    const reasons = proofs.flatMap(({ epoch }) => (epoch !== undefined && epoch.previous === undefined ? [epoch.reason] : []));
-    expect(reasons[0]).toBe('first');
-    expect(reasons).toContain('asked');
-    expect(reasons).toContain('history');
-    expect(reasons).toContain('pressure');
-    expect(textOf('tidied')).toContain('toolcall_ref id=');
-    expect(textOf('tidied')).not.toContain('only in the shell 1, line 40 of 40');
-  });
+    test('begins an epoch at a requested border, and shows removed results as lines', () => {
+      const { proofs } = run;
+      const reasons = proofs.flatMap(({ epoch }) =>
+        epoch !== undefined && epoch.previous === undefined ? [epoch.reason] : [],
+      );
+      expect(reasons[0]).toBe('first');
+      expect(reasons).toContain('asked');
+      expect(reasons).toContain('history');
+      expect(reasons).toContain('pressure');
+      expect(textOf('tidied')).toContain('toolcall_ref id=');
+      expect(textOf('tidied')).not.toContain('only in the shell 1, line 40 of 40');
+    });
 
-  test('off, the harness’s own whole history goes out, without the thinking that is bound to ours', () => {
-    for (const { request } of callsOf('off')) {
-      const text = JSON.stringify(request.messages);
-      expect(text).not.toContain('ACTIVE_CONTENT id=');
-      expect(text).toContain('After the compaction.');
-    }
-    expect(callsOf('off').at(-1)?.returned).toBe(harness === 'pi' ? 2 : 3);
-  });
+    test('sends the harness’s whole history when off, without thinking bound to ours', () => {
+      for (const { request } of callsOf('off')) {
+        const text = JSON.stringify(request.messages);
+        expect(text).not.toContain('ACTIVE_CONTENT id=');
+        expect(text).toContain('After the compaction.');
+      }
+      expect(callsOf('off').at(-1)?.returned).toBe(harness === 'pi' ? 2 : 3);
+    });
 
-  test('every context can be made again from the database alone', async () => {
-    for (const id of run.sessions) {
-      const { contexts } = await verifySession(await run.client.delivered(), id);
-      expect(contexts.unequal).toEqual([]);
-      expect(contexts.total).toBeGreaterThan(0);
-    }
-  });
-});
+    test('can rebuild every context from the database alone', async () => {
+      for (const id of run.sessions) {
+        const { contexts } = await verifySession(await run.client.delivered(), id);
+        expect(contexts.unequal).toEqual([]);
+        expect(contexts.total).toBeGreaterThan(0);
+      }
+    });
+  },
+);

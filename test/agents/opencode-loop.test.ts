@@ -31,18 +31,15 @@ interface Run {
   readonly shown: readonly string[];
 }
 
-describe('OpenCode on the context that Palimpsest assembles', () => {
+describe('OpenCode with contexts of Palimpsest', () => {
   let run: Run;
   let proofs: readonly AssemblyProof[];
   let main: readonly CapturedCall[];
   const removals: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
-    const [{ root, remove }, { root: home, remove: removeHome }, { root: dataDir, remove: removeData }] = await Promise.all([
-      temporaryRoot(),
-      temporaryRoot(),
-      temporaryRoot(),
-    ]);
+    const [{ root, remove }, { root: home, remove: removeHome }, { root: dataDir, remove: removeData }] =
+      await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
     const model = await startLoopModel();
     removals.push(() => model.close(), remove, removeHome, removeData);
     await makeProject(root);
@@ -54,7 +51,11 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     const look = async (): Promise<void> => {
       shown = await shownOf(dataDir, session);
     };
-    const script = scriptOf(OPENCODE, root, { look, noticed: versionNoticed(dataDir), kill: () => killDatabase(dataDir) });
+    const script = scriptOf(OPENCODE, root, {
+      look,
+      noticed: versionNoticed(dataDir),
+      kill: () => killDatabase(dataDir),
+    });
     const start = async (): Promise<OpencodeServer> => {
       const server = await OpencodeServer.start(opencode);
       removals.unshift(async () => server.kill());
@@ -92,20 +93,20 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     for (const remove of removals) await remove();
   });
 
-  test('no model call went out with the context of OpenCode itself', async () => {
+  test('makes no model call with its own context', async () => {
     expect(await loopTroubles(run.dataDir)).toEqual([]);
     expect(run.model.left).toBe(0);
     expect(main.length).toBeGreaterThan(30);
   });
 
-  test('what was sent is what the records say, byte for byte, in their order', async () => {
+  test('sends what the records say, byte for byte, in order', async () => {
     const own = await (await run.client.store.latest()).assemblies(sessionId(run.session));
     const all = [...own, ...proofs.filter(({ session }) => session === run.fork)];
     expect(all.map(({ delivered }) => delivered)).toEqual(main.map(() => 'opencode'));
     expect(main.map((call, i) => isAsRecorded(call, all[i] as AssemblyProof))).toEqual(main.map(() => true));
   });
 
-  test('every context can be made again from the database alone', async () => {
+  test('can rebuild every context from the database alone', async () => {
     for (const id of [run.session, run.fork]) {
       const { contexts } = await verifySession(await run.client.delivered(), id);
       expect(contexts.unequal).toEqual([]);
@@ -113,11 +114,11 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     }
   });
 
-  test('calls and answers stay paired and in order', () => {
+  test('keeps calls and answers paired and in order', () => {
     for (const call of run.model.calls) checkPairs(call);
   });
 
-  test('the text of a result that is not active is nowhere in a request', async () => {
+  test('has no text of an inactive result in a request', async () => {
     let looked = 0;
     for (const [i, call] of main.entries()) {
       const own = proofs[i];
@@ -131,10 +132,16 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     expect(looked).toBeGreaterThan(20);
   });
 
-  test('what was said and done is all there', async () => {
+  test('keeps everything said and done', async () => {
     const session = await run.client.openSession({ id: run.session });
     const words = session.state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
-    for (const word of ['I have read everything.', 'It is done.', 'Done, whatever happened.', 'After the compaction.', 'Resumed.']) {
+    for (const word of [
+      'I have read everything.',
+      'It is done.',
+      'Done, whatever happened.',
+      'After the compaction.',
+      'Resumed.',
+    ]) {
       expect(words.filter((text) => text === word)).toEqual([word]);
     }
     const calls = session.state.sets.index.filter((id) => session.state.isToolResult(id));
@@ -143,14 +150,14 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     expect(session.state.marks.flatMap(({ event }) => event?.kind ?? [])).toContain('compacted');
   });
 
-  test('a fork that OpenCode does not name is found by what it says', async () => {
+  test('has an unnamed fork recognised by its content', async () => {
     const fork = await run.client.openSession({ id: run.fork });
     expect(fork.state.marks.flatMap(({ event }) => event ?? [])).toContainEqual(
       expect.objectContaining({ kind: 'forked', detail: run.session }),
     );
   });
 
-  test('the command line shows the session while it runs', () => {
+  test('has its session shown by the command line while it runs', () => {
     const [context = '', log = ''] = run.shown;
     for (const text of [context, log]) expect(text).toContain('working, please');
     // The last result before that call is active, nothing that came later is there.
@@ -158,7 +165,7 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     for (const text of [context, log]) expect(text).not.toContain('It is done.');
   });
 
-  test('the command line shows the same session', async () => {
+  test('has the same session shown by the command line afterwards', async () => {
     expect(await palimpsest(run.dataDir, 'context', run.session)).toContain('user: resumed, please');
     expect(await palimpsest(run.dataDir, 'log', run.session)).toContain('resumed, please');
   });

@@ -10,7 +10,7 @@ import { OpencodeServer } from './opencode-server.js';
 
 const looks: Move = { tools: [{ name: 'bash', args: { command: 'cat notes/s1.log', description: 'looks' } }] };
 
-describe('a command of the user’s own in a session of OpenCode', () => {
+describe('a user’s own command in a session of OpenCode', () => {
   const removals: (() => Promise<unknown>)[] = [];
   let client: ContextClient;
   let dataDir: string;
@@ -25,7 +25,13 @@ describe('a command of the user’s own in a session of OpenCode', () => {
     await makeProject(root);
     await startNode(dataDir);
     removals.unshift(() => stopNode(dataDir));
-    const server = await OpencodeServer.start({ home, cwd: root, dataDir, model, plugin: join(dirname(cliPath), 'opencode.js') });
+    const server = await OpencodeServer.start({
+      home,
+      cwd: root,
+      dataDir,
+      model,
+      plugin: join(dirname(cliPath), 'opencode.js'),
+    });
     removals.unshift(async () => server.kill());
     session = await server.newSession();
     model.add([looks, { say: 'Said before.' }]);
@@ -42,7 +48,7 @@ describe('a command of the user’s own in a session of OpenCode', () => {
     for (const remove of removals) await remove();
   });
 
-  test('it is part of the session like everything else: nothing is undone, nothing comes twice', async () => {
+  test('belongs to the session: nothing is undone, nothing comes twice', async () => {
     expect((await client.listSessions()).map(({ id }) => String(id))).toEqual([session]);
     const { state } = await client.openSession({ id: session });
     const words = state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));

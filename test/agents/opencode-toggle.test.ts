@@ -11,7 +11,9 @@ import { makeProject, palimpsest, reader, startNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 import { checkPairs, isAsRecorded } from './wire-checks.js';
 
-const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log`, description: 'looks' } }] });
+const shell = (n: number): Move => ({
+  tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log`, description: 'looks' } }],
+});
 const OK: Move = { say: 'ok' };
 
 describe('Palimpsest turned off and on in a session of OpenCode', () => {
@@ -32,7 +34,13 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     await makeProject(root);
     await startNode(dataDir);
     removals.unshift(() => stopNode(dataDir));
-    const server = await OpencodeServer.start({ home, cwd: root, dataDir, model, plugin: join(dirname(cliPath), 'opencode.js') });
+    const server = await OpencodeServer.start({
+      home,
+      cwd: root,
+      dataDir,
+      model,
+      plugin: join(dirname(cliPath), 'opencode.js'),
+    });
     removals.unshift(async () => server.kill());
     session = await server.newSession();
     const during = async (work: () => Promise<void>, ...moves: readonly Move[]): Promise<readonly CapturedCall[]> => {
@@ -41,12 +49,17 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
       await work();
       return model.calls.slice(from).filter(({ main }) => main);
     };
-    calls.on = await during(() => server.prompt(session, 'request 1'), ...[1, 2, 3, 4, 5, 6, 7].map(shell), { say: 'Said while on.' });
+    calls.on = await during(() => server.prompt(session, 'request 1'), ...[1, 2, 3, 4, 5, 6, 7].map(shell), {
+      say: 'Said while on.',
+    });
     const turnedOff = await during(() => server.command(session, 'palimpsest', 'off'), OK);
     const off = await during(() => server.prompt(session, 'request 2'), shell(8), { say: 'Said while off.' });
     calls.off = [...turnedOff, ...off];
     const turnedOn = await during(() => server.command(session, 'palimpsest', 'on'), OK);
-    calls.again = [...turnedOn, ...(await during(() => server.prompt(session, 'request 3'), shell(9), { say: 'Said on again.' }))];
+    calls.again = [
+      ...turnedOn,
+      ...(await during(() => server.prompt(session, 'request 3'), shell(9), { say: 'Said on again.' })),
+    ];
     model.add([{ say: 'The end.' }]);
     await server.prompt(session, 'request 4');
     await server.end();
@@ -59,7 +72,7 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     for (const remove of removals) await remove();
   });
 
-  test('off, the own whole history goes out', () => {
+  test('sends the own whole history when off', () => {
     expect(calls.off).toHaveLength(3);
     for (const { raw } of calls.off) {
       for (let n = 1; n <= 7; n++) expect(raw).toContain(`only in the shell ${n}, line 40 of 40`);
@@ -68,7 +81,7 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     }
   });
 
-  test('on again, what goes out is ours, as its records say, with what was said meanwhile', () => {
+  test('sends our contexts when on again, as recorded, with the messages in between', () => {
     expect(calls.again).toHaveLength(3);
     const ours = [...calls.on, ...calls.again];
     expect(ours.map((call, i) => isAsRecorded(call, proofs[i] as AssemblyProof))).toEqual(ours.map(() => true));
@@ -77,7 +90,7 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     for (const call of model.calls) checkPairs(call);
   });
 
-  test('nothing is lost', async () => {
+  test('loses nothing', async () => {
     const { state } = await client.openSession({ id: session });
     const words = state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
     // The last one right before OpenCode ended.

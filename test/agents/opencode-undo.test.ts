@@ -8,9 +8,11 @@ import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
 import { makeProject, reader, startNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 
-const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log`, description: 'looks' } }] });
+const shell = (n: number): Move => ({
+  tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log`, description: 'looks' } }],
+});
 
-describe('a request that was undone in OpenCode', () => {
+describe('a request undone in OpenCode', () => {
   const removals: (() => Promise<unknown>)[] = [];
   let [root, home, dataDir] = ['', '', ''];
   let model: LoopModel;
@@ -24,7 +26,13 @@ describe('a request that was undone in OpenCode', () => {
     await makeProject(root);
     await startNode(dataDir);
     removals.unshift(() => stopNode(dataDir));
-    const server = await OpencodeServer.start({ home, cwd: root, dataDir, model, plugin: join(dirname(cliPath), 'opencode.js') });
+    const server = await OpencodeServer.start({
+      home,
+      cwd: root,
+      dataDir,
+      model,
+      plugin: join(dirname(cliPath), 'opencode.js'),
+    });
     removals.unshift(async () => server.kill());
     session = await server.newSession();
     model.add([shell(1), { say: 'This is the first.' }]);
@@ -41,7 +49,7 @@ describe('a request that was undone in OpenCode', () => {
     for (const remove of removals) await remove();
   });
 
-  test('stays in the session; OpenCode goes on in a branch of it', async () => {
+  test('stays in the session; OpenCode continues in a branch of it', async () => {
     expect(await loopTroubles(dataDir)).toEqual([]);
     const last = model.calls.filter((call) => call.main).at(-1)?.raw ?? '';
     expect(last).toContain('This is the first.');
@@ -52,8 +60,14 @@ describe('a request that was undone in OpenCode', () => {
         messages.map(({ text }) => text).filter((text) => text !== ''),
       );
     expect(await words(session)).toEqual(['request one', 'This is the first.', 'request two', 'This is the second.']);
-    expect(await words(`${session}.2`)).toEqual(['request one', 'This is the first.', 'request two, otherwise', 'This is another second.']);
-    for (const id of [session, `${session}.2`]) expect((await verifySession(await client.delivered(), id)).contexts.unequal).toEqual([]);
+    expect(await words(`${session}.2`)).toEqual([
+      'request one',
+      'This is the first.',
+      'request two, otherwise',
+      'This is another second.',
+    ]);
+    for (const id of [session, `${session}.2`])
+      expect((await verifySession(await client.delivered(), id)).contexts.unequal).toEqual([]);
     await client.close();
   });
 });

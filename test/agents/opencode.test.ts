@@ -10,7 +10,19 @@ import { type ScriptedModel, startScriptedModel } from './scripted-model.js';
 const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' } as const;
 
 function configuration(model: ScriptedModel, root: string, session: string): string {
-  const server = [process.execPath, cliPath, 'mcp', '--root', root, '--data', suiteData(), '--profile', 'memory', '--session', session];
+  const server = [
+    process.execPath,
+    cliPath,
+    'mcp',
+    '--root',
+    root,
+    '--data',
+    suiteData(),
+    '--profile',
+    'memory',
+    '--session',
+    session,
+  ];
   return JSON.stringify({
     provider: {
       scripted: {
@@ -41,10 +53,13 @@ async function runOpencode(root: string, model: ScriptedModel, session: string) 
 }
 
 describe('opencode', () => {
-  test('works through MCP with our tools; long answers reach the model uncut, the calls are in the database', async () => {
+  test('uses our tools over MCP; long answers reach the model uncut, the database has the calls', async () => {
     const { root, remove } = await temporaryRoot();
     const session = `opencode-${process.pid}`;
-    await writeFile(join(root, 'long.txt'), Array.from({ length: 5_000 }, (_, index) => `line ${index + 1}\n`).join(''));
+    await writeFile(
+      join(root, 'long.txt'),
+      Array.from({ length: 5_000 }, (_, index) => `line ${index + 1}\n`).join(''),
+    );
     const model = await startScriptedModel([
       { tool: 'ctx_read', args: { path: 'long.txt' } },
       { tool: 'ctx_read', args: { filePath: 'long.txt', offset: 4_999 } },

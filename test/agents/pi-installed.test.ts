@@ -65,7 +65,7 @@ describe('pi with Palimpsest installed as a package', () => {
     for (const remove of removals) await remove();
   });
 
-  test('every model call has the context of ours', async () => {
+  test('makes every model call with our context', async () => {
     expect(await loopTroubles(dataDir)).toEqual([]);
     const main = model.calls.filter((call) => call.main);
     expect(main).toHaveLength(6);
@@ -73,7 +73,7 @@ describe('pi with Palimpsest installed as a package', () => {
     expect(await palimpsest(dataDir, 'log', session)).toContain('request one');
   });
 
-  test('what was gone back over stays in the session; pi goes on in a branch of it', async () => {
+  test('keeps an abandoned part in the session and continues in a branch of it', async () => {
     const last = model.calls.filter((call) => call.main).at(-1)?.raw ?? '';
     expect(last).toContain('This is the first.');
     expect(last).not.toContain('This is the second.');
@@ -83,8 +83,14 @@ describe('pi with Palimpsest installed as a package', () => {
         messages.map(({ text }) => text).filter((text) => text !== ''),
       );
     expect(await words(session)).toEqual(['request one', 'This is the first.', 'request two', 'This is the second.']);
-    expect(await words(`${session}.2`)).toEqual(['request one', 'This is the first.', 'request two, otherwise', 'This is another second.']);
-    for (const id of [session, `${session}.2`]) expect((await verifySession(await client.delivered(), id)).contexts.unequal).toEqual([]);
+    expect(await words(`${session}.2`)).toEqual([
+      'request one',
+      'This is the first.',
+      'request two, otherwise',
+      'This is another second.',
+    ]);
+    for (const id of [session, `${session}.2`])
+      expect((await verifySession(await client.delivered(), id)).contexts.unequal).toEqual([]);
     await client.close();
   });
 });

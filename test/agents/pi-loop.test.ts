@@ -31,18 +31,15 @@ interface Run {
   readonly shown: readonly string[];
 }
 
-describe('pi on the context that Palimpsest assembles', () => {
+describe('pi with contexts of Palimpsest', () => {
   let run: Run;
   let proofs: readonly AssemblyProof[];
   let main: readonly CapturedCall[];
   const removals: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
-    const [{ root, remove }, { root: home, remove: removeHome }, { root: dataDir, remove: removeData }] = await Promise.all([
-      temporaryRoot(),
-      temporaryRoot(),
-      temporaryRoot(),
-    ]);
+    const [{ root, remove }, { root: home, remove: removeHome }, { root: dataDir, remove: removeData }] =
+      await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
     const model = await startLoopModel();
     removals.push(() => model.close(), remove, removeHome, removeData);
     await makeProject(root);
@@ -94,13 +91,13 @@ describe('pi on the context that Palimpsest assembles', () => {
     for (const remove of removals) await remove();
   });
 
-  test('no model call went out with the context of pi itself', async () => {
+  test('makes no model call with its own context', async () => {
     expect(await loopTroubles(run.dataDir)).toEqual([]);
     expect(run.model.left).toBe(0);
     expect(main.length).toBeGreaterThan(30);
   });
 
-  test('what was sent is what the records say, byte for byte, in their order', async () => {
+  test('sends what the records say, byte for byte, in order', async () => {
     const own = await (await run.client.store.latest()).assemblies(sessionId(run.session));
     const all = [...own, ...proofs.filter(({ session }) => session === run.fork)];
     expect(all.map(({ delivered }) => delivered)).toEqual(main.map(() => 'pi'));
@@ -108,7 +105,7 @@ describe('pi on the context that Palimpsest assembles', () => {
     for (const [i, { handed }] of all.entries()) expect(handed?.messages).toBe((main[i]?.messages.length ?? 0) - 1);
   });
 
-  test('every context can be made again from the database alone', async () => {
+  test('can rebuild every context from the database alone', async () => {
     for (const id of [run.session, run.fork]) {
       const { contexts, answers, parts } = await verifySession(await run.client.delivered(), id);
       expect(contexts.unequal).toEqual([]);
@@ -117,11 +114,11 @@ describe('pi on the context that Palimpsest assembles', () => {
     }
   });
 
-  test('calls and answers stay paired and in order', () => {
+  test('keeps calls and answers paired and in order', () => {
     for (const call of run.model.calls) checkPairs(call);
   });
 
-  test('the text of a result that is not active is nowhere in a request', async () => {
+  test('has no text of an inactive result in a request', async () => {
     let looked = 0;
     for (const [i, call] of main.entries()) {
       const own = proofs[i];
@@ -135,15 +132,21 @@ describe('pi on the context that Palimpsest assembles', () => {
     expect(looked).toBeGreaterThan(20);
   });
 
-  test('a file that was changed from outside is shown as it is now', () => {
+  test('shows a file changed from outside in its current state', () => {
     const after = main[19];
     expect(after?.raw).toContain('changed from outside');
   });
 
-  test('what was said and done is all there, in the session and in pi’s own file', async () => {
+  test('keeps everything said and done, in the session and in pi’s own file', async () => {
     const session = await run.client.openSession({ id: run.session });
     const words = session.state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
-    for (const word of ['I have read everything.', 'It is done.', 'Done, whatever happened.', 'After the compaction.', 'Resumed.']) {
+    for (const word of [
+      'I have read everything.',
+      'It is done.',
+      'Done, whatever happened.',
+      'After the compaction.',
+      'Resumed.',
+    ]) {
       expect(words.filter((text) => text === word)).toEqual([word]);
     }
     const calls = session.state.sets.index.filter((id) => session.state.isToolResult(id));
@@ -157,7 +160,7 @@ describe('pi on the context that Palimpsest assembles', () => {
     expect(fork.state.turns.length).toBe(session.state.turns.length + 1);
   });
 
-  test('the command line shows the session while it runs', () => {
+  test('has its session shown by the command line while it runs', () => {
     const [context = '', log = ''] = run.shown;
     for (const text of [context, log]) expect(text).toContain('working, please');
     // The last result before that call is active, nothing that came later is there.
@@ -165,7 +168,7 @@ describe('pi on the context that Palimpsest assembles', () => {
     for (const text of [context, log]) expect(text).not.toContain('It is done.');
   });
 
-  test('the command line shows the same session', async () => {
+  test('has the same session shown by the command line afterwards', async () => {
     const shown = await palimpsest(run.dataDir, 'context', run.session);
     expect(shown).toContain('user: resumed, please');
     expect(await palimpsest(run.dataDir, 'log', run.session)).toContain('resumed, please');

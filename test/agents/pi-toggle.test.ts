@@ -18,7 +18,11 @@ const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `
 /** One request each: with Palimpsest, without it, with it again. Results are active for three requests at most. */
 const script = (root: string): readonly (readonly Move[])[] => [
   [...[1, 2, 3, 4, 5, 6, 7].map(shell), { say: 'Said while it was on.' }],
-  [{ tools: [{ name: 'read', args: { path: join(root, 'src', 'f1.txt') } }] }, shell(8), { say: 'Said while it was off.' }],
+  [
+    { tools: [{ name: 'read', args: { path: join(root, 'src', 'f1.txt') } }] },
+    shell(8),
+    { say: 'Said while it was off.' },
+  ],
   [shell(9), { say: 'Said when it was on again.' }],
 ];
 const SAID = ['Said while it was on.', 'Said while it was off.', 'Said when it was on again.'];
@@ -92,7 +96,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
     for (const remove of removals) await remove();
   });
 
-  test('off, what goes out is what pi alone sends: its own whole history', () => {
+  test('sends what pi alone sends when off: its own whole history', () => {
     const [on = [], off = []] = run.calls;
     expect(off).toHaveLength(3);
     const same = run.alone.slice(on.length, on.length + off.length);
@@ -104,24 +108,26 @@ describe('Palimpsest turned off and on in a session of pi', () => {
     }
   });
 
-  test('on again, what goes out is ours, as its records say, and only for those calls', () => {
+  test('sends our contexts when on again, as recorded, and only for those calls', () => {
     const [on = [], , again = []] = run.calls;
     expect(again).toHaveLength(2);
     const ours = [...on, ...again];
     expect(proofs).toHaveLength(ours.length);
     expect(ours.map((call, i) => isAsRecorded(call, proofs[i] as AssemblyProof))).toEqual(ours.map(() => true));
-    for (const { messages } of again) expect(JSON.stringify(messages[0])).toContain(JSON.stringify(guideOf('ssot')).slice(1, -1));
+    for (const { messages } of again)
+      expect(JSON.stringify(messages[0])).toContain(JSON.stringify(guideOf('ssot')).slice(1, -1));
   });
 
-  test('on again, the model is shown what was said and read meanwhile', () => {
+  test('shows the model what was said and read meanwhile when on again', () => {
     for (const { raw } of run.calls[2] ?? []) {
-      for (const text of ['Said while it was off.', 'request 2, please', 'file 1, line 40 of 40']) expect(raw).toContain(text);
+      for (const text of ['Said while it was off.', 'request 2, please', 'file 1, line 40 of 40'])
+        expect(raw).toContain(text);
       // Two of seven results of one request collapse; pi alone sends them all.
       for (const n of [1, 2]) expect(raw).not.toContain(`only in the shell ${n}, line 40 of 40`);
     }
   });
 
-  test('nothing is lost: what was said, what was done, and that it was off', async () => {
+  test('loses nothing said or done, and records that it was off', async () => {
     const { state } = await run.client.openSession({ id: run.session });
     const words = state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
     for (const word of SAID) expect(words.filter((text) => text === word)).toEqual([word]);
@@ -134,7 +140,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
     expect([contexts.unequal, answers.unequal, parts.damages]).toEqual([[], [], []]);
   });
 
-  test('calls and answers stay paired and in order', () => {
+  test('keeps calls and answers paired and in order', () => {
     for (const call of run.calls.flat()) checkPairs(call);
     expect(run.model.left).toBe(0);
   });

@@ -26,7 +26,8 @@ async function measured(harness: Harness, layout: string | undefined): Promise<T
     for (let i = 0; i < READS; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
     if (layout !== undefined) await startNode(dataDir);
     const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_LAYOUT: layout ?? '' } };
-    const built = (name: string): string | undefined => (layout === undefined ? undefined : join(dirname(cliPath), name));
+    const built = (name: string): string | undefined =>
+      layout === undefined ? undefined : join(dirname(cliPath), name);
     model.add(
       Array.from({ length: READS }, (_, i): readonly Move[] => {
         const path = join(root, 'src', `f${i}.txt`);
@@ -66,7 +67,7 @@ const rowOf = (name: string, totals: ThinkingTotals, alone: ThinkingTotals): str
     `${(totals.cost / alone.cost).toFixed(2)}x`,
   ].join(' | ');
 
-describe('one request of 29 model calls before a provider that binds thinking to what stands before it', () => {
+describe('one request of 29 model calls with a provider that binds thinking to its prefix', () => {
   test.each(['pi', 'opencode'] as const)('%s', async (harness) => {
     const alone = await measured(harness, undefined);
     expect([alone.returned, alone.valid]).toEqual([RETURNED, RETURNED]);

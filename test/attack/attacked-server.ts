@@ -4,7 +4,7 @@ import { type Agent, httpAgent, type Serve, startServe, temporaryRoot } from '..
 
 /** A server on the suite's node over a folder, and an agent that attacks it. */
 export interface AttackedServer {
-  /** Holds `inside`, which is what the server may use. */
+  /** Contains `inside`, the folder that the server may use. */
   readonly base: string;
   readonly root: string;
   readonly serve: Serve;
@@ -12,7 +12,7 @@ export interface AttackedServer {
   close(): Promise<void>;
 }
 
-/** Starts one. It has to be alive when it is closed. */
+/** Starts one. It must still run when it is closed. */
 export async function attackedServer(...flags: readonly string[]): Promise<AttackedServer> {
   const { root: base, remove } = await temporaryRoot();
   const root = join(base, 'inside');

@@ -1,6 +1,14 @@
-/** The suites elsewhere that are attacks as well, by what they attack: a path of `test/`. Each of their tests is one thing that is tried. */
+/**
+ * Other suites that are attacks, by target: a path of `test/`. Each of their tests counts as one
+ * attempt.
+ */
 export const BOUNDARIES = {
-  arguments: ['live/harness/hostile-arguments', 'unit/objects/kept-args', 'unit/client/delivery/write-record', 'unit/tools/apply-edits'],
+  arguments: [
+    'live/harness/hostile-arguments',
+    'unit/objects/kept-args',
+    'unit/client/delivery/write-record',
+    'unit/tools/apply-edits',
+  ],
   bodies: ['live/wire/encodings'],
   clocks: ['long/history/clock-ahead'],
   formats: ['unit/node/data-folder', 'unit/host/data-format', 'long/client/former-parts'],
@@ -8,11 +16,29 @@ export const BOUNDARIES = {
   'hosts and tokens': ['unit/http/http-server', 'live/wire/access', 'long/cli/secrets'],
   ids: ['long/mcp/forged-ids', 'unit/objects/ids', 'unit/store/part-id'],
   jars: ['unit/node/install'],
-  journals: ['unit/journal/recovery', 'unit/journal/random-damage', 'unit/journal/failing-disk', 'long/client/damaged-journal'],
-  links: ['unit/filesystem/access/read-source', 'unit/filesystem/access/write-source', 'unit/filesystem/search/swapped-links'],
+  journals: [
+    'unit/journal/recovery',
+    'unit/journal/random-damage',
+    'unit/journal/failing-disk',
+    'long/client/damaged-journal',
+  ],
+  links: [
+    'unit/filesystem/access/read-source',
+    'unit/filesystem/access/write-source',
+    'unit/filesystem/search/swapped-links',
+  ],
   'other sessions': ['long/mcp/other-roots'],
-  paths: ['unit/filesystem/access/roots', 'unit/filesystem/access/mounts', 'unit/filesystem/access/regular-files', 'live/tools/bad-input'],
-  patterns: ['unit/filesystem/search/glob', 'unit/filesystem/search/ignore-rules', 'unit/filesystem/search/search-text'],
+  paths: [
+    'unit/filesystem/access/roots',
+    'unit/filesystem/access/mounts',
+    'unit/filesystem/access/regular-files',
+    'live/tools/bad-input',
+  ],
+  patterns: [
+    'unit/filesystem/search/glob',
+    'unit/filesystem/search/ignore-rules',
+    'unit/filesystem/search/search-text',
+  ],
   protocol: ['unit/mcp/stdio-transport', 'long/mcp/stdio', 'live/mcp/http'],
   queries: ['live/wire/query', 'long/wire/limits', 'live/wire/collisions', 'long/wire/front-memory'],
   recordings: [
@@ -26,8 +52,11 @@ export const BOUNDARIES = {
   stores: ['long/node/durable', 'long/node/private'],
 };
 
-/** Where the suites lie whose attacks reach a node or server that another session uses as well: what that session waits is measured beside them. */
+/**
+ * Folders of suites whose attacks reach a node or server in shared use. A session beside them
+ * measures its wait.
+ */
 const REACHING = ['live/wire/', 'live/mcp/', 'live/harness/', 'live/tools/'];
 
-/** Whether a suite of `BOUNDARIES` attacks what others use. */
+/** Returns whether a suite of `BOUNDARIES` attacks shared servers. */
 export const reachesOthers = (suite) => REACHING.some((folder) => suite.startsWith(folder));

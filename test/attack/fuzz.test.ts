@@ -8,10 +8,10 @@ import { type AttackedServer, attackedServer } from './attacked-server.js';
 
 /** Far more than a call takes. */
 const MOST_MS = 20_000;
-/** What a failed answer may be long at most. */
+/** Maximum length of a failed answer. */
 const LONGEST_ERROR = 2_048;
 const CALLS_OF_A_SESSION = 400;
-/** By one agent. */
+/** Concurrent calls of one agent. */
 const AT_ONCE = 3;
 
 let server: AttackedServer;
@@ -99,7 +99,23 @@ const TEXTS = [
   'roses',
   'const',
 ] as const;
-const NUMBERS = [0, -0, 1, -1, 2, 10, 0.5, 2 ** 31, 2 ** 53, 2 ** 53 + 2, -(2 ** 63), 1e21, 1e308, -1e308, 5e-324] as const;
+const NUMBERS = [
+  0,
+  -0,
+  1,
+  -1,
+  2,
+  10,
+  0.5,
+  2 ** 31,
+  2 ** 53,
+  2 ** 53 + 2,
+  -(2 ** 63),
+  1e21,
+  1e308,
+  -1e308,
+  5e-324,
+] as const;
 const OTHERS = [
   null,
   true,
@@ -120,9 +136,14 @@ const text = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
 );
 const number = fc.oneof(fc.constantFrom(...NUMBERS), fc.integer({ min: -5, max: 3_000 }));
-const hostile: Arbitrary<unknown> = fc.oneof(text, number, fc.constantFrom<unknown>(...OTHERS), fc.jsonValue({ maxDepth: 3 }));
+const hostile: Arbitrary<unknown> = fc.oneof(
+  text,
+  number,
+  fc.constantFrom<unknown>(...OTHERS),
+  fc.jsonValue({ maxDepth: 3 }),
+);
 
-/** Values of a schema, and now and then of none. */
+/** Values of a schema, and sometimes invalid ones. */
 function valuesOf(schema: JsonSchema): Arbitrary<unknown> {
   const kinds: Readonly<Record<string, () => Arbitrary<unknown>>> = {
     string: () => text,
@@ -141,7 +162,10 @@ function argumentsOf({ properties = {}, required = [] }: JsonSchema): Arbitrary<
   const shape = Object.fromEntries(known.map(([name, schema]) => [name, valuesOf(schema)]));
   const named = fc.record(shape, { requiredKeys: required.filter((name) => name in shape) });
   const strange = fc.dictionary(
-    fc.oneof(fc.constantFrom('__proto__', 'constructor', 'length', '', 'file_path', 'old_string'), fc.string({ maxLength: 8 })),
+    fc.oneof(
+      fc.constantFrom('__proto__', 'constructor', 'length', '', 'file_path', 'old_string'),
+      fc.string({ maxLength: 8 }),
+    ),
     hostile,
     { maxKeys: 2 },
   );
@@ -160,7 +184,10 @@ const META_KEYS = [
   'x-codex-turn-metadata',
   'palimpsest/session',
 ] as const;
-const metas = fc.option(fc.dictionary(fc.constantFrom(...META_KEYS), hostile, { maxKeys: 2 }), { freq: 8, nil: undefined });
+const metas = fc.option(fc.dictionary(fc.constantFrom(...META_KEYS), hostile, { maxKeys: 2 }), {
+  freq: 8,
+  nil: undefined,
+});
 
 async function fuzz(tries: Attack, way: string, agent: Agent, count: number): Promise<void> {
   const { tools } = await agent.client.listTools();
@@ -172,7 +199,8 @@ async function fuzz(tries: Attack, way: string, agent: Agent, count: number): Pr
   const known = new Set(tools.map(({ name }) => name));
   const one = async ([name, args, meta]: (typeof all)[number], n: number): Promise<void> => {
     const what = `${way}: ${name} ${JSON.stringify(args).slice(0, 400)} ${JSON.stringify(meta)?.slice(0, 200) ?? ''}`;
-    const session = meta === undefined ? { session: `fuzz-${way}-${process.pid}-${Math.floor(n / CALLS_OF_A_SESSION)}` } : {};
+    const session =
+      meta === undefined ? { session: `fuzz-${way}-${process.pid}-${Math.floor(n / CALLS_OF_A_SESSION)}` } : {};
     const params = { name, arguments: { ...args, ...session }, ...(meta === undefined ? {} : { _meta: meta }) };
     const broken = await agent.client.callTool(params, undefined, { timeout: MOST_MS }).then(
       ({ content, isError }) => {
@@ -185,9 +213,11 @@ async function fuzz(tries: Attack, way: string, agent: Agent, count: number): Pr
           ? `an error that does not say so: ${part.text.slice(0, 300)}`
           : undefined;
       },
-      // An unknown tool is an error of the protocol.
+      // An unknown tool is a protocol error.
       (error: Error) =>
-        known.has(name) || !/-32602|Unknown tool/.test(error.message) ? `${error.name}: ${error.message.slice(0, 300)}` : undefined,
+        known.has(name) || !/-32602|Unknown tool/.test(error.message)
+          ? `${error.name}: ${error.message.slice(0, 300)}`
+          : undefined,
     );
     tries.tried(what, broken);
   };

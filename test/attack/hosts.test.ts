@@ -14,7 +14,7 @@ afterAll(() => server.close());
 
 const QUIET_MS = 2_000;
 
-/** Names that a page could be served under, or that mean another machine. */
+/** Host names of a page, or of another machine. */
 const hosts = (port: number): readonly string[] => [
   'evil.example',
   `evil.example:${port}`,
@@ -117,9 +117,12 @@ function requests({ port, token, paths }: Target): readonly (readonly [string, s
       const line = `${method} ${path.replaceAll('TOKEN', token)} HTTP/1.1`;
       return [
         line,
-        [line, ...head, 'Connection: close', ...(method === 'POST' ? ['Content-Type: application/json', 'Content-Length: 2'] : [])].join(
-          '\r\n',
-        ),
+        [
+          line,
+          ...head,
+          'Connection: close',
+          ...(method === 'POST' ? ['Content-Type: application/json', 'Content-Length: 2'] : []),
+        ].join('\r\n'),
       ];
     }),
   );
@@ -131,10 +134,15 @@ attack(
     const against = async (target: Target): Promise<void> => {
       for (const [line, head] of tries.some(requests(target), 50)) {
         const body = line.startsWith('POST') ? '{}' : '';
-        const text = await exchange({ port: target.port, host: '127.0.0.1' }, Buffer.from(`${head}\r\n\r\n${body}`), QUIET_MS);
+        const text = await exchange(
+          { port: target.port, host: '127.0.0.1' },
+          Buffer.from(`${head}\r\n\r\n${body}`),
+          QUIET_MS,
+        );
         const [status = 0, ...more] = statusesOf(text);
         const said = text.includes(target.token) ? 'the answer holds the token' : undefined;
-        const refused = [400, 401, 403].includes(status) && more.length === 0 ? undefined : `it answered ${text.slice(0, 200)}`;
+        const refused =
+          [400, 401, 403].includes(status) && more.length === 0 ? undefined : `it answered ${text.slice(0, 200)}`;
         tries.tried(head.replaceAll(target.token, 'TOKEN').replaceAll('\r\n', ' | '), refused ?? said);
       }
     };

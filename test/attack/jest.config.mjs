@@ -11,17 +11,18 @@ const tests = fileURLToPath(new URL('..', import.meta.url));
 const rootDir = join(tests, '..');
 const suites = Object.values(BOUNDARIES).flat();
 const missing = suites.filter((suite) => !existsSync(join(tests, `${suite}.test.ts`)));
-if (missing.length > 0) throw new Error(`test/attack/boundaries.mjs names suites that do not exist: ${missing.join(', ')}`);
+if (missing.length > 0)
+  throw new Error(`test/attack/boundaries.mjs names suites that do not exist: ${missing.join(', ')}`);
 const pathsOf = (some) => some.map((suite) => `<rootDir>/test/${suite}.test.ts`);
 
 process.env.PALIMPSEST_TEST_LONG = '1';
 process.env.PALIMPSEST_TEST_BESIDE = '1';
-// What 20,000 calls leave behind would fill the heap of a node that keeps its data in memory.
+// 20,000 calls would fill the heap of an in-memory node.
 process.env.PALIMPSEST_TEST_PROFILE = 'rocksdb';
 
 /**
- * Every attack at its full size: those that reach a server or node that others use one at a time, beside a session that reads all the while; what has
- * processes and files of its own, several at once.
+ * Runs every attack at full size. Attacks on a shared server or node run one at a time, beside a
+ * session that reads all the while. Attacks with processes and files of their own run in parallel.
  */
 export default {
   rootDir,

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { attack, several } from '../support/attack.js';
 import { type AttackedServer, attackedServer } from './attacked-server.js';
 
-/** What no answer may hold: nobody can have guessed it. */
+/** A secret that no answer may contain and no one can guess. */
 const SECRET = 'needle-in-the-haystack-of-others';
 const AT_ONCE = 3;
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Ways to write down where something outside lies. */
+/** Spellings of an outside path. */
 function spellings({ base, root }: AttackedServer): readonly string[] {
   const climb = (count: number): string => '../'.repeat(count);
   const absolute = join(base, 'outside');
@@ -122,10 +122,15 @@ const TOOLS: readonly ((path: string) => readonly [string, Readonly<Record<strin
   (path) => ['edit', { path, edits: [{ oldText: 'needle', newText: 'escaped' }] }],
 ];
 
-/** What stands outside, whole: names and texts. */
+/** Reads everything outside: names and texts. */
 async function everythingOutside(): Promise<string> {
-  const names = [...(await readdir(outside, { recursive: true })), ...(await readdir(join(server.base, 'inside-too')))].sort();
-  const texts = await Promise.all(['known.txt', 's.txt', 'sub/known.txt'].map((name) => readFile(join(outside, name), 'utf8')));
+  const names = [
+    ...(await readdir(outside, { recursive: true })),
+    ...(await readdir(join(server.base, 'inside-too'))),
+  ].sort();
+  const texts = await Promise.all(
+    ['known.txt', 's.txt', 'sub/known.txt'].map((name) => readFile(join(outside, name), 'utf8')),
+  );
   return JSON.stringify([names, texts, await readdir(server.base)]);
 }
 
@@ -164,7 +169,7 @@ attack(
     const more = fc.sample(fc.tuple(paths, fc.nat(TOOLS.length - 1)), tries.size(10, 1_000));
     await several(more, AT_ONCE, ([path, index]) => tried(TOOLS[index]?.(path) ?? ['read', { path }]));
 
-    // Two names of one file cannot be told apart, but a file is replaced, never written into.
+    // Two names of one file are indistinguishable, but a file is replaced, never written in place.
     await link(join(outside, 's.txt'), join(server.root, 'hard.txt'));
     await tried(['write', { path: 'hard.txt', content: 'escaped' }]);
     await tried(['edit', { path: 'hard.txt', edits: [{ oldText: 'escaped', newText: 'once more' }] }]);

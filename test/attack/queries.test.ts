@@ -16,7 +16,7 @@ const AT_ONCE = 3;
 
 let server: AttackedServer;
 let wire: Wire;
-/** What code would leave behind. */
+/** The trace that executed code would leave. */
 let mark: string;
 
 beforeAll(async () => {
@@ -107,7 +107,7 @@ const query = (find: EdnValue, where: readonly EdnValue[], more: Readonly<Record
   kwMap({ find: [find], where: [...where], ...more });
 const each: EdnValue = [e, kw('xt/id')];
 
-/** Where in a query a call can stand. */
+/** Places of a call in a query. */
 const PLACES: readonly (readonly [string, (call: EdnValue) => EdnValue])[] = [
   ['a clause that binds', (call) => query(x, [[call, x]])],
   ['a predicate', (call) => query(e, [each, [call]])],
@@ -124,7 +124,7 @@ const PLACES: readonly (readonly [string, (call: EdnValue) => EdnValue])[] = [
   ['the condition of an if', (call) => query(list(sym('if'), call, 1, 2), [each])],
 ];
 
-/** Ways to put code where data belongs, by its type. */
+/** Ways to put code in place of data, by type. */
 const bodies = (id: string): readonly (readonly [string, string, string])[] => [
   ['/submit-tx', EDN, `{:tx-ops [[:xtdb.api/put {:xt/id "${id}" :xt/fn (fn [ctx] (spit "${mark}" 1))}]]}`],
   ['/submit-tx', EDN, `{:tx-ops [[:xtdb.api/fn "${id}"]]}`],
@@ -134,9 +134,17 @@ const bodies = (id: string): readonly (readonly [string, string, string])[] => [
   ['/submit-tx', EDN, `{:tx-ops [[:xtdb.api/put {:xt/id "${id}" :a #java.io.File["${mark}"]}]]}`],
   ['/submit-tx', EDN, `{:tx-ops [[:xtdb.api/put {:xt/id "${id}" :a #clojure.lang.Var[spit]}]]}`],
   ['/submit-tx', EDN, `{:tx-ops [[:xtdb.api/put ^{:tag (spit "${mark}" 1)} {:xt/id "${id}"}]]}`],
-  ['/submit-tx', TRANSIT, `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","${id}","~:xt/fn",["~#list",["~$fn",["~$ctx"],1]]]]]]`],
+  [
+    '/submit-tx',
+    TRANSIT,
+    `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","${id}","~:xt/fn",["~#list",["~$fn",["~$ctx"],1]]]]]]`,
+  ],
   ['/submit-tx', TRANSIT, `["^ ","~:tx-ops",[["~:xtdb.api/fn","${id}"]]]`],
-  ['/submit-tx', TRANSIT, `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","${id}","~:a",["~#java.io.File","${mark}"]]]]]`],
+  [
+    '/submit-tx',
+    TRANSIT,
+    `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","${id}","~:a",["~#java.io.File","${mark}"]]]]]`,
+  ],
   [
     '/submit-tx',
     TRANSIT,
@@ -156,7 +164,11 @@ const bodies = (id: string): readonly (readonly [string, string, string])[] => [
 attack(
   'queries',
   async (tries) => {
-    const judge = (what: string, { status, text }: Pick<WireAnswer, 'status' | 'text'>, refused: readonly number[]): void => {
+    const judge = (
+      what: string,
+      { status, text }: Pick<WireAnswer, 'status' | 'text'>,
+      refused: readonly number[],
+    ): void => {
       const ran = existsSync(mark) || text.includes('root:') ? 'the code ran' : undefined;
       tries.tried(
         what.slice(0, 300),
@@ -169,11 +181,17 @@ attack(
       const answer = await fetch(url, { headers: { authorization: `Bearer ${server.serve.token}` } });
       return { status: answer.status, text: await answer.text() };
     };
-    const all = calls().flatMap((call) => PLACES.map(([place, put]) => ({ what: `${print(call)} as ${place}`, query: put(call) })));
+    const all = calls().flatMap((call) =>
+      PLACES.map(([place, put]) => ({ what: `${print(call)} as ${place}`, query: put(call) })),
+    );
     await several(tries.some(all, 15), AT_ONCE, async ({ what, query: asked }) => {
       const text = print(asked);
       judge(`EDN: ${what}`, await wire.post('/query', `{:query ${text}}`), [400]);
-      judge(`transit: ${what}`, await wire.post('/query', encodeTransit(kwMap({ query: asked })), { type: TRANSIT }), [400]);
+      judge(
+        `transit: ${what}`,
+        await wire.post('/query', encodeTransit(kwMap({ query: asked })), { type: TRANSIT }),
+        [400],
+      );
       judge(`an address: ${what}`, await wire.get('/query', { params: { 'query-edn': text } }), [400]);
       judge(`the review interface: ${what}`, await review(text), [400, 403]);
     });

@@ -3,26 +3,29 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net';
 /** Far longer than any answer takes. */
 const LIMIT_MS = 20_000;
 
-/** Where raw bytes are sent. */
+/** The target of raw bytes. */
 export type RawTarget = NetConnectOpts;
 
-/** A connection that stays as it is until it is ended: what it was sent is all that the other side gets. */
+/** Opens a raw connection. The other side gets only the bytes that are written to it. */
 export function rawSocket(target: RawTarget): Socket {
   const socket = connect(target);
-  // A server may end a connection at any time: that is an answer.
+  // A server may close a connection at any time, which counts as an answer.
   socket.on('error', () => undefined);
   return socket;
 }
 
 /**
- * Sends bytes and gives everything that comes back until the other side ends the connection, or until nothing has come for `quietMs`: whoever waits for
- * the rest of a request says nothing more.
+ * Sends bytes and returns all received data until the other side closes, or until nothing has come
+ * for `quietMs`. A server that waits for the rest of a request stays silent.
  */
 export function exchange(target: RawTarget, bytes: Buffer, quietMs: number): Promise<string> {
   const socket = rawSocket(target);
   let text = '';
   return new Promise((resolve, reject) => {
-    const limit = setTimeout(() => reject(new Error(`no end of ${JSON.stringify(text.slice(0, 200))} within ${LIMIT_MS} ms`)), LIMIT_MS);
+    const limit = setTimeout(
+      () => reject(new Error(`no end of ${JSON.stringify(text.slice(0, 200))} within ${LIMIT_MS} ms`)),
+      LIMIT_MS,
+    );
     const end = (): void => {
       clearTimeout(limit);
       socket.destroy();
@@ -37,6 +40,6 @@ export function exchange(target: RawTarget, bytes: Buffer, quietMs: number): Pro
   });
 }
 
-/** The statuses of all answers in what came back. */
+/** Returns the statuses of all answers in a text. */
 export const statusesOf = (text: string): readonly number[] =>
   [...text.matchAll(/^HTTP\/1\.[01] (\d{3})/gm)].map(([, status]) => Number(status));

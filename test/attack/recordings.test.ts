@@ -18,7 +18,17 @@ beforeAll(async () => {
 afterAll(() => recordings.remove());
 
 const deep = (depth: number): string => `${'{"a":['.repeat(depth)}1${']}'.repeat(depth)}`;
-const NAMES = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__', 'length', 'then', ''] as const;
+const NAMES = [
+  '__proto__',
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'valueOf',
+  '__defineGetter__',
+  'length',
+  'then',
+  '',
+] as const;
 const CONTROLS = '\\u0000\\u0001\\u001b[2J\\u001b]0;title\\u0007\\u009b5m\\r\\u202e\\u2028\\ud800';
 const ESCAPES = [
   '../../../../etc/cron.d/x',
@@ -45,7 +55,7 @@ const FORGED = [
   'x'.repeat(10_000),
 ] as const;
 
-/** What is done to the text of a recording: to every place of a kind at once. */
+/** Modifications of a recording's text, each at every place of a kind. */
 const SPOILED: readonly (readonly [string, (text: string) => string])[] = [
   ...NAMES.map(
     (name) =>
@@ -55,7 +65,11 @@ const SPOILED: readonly (readonly [string, (text: string) => string])[] = [
       ] as const,
   ),
   ...NAMES.map(
-    (name) => [`every tool is ${name}`, (text: string) => text.replaceAll(/"(name|tool|tool_name)": ?"[^"]*"/g, `"$1":"${name}"`)] as const,
+    (name) =>
+      [
+        `every tool is ${name}`,
+        (text: string) => text.replaceAll(/"(name|tool|tool_name)": ?"[^"]*"/g, `"$1":"${name}"`),
+      ] as const,
   ),
   ...NAMES.map(
     (name) =>
@@ -68,7 +82,8 @@ const SPOILED: readonly (readonly [string, (text: string) => string])[] = [
     (id) =>
       [
         `every id is ${id.slice(0, 20)}`,
-        (text: string) => text.replaceAll(/"(id|uuid|call_id|tool_use_id|tool_call_id|callId|sessionId)": ?"[^"]*"/g, `"$1":"${id}"`),
+        (text: string) =>
+          text.replaceAll(/"(id|uuid|call_id|tool_use_id|tool_call_id|callId|sessionId)": ?"[^"]*"/g, `"$1":"${id}"`),
       ] as const,
   ),
   ...ESCAPES.map(
@@ -83,7 +98,8 @@ const SPOILED: readonly (readonly [string, (text: string) => string])[] = [
   ['every number is large', (text) => text.replaceAll(/: ?\d+/g, ':99999999999999999999')],
   [
     'every time is no time',
-    (text) => text.replaceAll(/"(timestamp|time|ts|created_at|startTime)": ?"[^"]*"/g, '"$1":"+275760-09-13T00:00:00.001Z"'),
+    (text) =>
+      text.replaceAll(/"(timestamp|time|ts|created_at|startTime)": ?"[^"]*"/g, '"$1":"+275760-09-13T00:00:00.001Z"'),
   ],
   ['every null is deep', (text) => text.replaceAll('null', deep(2_000))],
   ['every text is a list', (text) => text.replaceAll(/"(text|content)": ?"[^"]*"/g, `"$1":[[[["x"]]]]`)],
@@ -94,16 +110,22 @@ const SPOILED: readonly (readonly [string, (text: string) => string])[] = [
   ['one line a hundred times over', (text) => `${(text.split('\n')[1] ?? '').repeat(100)}\n${text}`],
   ['lines without an end', (text) => text.replaceAll('\n', '\r')],
   ['a giant text', (text) => text.replace(/"(text|content)": ?"/, `"$1":"${'x'.repeat(8_000_000)}`)],
-  ['a giant number of members', (text) => text.replace(/\{/, `{${Array.from({ length: 50_000 }, (_, n) => `"k${n}":1,`).join('')}`)],
+  [
+    'a giant number of members',
+    (text) => text.replace(/\{/, `{${Array.from({ length: 50_000 }, (_, n) => `"k${n}":1,`).join('')}`),
+  ],
   ['deep before all else', (text) => `${deep(100_000)}\n${text}`],
   ['deep within', (text) => text.replace(/"(input|arguments|args)": ?\{/, `"$1":{"deep":${deep(5_000)},`)],
-  ['deep within a text', (text) => text.replaceAll(/"arguments": ?"/g, `"arguments":"${deep(5_000).replaceAll('"', '\\"')}`)],
+  [
+    'deep within a text',
+    (text) => text.replaceAll(/"arguments": ?"/g, `"arguments":"${deep(5_000).replaceAll('"', '\\"')}`),
+  ],
   ['zeros within', (text) => text.replaceAll(',', ',\u0000')],
   ['another character set', (text) => Buffer.from(text, 'utf16le').toString('latin1')],
   ['a mark of byte order on each line', (text) => text.replaceAll('\n', '\n\ufeff')],
 ];
 
-/** What is wrong with how a piece of work ended: it may refuse, with an error that says of what party it is. */
+/** Returns the fault of how work ended. It may refuse with an error that names its cause. */
 async function judge(work: () => Promise<unknown>): Promise<string | undefined> {
   const members = Object.getOwnPropertyNames(Object.prototype).join();
   const from = performance.now();
@@ -125,7 +147,7 @@ attack('recordings', async (tries) => {
     tries.tried(what, await judge(() => importAll(bytesSource(text))));
   }
 
-  // Whole replays, with what an agent may have been made to call.
+  // Whole replays of calls that an agent might be tricked into.
   const lines = (): RecordingLines => new RecordingLines().user('go');
   const hostile: readonly (readonly [string, RecordingLines])[] = [
     ...NAMES.map(
@@ -137,10 +159,18 @@ attack('recordings', async (tries) => {
             .answers('c', 'ok'),
         ] as const,
     ),
-    ...FORGED.map((id) => [`a call ${id.slice(0, 20)}`, lines().calls(id, 'Read', { file_path: '/p/a' }).answers(id, 'x')] as const),
-    ...ESCAPES.map((path) => [`a file ${path.slice(0, 20)}`, lines().reads('c', path, 'x\n').edits('d', path, 'x\n', 'x', 'y')] as const),
+    ...FORGED.map(
+      (id) => [`a call ${id.slice(0, 20)}`, lines().calls(id, 'Read', { file_path: '/p/a' }).answers(id, 'x')] as const,
+    ),
+    ...ESCAPES.map(
+      (path) =>
+        [`a file ${path.slice(0, 20)}`, lines().reads('c', path, 'x\n').edits('d', path, 'x\n', 'x', 'y')] as const,
+    ),
     ['deep arguments', lines().calls('c', 'Other', 'DEEP').answers('c', 'ok')],
-    ['a line end in an id', lines().calls('c\nforged: line', 'Read', { file_path: '/p/a' }).answers('c\nforged: line', 'x')],
+    [
+      'a line end in an id',
+      lines().calls('c\nforged: line', 'Read', { file_path: '/p/a' }).answers('c\nforged: line', 'x'),
+    ],
     ['an answer without a call', lines().answers('nobody', 'x')],
     ['a text of control characters', lines().user(JSON.parse(`"${CONTROLS.replace('\\ud800', '')}"`))],
     ['half a surrogate pair', lines().user('\ud800')],

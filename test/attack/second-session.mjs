@@ -3,18 +3,22 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * A session beside an attack, in a process of its own, so that it measures the server and not the attacker: `second-session.mjs URL FOLDER PAUSE`, with the
- * server's token in PALIMPSEST_TEST_TOKEN. Reads small files of FOLDER again and again until its input ends, then asks the server for the log of its
- * sessions and prints one line of JSON: `reads`, each with when it was asked and how many ms it took; `wrong`, what was answered with something else;
- * `lost`, the acknowledged calls that the log does not have.
+ * A session beside an attack. It runs in a separate process, so that it measures the server and not
+ * the attacker: `second-session.mjs URL FOLDER PAUSE`, with the server's token in
+ * PALIMPSEST_TEST_TOKEN. It reads small files of FOLDER repeatedly until its input ends. Then it
+ * requests the log of its sessions and prints one line of JSON:
+ *
+ * - `reads`: the start of each read and its milliseconds
+ * - `wrong`: reads with a wrong answer
+ * - `lost`: acknowledged calls that the log lacks
  */
 const [url, folder, pauseMs] = process.argv.slice(2);
 const authorization = `Bearer ${process.env.PALIMPSEST_TEST_TOKEN}`;
 const FILES = 20;
-/** So that the length of a session is no part of what is measured. */
+/** Keeps the length of a session out of the measurement. */
 const READS_OF_A_SESSION = 400;
 const DELIVERY_LIMIT_MS = 120_000;
-/** Read before the attack begins: what opening a session on a server that was just started takes is no part of what is measured. */
+/** Reads before the attack begins, to exclude the first session on a new server. */
 const WARM_UP = 20;
 
 const reads = [];
@@ -50,17 +54,23 @@ async function read(number) {
   const path = join(folder, `${number % FILES}.txt`);
   const at = Date.now();
   const from = performance.now();
-  const answer = await ask({ id: number + 2, method: 'tools/call', params: { name: 'read', arguments: { path, session } } }).catch(
-    (error) => ({ text: `${error.message}: ${error.cause?.message}` }),
-  );
+  const answer = await ask({
+    id: number + 2,
+    method: 'tools/call',
+    params: { name: 'read', arguments: { path, session } },
+  }).catch((error) => ({ text: `${error.message}: ${error.cause?.message}` }));
   reads.push([at, Math.round((performance.now() - from) * 10) / 10]);
   const { content, _meta } = answer.message?.result ?? {};
   const call = _meta?.palimpsest?.call;
-  if (content?.[0]?.text.endsWith(textOf(number % FILES)) !== true || typeof call !== 'string') wrong.push(answer.text.slice(0, 300));
+  if (content?.[0]?.text.endsWith(textOf(number % FILES)) !== true || typeof call !== 'string')
+    wrong.push(answer.text.slice(0, 300));
   else acknowledged.set(session, [...(acknowledged.get(session) ?? []), call]);
 }
 
-/** The calls of a session that its log does not have, asked until it has them or delivery takes too long for any machine. */
+/**
+ * Returns the calls of a session that its log lacks. Polls until it has them or delivery takes too
+ * long for any machine.
+ */
 async function lostOf(session, calls) {
   const deadline = Date.now() + DELIVERY_LIMIT_MS;
   for (;;) {

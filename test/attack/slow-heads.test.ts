@@ -15,11 +15,15 @@ afterAll(() => server.close());
 /** Far more than an answer takes. */
 const MOST_MS = 5_000;
 
-/** Where slow requests go, how they begin, and another request there. */
+/** The target and the beginning of slow requests, and another request to it. */
 type Way = readonly [to: RawTarget, head: string, probe: () => Promise<number>];
 
-async function slowly(tries: Attack, [to, head, probe]: Way, { connections, rounds }: { connections: number; rounds: number }) {
-  // Three kinds: a head that never ends, a head that is never begun, and a body of which a byte comes now and then.
+async function slowly(
+  tries: Attack,
+  [to, head, probe]: Way,
+  { connections, rounds }: { connections: number; rounds: number },
+) {
+  // Three kinds: an endless head, a head that never begins, and a body with a byte now and then.
   const sockets = Array.from({ length: connections }, (_, n) => {
     const socket = rawSocket(to);
     if (n % 3 === 0) socket.write(head);
@@ -27,7 +31,8 @@ async function slowly(tries: Attack, [to, head, probe]: Way, { connections, roun
     return socket;
   });
   for (let round = 0; round < rounds; round++) {
-    for (const [n, socket] of sockets.entries()) if (socket.writable) socket.write(n % 3 === 2 ? ' ' : n % 3 === 0 ? 'X-A: b\r\n' : 'G');
+    for (const [n, socket] of sockets.entries())
+      if (socket.writable) socket.write(n % 3 === 2 ? ' ' : n % 3 === 0 ? 'X-A: b\r\n' : 'G');
     const from = performance.now();
     const status = await probe();
     const took = Math.round(performance.now() - from);

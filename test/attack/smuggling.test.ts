@@ -14,7 +14,7 @@ afterAll(() => server.close());
 
 const QUIET_MS = 150;
 
-/** Heads of which two readers could think differently where the body ends. LENGTH is that of all that follows. */
+/** Heads with an ambiguous end of the body. LENGTH is that of the rest. */
 const AMBIGUOUS: readonly (readonly string[])[] = [
   ['Content-Length: LENGTH', 'Transfer-Encoding: chunked'],
   ['Transfer-Encoding: chunked', 'Content-Length: LENGTH'],
@@ -53,7 +53,7 @@ const AMBIGUOUS: readonly (readonly string[])[] = [
   ['Transfer_Encoding: chunked', 'Content-Length: 0', 'Content-Length: 1'],
   ['Transfer-Encoding: chunked', 'Content-Length: LENGTH', 'Content-Length: LENGTH'],
 ];
-/** Chunked bodies that end where only some readers think. */
+/** Chunked bodies with an end that only some readers accept. */
 const CHUNKS: readonly string[] = [
   '1\r\nZ\r\nQ\r\n\r\nHIDDEN',
   'FFFFFFFFFFFFFFFF1\r\nHIDDEN',
@@ -67,9 +67,17 @@ const CHUNKS: readonly string[] = [
   '2\r\n0\r\n\r\nHIDDEN',
   'g\r\nHIDDEN',
 ];
-/** The same, read one way by the node's front: nobody stands before its own socket who could read them otherwise. */
-const LENIENT: readonly string[] = ['1\nZ\n0\n\nHIDDEN', '1\r\nZ\r\n0\n\nHIDDEN', '1;a="\r\nZ\r\n0\r\n\r\nHIDDEN', '\r\n0\r\n\r\nHIDDEN'];
-/** Whole heads that are no requests. */
+/**
+ * The same, with one interpretation by the node's front. No proxy in front of its socket could read
+ * them differently.
+ */
+const LENIENT: readonly string[] = [
+  '1\nZ\n0\n\nHIDDEN',
+  '1\r\nZ\r\n0\n\nHIDDEN',
+  '1;a="\r\nZ\r\n0\r\n\r\nHIDDEN',
+  '\r\n0\r\n\r\nHIDDEN',
+];
+/** Whole heads that are not requests. */
 const LINES: readonly string[] = [
   'POST PATH HTTP/1.1 \r\nHost: HOST\r\nContent-Length: 0, 1\r\n\r\nHIDDEN',
   'POST  PATH HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: x\r\n\r\nHIDDEN',
@@ -87,9 +95,9 @@ interface Target {
   readonly to: RawTarget;
   readonly path: string;
   readonly head: readonly string[];
-  /** A whole request that leaves something behind under a name. */
+  /** A whole request that leaves a trace under a name. */
   hidden(name: string): string;
-  /** Whether it did. */
+  /** Returns whether the trace exists. */
   happened(name: string): Promise<boolean>;
 }
 
@@ -153,7 +161,9 @@ attack(
           const name = `smuggled-${randomUUID()}`;
           const request = requests(target, target.hidden(name))[index] ?? '';
           const text = await exchange(target.to, Buffer.from(request, 'latin1'), QUIET_MS);
-          const done = (await target.happened(name)) ? `what was hidden in it was done; answers: ${statusesOf(text).join()}` : undefined;
+          const done = (await target.happened(name))
+            ? `what was hidden in it was done; answers: ${statusesOf(text).join()}`
+            : undefined;
           const good = statusesOf(text).find((status) => status < 400);
           tries.tried(request.slice(0, 300), done ?? (good === undefined ? undefined : `it was answered by ${good}`));
         }

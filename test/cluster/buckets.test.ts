@@ -15,7 +15,7 @@ import { type S3Server, s3Server } from './s3/s3-server.js';
 
 let folder: string;
 let s3: S3Server;
-/** With awkward characters in it, which have to be signed as they are sent. */
+/** Contains awkward characters, which must be signed as sent. */
 const PREFIX = 'some team/a+b=ü';
 
 beforeAll(async () => {
@@ -29,10 +29,12 @@ afterAll(async () => {
 });
 
 describe('a place in a bucket', () => {
-  const place = (name: string, environment: Readonly<Record<string, string>> = s3.environment): Promise<CheckpointStore> =>
-    checkpointStore(`s3://stores/${name}`, environment);
+  const place = (
+    name: string,
+    environment: Readonly<Record<string, string>> = s3.environment,
+  ): Promise<CheckpointStore> => checkpointStore(`s3://stores/${name}`, environment);
 
-  test('takes what a folder has, also more files than one list names, and gives it back byte for byte', async () => {
+  test('stores a folder with more files than one list names, and returns it byte for byte', async () => {
     const from = join(folder, 'many');
     await mkdir(join(from, 'below'), { recursive: true });
     const names = Array.from({ length: 1_003 }, (_, n) => `f${String(n).padStart(4, '0')}`);
@@ -52,7 +54,7 @@ describe('a place in a bucket', () => {
     expect(await store.names()).toEqual([]);
   });
 
-  test('of many at once one makes a file; whoever has it, and nobody else, removes it', async () => {
+  test('lets one of many concurrent clients create a file, and only its owner remove it', async () => {
     const store = await place('claims');
     const made = await Promise.all(
       ['a', 'b', 'c', 'd'].map(async (who) => ((await store.createOnce('writing.json', who)) ? who : undefined)),
@@ -71,7 +73,7 @@ describe('a place in a bucket', () => {
     expect(await store.ageMs('writing.json')).toBeUndefined();
   });
 
-  test('what cannot be used is refused with what to do: no credentials, wrong ones, no bucket, nobody there, no place', async () => {
+  test('refuses unusable access with a remedy: no credentials, wrong ones, no bucket, no server, no place', async () => {
     const { AWS_SECRET_ACCESS_KEY: _secret, ...lacking } = s3.environment;
     await expect(place('x', lacking)).rejects.toMatchObject({
       code: 'io',
@@ -93,7 +95,10 @@ describe('a place in a bucket', () => {
       message: expect.stringMatching(/no bucket no-such-bucket/),
     });
     const silent = await place('x', { ...s3.environment, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
-    await expect(silent.names()).rejects.toMatchObject({ code: 'io', message: expect.stringMatching(/not answered by 127\.0\.0\.1:1/) });
+    await expect(silent.names()).rejects.toMatchObject({
+      code: 'io',
+      message: expect.stringMatching(/not answered by 127\.0\.0\.1:1/),
+    });
     for (const text of ['s3://B/x', 's3://', 's3://bucket/../x', 'gs://bucket/x', 'https://host/x'])
       await expect(checkpointStore(text, s3.environment)).rejects.toMatchObject({
         code: 'io',
@@ -104,7 +109,7 @@ describe('a place in a bucket', () => {
     });
   });
 
-  test('a file whose copy breaks in the middle is copied again; a store that removes nothing under a condition is none the worse', async () => {
+  test('copies a file again after a broken copy, and works with a store without conditional removal', async () => {
     let cuts = 2;
     let refusals = 0;
     const relay = createServer((incoming, outgoing) => {
@@ -113,12 +118,16 @@ describe('a place in a bucket', () => {
         outgoing.writeHead(501).end('<Error><Code>NotImplemented</Code></Error>');
         return;
       }
-      const passed = request(`${s3.origin}${incoming.url}`, { method: incoming.method, headers: incoming.headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        if (incoming.method === 'GET' && incoming.url?.endsWith('/index/large') && cuts-- > 0)
-          answer.once('data', (piece: Buffer) => outgoing.write(piece, () => outgoing.destroy()));
-        else answer.pipe(outgoing);
-      });
+      const passed = request(
+        `${s3.origin}${incoming.url}`,
+        { method: incoming.method, headers: incoming.headers },
+        (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+          if (incoming.method === 'GET' && incoming.url?.endsWith('/index/large') && cuts-- > 0)
+            answer.once('data', (piece: Buffer) => outgoing.write(piece, () => outgoing.destroy()));
+          else answer.pipe(outgoing);
+        },
+      );
       incoming.pipe(passed);
     }).listen(0, '127.0.0.1');
     try {
@@ -144,7 +153,7 @@ describe('a place in a bucket', () => {
     }
   });
 
-  test('a store that lets two make one file is refused, as nobody could be elected there', async () => {
+  test('refuses a store that lets two clients create one file, which allows no election', async () => {
     const open = await s3Server(['stores'], { open: true });
     const relay = createServer((incoming, outgoing) => {
       const { 'if-none-match': _condition, ...headers } = incoming.headers;
@@ -156,7 +165,10 @@ describe('a place in a bucket', () => {
     }).listen(0, '127.0.0.1');
     try {
       await once(relay, 'listening');
-      const store = await place('x', { ...s3.environment, AWS_ENDPOINT_URL: `http://127.0.0.1:${(relay.address() as AddressInfo).port}` });
+      const store = await place('x', {
+        ...s3.environment,
+        AWS_ENDPOINT_URL: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+      });
       await expect(store.createOnce('writing.json', 'a')).rejects.toMatchObject({
         code: 'unfit',
         message: expect.stringMatching(/If-None-Match/),
@@ -185,7 +197,8 @@ describe('checkpoints in a bucket', () => {
   };
   const checkpoint = (name: string, more: readonly string[] = []) =>
     runCli(['node', 'checkpoint', address, '--data', data(name), '--json', ...more], s3.environment);
-  const found = async (): Promise<readonly FoundCheckpoint[]> => listCheckpoints(await checkpointStore(address, s3.environment));
+  const found = async (): Promise<readonly FoundCheckpoint[]> =>
+    listCheckpoints(await checkpointStore(address, s3.environment));
   const write = async (name: string, text: string): Promise<void> => {
     const agent = await stdioAgent(join(folder, 'project'), ['--data', data(name), '--session', name]);
     await agent.call('write', { path: `${name}.txt`, content: text });
@@ -206,7 +219,7 @@ describe('checkpoints in a bucket', () => {
     await postgres?.remove();
   });
 
-  test('one of the hosts writes; what a killed writer left goes, a claim of an hour ago does not count', async () => {
+  test('are written by one host; leftovers of a killed writer go, and a claim an hour old is ignored', async () => {
     // What was written before somebody was killed: files, and no manifest.
     await mkdir(join(bucket(), 'checkpoint-00000000-000000000001', 'index'), { recursive: true });
     await writeFile(join(bucket(), 'checkpoint-00000000-000000000001', 'index', '000001.sst'), 'x');
@@ -232,7 +245,7 @@ describe('checkpoints in a bucket', () => {
     expect(stdout).toContain(`checkpoint  ${(await found())[0]?.path}: 0 steps of the log behind`);
   });
 
-  test('a new node takes its index from it; one with another object, a missing or a foreign one leaves nothing', async () => {
+  test('provide the index of a new node; an altered, missing or foreign one leaves nothing', async () => {
     const started = await start('c', ['--restore', address]);
     expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining('Taking the index from a checkpoint') });
     expect(await runCli(['verify', 'a', '--data', data('c')])).toMatchObject({ code: 0 });
@@ -248,7 +261,9 @@ describe('checkpoints in a bucket', () => {
       return stderr;
     };
     expect(
-      await refused('flipped', async (index) => writeFile(join(index, table), (await readFile(join(index, table))).fill(0, 100, 101))),
+      await refused('flipped', async (index) =>
+        writeFile(join(index, table), (await readFile(join(index, table))).fill(0, 100, 101)),
+      ),
     ).toMatch(/has other contents/);
     expect(await refused('missing', (index) => rm(join(index, table)))).toMatch(/is missing/);
     expect(await refused('more', (index) => writeFile(join(index, '999999.sst'), 'x'))).toMatch(/none of its files/);

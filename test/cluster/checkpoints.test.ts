@@ -66,7 +66,7 @@ describe('checkpoints of an index', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('one is written while the newest is too old, by one host at a time; the oldest go', async () => {
+  test('are written when the newest is too old, by one host at a time; the oldest go', async () => {
     expect(JSON.parse((await checkpoint('a')).stdout)).toMatchObject({ written: true, removed: [] });
     const first = await newest();
     expect(JSON.parse((await checkpoint('a')).stdout)).toMatchObject({
@@ -92,7 +92,7 @@ describe('checkpoints of an index', () => {
     expect(stdout).toMatch(/0 steps of the log behind/);
   });
 
-  test('a new node takes its index from one, and the rest from the log', async () => {
+  test('provide the index of a new node, which reads the rest from the log', async () => {
     await work('a', 'first', ['five']);
     const started = await start('c', ['--restore', store]);
     expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining('Taking the index from a checkpoint') });
@@ -119,7 +119,7 @@ describe('checkpoints of an index', () => {
     });
   });
 
-  test('one that was altered, of another log, or of another format is refused, and leaves nothing', async () => {
+  test('are refused without a trace if altered, of another log, or of another format', async () => {
     const { path, name: _name, ...manifest } = await newest();
     const altered = async (name: string, change: (dir: string) => Promise<unknown>): Promise<string> => {
       const copy = join(folder, name);
@@ -162,7 +162,7 @@ describe('checkpoints of an index', () => {
     expect(await start('g', [], 'other')).toMatchObject({ code: 0 });
   });
 
-  test('every node that is named says how it is, and of one over another log that it is', async () => {
+  test('reports the state of every named node, and one over another log', async () => {
     const address = async (name: string): Promise<string> =>
       `unix:${JSON.parse((await runCli(['node', 'status', '--json', '--data', data(name)])).stdout).address.socketPath}`;
     const [a, b, f] = await Promise.all([address('a'), address('b'), address('f')]);

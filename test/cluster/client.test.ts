@@ -51,7 +51,7 @@ async function work(agent: Agent, name: string, [from, to]: readonly [from: numb
 }
 
 describe('a client of several nodes over one log', () => {
-  test('reads what it wrote through a proxy that takes the other node at each request', async () => {
+  test('reads its writes through a proxy that switches nodes at each request', async () => {
     const proxy = await alternating();
     try {
       const env = { XTDB_URL: proxy.url };
@@ -64,7 +64,7 @@ describe('a client of several nodes over one log', () => {
     }
   });
 
-  test('never sees less than it has seen, whichever node answers', async () => {
+  test('never reads an older state than before, whichever node answers', async () => {
     const proxy = await alternating();
     const writer = new XtdbClient({ kind: 'unix', socketPath: sockets[0] ?? '' });
     const reader = new XtdbClient({ kind: 'url', origin: proxy.url });
@@ -88,7 +88,7 @@ describe('a client of several nodes over one log', () => {
     }
   });
 
-  test('goes on with the other one when a node is killed in the middle of its calls; nothing acknowledged is lost or doubled', async () => {
+  test('continues with the other node when one is killed during its calls; nothing acknowledged is lost or doubled', async () => {
     const env = { XTDB_URL: sockets.map((socket) => `unix:${socket}`).join(',') };
     const agent = await stdioAgent(join(folder, 'project'), ['--data', data('client'), '--session', 'listed'], env);
     try {
@@ -114,7 +114,7 @@ describe('a client of several nodes over one log', () => {
     });
   });
 
-  test('says of each node why it cannot be used, and takes the one that comes back', async () => {
+  test('reports for each node why it is unusable, and uses one that returns', async () => {
     const [a = '', b = ''] = sockets;
     const gone = join(folder, 'gone.sock');
     const addresses = parseNodeUrls(`unix:${gone},unix:${a}`);

@@ -73,7 +73,7 @@ async function containerOf(name: string): Promise<Container> {
 const hasProxy = spawnSync('haproxy', ['-v']).status === 0;
 const throughProxy = hasProxy ? test : test.skip;
 
-describe('what the compose file starts', () => {
+describe('the services of the compose file', () => {
   const token = 'a-token-of-the-test';
   let dir: string;
   let remove: () => Promise<void>;
@@ -148,7 +148,7 @@ describe('what the compose file starts', () => {
       XTDB_TOKEN: token,
     });
 
-  test('two nodes that are healthy by their own checks, over one database, to the token alone', async () => {
+  test('are two healthy nodes by their own checks, over one database, for the token alone', async () => {
     expect(await isHealthy('node-a')).toBe(false);
     for (const node of ['node-a', 'node-b'] as const) {
       await startNode(node);
@@ -222,7 +222,7 @@ describe('the manifests for Kubernetes', () => {
       expect((await containerOf(name)).image).toBe((await serviceOf(name)).image);
   });
 
-  test('take their settings and secrets from the same files, and mount whatever the words of the nodes name', async () => {
+  test('take settings and secrets from the same files, and mount every path of the nodes’ arguments', async () => {
     const kustomization = parse(await deploy('kustomization.yml'));
     const { configs, secrets } = await compose();
     expect(kustomization.configMapGenerator[0].files.toSorted()).toEqual(

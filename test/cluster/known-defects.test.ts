@@ -27,7 +27,10 @@ let socketB: string;
 const data = (name: string): string => join(folder, name);
 
 const log = (name: 'a' | 'b') =>
-  sharedLogOn({ postgres: name === 'a' ? postgres : { ...postgres, port: relay.port }, passwordFile: join(folder, 'password') });
+  sharedLogOn({
+    postgres: name === 'a' ? postgres : { ...postgres, port: relay.port },
+    passwordFile: join(folder, 'password'),
+  });
 
 beforeEach(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-known-')));
@@ -52,7 +55,7 @@ async function reasonOf(name: string): Promise<string | undefined> {
   return status.running ? (status.ingesterError ?? status.frontExit?.reason) : undefined;
 }
 
-test('documents that are missing stop the indexer of a node that has not indexed them: it is named with its reason, clients go on with the other node, and it comes back with the documents', async () => {
+test('missing documents stop the indexer of one node with a named reason; clients use the other, and it returns with the documents', async () => {
   const urls = { XTDB_URL: `unix:${socketB},unix:${socketA}` };
   const agent = await stdioAgent(data('project'), ['--data', data('client'), '--session', 'known'], urls);
   const writer = new XtdbClient({ kind: 'unix', socketPath: socketA });
@@ -78,7 +81,10 @@ test('documents that are missing stop the indexer of a node that has not indexed
     expect(reason).toBe('documents-missing: the document store lacks 1 that the log names');
     // The client of b goes on, through a.
     for (const content of ['after one\n', 'after two\n']) await works(content);
-    expect(await runCli(['doctor', '--data', data('b')])).toMatchObject({ code: 1, stdout: expect.stringContaining('documents-missing') });
+    expect(await runCli(['doctor', '--data', data('b')])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('documents-missing'),
+    });
     // Started again and again it stops there each time, and says so for as long as it runs.
     const probed = await until(
       () => probeHealth(parseNodeUrl(`unix:${socketB}`)),
@@ -102,11 +108,15 @@ test('documents that are missing stop the indexer of a node that has not indexed
   } finally {
     await Promise.all([agent.close(), writer.close()]);
   }
-  expect(await runCli(['verify', 'known', '--data', data('client')], { XTDB_URL: `unix:${socketB}` })).toMatchObject({ code: 0 });
+  expect(await runCli(['verify', 'known', '--data', data('client')], { XTDB_URL: `unix:${socketB}` })).toMatchObject({
+    code: 0,
+  });
 });
 
-test('many who submit the same documents at once through both nodes do not block each other for good', async () => {
-  const clients = [socketA, socketB].flatMap((socketPath) => Array.from({ length: 4 }, () => new XtdbClient({ kind: 'unix', socketPath })));
+test('many concurrent submissions of the same documents through both nodes do not deadlock', async () => {
+  const clients = [socketA, socketB].flatMap((socketPath) =>
+    Array.from({ length: 4 }, () => new XtdbClient({ kind: 'unix', socketPath })),
+  );
   const shared = Array.from({ length: 6 }, (_, i) => ({ 'xt/id': `shared-${i}`, type: 'the same for all' }));
   try {
     const outcomes = await Promise.all(
@@ -115,7 +125,10 @@ test('many who submit the same documents at once through both nodes do not block
         // The database's rows are locked in the order in which each transaction names them.
         const turned = who % 2 === 0 ? shared : shared.toReversed();
         for (let i = 0; i < 40; i++) {
-          const ops = [{ 'xt/id': `own-${who}-${i}`, type: 'own' }, ...turned].map((doc) => ({ op: 'put' as const, doc }));
+          const ops = [{ 'xt/id': `own-${who}-${i}`, type: 'own' }, ...turned].map((doc) => ({
+            op: 'put' as const,
+            doc,
+          }));
           made.push((await client.execute(ops)).outcome);
         }
         return made;
@@ -132,10 +145,12 @@ test('many who submit the same documents at once through both nodes do not block
   }
 });
 
-test('a document that cannot be fetched is an error, never one that is not there', async () => {
+test('reports an unavailable document as an error, never as absent', async () => {
   const writer = new XtdbClient({ kind: 'unix', socketPath: socketA });
   const ids = Array.from({ length: 20 }, (_, i) => `fetched-${i}`);
-  const { receipt } = await writer.execute(ids.map((id) => ({ op: 'put', doc: { 'xt/id': id, type: `the type of ${id}` } })));
+  const { receipt } = await writer.execute(
+    ids.map((id) => ({ op: 'put', doc: { 'xt/id': id, type: `the type of ${id}` } })),
+  );
   await writer.close();
   const before = new XtdbClient({ kind: 'unix', socketPath: socketB });
   await before.awaitOutcome(receipt.txId);
@@ -166,7 +181,7 @@ test('a document that cannot be fetched is an error, never one that is not there
   }
 });
 
-test('a node that is killed while it restores a checkpoint, and while it makes the rest of its index, begins again and comes to the same', async () => {
+test('begins again with the same result after a kill during a restore from a checkpoint or the rest of the index', async () => {
   const writer = new XtdbClient({ kind: 'unix', socketPath: socketA });
   let newest = -1;
   try {
@@ -184,7 +199,16 @@ test('a node that is killed while it restores a checkpoint, and while it makes t
   const url = `postgresql://${postgres.user}@127.0.0.1:${postgres.port}/log`;
   const start = async () => {
     const names = await readdir(data('c')).catch((): string[] => []);
-    const flags = ['--profile', 'postgres', '--log', url, '--password-file', join(folder, 'password'), '--data', data('c')];
+    const flags = [
+      '--profile',
+      'postgres',
+      '--log',
+      url,
+      '--password-file',
+      join(folder, 'password'),
+      '--data',
+      data('c'),
+    ];
     return runCli(['node', 'start', ...flags, ...(names.includes('index') ? [] : ['--restore', data('checkpoints')])]);
   };
   for (let i = 0; i < 3; i++) {

@@ -69,10 +69,12 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     for (const name of [a, b]) await stopNode(data(name));
   });
 
-  test('two nodes start, the password in a file or in a variable; the data folder remembers the rest', async () => {
+  test('starts two nodes with the password in a file or in a variable; the data folder remembers the rest', async () => {
     const first = await start(a, ['--profile', profile, ...flags(), '--password-file', join(folder, 'password')]);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining(`(${profile}) is ready`) });
-    const second = await start(b, ['--profile', profile, ...flags()], { PALIMPSEST_DATABASE_PASSWORD: postgres.password });
+    const second = await start(b, ['--profile', profile, ...flags()], {
+      PALIMPSEST_DATABASE_PASSWORD: postgres.password,
+    });
     expect(second).toMatchObject({ code: 0 });
     expect(await start(a, [])).toMatchObject({ code: 0, stdout: expect.stringContaining(`(${profile}) already runs`) });
     expect((await stat(join(data(a), 'shared-log.json'))).mode & 0o777).toBe(0o600);
@@ -81,7 +83,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     expect(one.running && two.running && one.log?.name === two.log?.name).toBe(true);
   });
 
-  test('a session that is written through one is whole and verified through the other, and goes on there', async () => {
+  test('verifies a session through the other node than its writer’s, and continues it there', async () => {
     const root = join(folder, `${profile}-project`);
     await mkdir(root);
     // Three chunks of a text, the last of other characters than ASCII.
@@ -109,7 +111,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     expect(await runCli(['verify', profile, '--data', data(a)])).toMatchObject({ code: 0 });
   });
 
-  test('a node without its index makes it again from the log', async () => {
+  test('rebuilds a lost index from the log', async () => {
     const before = await newest(a);
     await stopNode(data(b));
     await rm(join(data(b), 'index'), { recursive: true });
@@ -118,7 +120,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     expect(await runCli(['verify', profile, '--data', data(b)])).toMatchObject({ code: 0 });
   });
 
-  test('an index of another log, and another profile for the folder, are refused', async () => {
+  test('refuses an index of another log, and another profile for the folder', async () => {
     await stopNode(data(b));
     expect(await start(b, ['--profile', 'rocksdb'])).toMatchObject({
       code: 1,
@@ -129,14 +131,18 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     const refused = await start(b, ['--profile', profile, ...other, '--password-file', join(folder, 'password')]);
     expect(refused).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/The log is empty, and the index in this data folder was made from one that is not/),
+      stderr: expect.stringMatching(
+        /The log is empty, and the index in this data folder was made from one that is not/,
+      ),
     });
     // Else the next start would take the folder for one with a database of its own.
     expect(await readFile(join(data(b), 'shared-log.json'), 'utf8')).toContain(`"profile": "${profile}"`);
-    expect(await start(b, ['--profile', profile, ...flags(), '--password-file', join(folder, 'password')])).toMatchObject({ code: 0 });
+    expect(
+      await start(b, ['--profile', profile, ...flags(), '--password-file', join(folder, 'password')]),
+    ).toMatchObject({ code: 0 });
   });
 
-  test('no secret stands in a file, in a log, in a status or on a command line', async () => {
+  test('shows no secret in a file, log, status or command line', async () => {
     const secret = postgres.password;
     const said = [
       await everything(data(a)),
@@ -150,11 +156,12 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
       )),
       await commandLines(),
     ];
-    for (const text of said) for (const form of [secret, encodeURIComponent(secret)]) expect(text.includes(form)).toBe(false);
+    for (const text of said)
+      for (const form of [secret, encodeURIComponent(secret)]) expect(text.includes(form)).toBe(false);
     expect(said.join('\n').includes(`owner@127.0.0.1:${postgres.port}/`)).toBe(true);
   });
 
-  test('a database that is away stops no reading; the node says so, and takes writes again by itself', async () => {
+  test('reads on without the database, reports that, and accepts writes again by itself', async () => {
     await postgres.kill();
     const log = async () => {
       const status = await nodeStatus(data(a));

@@ -61,14 +61,22 @@ const broker = (change: Partial<Kafka> = {}): Kafka => ({
 });
 
 /** The flags of a node over a log. */
-async function flagsOf(log: { readonly database: Database; readonly kafka?: Kafka; readonly format?: number }): Promise<readonly string[]> {
+async function flagsOf(log: {
+  readonly database: Database;
+  readonly kafka?: Kafka;
+  readonly format?: number;
+}): Promise<readonly string[]> {
   const settings = join(dir, 'settings.json');
   await writeFile(settings, JSON.stringify({ format: 2, ...log }));
   const config = log.kafka === undefined ? CONFIGS.postgres : CONFIGS.kafka;
   return ['--config', config, '--settings', settings, '--data', dir, '--socket', join(dir, 's')];
 }
 
-async function refused(log: { readonly database: Database; readonly kafka?: Kafka; readonly format?: number }): Promise<string> {
+async function refused(log: {
+  readonly database: Database;
+  readonly kafka?: Kafka;
+  readonly format?: number;
+}): Promise<string> {
   const [code, line] = await failToStart(await flagsOf(log));
   expect(code).toBe(70);
   expect(line).not.toContain(postgres.password);
@@ -110,7 +118,7 @@ async function dyingServer(port: number, isOver: (connections: number, sent: str
 }
 
 describe('PostgreSQL', () => {
-  test('nobody listens there', async () => {
+  test('no listener', async () => {
     const port = await freePort();
     const line = await refused({ database: database({ hosts: [{ host: '127.0.0.1', port }] }) });
     expect(line).toMatch(new RegExp(`front: log-unreachable: .*owner@127.0.0.1:${port}/one.*refused`));
@@ -124,7 +132,7 @@ describe('PostgreSQL', () => {
       (_: number, sent: string) => /SELECT event_offset, topic FROM tx_events/i.test(sent),
       /can no longer be reached/,
     ],
-  ])('it goes away %s', async (_, isOver, said) => {
+  ])('a server that leaves %s', async (_, isOver, said) => {
     const server = await dyingServer(postgres.port, isOver);
     try {
       const line = await refused({ database: database({ hosts: [{ host: '127.0.0.1', port: server.port }] }) });
@@ -135,22 +143,28 @@ describe('PostgreSQL', () => {
     }
   });
 
-  test('no host of that name', async () => {
+  test('an unknown host name', async () => {
     const line = await refused({ database: database({ hosts: [{ host: 'no-such-host.invalid', port: 5432 }] }) });
     expect(line).toMatch(/front: log-unreachable: .*no-such-host\.invalid/);
   });
 
-  test('a wrong password, a missing one, an unknown user, a password file that is not there', async () => {
-    expect(await refused({ database: database({ passwordFile: join(folder, 'wrong') }) })).toMatch(/front: log-denied: .*owner@/);
-    expect(await refused({ database: { ...database(), passwordFile: undefined } })).toMatch(/front: log-denied: .*password/);
+  test('a wrong or missing password, an unknown user, a missing password file', async () => {
+    expect(await refused({ database: database({ passwordFile: join(folder, 'wrong') }) })).toMatch(
+      /front: log-denied: .*owner@/,
+    );
+    expect(await refused({ database: { ...database(), passwordFile: undefined } })).toMatch(
+      /front: log-denied: .*password/,
+    );
     expect(await refused({ database: database({ user: 'nobody' }) })).toMatch(/front: log-denied: .*nobody@/);
     expect(await refused({ database: database({ passwordFile: join(folder, 'gone') }) })).toMatch(
       /front: log-denied: .*gone.*cannot be read/,
     );
   });
 
-  test('no such database', async () => {
-    expect(await refused({ database: database({ name: 'none' }) })).toMatch(/front: log-missing: .*"none" does not exist/);
+  test('a missing database', async () => {
+    expect(await refused({ database: database({ name: 'none' }) })).toMatch(
+      /front: log-missing: .*"none" does not exist/,
+    );
   });
 
   test('a version that is too old', async () => {
@@ -166,28 +180,35 @@ describe('PostgreSQL', () => {
   });
 
   test('a server without TLS where it is required', async () => {
-    expect(await refused({ database: database({ parameters: { sslmode: 'require' } }) })).toMatch(/front: log-unreachable: .*SSL/);
+    expect(await refused({ database: database({ parameters: { sslmode: 'require' } }) })).toMatch(
+      /front: log-unreachable: .*SSL/,
+    );
   });
 });
 
 describe('Kafka', () => {
-  test('nobody listens there', async () => {
+  test('no listener', async () => {
     const brokers = [`127.0.0.1:${await freePort()}`];
     expect(await refused({ database: database({ name: 'two' }), kafka: broker({ brokers }) })).toMatch(
       /front: log-unreachable: Kafka .*127\.0\.0\.1/,
     );
   });
 
-  test('no such topic, and one that cannot be kept so many times', async () => {
+  test('a missing topic, and an impossible replication factor', async () => {
     expect(await refused({ database: database({ name: 'two' }), kafka: broker() })).toMatch(
       /front: log-missing: There is no topic refusals/,
     );
     const impossible = broker({ create: true, replication: 3 });
-    expect(await refused({ database: database({ name: 'two' }), kafka: impossible })).toMatch(/front: log-unfit: .*refusals 3 times/);
+    expect(await refused({ database: database({ name: 'two' }), kafka: impossible })).toMatch(
+      /front: log-unfit: .*refusals 3 times/,
+    );
   });
 
   test('a topic that would lose or reorder transactions', async () => {
-    await kafka.makeTopic('compacted', { partitions: 1, settings: ['cleanup.policy=compact', 'message.timestamp.type=CreateTime'] });
+    await kafka.makeTopic('compacted', {
+      partitions: 1,
+      settings: ['cleanup.policy=compact', 'message.timestamp.type=CreateTime'],
+    });
     const compacted = await refused({ database: database({ name: 'two' }), kafka: broker({ topic: 'compacted' }) });
     expect(compacted).toMatch(/front: log-unfit: The topic compacted .*cleanup\.policy=compact/);
     expect(compacted).toContain('message.timestamp.type=CreateTime');
@@ -201,20 +222,26 @@ describe('Kafka', () => {
     const properties = async (password: string): Promise<string> => {
       const file = join(dir, 'client.properties');
       const login = `org.apache.kafka.common.security.plain.PlainLoginModule required username="node" password="${password}";`;
-      await writeFile(file, `security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=${login}\n`, { mode: 0o600 });
+      await writeFile(file, `security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=${login}\n`, {
+        mode: 0o600,
+      });
       return file;
     };
     const place = broker({ brokers: [`127.0.0.1:${kafka.saslPort}`], topic: 'sasl', create: true });
     const wrong = { ...place, propertiesFile: await properties('wrong-password') };
-    expect(await refused({ database: database({ name: 'two' }), kafka: wrong })).toMatch(/front: log-denied: Kafka at .*does not let/);
+    expect(await refused({ database: database({ name: 'two' }), kafka: wrong })).toMatch(
+      /front: log-denied: Kafka at .*does not let/,
+    );
     const right = { ...place, propertiesFile: await properties('right') };
     front = await startFront(await flagsOf({ database: database({ name: 'two' }), kafka: right }));
   });
 });
 
 describe('a record of Kafka', () => {
-  test('holds a transaction of 8,000 operations; one that is too large is refused, and the next one works', async () => {
-    front = await startFront(await flagsOf({ database: database({ name: 'two' }), kafka: broker({ topic: 'large', create: true }) }));
+  test('holds a transaction of 8,000 operations; a larger one is refused, and the next one works', async () => {
+    front = await startFront(
+      await flagsOf({ database: database({ name: 'two' }), kafka: broker({ topic: 'large', create: true }) }),
+    );
     const wire = new Wire({ socketPath: join(dir, 's') });
     try {
       const matches = (count: number): string =>
@@ -230,8 +257,8 @@ describe('a record of Kafka', () => {
   });
 });
 
-describe('a log that is lost while a node runs', () => {
-  test('is noticed and named; the node goes on answering from what it has, and begins no new log in its place', async () => {
+describe('a log lost while a node runs', () => {
+  test('is noticed and named; the node answers on from its index and begins no new log', async () => {
     const log = { database: database({ name: 'two' }), kafka: broker({ topic: 'lost', create: true }) };
     const flags = await flagsOf(log);
     front = await startFront(flags);
@@ -240,10 +267,16 @@ describe('a log that is lost while a node runs', () => {
       await submitAndWait(wire, '[:xtdb.api/put {:xt/id "kept" :n 1}]');
       await submitAndWait(wire, '[:xtdb.api/put {:xt/id "kept" :n 2}]');
       await kafka.removeTopic('lost');
-      await kafka.makeTopic('lost', { partitions: 1, settings: ['message.timestamp.type=LogAppendTime', 'retention.ms=-1'] });
+      await kafka.makeTopic('lost', {
+        partitions: 1,
+        settings: ['message.timestamp.type=LogAppendTime', 'retention.ms=-1'],
+      });
       const failed = async () => (await wire.get('/status', { accept: 'application/json' })).text;
       expect(await until(failed, (text) => text.includes('"ingesterFailed?":true'))).toContain('"log":');
-      expect(await wire.get('/entity', { params: { eid: 'kept' } })).toMatchObject({ status: 200, text: expect.stringContaining(':n 2') });
+      expect(await wire.get('/entity', { params: { eid: 'kept' } })).toMatchObject({
+        status: 200,
+        text: expect.stringContaining(':n 2'),
+      });
     } finally {
       await wire.close();
     }
@@ -253,8 +286,8 @@ describe('a log that is lost while a node runs', () => {
   });
 });
 
-describe('what the log says of itself', () => {
-  test('another format is refused, a newer and an older one, and the documents of another log', async () => {
+describe('the format of a log', () => {
+  test('is refused if newer or older, like the documents of another log', async () => {
     const topic = broker({ topic: 'formats', create: true });
     front = await startFront(await flagsOf({ database: database({ name: 'three' }), kafka: topic, format: 7 }));
     await front.stop();

@@ -140,7 +140,7 @@ class Worker {
     }
   };
 
-  test('each version goes on with what the other has written, and each verifies all of it through either node', async () => {
+  test('each version continues the other’s work, and verifies all of it through either node', async () => {
     await Promise.all([
       worked('former-0', former.program, times(3)),
       worked('former-1', former.program, times(3)),
@@ -156,7 +156,7 @@ class Worker {
     await verified();
   });
 
-  test('each node is exchanged for one of this version while agents of both versions work, and nothing that was acknowledged is lost', async () => {
+  test('each node is upgraded while agents of both versions work, and nothing acknowledged is lost', async () => {
     expect(await runCli(['node', 'stop', '--data', data('b')])).toMatchObject({ code: 0 });
     expect(await start('b', former.program)).toMatchObject({ code: 0 });
     let isExchanged = false;
@@ -214,7 +214,7 @@ describe('nodes and clients of another format', () => {
     await newer?.remove();
   });
 
-  test('a newer node refuses a log of this format, and leaves the data folder to this version', async () => {
+  test('let a newer node refuse a log of this format and leave the data folder to this version', async () => {
     expect(await start('fresh', newer.program)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/The log has format 2; this version writes format 3/),
@@ -229,7 +229,7 @@ describe('nodes and clients of another format', () => {
     expect(await start('own', cliPath)).toMatchObject({ code: 0 });
   });
 
-  test('a newer client refuses nodes of this format, its own and those of a URL; this one those of the newer, and writes nothing there', async () => {
+  test('let clients refuse nodes of the other format, own and remote, without writing', async () => {
     const [own, other] = [await urlOf('own'), await urlOf('newer')];
     const asked = (program: string, flags: readonly string[], url?: string) =>
       runCli(['sessions', ...flags], { XTDB_URL: url }, program);
@@ -269,7 +269,7 @@ describe('nodes and clients of another format', () => {
     expect(await asked(newer.program, ['--data', data('newer')])).toMatchObject({ code: 0 });
   });
 
-  test('this version refuses a log of the newer format, and status says of each node which it has', async () => {
+  test('let this version refuse a log of the newer format, and status report each node’s format', async () => {
     expect(await start('late', cliPath, 'newer')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/The log has format 3; this version knows formats up to 2/),

@@ -21,7 +21,18 @@ describe('a session in one file', () => {
   beforeAll(async () => {
     made = await recordedSession(`file${randomUUID().slice(0, 8)}`);
     expect(
-      (await run('note', `${made.session}@turn:2`, '--verdict', 'wrong', '--text', 'It <b>did</b> not look.', '--by', 'ann')).code,
+      (
+        await run(
+          'note',
+          `${made.session}@turn:2`,
+          '--verdict',
+          'wrong',
+          '--text',
+          'It <b>did</b> not look.',
+          '--by',
+          'ann',
+        )
+      ).code,
     ).toBe(0);
     file = join(made.root, 'session.html');
     const { code, stderr } = await run('export', made.session, '--html', file);
@@ -54,7 +65,7 @@ describe('a session in one file', () => {
     ['query', () => 'query', /Query/],
   ];
 
-  test.each(views)('%s is shown from the disk, without a network, to everybody', async (_name, address, title) => {
+  test.each(views)('shows %s from the disk, without a network, accessibly', async (_name, address, title) => {
     const watched = await open(address());
     const { page } = watched;
     expect(await page.locator('h1').first().textContent()).toMatch(title);
@@ -66,7 +77,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('every call has its request, hashed by the browser, and its changes; hostile texts stay texts', async () => {
+  test('has a request, hashed by the browser, and changes for every call; hostile texts stay texts', async () => {
     const watched = await open('strip');
     const { page } = watched;
     const steps = await page.evaluate(
@@ -89,7 +100,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('the reader has all of it hashed, and sees what reviewers said', async () => {
+  test('is hashed whole for its reader, with reviewers’ notes', async () => {
     const watched = await open('');
     const { page } = watched;
     await page.getByRole('button', { name: 'Verify' }).click();
@@ -102,7 +113,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('what was altered or cut out is found', async () => {
+  test('reveals altered and cut parts', async () => {
     const whole = await readFile(file, 'utf8');
     const blocks = [...whole.matchAll(/id="palimpsest-block-(\d+)">([^<]*)</g)];
     expect(blocks.length).toBeGreaterThan(0);
@@ -114,7 +125,9 @@ describe('a session in one file', () => {
     const watched = await open('', altered);
     await watched.page.getByRole('button', { name: 'Verify' }).click();
     await watched.page.getByText(/✗/).waitFor();
-    expect(await watched.page.getByRole('status', { name: 'Verification' }).innerText()).toMatch(new RegExp(`block ${number}`));
+    expect(await watched.page.getByRole('status', { name: 'Verification' }).innerText()).toMatch(
+      new RegExp(`block ${number}`),
+    );
     await watched.page.close();
     const short = join(made.root, 'short.html');
     await writeFile(
@@ -129,7 +142,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('an object has its versions on both clocks, and a long one few rows', async () => {
+  test('shows versions of an object on both clocks, and few rows of a long one', async () => {
     const watched = await open(`object?id=${made.file}`);
     const { page } = watched;
     await page.getByRole('button', { name: 'from 1' }).click();
@@ -144,7 +157,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('the keys go from call to call, every place is an address, and nothing is offered that needs a server', async () => {
+  test('has keys from call to call and an address for every place, and offers nothing that needs a server', async () => {
     const watched = await open('strip');
     const { page } = watched;
     const chosen = () => page.locator('.chosen-call strong').innerText();
@@ -173,7 +186,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('is private, the same for the same session, and never written over another file', async () => {
+  test('is private, deterministic, and never overwrites another file', async () => {
     const again = await run('export', made.session, '--html', join(made.root, 'again.html'), '--json');
     expect(again.code).toBe(0);
     expect((await readFile(join(made.root, 'again.html'))).equals(await readFile(file))).toBe(true);

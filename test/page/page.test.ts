@@ -49,7 +49,7 @@ describe('the review page', () => {
     ['query', () => `query?q=${encodeURIComponent('{:find [?tool (count ?e)] :where [[?e :tool ?tool]]}')}`, 'Query'],
   ];
 
-  test.each(views)('%s is shown, to everybody, and does nothing that it must not', async (_name, address, title) => {
+  test.each(views)('shows %s accessibly, without forbidden actions', async (_name, address, title) => {
     const watched = await open(address());
     const { page } = watched;
     expect(await page.locator('h1').first().textContent()).toContain(title);
@@ -64,7 +64,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('the exact request is hashed by the browser and is what was handed out', async () => {
+  test('hashes the exact request in the browser and matches the delivered one', async () => {
     const watched = await open(`request?session=${made.session}`);
     const check = watched.page.getByRole('status', { name: 'Check' });
     await check.getByText('Made again, byte for byte').waitFor();
@@ -74,7 +74,7 @@ describe('the review page', () => {
     await watched.page.close();
   });
 
-  test('a strip is asked for once, and not again where its transaction stands in the address, nor by other views and back', async () => {
+  test('requests a strip once, and not again with its transaction in the address or by other views', async () => {
     const watched = await watchedPage(context, origin);
     const { page } = watched;
     const asked: string[] = [];
@@ -98,7 +98,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('every call has a request and changes, with hostile texts in them', async () => {
+  test('has a request and changes for every call, with hostile texts', async () => {
     const watched = await open(`strip?session=${made.session}`);
     const { page } = watched;
     const answer = await page.evaluate(async (session) => {
@@ -123,7 +123,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('a change is told by who brought it about', async () => {
+  test('names the author of a change', async () => {
     const watched = await open(`changes?session=${made.session}`);
     const { page } = watched;
     const gone = page.getByRole('region', { name: /Collapsed/ });
@@ -135,7 +135,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('two versions of a file are compared, on both clocks', async () => {
+  test('compares two versions of a file, on both clocks', async () => {
     const watched = await open(`object?session=${made.session}&id=${made.file}`);
     const { page } = watched;
     await page.getByRole('button', { name: 'from 1' }).click();
@@ -148,7 +148,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('the number of a line leads to the calls in whose contexts it stood', async () => {
+  test('leads from a line number to the calls whose contexts had the line', async () => {
     const watched = await open(`object?session=${made.session}&id=${made.file}`);
     const { page } = watched;
     await page.getByRole('link', { name: 'In which contexts line 1 stood' }).click();
@@ -159,7 +159,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('a line of a megabyte and a hundred thousand lines are shown, of which few exist', async () => {
+  test('shows a line of a megabyte and a hundred thousand lines with few elements', async () => {
     const watched = await open(`object?session=${made.session}&id=${made.long}`);
     const { page } = watched;
     await page.getByText('long line long line').first().waitFor();
@@ -173,7 +173,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('the keys go from call to call, and every place is an address', async () => {
+  test('has keys from call to call, and an address for every place', async () => {
     const watched = await open(`strip?session=${made.session}`);
     const { page } = watched;
     const chosen = () => page.locator('.chosen-call strong').innerText();
@@ -201,7 +201,7 @@ describe('the review page', () => {
     await page.close();
   });
 
-  test('whoever was not let in sees no more than a door', async () => {
+  test('shows an unauthorised visitor only a login', async () => {
     const stranger = await browser.newContext();
     const page = await stranger.newPage();
     await page.goto(`${origin}/review/strip?session=${made.session}#token=wrong`);

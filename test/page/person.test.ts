@@ -56,16 +56,21 @@ describe('a session in use, in the page', () => {
     await api.call('openSession', undefined, { id });
     const messages = [{ role: 'user', content: 'look' }];
     await api.call('reportMessages', id, { messages });
-    await api.call('reportToolCalls', id, { calls: [{ id: `${id}-read`, name: 'read_file', args: { path: 'src/a.ts' }, content: LONG }] });
+    await api.call('reportToolCalls', id, {
+      calls: [{ id: `${id}-read`, name: 'read_file', args: { path: 'src/a.ts' }, content: LONG }],
+    });
     await api.call('beginTurn', id, {});
     return (await api.call('getSession', id)).active[0] ?? '';
   }
 
-  test('follows what an agent of another process does, and loses neither place, focus nor scroll', async () => {
+  test('follows an agent of another process, and keeps place, focus and scroll', async () => {
     const session = await agent.openSession({ id: `${name}-other` });
     for (let i = 1; i <= 30; i += 1) await say(session, `message ${i}\n${'more\n'.repeat(5)}`);
     expect(await session.isDelivered(10_000)).toBe(true);
-    const [strip, turns] = [await open(`strip?session=${session.id}&live=1&step=7`), await open(`turns?session=${session.id}&live=1`)];
+    const [strip, turns] = [
+      await open(`strip?session=${session.id}&live=1&step=7`),
+      await open(`turns?session=${session.id}&live=1`),
+    ];
     await turns.page.getByText('message 30').first().waitFor();
     await turns.page.evaluate(() => window.scrollTo(0, 900));
     await turns.page.locator('section.turn summary').nth(8).focus();
@@ -99,7 +104,7 @@ describe('a session in use, in the page', () => {
     await agent.closeSession(session);
   });
 
-  test('a person changes the sets once the price was told, and takes it back', async () => {
+  test('lets a person change the sets after the price, and undo it', async () => {
     const id = `${name}-own`;
     const file = await served(id);
     const watched = await open(`object?session=${id}&live=1&id=${file}`);
@@ -124,7 +129,7 @@ describe('a session in use, in the page', () => {
     await page.close();
   });
 
-  test('a session that another process has open is not changed, and who has it is told', async () => {
+  test('refuses changes to a session of another process, and names it', async () => {
     const file = await served(`${name}-held`);
     const watched = await open(`object?session=${name}-held&id=${file}`);
     const before = await api.call('getSession', `${name}-held`);
@@ -167,7 +172,7 @@ describe('a session in use, in the page', () => {
     await page.close();
   });
 
-  test('two sessions, and the policies of a laboratory run, stand on one axis', async () => {
+  test('shows two sessions, and the policies of a laboratory run, on one axis', async () => {
     const id = `${name}-compared`;
     await served(id);
     await api.call('forkSession', id, { id: `${id}-fork` });
@@ -179,8 +184,16 @@ describe('a session in use, in the page', () => {
       raw: { score: { exact: 2, series: { tokens: [10, 20, 30] } } },
       '<b>other</b>': { score: { exact: 3, series: { tokens: [5, 6, 7] } } },
     };
-    const report = { report: 'laboratory', version: 1, sessions: [{ name: 'first', marks: ['out of support'], policies }] };
-    const file = (text: string) => ({ name: 'laboratory.json', mimeType: 'application/json', buffer: Buffer.from(text) });
+    const report = {
+      report: 'laboratory',
+      version: 1,
+      sessions: [{ name: 'first', marks: ['out of support'], policies }],
+    };
+    const file = (text: string) => ({
+      name: 'laboratory.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(text),
+    });
     await page.getByLabel('Its laboratory.json').setInputFiles(file('{}'));
     await page.getByRole('alert').getByText('laboratory.json').waitFor();
     await page.getByLabel('Its laboratory.json').setInputFiles(file(JSON.stringify(report)));

@@ -45,11 +45,11 @@ describe('a replayed session of each format', () => {
     await remove?.();
   });
 
-  test('there is one of each', async () => {
+  test('exists once', async () => {
     expect(Object.keys(RECORDINGS).sort()).toEqual([...(await fixtures()).keys()].sort());
   });
 
-  test.each(Object.entries(RECORDINGS))('%s: every view shows it, served and in a file', async (format, name) => {
+  test.each(Object.entries(RECORDINGS))('%s: appears in every view, served and in a file', async (format, name) => {
     const { sessions } = await replay(recordingPath(`${format}/${name}`));
     const session = sessions[0]?.session ?? '';
     const watched = await watchedPage(context, origin);
@@ -84,8 +84,19 @@ describe('a replayed session of each format', () => {
     expect([code, stderr]).toEqual([0, '']);
     const address = pathToFileURL(file).href;
     const offline = await watchedPage(disk, address);
-    const own = object === null ? [] : [`object?id=${encodeURIComponent(new URL(object, origin).searchParams.get('id') ?? '')}`];
-    for (const view of ['', 'strip?all=1', 'turns', 'changes', 'changes?kind=gone', ...own, 'search?q=the', 'query', 'request']) {
+    const own =
+      object === null ? [] : [`object?id=${encodeURIComponent(new URL(object, origin).searchParams.get('id') ?? '')}`];
+    for (const view of [
+      '',
+      'strip?all=1',
+      'turns',
+      'changes',
+      'changes?kind=gone',
+      ...own,
+      'search?q=the',
+      'query',
+      'request',
+    ]) {
       await offline.page.goto(`${address}#/${view}`);
       await offline.settled();
       expect([view, await offline.page.locator('[role=alert]').allTextContents()]).toEqual([view, []]);

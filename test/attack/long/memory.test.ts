@@ -16,7 +16,8 @@ beforeEach(async () => {
   folder = await temporaryRoot();
   data = join(folder.root, '.data');
   await mkdir(join(folder.root, 'src'));
-  for (let i = 0; i < 50; i++) await writeFile(join(folder.root, 'src', `f${i}.txt`), `file ${i}\n${'some line of text\n'.repeat(40)}`);
+  for (let i = 0; i < 50; i++)
+    await writeFile(join(folder.root, 'src', `f${i}.txt`), `file ${i}\n${'some line of text\n'.repeat(40)}`);
   agent = await stdioAgent(folder.root, ['--data', data, '--profile', 'rocksdb']);
 });
 
@@ -31,7 +32,7 @@ const read = async (i: number, session: string): Promise<void> => {
   if (isError) throw new Error(text);
 };
 
-test('a server that is called 10,000 times in one turn takes at most 150 MiB', async () => {
+test('a server takes at most 150 MiB for 10,000 calls in one turn', async () => {
   let most = 0;
   for (let i = 0; i < 10_000; i++) {
     await read(i, 'one');
@@ -40,7 +41,7 @@ test('a server that is called 10,000 times in one turn takes at most 150 MiB', a
   expect(most).toBeLessThanOrEqual(150);
 });
 
-test('a server that 1,500 sessions are named to takes at most 200 MiB, and keeps the locks of those alone that it has open', async () => {
+test('a server takes at most 200 MiB for 1,500 named sessions, and keeps only the locks of open ones', async () => {
   let most = 0;
   for (let i = 0; i < 1_500; i++) {
     await read(i, `session-${i}`);
@@ -48,13 +49,13 @@ test('a server that 1,500 sessions are named to takes at most 200 MiB, and keeps
     if (i % 100 === 99) most = Math.max(most, memory());
   }
   expect(most).toBeLessThanOrEqual(200);
-  // A session is put away once the database has its steps, when another one's call has ended.
+  // A session is closed once the database has its steps and another one's call has ended.
   const locks = async (): Promise<number> => {
     await read(0, 'session-1499');
     return (await readdir(join(data, 'sessions'))).length;
   };
   await until(locks, (count) => count <= 64);
-  // The first one was put away long ago; it goes on from where it stands.
+  // The first session was closed long ago and continues from its state.
   await read(7, 'session-0');
   const { text } = await agent.call('context', { session: 'session-0', full: true });
   expect(text).toContain('f0.txt');

@@ -8,15 +8,22 @@ import { CONFIGS, privateFolder, runFront, startFront } from '../../support/fron
 import { readEdn, submitAndWait, Wire } from '../../support/wire.js';
 
 const DOCUMENTS = 60;
-/** Long enough to be recognised, and to make the store more than its log. */
+/** Long enough to be recognised, and to make the store larger than its log. */
 const textOf = (n: number): string => `what was stored as ${n} `.repeat(40);
 
 let dir: string;
 let remove: () => Promise<void>;
 
-const flags = (data: string): readonly string[] => ['--config', CONFIGS.rocksdb, '--data', data, '--socket', join(data, 's')];
+const flags = (data: string): readonly string[] => [
+  '--config',
+  CONFIGS.rocksdb,
+  '--data',
+  data,
+  '--socket',
+  join(data, 's'),
+];
 
-/** A node that was stopped and one that was killed leave different files: some have their last writes in a log alone. */
+/** A stopped and a killed node leave different files. Some have their last writes only in a log. */
 beforeAll(async () => {
   ({ dir, remove } = await privateFolder());
   const whole = join(dir, 'whole');
@@ -36,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => remove());
 
-/** A place in what a file of a table holds first. */
+/** A place in the first block of a table file. */
 const FIRST_BLOCK = 21;
 
 async function files(data: string): Promise<readonly string[]> {
@@ -50,7 +57,10 @@ async function files(data: string): Promise<readonly string[]> {
     .sort();
 }
 
-/** What is wrong with what a node answers out of a damaged store; undefined when all of it is right, or when it says that it is damaged. */
+/**
+ * Returns the fault of a node's answers from a damaged store. Returns undefined if all are right or
+ * the node reports the damage.
+ */
 async function judge(data: string): Promise<string | undefined> {
   const run = await runFront(flags(data));
   if ((await run.ready) === undefined) {
@@ -61,7 +71,7 @@ async function judge(data: string): Promise<string | undefined> {
   const wire = new Wire({ socketPath: join(data, 's') });
   try {
     const found = await wire.post('/query', '{:query {:find [e n t] :where [[e :n n] [e :text t]]}}');
-    // Whoever asks is told that it cannot be read.
+    // The client learns that the data is unreadable.
     if (found.status >= 500) return undefined;
     const rows = readEdn(found.text) as readonly (readonly [string, number, string])[];
     const wrong = rows.filter(([id, n, text]) => id !== `d${n}` || text !== textOf(n));
@@ -88,7 +98,10 @@ attack('stores', async (tries) => {
     const bytes = await readFile(path);
     if (what === undefined) bytes.writeUInt8(bytes.readUInt8(FIRST_BLOCK) ^ 1, FIRST_BLOCK);
     await writeFile(path, what === undefined ? bytes : damaged(bytes, what));
-    tries.tried(`${JSON.stringify(what ?? FIRST_BLOCK).slice(0, 200)} in ${path.slice(copy.length)}`, await judge(copy));
+    tries.tried(
+      `${JSON.stringify(what ?? FIRST_BLOCK).slice(0, 200)} in ${path.slice(copy.length)}`,
+      await judge(copy),
+    );
     await rm(copy, { recursive: true });
   }
 });
