@@ -28,16 +28,27 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment } from '../rebuild/moment.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';
 
-/** How the house counts tokens: the vocabulary that all its figures are by, and about what a chat's format adds to a message and a call. */
+/**
+ * The default token counter: the vocabulary behind all our figures, and the approximate overhead of
+ * a chat format per message and call.
+ */
 export const HOUSE_COUNTER: TokenCounter = { name: TOKENIZER, count: countTokens, perMessage: 4, perCall: 8 };
 
 function missing(id: ObjectId): StoreError {
-  return new StoreError('missing-part', `the chat names the call ${JSON.stringify(id)}, which the database does not hold at this basis`);
+  return new StoreError(
+    'missing-part',
+    `the chat names the call ${JSON.stringify(id)}, which the database does not hold at this basis`,
+  );
 }
 
-/** The whole arguments of calls whose objects only name them, by their hash. */
-function keptTexts(snapshot: StoreSnapshot, versions: ReadonlyMap<ObjectId, FoundVersion>): Promise<ReadonlyMap<Sha256, string>> {
-  const hashes = [...versions.values()].flatMap(({ version }) => (version.type === 'toolcall' ? (keptArgsHash(version.args) ?? []) : []));
+/** Returns the whole arguments of calls whose objects only refer to them, by hash. */
+function keptTexts(
+  snapshot: StoreSnapshot,
+  versions: ReadonlyMap<ObjectId, FoundVersion>,
+): Promise<ReadonlyMap<Sha256, string>> {
+  const hashes = [...versions.values()].flatMap(({ version }) =>
+    version.type === 'toolcall' ? (keptArgsHash(version.args) ?? []) : [],
+  );
   return snapshot.texts(hashes);
 }
 
@@ -58,7 +69,7 @@ function storedCall(
 
 type NoteRecord = ContextRecord<'approval' | 'call'>;
 
-/** What records say of calls and approvals from a step on, as it was known at a point. */
+/** Returns the records of calls and approvals from a step on, as known at a point. */
 async function recordsAt(
   timeline: Timeline,
   session: SessionId,
@@ -70,7 +81,10 @@ async function recordsAt(
   return lineage === undefined ? [] : snapshot.records(lineage, wanted);
 }
 
-/** Pending calls, and approvals: the first record of one says where it was asked for, the last where it stands. */
+/**
+ * Returns pending calls and approvals. The first record of an approval gives its position, the last
+ * its state.
+ */
 function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pending' | 'approvals'> {
   const pending: PendingCall[] = [];
   const approvals = new Map<string, ApprovalNote>();
@@ -93,7 +107,10 @@ function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pendin
   return { pending, approvals: [...approvals.values()] };
 }
 
-/** What of a session never changes, as far as it was read: its steps from the first on, and its calls. */
+/**
+ * Caches the immutable parts of a session that were read: its steps from the first on, and its
+ * calls.
+ */
 class KnownSession {
   readonly calls = new Map<ObjectId, StoredCall>();
   readonly versions = new Map<ObjectId, SourceVersion>();
@@ -101,17 +118,21 @@ class KnownSession {
   readonly #steps: Step[] = [];
   /** The fold of these steps. */
   #state: SessionState;
-  /** The transaction by which the last step was there. */
+  /** The transaction at which the last step existed. */
   #txId = -1;
-  /** What records say of approvals that wait for nothing more, and the step from which records are asked for again. */
-  #settled: { readonly notes: readonly NoteRecord[]; readonly from: number; readonly txId: number } = { notes: [], from: 0, txId: -1 };
+  /** Records of settled approvals, and the step from which records are read again. */
+  #settled: { readonly notes: readonly NoteRecord[]; readonly from: number; readonly txId: number } = {
+    notes: [],
+    from: 0,
+    txId: -1,
+  };
 
   constructor(session: SessionId) {
     this.#session = session;
     this.#state = emptySession(session);
   }
 
-  /** The sets after some of the steps that were read here. */
+  /** Returns the sets after some of the steps read here. */
   setsAfter(steps: readonly Step[]): SessionSets {
     const { seq } = this.#state;
     if (steps.length < seq) return applySteps(emptySession(this.#session), steps).sets;
@@ -119,7 +140,7 @@ class KnownSession {
     return this.#state.sets;
   }
 
-  /** What records say of calls and approvals at a point. */
+  /** Returns the records of calls and approvals at a point. */
   async notesAt(timeline: Timeline, point: Point): Promise<readonly NoteRecord[]> {
     const { notes, from, txId } = this.#settled;
     if (point.snapshot !== timeline.present || (point.snapshot.basis.txId ?? 0) < txId)
@@ -127,7 +148,10 @@ class KnownSession {
     return [...notes, ...(await recordsAt(timeline, this.#session, { point, first: from }))];
   }
 
-  /** Notes what was read as the newest: before the step from which on something waits, no record is asked for again, and no call waits for its result. */
+  /**
+   * Stores the newest read. Before the first pending step, no record is read again and no call
+   * awaits its result.
+   */
   settle(notes: readonly NoteRecord[], { from, txId }: { readonly from: number; readonly txId: number }): void {
     if (txId < this.#settled.txId) return;
     this.#settled = { notes: notes.filter(({ kind, seq }) => kind === 'approval' && seq < from), from, txId };
@@ -135,19 +159,24 @@ class KnownSession {
 
   async stepsAt(timeline: Timeline, point: Point): Promise<readonly Step[]> {
     const { place, snapshot } = point;
-    if (place !== undefined) return this.#learnt(await timeline.steps(this.#session), timeline.present).slice(0, place.seq);
+    if (place !== undefined)
+      return this.#learnt(await timeline.steps(this.#session), timeline.present).slice(0, place.seq);
     const [head, lineage] = await Promise.all([snapshot.sessionHead(this.#session), snapshot.lineage(this.#session)]);
     const upto = head?.marks.upto;
     if (lineage === undefined || head === undefined) throw notYet(this.#session, point);
-    if (this.#steps.length === 0 && snapshot === timeline.present) return this.#learnt(await timeline.steps(this.#session), snapshot);
+    if (this.#steps.length === 0 && snapshot === timeline.present)
+      return this.#learnt(await timeline.steps(this.#session), snapshot);
     const isNow = snapshot === timeline.present && (snapshot.basis.txId ?? 0) >= this.#txId;
     if (!isNow) return this.#learnt(await snapshot.steps(this.#session), snapshot);
     const known = [...this.#steps];
-    const newer = await snapshot.stepsFrom(lineage, { first: known.length + 1, upto: Math.max(upto ?? 0, known.length) });
+    const newer = await snapshot.stepsFrom(lineage, {
+      first: known.length + 1,
+      upto: Math.max(upto ?? 0, known.length),
+    });
     return this.#learnt([...known, ...newer], snapshot);
   }
 
-  /** Some steps from the first on, as they are known: what is measured of one is measured once. */
+  /** Returns the cached form of steps from the first on, so that each is measured once. */
   #learnt(steps: readonly Step[], { basis }: StoreSnapshot): readonly Step[] {
     for (const step of steps.slice(this.#steps.length)) if (step.seq === this.#steps.length + 1) this.#steps.push(step);
     this.#txId = Math.max(this.#txId, basis.txId ?? 0);
@@ -155,7 +184,7 @@ class KnownSession {
   }
 }
 
-/** The step of the first entry that something waits for; the last step where nothing does. */
+/** Returns the step of the first pending entry. The last step if no entry is pending. */
 function firstWaiting({ entries, running, seq }: Projection): number {
   const waits = new Set<string>(running?.approvals);
   const isWaiting = (entry: Entry): boolean =>
@@ -164,16 +193,21 @@ function firstWaiting({ entries, running, seq }: Projection): number {
 }
 
 function notYet(session: SessionId, { moment, basis }: Point): HistoryError {
-  return new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}`);
+  return new HistoryError(
+    'not-yet',
+    `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}`,
+  );
 }
 
-/** Sessions of which what never changes is kept. */
+/** Maximum number of cached sessions. */
 const MOST_KNOWN = 8;
 
 /**
- * Reads neutral projections. Keeps what never changes of the sessions that were read last (steps, calls, what was counted of them), so that a session that is asked for again costs what came
- * since and what is known of its files. Records of calls and approvals are taken to be written at the session's last step or for what waits still, as its holder does: whoever writes one that is
- * late reads with another reader from then on.
+ * Reads neutral projections. Caches the immutable parts of the last sessions: steps, calls and
+ * token counts. A repeated read costs only new steps and the session's files.
+ *
+ * Assumes that records of calls and approvals are written at the session's last step or for pending
+ * entries, as the session's holder does. After a late record, use a new reader.
  */
 export class ProjectionReader {
   readonly #counter: TokenCounter;
@@ -184,9 +218,12 @@ export class ProjectionReader {
   }
 
   /**
-   * The projection of a session at a moment: now, the end of a turn or step, a transaction, a time. Everything in it is read at one basis; the same moment asked twice
-   * gives the same value. A fork shows its parent's steps as its own. Files are shown by the timeline's paths.
-   * @throws {HistoryError} `beyond-end`, `not-yet` – the session has no such turn, or did not exist then
+   * Returns the projection of a session at a moment: now, the end of a turn or step, a transaction,
+   * or a time. Reads everything at one basis. The same moment gives the same value. A fork includes
+   * its parent's steps. Files have the timeline's paths.
+   *
+   * @throws {HistoryError} `beyond-end`, `not-yet` if the session has no such turn, or did not
+   *   exist then
    * @throws {StoreError} `missing-part`, `corrupt-part`
    * @throws {XtdbError}
    */
@@ -194,7 +231,7 @@ export class ProjectionReader {
     return this.readAt(timeline, session, await timeline.find(when, session));
   }
 
-  /** As `read`, at a moment of the session that the timeline found. */
+  /** Does the same as `read`, at a point that the timeline found. */
   async readAt(timeline: Timeline, session: SessionId, point: Point): Promise<Projection> {
     const known = this.#sessions.get(session) ?? new KnownSession(session);
     const [steps, records] = await Promise.all([known.stepsAt(timeline, point), known.notesAt(timeline, point)]);
@@ -205,13 +242,16 @@ export class ProjectionReader {
     const read = await readObjects(snapshot, { known, steps, sets, prompt, paths: timeline.paths });
     const { validTime, txId = 0 } = snapshot.basis;
     const basis = { validTime: validTime.getTime(), txId };
-    const projection = projectSession({ session, basis, steps, sets, calls: known.calls, ...read, ...notesOf(records) }, this.#counter);
+    const projection = projectSession(
+      { session, basis, steps, sets, calls: known.calls, ...read, ...notesOf(records) },
+      this.#counter,
+    );
     if (snapshot === timeline.present) known.settle(records, { from: firstWaiting(projection), txId });
     return projection;
   }
 }
 
-/** What is read of a session's objects. */
+/** Selects the objects of a session to read. */
 interface WantedObjects {
   readonly known: KnownSession;
   readonly steps: readonly Step[];
@@ -220,7 +260,7 @@ interface WantedObjects {
   readonly paths: DisplayPaths;
 }
 
-/** Reads the prompt, the files and the calls that are not known yet, which are known from then on. */
+/** Reads and caches the prompt, the files and the calls that are not cached yet. */
 async function readObjects(
   snapshot: StoreSnapshot,
   { known, steps, sets, prompt, paths }: WantedObjects,
@@ -261,7 +301,7 @@ async function readObjects(
   return { prompt: at === undefined ? undefined : { text, at }, files, versions };
 }
 
-/** One projection, with nothing kept: as `ProjectionReader.read`. */
+/** Reads one projection like `ProjectionReader.read`, without a cache. */
 export function readProjection(
   timeline: Timeline,
   session: SessionId,

@@ -8,18 +8,18 @@ import { formatMoment } from '../rebuild/moment.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';
 import { ProjectionReader } from './read-projection.js';
 
-/** A session at a moment, and the steps that make it up. */
+/** A session at a moment, with its steps. */
 interface ReadSession {
   readonly projection: Projection;
   readonly point: Point;
   readonly lineage: Lineage;
 }
 
-/** A session at a moment, with what was recorded of it by then. */
+/** A session at a moment, with the records written by then. */
 export class SessionMoment {
   readonly projection: Projection;
   readonly point: Point;
-  /** Whose steps make up the session. */
+  /** The owners of the session's steps. */
   readonly lineage: Lineage;
   readonly #present: StoreSnapshot;
 
@@ -32,6 +32,7 @@ export class SessionMoment {
 
   /**
    * Reads a session at a moment.
+   *
    * @throws {HistoryError} `beyond-end`, `not-yet`
    * @throws {StoreError} `missing-part`, `corrupt-part`
    * @throws {XtdbError}
@@ -42,17 +43,21 @@ export class SessionMoment {
       new ProjectionReader().readAt(timeline, session, point),
       timeline.present.lineage(session),
     ]);
-    if (lineage === undefined) throw new HistoryError('not-yet', `session ${session} is not there at ${formatMoment(point.moment)}`);
+    if (lineage === undefined)
+      throw new HistoryError('not-yet', `session ${session} is not there at ${formatMoment(point.moment)}`);
     return new SessionMoment({ projection, point, lineage }, timeline.present);
   }
 
-  /** What has everything that was recorded and handed out by then: at a turn or step the present, since that is written behind the step that it belongs to. */
+  /**
+   * The snapshot with all records and contexts of the moment. For a turn or step this is the
+   * present, because they are written after the step that they belong to.
+   */
   get written(): StoreSnapshot {
     const { place, snapshot } = this.point;
     return place === undefined ? snapshot : this.#present;
   }
 
-  /** The records of some kinds up to the last step of the projection. */
+  /** Returns the records of some kinds up to the last step of the projection. */
   records<Kind extends RecordKind>(kinds: readonly Kind[]): Promise<readonly ContextRecord<Kind>[]> {
     return this.written.records(this.lineage, { kinds, last: this.projection.seq });
   }

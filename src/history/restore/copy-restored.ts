@@ -3,17 +3,20 @@ import { sessionObjectId } from '../../objects/ids.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { type PlannedFile, type RestorePlan, restoredBytes } from './restore-plan.js';
 
-/** Files that were written as an agent had them. */
+/** Files written as an agent had them. */
 export interface RestoredCopies {
-  /** The folder by its whole path. */
+  /** The absolute path of the folder. */
   readonly to: string;
-  /** By their paths below it. */
+  /** Paths below the folder. */
   readonly written: readonly string[];
-  /** Those of which only the hash was kept. */
+  /** Files whose content was not stored, only its hash. */
   readonly left: readonly string[];
 }
 
-/** Where a file lies below a folder that is made: below the one folder of the session, or by its whole path. */
+/**
+ * Returns the path of a file in the new folder: its path below the session's only folder, or its
+ * absolute path.
+ */
 function copyPaths({ files }: RestorePlan, folders: readonly string[]): (file: PlannedFile) => string {
   const [root] = folders.length === 1 ? folders : [];
   const isBelow = root !== undefined && files.every(({ source }) => source.path.startsWith(`${root}/`));
@@ -21,9 +24,10 @@ function copyPaths({ files }: RestorePlan, folders: readonly string[]): (file: P
 }
 
 /**
- * Writes the files of a plan into a folder of their own: all of them, or nothing.
+ * Writes the files of a plan into a new folder: all of them, or nothing.
+ *
  * @throws {RestoreError} `folder-in-use`, `not-a-folder`
- * @throws {SourceError} a path that cannot be made there
+ * @throws {SourceError} if a path cannot be created there
  * @throws {StoreError} `missing-part`, `corrupt-part`
  */
 export async function copyRestored({ present }: Timeline, plan: RestorePlan, folder: string): Promise<RestoredCopies> {

@@ -3,24 +3,28 @@ import { type LockOwner, sessionLockOwners } from '../../lease/session-lock.js';
 import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 
-/** Files that are about to be replaced, and of which session. */
+/** Files to replace, and their session. */
 export interface FilesToReplace {
   readonly session: string;
   readonly paths: readonly string[];
-  /** Their ids, as far as they are known. */
+  /** Their ids, as far as known. */
   readonly ids?: readonly string[];
 }
 
 /** An open session whose agent works on such a file. */
 export interface OpenOnFiles {
   readonly session: string;
-  /** The process that has it open, in words. */
+  /** A description of the process that has it open. */
   readonly holder: string;
-  /** Undefined where it is the session itself. */
+  /** Undefined for the session itself. */
   readonly path: string | undefined;
 }
 
-async function pathIn(present: StoreSnapshot, session: SessionId, { paths, ids = [] }: FilesToReplace): Promise<string | undefined> {
+async function pathIn(
+  present: StoreSnapshot,
+  session: SessionId,
+  { paths, ids = [] }: FilesToReplace,
+): Promise<string | undefined> {
   const key = sessionObjectId(session);
   const head = (await present.heads([key])).get(key);
   if (head === undefined) return undefined;
@@ -32,8 +36,11 @@ async function pathIn(present: StoreSnapshot, session: SessionId, { paths, ids =
 }
 
 /**
- * The first session that a process of a data folder has open and that works on files which are about to be replaced: the session itself, or one that has a file in its index or below its folders. Of a session that the
- * database does not hold yet nothing is known. `openPresent` is called only where other sessions are open.
+ * Returns the first open session of a data folder that works on files to be replaced. This is the
+ * session itself, or a session with such a file in its index or below its folders. Sessions that
+ * the database does not hold yet are unknown. `openPresent` is called only if other sessions are
+ * open.
+ *
  * @throws {XtdbError}
  */
 export async function openOnFiles(

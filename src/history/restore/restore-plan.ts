@@ -3,7 +3,14 @@ import type { FilesystemAccess } from '../../filesystem/access/access.js';
 import { isWithin } from '../../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../../filesystem/access/read-source.js';
 import { hashBytes } from '../../objects/hashes.js';
-import { canonicalPath, filesystemId, type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../../objects/ids.js';
+import {
+  canonicalPath,
+  filesystemId,
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionObjectId,
+} from '../../objects/ids.js';
 import { type FilesystemSource, filesystemSource, parseSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { HistoryError } from '../rebuild/history-error.js';
@@ -11,18 +18,18 @@ import { formatMoment } from '../rebuild/moment.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';
 
 /**
- * How what lies on disk compares with what the agent had.
+ * The possible differences between a file on disk and the agent's file.
  *
- * - `same`: the same bytes; of a file that had been deleted then: it is not there
- * - `changed`: other bytes, those of another version that the database knows
- * - `newer-outside`: other bytes, which no version in the database has
- * - `missing`: nothing is there any more
- * - `absent-then`: something is there, and had been deleted then
- * - `never-read`: its name was known and nothing of its content
- * - `not-kept`: other bytes or nothing, and of what the agent had only the hash is kept
- * - `outside-roots`: it lies outside of the allowed folders
- * - `unreachable`: its mount or filesystem is away, or it cannot be read
- * - `not-regular`: a folder or something else stands at its path
+ * - `same`: the same bytes, or still absent if it had been deleted
+ * - `changed`: the bytes of another version in the database
+ * - `newer-outside`: bytes that no version in the database has
+ * - `missing`: the file no longer exists
+ * - `absent-then`: the file exists and had been deleted then
+ * - `never-read`: its name was known, but not its content
+ * - `not-kept`: other bytes or no file, and only the hash of the agent's bytes is stored
+ * - `outside-roots`: the file is outside of the allowed folders
+ * - `unreachable`: its mount or filesystem is unavailable, or it cannot be read
+ * - `not-regular`: its path is a folder or another special file
  */
 export const FILE_STATES = [
   'same',
@@ -39,24 +46,24 @@ export const FILE_STATES = [
 /** One of `FILE_STATES`. */
 export type FileState = (typeof FILE_STATES)[number];
 
-/** A file of a session at a moment, beside what lies on disk now. */
+/** A file of a session at a moment, compared with the disk. */
 export interface PlannedFile {
   readonly id: ObjectId;
-  /** Where it lies, or would lie, on this machine. */
+  /** Its location on this machine. */
   readonly source: FilesystemSource;
   readonly display: string;
   readonly state: FileState;
-  /** Of `unreachable` and `not-regular`: why, in one word. */
+  /** The reason for `unreachable` and `not-regular`, in one word. */
   readonly why?: string;
-  /** The hash of the bytes that the agent had; null where it had none. */
+  /** The hash of the agent's bytes. Null if it had none. */
   readonly had: Sha256 | null;
-  /** The hash of the bytes that lie there now; null for none, or where they cannot be read. */
+  /** The hash of the bytes on disk. Null if there are none or they cannot be read. */
   readonly now: Sha256 | null;
-  /** Whether `bytes` gives what the agent had. */
+  /** Whether `restoredBytes` can return the agent's bytes. */
   readonly isKept: boolean;
 }
 
-/** Which files of a session differ from what its agent had at a moment. */
+/** The differences between a session's files at a moment and the disk. */
 export interface RestorePlan {
   readonly session: SessionId;
   readonly point: Point;
@@ -67,19 +74,22 @@ export interface RestorePlan {
   readonly files: readonly PlannedFile[];
 }
 
-/** Where a recorded folder lies now, on this machine's own filesystem. */
+/** The present location of a recorded folder on this machine's own filesystem. */
 interface MovedFolder {
   readonly from: string;
   readonly to: string;
 }
 
-/** How a plan is made. */
+/** Options for a plan. */
 export interface RestoreOptions {
   readonly access: FilesystemAccess;
   readonly moved?: readonly MovedFolder[];
 }
 
-/** A source where it lies now: a folder that was moved is on this machine, and a filesystem that an import named is the one that it named. */
+/**
+ * Returns the present location of a source. A moved folder is on this machine, and an imported
+ * filesystem is the one that the import named.
+ */
 function located(
   source: FilesystemSource,
   { access, moved = [], filesystems }: RestoreOptions & { readonly filesystems: readonly MovedFolder[] },
@@ -89,10 +99,13 @@ function located(
     const here = filesystems.find(({ from }) => from === source.filesystemId)?.to;
     return here === undefined ? source : filesystemSource(filesystemId(here), source.path);
   }
-  return filesystemSource(access.mounts.localFilesystemId, canonicalPath(posix.join(move.to, source.path.slice(move.from.length))));
+  return filesystemSource(
+    access.mounts.localFilesystemId,
+    canonicalPath(posix.join(move.to, source.path.slice(move.from.length))),
+  );
 }
 
-/** What an object was at a moment. */
+/** An object at a moment. */
 interface HadFile {
   readonly had: Sha256 | null;
   readonly gone: boolean;
@@ -111,7 +124,10 @@ const OUT_OF_REACH: Readonly<Record<UnreachableReason, FileState>> = {
   'invalid-path': 'unreachable',
 };
 
-/** Compares what the agent had with what was read; `isKnown` tells whether the database has a version of some bytes. */
+/**
+ * Compares the agent's file with the one on disk. `isKnown` returns whether the database has a
+ * version of some bytes.
+ */
 async function compared(
   { had, gone, isKept }: HadFile,
   reading: SourceReading,
@@ -128,7 +144,10 @@ async function compared(
   return { state: isKept ? 'changed' : 'not-kept', now };
 }
 
-/** Where imports said that recorded folders and filesystems lie: of the session, then of those that it was forked from, the nearest first. */
+/**
+ * Returns the local folders and filesystems recorded by imports: first of the session, then of its
+ * ancestors, nearest first.
+ */
 async function importedPlaces({ present }: Timeline, session: SessionId) {
   const lineage = await present.lineage(session);
   const sessions = new Set([session, ...(lineage?.segments ?? []).map((segment) => segment.session).reverse()]);
@@ -140,7 +159,8 @@ async function importedPlaces({ present }: Timeline, session: SessionId) {
 }
 
 /**
- * Compares the files that a session's agent had at a moment with what lies on disk now. Changes nothing.
+ * Compares the files of a session's agent at a moment with the disk. Changes nothing.
+ *
  * @throws {HistoryError} `beyond-end`, `not-yet`, `which-session`
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
@@ -156,7 +176,10 @@ export async function planRestore(
   const key = sessionObjectId(session);
   if (!(await snapshot.heads([key])).has(key))
     throw new HistoryError('not-yet', `session ${session} was not there at ${formatMoment(moment)}`);
-  const steps = point.place === undefined ? await snapshot.steps(session) : (await timeline.steps(session)).slice(0, point.place.seq);
+  const steps =
+    point.place === undefined
+      ? await snapshot.steps(session)
+      : (await timeline.steps(session)).slice(0, point.place.seq);
   const last = steps.at(-1);
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
   const heads = await snapshot.heads(index);
@@ -170,11 +193,14 @@ export async function planRestore(
     const { file_hash: hash, content_hash: content } = head.document;
     const gone = head.marks.gone === true;
     const had = hash === null ? null : (hash as Sha256);
-    // Where the text is the whole of the bytes both hashes are one; of a longer one the whole text lies under the hash of the bytes.
-    const isKept = had !== null && content !== null && (had === content || (await snapshot.damagedTexts([had])).size === 0);
+    // If the content covers all bytes, both hashes are equal. The whole text of a longer file is
+    // stored under the hash of its bytes.
+    const isKept =
+      had !== null && content !== null && (had === content || (await snapshot.damagedTexts([had])).size === 0);
     const isKnown = async (now: Sha256): Promise<boolean> =>
       (await own.present.historyOfHeads(id)).some(({ document }) => document?.file_hash === now);
-    const reading: SourceReading = had === null && !gone ? { kind: 'missing' } : await readSource(options.access, source);
+    const reading: SourceReading =
+      had === null && !gone ? { kind: 'missing' } : await readSource(options.access, source);
     const found = await compared({ had, gone, isKept }, reading, isKnown);
     files.push({ id, source, display: timeline.paths.display(recorded), had, isKept, ...found });
   }
@@ -182,10 +208,15 @@ export async function planRestore(
 }
 
 /**
- * The bytes that the agent had of a planned file, checked by their hash; undefined where they are not kept.
+ * Returns the agent's bytes of a planned file, checked by their hash. Undefined if they are not
+ * stored.
+ *
  * @throws {StoreError} `missing-part`, `corrupt-part`
  */
-export async function restoredBytes({ point }: RestorePlan, { id, had, isKept }: PlannedFile): Promise<Uint8Array | undefined> {
+export async function restoredBytes(
+  { point }: RestorePlan,
+  { id, had, isKept }: PlannedFile,
+): Promise<Uint8Array | undefined> {
   if (!isKept || had === null) return undefined;
   const found = await point.snapshot.get(id);
   const text = found === undefined ? undefined : await point.snapshot.wholeText(found);
@@ -193,7 +224,7 @@ export async function restoredBytes({ point }: RestorePlan, { id, had, isKept }:
   return bytes !== undefined && hashBytes(bytes) === had ? bytes : undefined;
 }
 
-/** What the states of a plan keep from being done in place, and why; empty for a clean plan. */
+/** The states that prevent a restore in place, with the reason. */
 const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
   'newer-outside': 'was changed outside of what the database knows, and would be lost',
   'not-kept': 'cannot be made again: only its hash is kept',
@@ -202,7 +233,7 @@ const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
   'not-regular': 'is no regular file any more',
 };
 
-/** What keeps a plan from being carried out in place, a sentence a file; empty for a clean plan. */
+/** Returns the reasons against a restore in place, a sentence per file. Empty for a clean plan. */
 export function hindrances({ files }: RestorePlan): readonly string[] {
   return files.flatMap(({ display, state, why }) => {
     const hinders = HINDERS[state];
@@ -210,7 +241,11 @@ export function hindrances({ files }: RestorePlan): readonly string[] {
   });
 }
 
-/** How many files are of each state; states without files are absent. */
+/** Returns the number of files per state. States without files are absent. */
 export function countStates({ files }: RestorePlan): Readonly<Partial<Record<FileState, number>>> {
-  return defined(Object.fromEntries(FILE_STATES.map((state) => [state, files.filter((file) => file.state === state).length || undefined])));
+  return defined(
+    Object.fromEntries(
+      FILE_STATES.map((state) => [state, files.filter((file) => file.state === state).length || undefined]),
+    ),
+  );
 }
