@@ -1,7 +1,8 @@
 /**
  * The public surface of Palimpsest as a library: named exports only.
  *
- * `ContextClient` is the way in: it opens sessions, records what an agent does, assembles its context, and rebuilds any earlier one.
+ * `ContextClient` is the entry point: it opens sessions, records an agent's work, assembles its
+ * context, and rebuilds any earlier one.
  */
 export type { Assembly, AssemblySection } from './assembly/assemble.js';
 export type { AssemblyRecord } from './assembly/assembly-record.js';

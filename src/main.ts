@@ -11,9 +11,9 @@ if (tooOld !== undefined) {
 }
 refuseBeyondFileSizeLimit();
 endOnLostOutput();
-// package.json lies above this program, whether it was built or not.
+// package.json is in the parent folder of this program, both built and unbuilt.
 const home = new URL('../', import.meta.url);
-// A question is answered in less time than the declarations of all other commands take to load.
+// A question takes less time than loading the declarations of all other commands.
 if (isReviewVerb(process.argv[2])) {
   const { answerOnly } = await import('./cli/review/program.js');
   await answerOnly(process.argv);

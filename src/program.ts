@@ -18,7 +18,7 @@ import { undoCommand } from './cli/undo.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 
-/** What a shell runs to complete a line, and what prints the script that makes it do so. */
+/** The commands that a shell runs to complete a line, and that print the completion script. */
 const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
 
 /** The version in package.json. */
@@ -29,7 +29,7 @@ function packageVersion(home: URL): string {
     : 'unknown';
 }
 
-/** Adds `palimpsest completion <shell>`; the library behind it is loaded only when a shell calls. */
+/** Adds `palimpsest completion <shell>`. Its library loads only when a shell calls it. */
 async function addCompletion(program: Command, call: string | undefined): Promise<void> {
   if (COMPLETION_CALLS.has(call ?? '')) {
     const { default: addTo } = await import('@bomb.sh/tab/commander');
@@ -43,11 +43,12 @@ async function addCompletion(program: Command, call: string | undefined): Promis
   );
 }
 
-/** Runs the whole program. `home` is the folder that package.json and the built program lie in. */
+/** Runs the whole program. `home` is the folder of package.json and the built program. */
 export async function runProgram(home: URL): Promise<void> {
-  // A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
+  // A command's declaration is light and its work loads when it runs, because `palimpsest mcp` must
+  // answer at once.
   const version = packageVersion(home);
-  /** The review page as it was built, beside the built program. */
+  /** The built review page, beside the built program. */
   const web = fileURLToPath(new URL('dist/web/', home));
   const program = new Command('palimpsest')
     .description('A bitemporal context service for LLM agents, on XTDB 1.24')

@@ -1,7 +1,10 @@
-/** Where the secret lies that this page was given: in the storage of its own origin, which no other server of this machine is sent or can read. */
+/**
+ * Key of the page's secret in its origin's storage, which other servers of this machine neither
+ * receive nor read.
+ */
 const KEPT_AS = 'palimpsest-secret';
 
-/** Thrown where the server refuses a question; `code` is that of its problem. */
+/** Thrown if the server rejects a question; `code` is that of its problem. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 
@@ -14,7 +17,7 @@ export class Refused extends Error {
   }
 }
 
-/** The refusal that an answer is; a body that is no problem says nothing more than its status. */
+/** Converts a response to a Refused error. A body that is not a problem leaves only the status. */
 export async function refusedBy(response: Response): Promise<Refused> {
   const problem: unknown = await response.json().catch(() => undefined);
   const { code = 'unknown', detail = response.statusText } = (problem ?? {}) as {
@@ -35,7 +38,10 @@ async function handIn(token: string): Promise<void> {
   localStorage.setItem(KEPT_AS, secret);
 }
 
-/** Hands in the token of the address, if there is one, and takes it out of the address bar and the history. Throws Refused where it is not taken. */
+/**
+ * Exchanges the token of the address, if there is one, and removes it from the address bar and the
+ * history. Throws Refused for a rejected token.
+ */
 export async function enter(): Promise<void> {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   if (token === null) return;
@@ -43,12 +49,12 @@ export async function enter(): Promise<void> {
   await handIn(token);
 }
 
-/** Hands in a token that a reader typed. Throws Refused where it is not taken. */
+/** Exchanges a typed token. Throws Refused for a rejected token. */
 export function enterWith(token: string): Promise<void> {
   return handIn(token.trim());
 }
 
-/** What each question brings along. */
+/** Returns the headers of each question. */
 export function credentials(): Readonly<Record<string, string>> {
   const secret = localStorage.getItem(KEPT_AS);
   return secret === null ? {} : { authorization: `Bearer ${secret}` };

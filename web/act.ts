@@ -1,7 +1,10 @@
 import { credentials, refusedBy } from './access.js';
 import { askAnew } from './ask.js';
 
-/** Asks the server to do something, on behalf of the person who looks at the page; what was answered before is asked anew from then on. Throws Refused. */
+/**
+ * Sends a change to the server for the person who uses the page, and clears the cache of answers.
+ * Throws Refused.
+ */
 export async function act<T>(path: string, body: object): Promise<T> {
   const response = await fetch(path, {
     method: 'POST',
@@ -13,6 +16,6 @@ export async function act<T>(path: string, body: object): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** The address of what is done to a session. */
+/** Returns the path of a change to a session. */
 export const actionPath = (session: string, what: 'sets' | 'undo' | 'fork' | 'restore'): string =>
   `/v1/sessions/${encodeURIComponent(session)}/${what}`;

@@ -11,7 +11,7 @@ export type ViewName =
   | 'compare'
   | 'query';
 
-/** What every view is called, in the order of the page's navigation. */
+/** The name of every view, in navigation order. */
 export const VIEWS: Readonly<Record<ViewName, string>> = {
   sessions: 'Sessions',
   strip: 'Strip',
@@ -25,39 +25,41 @@ export const VIEWS: Readonly<Record<ViewName, string>> = {
   query: 'Query',
 };
 
-/** Where a reader is: a view and what it shows. Every view has an address of its own, with the transaction in it that it was read at. */
+/**
+ * A place in the page: a view and its parameters, including the transaction at which it was read.
+ */
 export interface Address {
   readonly view: ViewName;
   readonly of: Readonly<Record<string, string>>;
 }
 
-/** What the addresses of the page begin with: its place on a server, or, in a file, what stands behind the file's own address. */
+/** The prefix of the page's addresses: its path on a server or, in a file, the fragment. */
 let base = '/review/';
-/** Parameters that every address has, said or not. */
+/** Fixed parameters that addresses leave out. */
 let always: Address['of'] = {};
 
-/** Where a browser is. */
+/** A browser location. */
 interface Placed {
   readonly pathname: string;
   readonly search: string;
   readonly hash: string;
 }
 
-/** Says where the page lies: `#/` in a file. */
+/** Sets the prefix of the page's addresses: `#/` in a file. */
 export function beginAt(where: string, fixed: Address['of'] = {}): void {
   [base, always] = [where, fixed];
 }
 
-/** Whether an address of the browser is one of the page's own. */
+/** Whether a browser address belongs to the page. */
 export const isOwn = ({ pathname, hash }: Pick<Placed, 'pathname' | 'hash'>): boolean =>
   (base.startsWith('#') ? hash : pathname).startsWith(base);
 
-/** Parameters that one view hands on to the next: whose session, at which call, known after which transaction, or followed. */
+/** Parameters that links keep between views: session, call, and the transaction or following. */
 const KEPT = ['session', 'tx', 'live', 'step'] as const;
 
 const isView = (name: string): name is ViewName => Object.hasOwn(VIEWS, name);
 
-/** Reads an address; one that names no view is the list of sessions. */
+/** Parses an address. An unknown view becomes the list of sessions. */
 export function parseAddress({ pathname, search, hash }: Placed): Address {
   const whole = base.startsWith('#') ? hash : `${pathname}${search}`;
   const [name = '', query = ''] = whole.startsWith(base) ? whole.slice(base.length).split(/\?(.*)/s) : [];
@@ -65,14 +67,17 @@ export function parseAddress({ pathname, search, hash }: Placed): Address {
   return { view, of: { ...always, ...Object.fromEntries(new URLSearchParams(query)) } };
 }
 
-/** Writes an address; parameters that are empty are left out. */
+/** Formats an address; leaves out empty parameters. */
 export function addressText({ view, of }: Address): string {
   const given = Object.entries(of).filter(([, value]) => value !== '');
   const query = new URLSearchParams(given).toString();
   return `${base}${view === 'sessions' ? '' : view}${query === '' ? '' : `?${query}`}`;
 }
 
-/** The address of another view from where a reader is: the same session, call and transaction, unless `of` says otherwise. */
+/**
+ * Returns the address of another view from the present one: the same session, call and transaction,
+ * unless `of` overrides them.
+ */
 export function linkTo(
   from: Address,
   view: ViewName,
@@ -86,7 +91,7 @@ export function linkTo(
   return addressText({ view, of: Object.fromEntries([...kept, ...said]) });
 }
 
-/** What answers the same on the command line; undefined where nothing does. */
+/** Returns the equivalent command line; undefined if there is none. */
 export function commandLine({ view, of }: Address): string | undefined {
   const quoted = (text: string): string =>
     /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Answered } from './ask.js';
 
-/** What an answer is shown as; while it is on its way, and where it is refused, that is said instead. */
+/** Shows an answer, or that it is loading or was refused. */
 export function AnswerBox<T>({
   answer,
   children,

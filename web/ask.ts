@@ -2,24 +2,26 @@ import { useEffect, useState } from 'preact/hooks';
 import { credentials, Refused, refusedBy } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
 
-/** The parameters of a question; those that are undefined are left out. */
+/** The parameters of a question; undefined ones are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
-/** Answers that are kept: most are asked again by the next view. */
+/** Number of cached answers; most are requested again by the next view. */
 const MOST_KEPT = 60;
-/** How often a server that is starting, or busy, is asked again, and how long is waited before, milliseconds. */
+/**
+ * Number of retries while a server is starting or busy, and the pause before each, milliseconds.
+ */
 const RETRIES = 30;
 const RETRY_MS = 1_000;
 
-/** What answers questions: a server, or a file that has the answers in it. */
+/** A source of answers: a server, or a file that contains them. */
 export interface AnswerSource {
-  /** Whether there is a server behind it: what needs one is not offered where there is none. */
+  /** Whether the source is a server; without one, features that need it are hidden. */
   readonly isServed: boolean;
-  /** The answer as JSON has it. Throws Refused. */
+  /** Returns the answer as JSON. Throws Refused. */
   ask(path: string, parameters: Parameters): Promise<unknown>;
 }
 
-/** What is kept of a question: its answer, and what it said once it is there. */
+/** A cached question: the pending answer, and its value once loaded. */
 interface KeptAnswer {
   readonly answer: Promise<unknown>;
   there?: { readonly value: unknown };
@@ -27,7 +29,7 @@ interface KeptAnswer {
 
 const kept = new Map<string, KeptAnswer>();
 
-/** Keeps an answer as the one that was asked for last, and lets go of the oldest. */
+/** Caches an answer as the most recent, and evicts the oldest. */
 function keep(address: string, one: KeptAnswer): void {
   kept.delete(address);
   kept.set(address, one);
@@ -57,22 +59,22 @@ async function fetched(address: string, left = RETRIES): Promise<unknown> {
 const SERVER: AnswerSource = { isServed: true, ask: (path, parameters) => fetched(addressOf(path, parameters)) };
 let source = SERVER;
 
-/** Says what answers from now on; a server where nobody says it. */
+/** Sets the source of answers; the default is a server. */
 export function answerFrom(other: AnswerSource): void {
   source = other;
 }
 
-/** Whether there is a server: without one nothing changes, and only what the file holds is answered. */
+/** Whether there is a server. Without one only the file's content is available, read-only. */
 export const isServed = (): boolean => source.isServed;
 
-/** Views that ask a database, or compare with what no file of one session holds. */
+/** Views that need a database, or a comparison beyond one session's file. */
 const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['files', 'compare']);
 
-/** The views that can be shown, in the order of the page's navigation. */
+/** Returns the available views, in navigation order. */
 export const offeredViews = (): readonly ViewName[] =>
   (Object.keys(VIEWS) as ViewName[]).filter((name) => isServed() || !SERVED_VIEWS.has(name));
 
-/** The answer to a question; one that was asked before is answered at once. Throws Refused. */
+/** Returns the answer to a question, from the cache if possible. Throws Refused. */
 export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   const address = addressOf(path, parameters);
   const known = kept.get(address);
@@ -93,30 +95,31 @@ export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   return one.answer as Promise<T>;
 }
 
-/** Says that an answer is that to another question too: of a moment that it names itself. */
+/** Caches an answer for another question too, such as one with an explicit moment. */
 export function answers(path: string, parameters: Parameters, value: unknown): void {
   keep(addressOf(path, parameters), { answer: Promise.resolve(value), there: { value } });
 }
 
-/** The answer as it is now: it is neither kept nor taken from what was asked before. Throws Refused. */
+/** Returns the current answer without using the cache. Throws Refused. */
 export function askFresh<T>(path: string, parameters: Parameters = {}): Promise<T> {
   return source.ask(path, parameters) as Promise<T>;
 }
 
-/** Forgets every answer: what is asked next is asked of the server. */
+/** Clears the cache of answers. */
 export function askAnew(): void {
   kept.clear();
 }
 
-/** An answer that is there, on its way, or refused. */
+/** An answer that is loaded, pending or refused. */
 export type Answered<T> =
   | { readonly state: 'waiting' }
   | { readonly state: 'there'; readonly value: T }
   | { readonly state: 'refused'; readonly refused: Refused };
 
 /**
- * Asks a question while a view is shown; undefined asks none. An answer that comes after the question has changed is passed over. `keeps`: the answer before stays until the
- * next one is there, as long as this is the same.
+ * Asks a question while a view is shown; undefined asks none. Ignores an answer that arrives after
+ * the question has changed. `keeps`: the previous answer stays until the next one is loaded, while
+ * this value is unchanged.
  */
 export function useAnswer<T>(
   path: string | undefined,
@@ -150,7 +153,7 @@ export function useAnswer<T>(
     };
   }, [address]);
   const there = address === undefined ? undefined : kept.get(address)?.there;
-  // What is there already needs no moment of waiting, in which the view would be taken down.
+  // A cached answer needs no loading state, which would unmount the view.
   if (there !== undefined) return { state: 'there', value: there.value as T };
   const isKept = keeps !== undefined && answered?.keeps === keeps && answered.answer.state === 'there';
   return answered !== undefined && (answered.address === address || isKept) ? answered.answer : { state: 'waiting' };

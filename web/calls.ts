@@ -5,26 +5,35 @@ import { place, refine } from './place.js';
 import { neighbour } from './strip-layout.js';
 import type { Strip } from './wire.js';
 
-/** What of the session of the address is known up to now, where the page follows it. */
+/** Returns the current strip of the address's session, if the page follows it. */
 function liveStrip(): Strip | undefined {
   const { session, live } = place.value.of;
   return live !== undefined && followed.value?.session === session ? followed.value?.strip : undefined;
 }
 
-/** The transaction that questions of a view are asked at: that of the address, or that of the last event of the session that is followed. */
+/**
+ * Returns the transaction of a view's questions: that of the address, or of the followed session's
+ * last event.
+ */
 export function knownTx(): string | undefined {
   const { tx } = place.value.of;
   const known = tx ?? liveStrip()?.basis.tx_id;
   return known === undefined || known === null ? undefined : String(known);
 }
 
-/** What keeps answers of a view on the screen until the next ones are there; undefined where the session is not followed. */
+/**
+ * Keeps a view's answers on screen until the next ones load; undefined if the session is not
+ * followed.
+ */
 export function keptWhileFollowed(): { readonly keeps?: string } {
   const { session, live } = place.value.of;
   return live === undefined || session === undefined ? {} : { keeps: session };
 }
 
-/** The strip of the session of the address: asked for, or as the events of a session that is followed bring it. */
+/**
+ * Returns the strip of the address's session: requested, or updated by the events of a followed
+ * session.
+ */
 export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean } = {}): Answered<Strip> {
   const { session, tx } = place.value.of;
   const now = liveStrip();
@@ -35,7 +44,10 @@ export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean
   return now === undefined ? answer : { state: 'there', value: now };
 }
 
-/** As `useSessionStrip`. What it was read at stands in the address from then on, so that whoever is sent it sees the same, unless the session is followed. */
+/**
+ * As `useSessionStrip`, but pins the strip's transaction in the address, so that a shared link
+ * shows the same, unless the session is followed.
+ */
 export function useStrip(): Answered<Strip> {
   const answer = useSessionStrip();
   const { session, tx, live } = place.value.of;
@@ -43,20 +55,22 @@ export function useStrip(): Answered<Strip> {
   const known = strip?.basis.tx_id;
   useEffect(() => {
     if (known === undefined || known === null) return;
-    // The strip at its own transaction is this one: it need not be asked for again.
+    // This strip is also the one at its own transaction, so no request is needed.
     answers('/v1/strip', { session, tx: String(known) }, strip);
     refine({ tx: known });
   }, [known]);
   return answer;
 }
 
-/** The call of the address; the last one where it names none. */
+/** Returns the call of the address; default: the last one. */
 export function chosenStep({ calls }: Strip): number | undefined {
   const { step } = place.value.of;
   return step === undefined ? calls.at(-1)?.step : Number(step);
 }
 
-/** The call of the address, or the newest one of a session that is followed; undefined where neither is known. */
+/**
+ * Returns the call of the address, or a followed session's newest; undefined if neither is known.
+ */
 export function askedStep(): number | undefined {
   const { step } = place.value.of;
   const now = liveStrip();
@@ -70,7 +84,7 @@ export function move(strip: Strip, to: Parameters<typeof neighbour>[2]): void {
   if (call !== undefined) refine({ step: call.step, from: undefined });
 }
 
-/** Follows the session of the address, or stays at what is known of it now. */
+/** Toggles between following the session of the address and pinning its present state. */
 export function toggleFollowing(): void {
   const { live } = place.value.of;
   if (live === undefined) refine({ live: 1, tx: undefined });

@@ -1,26 +1,29 @@
 import { bandRows, fillOf } from './strip-layout.js';
 import type { SessionRow, Strip } from './wire.js';
 
-/** One of several things that are compared call by call. */
+/** One line of a comparison by call. */
 export interface ComparedLine {
   readonly name: string;
-  /** How large the request of each call is. */
+  /** The request size of each call. */
   readonly sizes: readonly number[];
-  /** Calls up to which the sizes are what they are; behind them they are a bound. */
+  /** Number of calls with exact sizes; later sizes are bounds. */
   readonly exact: number;
 }
 
-/** What is compared, on one axis of calls. */
+/** A comparison on one axis of calls. */
 export interface Comparison {
   readonly unit: string;
   readonly lines: readonly ComparedLine[];
-  /** The last call that a session and its fork share; undefined where they share none. */
+  /** The last call that a session and its fork share; undefined if they share none. */
   readonly shared?: number | undefined;
-  /** What limits what can be said. */
+  /** Remarks on the limits of the comparison. */
   readonly marks: readonly string[];
 }
 
-/** A session as a line: exact where its contexts were recorded, else a bound, since only the active texts are known at the end of each turn. */
+/**
+ * Converts a session to a line. It is exact where contexts were recorded; otherwise it is a bound,
+ * because only the active texts at each turn's end are known.
+ */
 function sessionLine({ session, calls, bands }: Strip): ComparedLine {
   const { parts } = fillOf(calls, bandRows(bands, calls));
   const isRecorded = calls.some(({ chars }) => chars !== null);
@@ -31,7 +34,7 @@ function sessionLine({ session, calls, bands }: Strip): ComparedLine {
   };
 }
 
-/** Two sessions; where one is a fork of the other, how many calls they share. */
+/** Compares two sessions. If one is a fork of the other, includes the number of shared calls. */
 export function sessionComparison(a: Strip, b: Strip, rows: readonly SessionRow[]): Comparison {
   const parentOf = (id: string) => rows.find((row) => row.id === id)?.parent;
   const left = [
@@ -56,7 +59,7 @@ const isObject = (value: unknown): value is Json =>
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 
-/** A laboratory run as it lies in laboratory.json: its sessions by their names. */
+/** A laboratory run from laboratory.json: its sessions by name. */
 export interface LabRun {
   readonly sessions: ReadonlyMap<string, Comparison>;
 }
@@ -69,17 +72,17 @@ function policyLine(name: string, policy: unknown): readonly ComparedLine[] {
   return [{ name, sizes, exact: typeof score.exact === 'number' ? score.exact : 0 }];
 }
 
-/** Reads the report of a laboratory run. Throws RangeError for anything else. */
+/** Parses the report of a laboratory run. Throws RangeError for any other text. */
 export function readLabRun(text: string): LabRun {
   let report: unknown;
   try {
     report = JSON.parse(text);
   } catch {
-    throw new RangeError('the file is no JSON: choose the laboratory.json that palimpsest lab --out wrote');
+    throw new RangeError('the file is not JSON: choose the laboratory.json that palimpsest lab --out wrote');
   }
   if (!isObject(report) || report.report !== 'laboratory' || report.version !== 1 || !Array.isArray(report.sessions))
     throw new RangeError(
-      'the file is no report of a laboratory run of version 1: choose the laboratory.json that palimpsest lab --out wrote',
+      'the file is not a laboratory report of version 1: choose the laboratory.json that palimpsest lab --out wrote',
     );
   const sessions = report.sessions.flatMap((session): readonly (readonly [string, Comparison])[] => {
     if (!isObject(session) || !isObject(session.policies)) return [];
@@ -89,7 +92,10 @@ export function readLabRun(text: string): LabRun {
   return { sessions: new Map(sessions) };
 }
 
-/** A line as the points of an SVG, in two parts: exact, and bounded behind it; the second begins where the first ends. */
+/**
+ * Converts a line to SVG points in two parts: exact, then bounded. The second begins where the
+ * first ends.
+ */
 export function linePoints(
   { sizes, exact }: ComparedLine,
   {

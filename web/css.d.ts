@@ -1,2 +1,2 @@
-/** Styles that an entry imports for their effect: the bundler makes a file of them. */
+/** Style sheets that an entry imports; the bundler writes them to a file. */
 declare module '*.css';

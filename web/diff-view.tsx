@@ -3,11 +3,11 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Runs } from './text-view.js';
 import { VirtualList } from './virtual-list.js';
 
-/** How long two texts are compared before they count as too different, milliseconds. */
+/** Maximum time to compare two texts before they count as too different, milliseconds. */
 const LIMIT_MS = 1_500;
 const ROW_PX = 18;
 const MOST_PX = 560;
-/** A line of a difference is shown up to here; the whole stands in the text itself. */
+/** Maximum shown length of a line in a difference; the text itself shows all of it. */
 const MOST_CHARS = 2_000;
 
 interface DiffRow {
@@ -33,7 +33,9 @@ function rowsOf(hunks: readonly StructuredPatchHunk[]): readonly DiffRow[] {
   });
 }
 
-/** How one text became another, line by line. The comparing is loaded when the first difference is shown. */
+/**
+ * Shows how one text became another, line by line. The comparison loads with the first difference.
+ */
 export function DiffView({
   before,
   after,

@@ -29,16 +29,16 @@ async function unpacked(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Arra
 
 const broken = (why: string): Refused => new Refused('altered', 0, `this file was altered or cut short: ${why}`);
 
-/** What a search looks through. */
+/** The corpus of a search. */
 interface Corpus {
   readonly found: Search;
   readonly texts: readonly string[];
 }
 
-/** What a question is answered from what the file holds; the parameters are those of `/v1`. */
+/** Answers a question from the file's content; the parameters are those of `/v1`. */
 type Special = (file: EmbeddedSession, parameters: AnswerParameters) => Promise<unknown>;
 
-/** What is asked of the file in another form than it holds it. */
+/** Questions whose answers the file stores in another form. */
 const SPECIAL: Readonly<Record<string, Special>> = {
   '/v1/search': async (file, { session, tx, text, limit }) => {
     const { found, texts } = (await file.answer('/v1/search', { session, tx })) as Corpus;
@@ -68,11 +68,11 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   },
 };
 
-/** The session that this very file holds: its answers, read block by block as they are asked for. */
+/** The session embedded in this file. Reads its answers block by block on request. */
 export class EmbeddedSession implements AnswerSource {
   readonly isServed = false;
   readonly manifest: PageManifest;
-  /** SHA-256 of the manifest, which has those of all blocks in it. */
+  /** SHA-256 of the manifest, which contains those of all blocks. */
   readonly sha256: string;
   readonly #blocks = new Map<number, Promise<void>>();
   readonly #nodes = new Map<number, Packed>();
@@ -102,7 +102,7 @@ export class EmbeddedSession implements AnswerSource {
     return (SPECIAL[path] ?? ((file, asked) => file.answer(path, asked)))(this, parameters);
   }
 
-  /** The answer that the file holds. */
+  /** Returns the file's answer. */
   async answer(path: string, parameters: AnswerParameters): Promise<unknown> {
     const key = answerKey(path, parameters, this.manifest);
     const index = (await this.#node(this.manifest.answers)) as Readonly<Record<string, Packed>>;
@@ -115,17 +115,17 @@ export class EmbeddedSession implements AnswerSource {
     return this.#value(index[key] as Packed);
   }
 
-  /** The keys of all answers. */
+  /** Returns the keys of all answers. */
   async keys(): Promise<readonly string[]> {
     return Object.keys((await this.#node(this.manifest.answers)) as object);
   }
 
-  /** The answer of a key. */
+  /** Returns the answer of a key. */
   async byKey(key: string): Promise<unknown> {
     return this.#value(((await this.#node(this.manifest.answers)) as Readonly<Record<string, Packed>>)[key] as Packed);
   }
 
-  /** Whether a block is what the manifest says of it. */
+  /** Whether a block matches the manifest. */
   async isWhole(number: number): Promise<boolean> {
     const said = this.manifest.blocks[number];
     const bytes = await unpacked(bytesOf(`${BLOCK_ID}${number}`)).catch(() => undefined);
@@ -141,7 +141,7 @@ export class EmbeddedSession implements AnswerSource {
     return found;
   }
 
-  /** Reads the block that holds a node. */
+  /** Reads the block of a node. */
   #load(node: number): Promise<void> {
     let first = 0;
     const { blocks } = this.manifest;
@@ -168,7 +168,7 @@ export class EmbeddedSession implements AnswerSource {
     for (const [i, node] of nodes.entries()) this.#nodes.set(first + i, node);
   }
 
-  /** A value; blocks that it needs are read until all of them are there. */
+  /** Unpacks a value, and reads blocks until it is complete. */
   async #value(packed: Packed): Promise<unknown> {
     for (;;) {
       const missing = new Set<number>();

@@ -4,14 +4,14 @@ import { ask } from './ask.js';
 import { eventsIn, withChange } from './strip-changes.js';
 import type { Strip, StripChange } from './wire.js';
 
-/** A session that is followed: what it is up to the last event. */
+/** A followed session, as of its last event. */
 export interface Followed {
   readonly session: string;
   readonly strip: Strip;
   readonly isConnected: boolean;
 }
 
-/** The session that the page follows; undefined while it follows none. */
+/** The followed session; undefined if none. */
 export const followed = signal<Followed | undefined>(undefined);
 
 const AGAIN_MS = 1_000;
@@ -26,7 +26,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves once the page is seen, or is to end. */
+/** Resolves once the page is visible or the signal aborts. */
 function seen(signal: AbortSignal): Promise<void> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => {
@@ -45,7 +45,10 @@ function take(session: string, strip: Strip, isConnected: boolean): Strip {
   return strip;
 }
 
-/** Reads one stream to its end; `onStrip` is called with each state that it brings. Throws Refused where the server gives none. */
+/**
+ * Reads one stream to its end. `onStrip` receives each new state. Throws Refused if the server
+ * rejects the stream.
+ */
 async function read(
   session: string,
   from: Strip,
@@ -74,7 +77,7 @@ async function run(session: string, signal: AbortSignal): Promise<void> {
   let strip: Strip | undefined;
   while (!signal.aborted) {
     await seen(signal);
-    // A page that nobody sees gives its connection back: a browser has only six for one server.
+    // A hidden page closes its connection, because a browser has only six per server.
     const connection = new AbortController();
     const end = (): void => connection.abort();
     const onVisible = (): void => {
@@ -91,7 +94,7 @@ async function run(session: string, signal: AbortSignal): Promise<void> {
         },
       });
     } catch {
-      // What was read stays; the next stream begins behind it.
+      // Received changes stay; the next stream resumes after them.
     } finally {
       signal.removeEventListener('abort', end);
       document.removeEventListener('visibilitychange', onVisible);
@@ -102,7 +105,10 @@ async function run(session: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Follows a session: `followed` has its strip from then on, as events bring it up to date; a lost connection goes on behind the last event. Ended by what is returned. */
+/**
+ * Follows a session and keeps its strip in `followed` up to date. A lost connection resumes after
+ * the last event. The returned function ends it.
+ */
 export function follow(session: string): () => void {
   const controller = new AbortController();
   void run(session, controller.signal);

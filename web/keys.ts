@@ -1,4 +1,4 @@
-/** What a key does, and where it is told. */
+/** A key's action and its description. */
 export interface KeyBinding {
   readonly key: string;
   readonly does: string;
@@ -9,7 +9,8 @@ const isTyped = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable);
 
 /**
- * Listens to keys without modifiers, but not while something is typed. `onPalette` is called for Cmd-K and Ctrl-K, everywhere. The function that is returned ends it.
+ * Listens to keys without modifiers, except while the user types. Calls `onPalette` for Cmd-K and
+ * Ctrl-K, everywhere. The returned function ends it.
  */
 export function listenToKeys(bindings: () => readonly KeyBinding[], onPalette: () => void): () => void {
   const onKey = (event: KeyboardEvent): void => {

@@ -9,7 +9,7 @@ import { followLinks } from './place.js';
 import { keptTheme } from './theme.js';
 import { FileView } from './views/file.js';
 
-/** Datalog asks a database. */
+/** Explains that Datalog needs a database. */
 function NoQuery() {
   return (
     <>

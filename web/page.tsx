@@ -20,7 +20,7 @@ import { StripView } from './views/strip.js';
 import { TurnsView } from './views/turns.js';
 import type { Strip } from './wire.js';
 
-/** What a view is shown by. */
+/** The component of each view. */
 export type Shown = Readonly<Record<ViewName, () => preact.JSX.Element>>;
 
 const SHOWN: Shown = {
@@ -36,7 +36,7 @@ const SHOWN: Shown = {
   query: QueryView,
 };
 
-/** Views that show something of a session. */
+/** Views of one session. */
 const OF_SESSION: ReadonlySet<ViewName> = new Set(['strip', 'turns', 'request', 'changes', 'search', 'files']);
 
 function focusSearch(): void {
@@ -45,7 +45,10 @@ function focusSearch(): void {
   else goTo(from('search'));
 }
 
-/** What each key does where a reader is; keys that go from call to call do so in every view of a session. */
+/**
+ * Returns the action of each key at the present place. Keys that move between calls work in every
+ * view of a session.
+ */
 function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBinding[] {
   const calls: readonly KeyBinding[] =
     strip === undefined
@@ -83,7 +86,7 @@ function Keys({ keys, onClose }: { readonly keys: readonly KeyBinding[]; readonl
   );
 }
 
-/** Shown to whoever was not let in. */
+/** Shown to visitors who were not admitted. */
 function Door({ refused }: { readonly refused: Refused }) {
   const [told, setTold] = useState(refused.message);
   const onSubmit = (event: Event): void => {
@@ -113,7 +116,7 @@ function Door({ refused }: { readonly refused: Refused }) {
   );
 }
 
-/** Whether the session is followed, and how far. */
+/** Shows whether the session is followed, and up to where. */
 function Follow() {
   const { live, session } = place.value.of;
   const now = followed.value?.session === session ? followed.value : undefined;
@@ -159,15 +162,15 @@ function Header({ named }: { readonly named: Readonly<Record<ViewName, string>> 
   );
 }
 
-/** What the page is given by its entry. */
+/** Properties from the page's entry point. */
 interface PageProps {
   readonly refused: Refused | undefined;
-  /** Views that are others here, and what they are called. */
+  /** Replacements of views, and their names. */
   readonly views?: Partial<Shown>;
   readonly names?: Partial<Readonly<Record<ViewName, string>>>;
 }
 
-/** The whole page: its views, its keys, and the way in. */
+/** The whole page: its views, keys and login. */
 export function Page({ refused, views = {}, names = {} }: PageProps) {
   const named = { ...VIEWS, ...names };
   const [palette, setPalette] = useState(false);

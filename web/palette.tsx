@@ -10,7 +10,7 @@ interface Verb {
   readonly run: () => void;
 }
 
-/** What each view answers, by the verb of the command line that answers it. */
+/** Description of each view, with the equivalent command. */
 const TOLD: Readonly<Record<ViewName, string>> = {
   sessions: 'sessions: all sessions, the latest first',
   strip: 'report: the session call by call',
@@ -24,7 +24,7 @@ const TOLD: Readonly<Record<ViewName, string>> = {
   query: 'query: Datalog at the pinned transaction',
 };
 
-/** Asks the present view again, at the newest transaction. */
+/** Reloads the present view at the newest transaction. */
 function askNewest(): void {
   askAnew();
   goTo(from(place.value.view, { ...place.value.of, tx: undefined }));
@@ -60,7 +60,7 @@ function verbs(): readonly Verb[] {
   ];
 }
 
-/** The list of verbs behind Cmd-K. */
+/** The command palette of Cmd-K. */
 export function Palette({ onClose }: { readonly onClose: () => void }) {
   const [wanted, setWanted] = useState('');
   const [chosen, setChosen] = useState(0);

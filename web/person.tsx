@@ -7,7 +7,7 @@ import { StepByStep } from './step-by-step.js';
 import type { BandState, Forked, SetsChanged, StepUndone, VerbPrice } from './wire.js';
 import { counted, shortId } from './words.js';
 
-/** What a person does to an object of a session. */
+/** A person's action on an object of a session. */
 type SetVerb = 'activate' | 'deactivate' | 'pin' | 'unpin';
 
 const OFFERED: Readonly<Record<BandState, readonly SetVerb[]>> = {
@@ -32,7 +32,7 @@ function written(tokens: number): string {
   return `the next request writes ${counted(Math.abs(tokens))} tokens ${tokens > 0 ? 'more' : 'less'} for it`;
 }
 
-/** What a verb costs, in words. */
+/** Describes the cost of a verb. */
 function priceText({
   outcome,
   verb,
@@ -43,7 +43,7 @@ function priceText({
   is_exact: isExact,
 }: VerbPrice): string {
   if (outcome !== 'done') return OUTCOMES[outcome] ?? outcome;
-  const keeps = verb === 'pin' ? ` It keeps ${counted(text)} tokens that the window would let go.` : '';
+  const keeps = verb === 'pin' ? ` It keeps ${counted(text)} tokens that the window would drop.` : '';
   const parts = [
     written(once),
     border === null
@@ -59,7 +59,9 @@ const recorded = (step: number) => (
   </>
 );
 
-/** What a person may do to an object of the session of the address: each verb with its price before it is done. */
+/**
+ * Offers the verbs for an object of the address's session, each with its cost before it is done.
+ */
 export function SetVerbs({
   object,
   name,
@@ -103,7 +105,7 @@ const CHANGES: Readonly<Record<SetVerb, string>> = {
   unpin: 'is no longer pinned',
 };
 
-/** Takes one step of the session of the address back, once it was told what that is. */
+/** Undoes one step of the address's session, after a preview. */
 export function UndoStep({ step }: { readonly step: number }) {
   const { session } = place.value.of;
   if (session === undefined || !isServed()) return null;
@@ -125,7 +127,7 @@ export function UndoStep({ step }: { readonly step: number }) {
   );
 }
 
-/** Takes any step back by its number. */
+/** Undoes any step by its number. */
 export function UndoAnyStep({ last }: { readonly last: number }) {
   const [step, setStep] = useState(last);
   if (!isServed()) return null;
@@ -147,7 +149,7 @@ export function UndoAnyStep({ last }: { readonly last: number }) {
   );
 }
 
-/** Forks the session of the address behind a step. */
+/** Forks the address's session after a step. */
 export function ForkHere({ step }: { readonly step: number }) {
   const { session } = place.value.of;
   if (session === undefined || !isServed()) return null;
@@ -159,7 +161,8 @@ export function ForkHere({ step }: { readonly step: number }) {
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
       tell={() =>
-        `A new session with the chat, the sets and the prompt as they stood behind step ${step}; this one stays as it is.`
+        `A new session with the chat, the sets and the prompt as they stood behind step ${step}; this one stays ` +
+        'as it is.'
       }
       tellDone={({ id }) => (
         <>

@@ -3,10 +3,10 @@ import { type Address, addressText, isOwn, linkTo, parseAddress, type ViewName }
 
 const shown = signal<Address>(parseAddress(location));
 
-/** Where the reader is. */
+/** The present address. */
 export const place = computed(() => shown.value);
 
-/** Goes to an address of the page. `replace`: it takes the place of the present one in the history. */
+/** Goes to an address of the page. `replace` replaces the present history entry. */
 export function goTo(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   if (replace) history.replaceState(null, '', address);
   else history.pushState(null, '', address);
@@ -25,17 +25,17 @@ export function refine(
   goTo(addressText({ view, of: { ...before, ...said } }), options);
 }
 
-/** The address of another view from here. */
+/** Returns the address of another view from the present one. */
 export function from(view: ViewName, of: Readonly<Record<string, string | number | undefined>> = {}): string {
   return linkTo(place.value, view, of);
 }
 
-/** Follows the history of the browser, and links of the page without loading it anew. */
+/** Handles the browser's history and the page's links without a reload. */
 export function followLinks(): void {
   const follow = (): void => {
     shown.value = parseAddress(location);
   };
-  // Where the page lies may have been said only now.
+  // The prefix of addresses may only be set now.
   follow();
   addEventListener('popstate', follow);
   addEventListener('click', (event) => {

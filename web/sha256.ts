@@ -1,7 +1,10 @@
 import { sha256 as withoutBrowser } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 
-/** SHA-256 of bytes, by the browser where it has one: a page that came over plain HTTP from elsewhere is given none. */
+/**
+ * Hashes bytes with SHA-256. Uses the browser's own if available; pages over plain HTTP from other
+ * hosts have none.
+ */
 export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const subtle = globalThis.crypto?.subtle;
   return bytesToHex(

@@ -1,24 +1,27 @@
-/** A piece of a line as it is shown: text as it stands, or a character that nobody would see, or that would turn others around, by its number. */
+/** A run of a line: plain text, or the code of a character that is invisible or reorders others. */
 export interface TextRun {
   readonly text: string;
   readonly isEscape: boolean;
 }
 
-/** A row on the screen: a line, or a part of one that is too long. */
+/** A row on the screen: a line, or a part of a long one. */
 export interface TextRow {
-  /** The number of the line, from 1. */
+  /** The line number, from 1. */
   readonly line: number;
-  /** Where it begins in the whole text, in UTF-16 units. */
+  /** Start in the whole text, in UTF-16 units. */
   readonly from: number;
   readonly to: number;
-  /** Whether it goes on a line that began above it. */
+  /** Whether it continues a line from the previous row. */
   readonly goesOn: boolean;
 }
 
-/** Characters of a row: longer lines go on in the next one. */
+/** Maximum characters of a row; longer lines wrap. */
 const ROW_CHARS = 160;
 
-/** Control characters, marks of writing direction, what has no width, lone surrogates: the first and the last of each range. */
+/**
+ * Ranges (first and last) of control characters, writing direction marks, zero-width characters and
+ * lone surrogates.
+ */
 const HIDDEN: readonly (readonly [number, number])[] = [
   [0x00, 0x08],
   [0x0b, 0x1f],
@@ -36,7 +39,7 @@ const HIDDEN: readonly (readonly [number, number])[] = [
 
 const isHidden = (code: number): boolean => HIDDEN.some(([first, last]) => code >= first && code <= last);
 
-/** Whether a text may hold something that nobody would see; most hold nothing but ASCII. */
+/** Whether a text may contain invisible characters; most texts are plain ASCII. */
 function mayHide(text: string): boolean {
   for (let i = 0; i < text.length; i += 1) {
     const code = text.charCodeAt(i);
@@ -47,14 +50,14 @@ function mayHide(text: string): boolean {
 
 const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
-/** The rows of a text; a pair of surrogates is never parted. */
+/** Splits a text into rows, never inside a surrogate pair. */
 export function textRows(text: string, width = ROW_CHARS): readonly TextRow[] {
   const rows: TextRow[] = [];
   let line = 1;
   for (let start = 0; start <= text.length; line += 1) {
     const found = text.indexOf('\n', start);
     const end = found < 0 ? text.length : found;
-    // The end of the last line is no line of its own.
+    // A final line end starts no further line.
     if (found < 0 && start === text.length && rows.length > 0) break;
     let from = start;
     do {
@@ -73,7 +76,7 @@ const escaped = (character: string): string => {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
 };
 
-/** A row in runs: what cannot be seen stands by its number. */
+/** Splits a row into runs; invisible characters become codes. */
 export function textRuns(text: string): readonly TextRun[] {
   if (!mayHide(text)) return text === '' ? [] : [{ text, isEscape: false }];
   const runs: { text: string; isEscape: boolean }[] = [];
@@ -87,7 +90,10 @@ export function textRuns(text: string): readonly TextRun[] {
   return runs;
 }
 
-/** A short text in one line, what cannot be seen by its number: for names, of which none is to look like another. */
+/**
+ * Formats a short text in one line with codes for invisible characters, so that no name can imitate
+ * another.
+ */
 export function oneLine(text: string, most = 200): string {
   const short = text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
   return textRuns(short.replaceAll('\n', '⏎'))

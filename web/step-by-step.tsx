@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused } from './access.js';
 
-/** Where something stands that is told before it is done. */
+/** The stage of an action with a preview. */
 type Stage<T, D> =
   | { readonly at: 'nothing' }
   | { readonly at: 'asking' | 'doing' }
@@ -10,21 +10,21 @@ type Stage<T, D> =
   | { readonly at: 'done'; readonly done: D }
   | { readonly at: 'refused'; readonly code: string; readonly why: string };
 
-/** Something that a person does: first it is told what it will be, then it is done, or left. */
+/** A person's action: previewed first, then done or cancelled. */
 export interface StepByStepProps<T, D> {
-  /** What the button says that begins it. */
+  /** Label of the first button. */
   readonly label: string;
-  /** What is meant, for those who hear the button alone. */
+  /** Accessible name of the action. */
   readonly name: string;
-  /** Asks what it would be. */
+  /** Requests the preview. */
   readonly ask: () => Promise<T>;
-  /** Undefined where nothing would be done: then it is told only. */
+  /** Undefined if the action changes nothing; then only the preview is shown. */
   readonly run: (told: T) => (() => Promise<D>) | undefined;
   readonly tell: (told: T) => ComponentChildren;
   readonly tellDone: (done: D) => ComponentChildren;
 }
 
-/** Shows a button, then what it would do with a button that does it, then what was done. */
+/** Shows a button, then the preview with a button to do it, then the result. */
 export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone }: StepByStepProps<T, D>) {
   const [stage, setStage] = useState<Stage<T, D>>({ at: 'nothing' });
   const confirm = useRef<HTMLButtonElement>(null);

@@ -11,7 +11,7 @@ function bandsWith(bands: readonly StripBand[], changed: readonly StripBand[]): 
   return [...known, ...news.values()];
 }
 
-/** A session with what became of it since; what the strip has already is left out. */
+/** Applies a change to a strip; skips parts that it already has. */
 export function withChange(strip: Strip, change: StripChange): Strip {
   const { basis, last_step, calls_from: from, calls, bands, marks } = change;
   if ((basis.tx_id ?? -1) <= (strip.basis.tx_id ?? -1)) return strip;
@@ -32,7 +32,7 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/** The events that are whole in what was read of a stream of server-sent events, and what is left over of it. */
+/** Parses the complete events in text of a server-sent event stream, and returns the rest. */
 export function eventsIn(text: string): { readonly events: readonly StreamEvent[]; readonly rest: string } {
   const blocks = text.split('\n\n');
   const rest = blocks.pop() ?? '';

@@ -1,6 +1,6 @@
 import type { BandState, StripBand, StripCall, StripMark } from './wire.js';
 
-/** An object over some columns in a row in the same state; `to` is the first column behind them. */
+/** An object's columns with the same state; `to` is the first column after them. */
 export interface BandSpan {
   readonly from: number;
   readonly to: number;
@@ -13,7 +13,7 @@ export interface BandRow {
   readonly spans: readonly BandSpan[];
 }
 
-/** The first column whose call includes a step; the number of columns where none does. */
+/** Returns the first column whose call includes a step; the number of columns if none does. */
 export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number): number {
   let [low, high] = [0, calls.length];
   while (low < high) {
@@ -24,7 +24,7 @@ export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number
   return low;
 }
 
-/** The rows of a strip: of each object the columns over which it stands in a state. */
+/** Returns the rows of a strip: for each object, its column spans by state. */
 export function bandRows(bands: readonly StripBand[], calls: readonly Pick<StripCall, 'step'>[]): readonly BandRow[] {
   return bands.map((band) => {
     const starts = band.changes.map(({ step }) => columnOf(calls, step));
@@ -36,17 +36,17 @@ export function bandRows(bands: readonly StripBand[], calls: readonly Pick<Strip
   });
 }
 
-/** Which rows a strip shows. */
+/** Selects the rows of a strip. */
 export interface BandFilter {
   /** A part of a name or an id. */
   readonly name: string;
-  /** Only objects whose text stood in some context. */
+  /** Only objects whose text was in some context. */
   readonly shownOnly: boolean;
 }
 
 const wasShown = ({ spans }: BandRow): boolean => spans.some(({ state }) => state !== 'line');
 
-/** The rows that pass a filter, files before calls, each in the order in which the session came to know them. */
+/** Returns the rows that pass a filter: files before calls, each in order of discovery. */
 export function filteredRows(rows: readonly BandRow[], { name, shownOnly }: BandFilter): readonly BandRow[] {
   const wanted = name.toLowerCase();
   const kept = rows.filter(
@@ -56,7 +56,7 @@ export function filteredRows(rows: readonly BandRow[], { name, shownOnly }: Band
   return [...kept.filter(({ band }) => band.type === 'file'), ...kept.filter(({ band }) => band.type !== 'file')];
 }
 
-/** What of a window can be seen, in columns or rows: the first one, and the first one behind it. */
+/** Returns the visible range of columns or rows: the first, and the first after it. */
 export function seenRange(
   scroll: number,
   window: number,
@@ -67,7 +67,9 @@ export function seenRange(
   return { from, to: Math.min(count, Math.ceil((scroll + window) / each) + spare) };
 }
 
-/** How full each call was, in the same unit for all: tokens as the provider counted them where every call has them, else characters. */
+/**
+ * The size of each call in one unit: tokens if the provider counted every call, else characters.
+ */
 export interface Fill {
   readonly unit: 'tokens' | 'characters';
   readonly parts: readonly (readonly { readonly name: string; readonly size: number }[])[];
@@ -77,7 +79,9 @@ export interface Fill {
 const usedTokens = ({ usage }: Pick<StripCall, 'usage'>): number =>
   (usage?.input ?? 0) + (usage?.cache_read ?? 0) + (usage?.cache_write ?? 0);
 
-/** The sizes of the calls by section; where no context was handed out, by what was active then. */
+/**
+ * Returns the sizes of the calls by section. If no context was delivered, uses the active texts.
+ */
 export function fillOf(calls: readonly StripCall[], rows: readonly BandRow[]): Fill {
   const isMeasured = calls.some(({ chars }) => chars !== null);
   const sizes = new Array<number>(calls.length).fill(0);
@@ -92,7 +96,7 @@ export function fillOf(calls: readonly StripCall[], rows: readonly BandRow[]): F
   return { unit: 'characters', parts, most: Math.max(1, ...sums) };
 }
 
-/** What the provider counted of each call, as a curve over all of them; none where it said nothing. */
+/** Returns the provider's count of each call as a curve; empty without counts. */
 export function usageCurve(
   calls: readonly StripCall[],
 ): { readonly most: number; readonly tokens: readonly number[] } | undefined {
@@ -101,7 +105,7 @@ export function usageCurve(
   return most === 0 ? undefined : { most, tokens };
 }
 
-/** The marks of each column that has some. */
+/** Groups the marks by column. */
 export function marksByColumn(
   marks: readonly StripMark[],
   calls: readonly Pick<StripCall, 'step'>[],
@@ -114,7 +118,10 @@ export function marksByColumn(
   return found;
 }
 
-/** The call before or behind one, or the first of the turn before or behind it; undefined where there is none. */
+/**
+ * Returns the previous or next call, or the first call of the previous or next turn; undefined if
+ * there is none.
+ */
 export function neighbour(
   calls: readonly StripCall[],
   step: number,

@@ -3,11 +3,11 @@ import { textRows, textRuns } from './shown-text.js';
 import { VirtualList } from './virtual-list.js';
 
 const ROW_PX = 18;
-/** Rows that are shown without a list of their own. */
+/** Maximum rows shown without a virtual list. */
 const PLAIN_ROWS = 60;
 const MOST_PX = 560;
 
-/** Recorded text in one line of the screen; whatever it holds is shown, nothing of it acts. */
+/** Shows recorded text in one line of the screen, with every character visible and inert. */
 export function Runs({ text }: { readonly text: string }) {
   return (
     <bdi class="runs">
@@ -27,11 +27,13 @@ export function Runs({ text }: { readonly text: string }) {
 interface TextViewProps {
   readonly text: string;
   readonly label: string;
-  /** Where the number of a line leads to, by what stands in it. */
+  /** Returns the link of a line number, from the line's text. */
   readonly lineHref?: (line: string) => string;
 }
 
-/** A recorded text with the numbers of its lines; long ones scroll by themselves, and only what is seen of them exists. */
+/**
+ * Shows a recorded text with line numbers. Long texts scroll, and only visible rows are rendered.
+ */
 export function TextView({ text, label, lineHref }: TextViewProps) {
   const rows = useMemo(() => textRows(text), [text]);
   const row = (i: number) => {

@@ -9,14 +9,14 @@ function show(theme: string | null): void {
   else delete root.dataset.theme;
 }
 
-/** Chooses the colours, for later visits too. */
+/** Sets the colours and stores them for later visits. */
 export function setTheme(theme: Theme): void {
   if (theme === 'system') localStorage.removeItem(KEPT_AS);
   else localStorage.setItem(KEPT_AS, theme);
   show(theme);
 }
 
-/** Shows the colours that were chosen before. */
+/** Applies the stored colours. */
 export function keptTheme(): void {
   show(localStorage.getItem(KEPT_AS));
 }

@@ -1,9 +1,9 @@
-/** Something that a treemap has a place for. */
+/** An item of a treemap. */
 export interface Weighed {
   readonly size: number;
 }
 
-/** A place in a treemap, in the unit of its width. */
+/** An item's rectangle, in the unit of the map's width. */
 export interface Tile<T> {
   readonly of: T;
   readonly x: number;
@@ -18,7 +18,10 @@ const worst = (row: readonly number[], side: number): number => {
   return Math.max((side * side * most) / (sum * sum), (sum * sum) / (side * side * least));
 };
 
-/** Lays things out in a rectangle, each with an area in proportion to its size, as square as can be; those without a size are left out. */
+/**
+ * Lays items out in a rectangle with areas in proportion to their sizes, as square as possible.
+ * Leaves out items without a size.
+ */
 export function treemap<T extends Weighed>(things: readonly T[], width: number, height: number): readonly Tile<T>[] {
   const sorted = things.filter(({ size }) => size > 0).toSorted((a, b) => b.size - a.size);
   const total = sorted.reduce((sum, { size }) => sum + size, 0);

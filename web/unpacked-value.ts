@@ -1,6 +1,6 @@
 import type { Packed } from '../src/http/page-format.js';
 
-/** A value as it was before it was packed; of a node that is not there, undefined stands in it. */
+/** Unpacks a value. A missing node becomes undefined. */
 export function unpackedValue(packed: Packed, nodeOf: (node: number) => Packed | undefined): unknown {
   const of = (node: number): unknown => {
     const known = nodeOf(node);

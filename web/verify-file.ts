@@ -2,31 +2,33 @@ import type { EmbeddedSession } from './embedded.js';
 import { sha256 } from './sha256.js';
 import type { PastContext, Show } from './wire.js';
 
-/** What was found of a file so far. */
+/** The result of verifying a file so far. */
 export interface Verified {
-  /** Of how many things that are looked at, all together. */
+  /** Number of items to check. */
   readonly done: number;
   readonly total: number;
-  /** Blocks of data that are what the manifest says. */
+  /** Blocks that match the manifest. */
   readonly blocks: number;
-  /** Contexts whose text has the hash that was recorded when it was handed out. */
+  /** Contexts whose text matches the hash recorded at delivery. */
   readonly contexts: number;
-  /** Contexts of which no record was kept: there is nothing to compare them with. */
+  /** Contexts without a record to compare with. */
   readonly unrecorded: number;
-  /** Versions whose text has the hash that they carry. */
+  /** Versions whose text matches their hash. */
   readonly versions: number;
-  /** Contexts and versions in which something was masked: they have hashes of their own, and what they were is not told. */
+  /**
+   * Contexts and versions with masked text. They have new hashes; the originals are not revealed.
+   */
   readonly masked: number;
-  /** What is not what it says. */
+  /** Descriptions of mismatches. */
   readonly wrong: readonly string[];
 }
 
 const utf8 = new TextEncoder();
 
-/** Whether an answer says that something in it was masked. */
+/** Whether an answer reports masked text. */
 const isMasked = (answer: unknown): boolean => (answer as { readonly redacted?: boolean }).redacted === true;
 
-/** Hashes everything that a file holds, here in front of the reader, and compares. Tells how far it is. */
+/** Hashes all content of a file in the browser and compares it. Reports progress. */
 export async function verifyFile(file: EmbeddedSession, onProgress: (found: Verified) => void): Promise<Verified> {
   const { blocks } = file.manifest;
   const [blocksToDo, keys] = [blocks.length, await file.keys()];

@@ -2,22 +2,22 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { seenRange } from './strip-layout.js';
 
-/** A list of rows of one height, of which only those exist that can be seen. */
+/** A list of rows of equal height. Only visible rows are rendered. */
 interface VirtualListProps {
   readonly label: string;
   readonly count: number;
   /** Pixels. */
   readonly rowHeight: number;
-  /** The most pixels that the list takes up; it scrolls inside. */
+  /** Maximum height of the list, pixels; it scrolls inside. */
   readonly height: number;
-  /** A row that is to be seen. */
+  /** A row to scroll into view. */
   readonly reveal?: number | undefined;
   readonly row: (index: number) => ComponentChildren;
 }
 
 const SPARE = 6;
 
-/** Shows rows of one height; ten thousand cost what a screenful does. */
+/** Shows rows of equal height; ten thousand cost as much as one screen. */
 export function VirtualList({ label, count, rowHeight, height, reveal, row }: VirtualListProps) {
   const box = useRef<HTMLElement>(null);
   const [scroll, setScroll] = useState(0);

@@ -1,14 +1,14 @@
 import type { AnswerBody } from '../src/http/api-schemas.js';
 import type { ReviewAnswer } from '../src/http/review-schemas.js';
 
-/** The answers of the server, as its schemas have them. */
+/** The server's answers, as its schemas define them. */
 export type Strip = ReviewAnswer<'Strip'>;
 export type StripChange = ReviewAnswer<'StripChange'>;
 export type StripCall = Strip['calls'][number];
 export type StripBand = Strip['bands'][number];
 export type StripMark = Strip['marks'][number];
 export type BandState = StripBand['changes'][number]['state'];
-/** `redacted`: something in it was masked before it was written to a file. */
+/** `redacted`: text was masked before it was written to the file. */
 export type RequestView = ReviewAnswer<'Request'> & { readonly redacted?: boolean };
 export type RequestItem = RequestView['items'][number];
 export type Changes = ReviewAnswer<'Changes'>;

@@ -1,19 +1,20 @@
-// Made once: `toLocaleString` makes one for each number, which was a tenth of a view.
+// Cached, because `toLocaleString` creates a formatter per number, which took a tenth of a view's
+// time.
 const NUMBERS = new Intl.NumberFormat('en-US');
 
-/** A number for people. */
+/** Formats a number for people. */
 export const counted = (n: number): string => NUMBERS.format(n);
 
-/** A change of a number, with its sign. */
+/** Formats a change of a number with its sign. */
 export const signed = (n: number): string => (n > 0 ? `+${counted(n)}` : n < 0 ? `−${counted(-n)}` : '0');
 
-/** A time as every part of the program prints it: UTC, without the parts of a second. */
+/** Formats a time as every part of the program does: UTC, without fractions of a second. */
 export const shortTime = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 19)}`;
 
-/** The beginning of a digest; other ids as they are. */
+/** Shortens a digest; returns other ids unchanged. */
 export const shortId = (id: string): string => (/^[0-9a-f]{64}$/.test(id) ? id.slice(0, 12) : id);
 
-/** Numbers as ranges: `1–3, 7`. */
+/** Formats numbers as ranges: `1–3, 7`. */
 export function rangesOf(numbers: readonly number[]): string {
   const spans: [number, number][] = [];
   for (const n of numbers) {
@@ -24,6 +25,7 @@ export function rangesOf(numbers: readonly number[]): string {
   return spans.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(', ');
 }
 
-/** What a page says of a call whose context is not known. */
+/** Text for a call whose context is unknown. */
 export const NOT_SEEN =
-  'Not seen by Palimpsest: the agent or its harness built this request itself. The rows show the sets of the session, not what the model was sent.';
+  'Not seen by Palimpsest: the agent or its harness built this request itself. The rows show the sets of the ' +
+  'session, not what the model was sent.';

@@ -52,7 +52,7 @@ export const REQUESTS = {
     mode: z
       .enum(['append', 'history'])
       .optional()
-      .describe('append (default): only new messages; history: the whole history, of which new messages are detected'),
+      .describe('append (default): only new messages; history: the whole history, in which new messages are detected'),
     turn,
   }),
   ToolCalls: z.strictObject({ calls: z.array(toolCallReportSchema).min(1).max(1_000), turn }),

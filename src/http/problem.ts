@@ -31,17 +31,17 @@ export type Problem = AnswerBody<'Problem'>;
  * layers.
  */
 const OWN = {
-  'invalid-request': [400, 'The request is not what is asked for'],
-  unauthorized: [401, 'A token is asked for'],
+  'invalid-request': [400, 'The request is invalid'],
+  unauthorized: [401, 'A token is required'],
   forbidden: [403, 'The request is not allowed'],
-  'not-found': [404, 'There is no such place'],
+  'not-found': [404, 'Not found'],
   'session-not-open': [404, 'The session is not open'],
   'method-not-allowed': [405, 'The method is not allowed here'],
   'body-too-large': [413, 'The body is too large'],
   'not-json': [415, 'The body is not JSON'],
-  'too-many-questions': [503, 'Too many questions are being asked'],
+  'too-many-questions': [503, 'Too many questions at once'],
   'node-starting': [503, 'The database is still starting'],
-  internal: [500, 'Something went wrong inside'],
+  internal: [500, 'Internal error'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
 /** Codes of requests that the interface itself rejects. */
@@ -169,11 +169,11 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
   if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
-  if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view cannot be had'];
+  if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view is not possible'];
   if (error instanceof AmplifierError) return [409, 'The list does not fit'];
   if (error instanceof BundleError)
     return [error.code === 'redacted' ? 409 : 500, 'The session cannot be written as a file'];
-  if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not in terms of Tyrum'];
+  if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not possible in Tyrum terms'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;

@@ -9,7 +9,7 @@ export const time = z.string().describe('ISO 8601, UTC');
 /** A hash, where there is one. */
 export const digest = z.string().nullable();
 
-/** The moment that an answer holds at. */
+/** The moment of an answer. */
 export const basis = z
   .object({ valid_time: time.nullable(), tx_id: count.nullable(), tx_time: time.nullable() })
   .describe(
@@ -27,7 +27,7 @@ export const place = z
   .object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') })
   .nullable();
 
-/** What a call of a model took. */
+/** Token usage of a model call. */
 export const usage = z
   .object({
     input: count.optional(),
@@ -37,11 +37,11 @@ export const usage = z
     cache_miss: z.object({ reason: z.string(), tokens: count.optional() }).optional(),
     thinking_dropped: count.describe('Blocks').optional(),
   })
-  .describe("What the provider said of the model's call, in tokens");
-/** What an epoch costs and saves. */
+  .describe("The provider's report on the model call, in tokens");
+/** Costs and savings of an epoch. */
 export const price = z
   .object({ written: count, saved_per_call: count })
-  .describe('In tokens, as it was decided by')
+  .describe('In tokens, as used for the decision')
   .nullable();
 /** An epoch of contexts. */
 export const epoch = {
@@ -50,15 +50,15 @@ export const epoch = {
   price,
 };
 
-/** How many contexts were made again, and how many of them are what. */
+/** Number of rebuilt contexts, and the results of their comparison. */
 export const comparedContexts = {
   total: count,
-  equal: count.describe('Made again, byte for byte the same'),
+  equal: count.describe('Rebuilt, byte for byte equal'),
   redacted: count.describe('Masked before they came into this database: compared with what was left of them'),
   inherited: count.describe('Of all, those of sessions that this one was forked from'),
 };
 
-/** How much is known of what a model was sent (decision E12). */
+/** How much is known about a model's request (decision E12). */
 export const contextKind = z
   .enum(['sent', 'transcript', 'unseen'])
   .describe(
@@ -66,7 +66,7 @@ export const contextKind = z
       'was sent this',
   );
 
-/** One of two requests that are compared. */
+/** One of two compared requests. */
 export const request = z.object({
   turn: count,
   step: count,
@@ -75,14 +75,14 @@ export const request = z.object({
   delivered: z.string(),
   layout: z.string(),
   sha256: z.string(),
-  matches: z.boolean().describe('Whether the context was made again byte for byte'),
+  matches: z.boolean().describe('Whether the context was rebuilt byte for byte'),
   bytes: count,
   tokens: count,
   epoch: count.nullable(),
   usage: usage.nullable(),
 });
 
-/** How a request begins, compared with another one. */
+/** The common prefix of two requests. */
 export const prefix = z.object({
   from: request,
   to: request,
@@ -146,7 +146,7 @@ export const prefix = z.object({
 export const seenVersion = z.object({
   tx_id: count,
   valid_time: time,
-  turns: z.array(count).describe('Turns at some point of which it was active'),
+  turns: z.array(count).describe('Turns during which it was active'),
   steps: z.array(z.object({ first: count, last: count })).describe('After which steps it was active, as runs'),
 });
 
@@ -179,12 +179,12 @@ export const loggedTurn = z.object({
       args: z.string(),
       chars: count,
       file_refs: ids,
-      notes: z.array(z.string()).describe('What of its files could not be taken up, and why'),
+      notes: z.array(z.string()).describe('Its files that could not be recorded, and the reasons'),
     }),
   ),
   epochs: z
     .array(z.object({ step: count.describe('The last one before its first model call'), at: time, ...epoch }))
-    .describe('Epochs of contexts that began in it'),
+    .describe('Epochs of contexts that began in this turn'),
   events: z
     .array(
       z.object({
@@ -200,16 +200,16 @@ export const loggedTurn = z.object({
         detail: z.string().nullable(),
       }),
     )
-    .describe('What the harness did to its history, or to Palimpsest'),
+    .describe('Changes by the harness to its history, or to Palimpsest'),
   person: z
     .array(
       z.object({
         step: count,
         at: time,
-        undoes: count.nullable().describe('The step whose changes it takes back'),
+        undoes: count.nullable().describe('The step whose changes it reverts'),
         changes: z.object({ activate: ids, deactivate: ids, pin: ids, unpin: ids }),
       }),
     )
-    .describe('What a person did to the sets'),
+    .describe('Changes of the sets by a person'),
   changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
 });

@@ -17,8 +17,8 @@ import {
   times,
 } from './review-parts.js';
 
-const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
-const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
+const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique prefix of it');
+const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique prefix of it, or a path');
 const at = z
   .string()
   .max(100)
@@ -26,16 +26,16 @@ const at = z
   .describe('now, turn:7, turn:7.3, step:41, tx:123, or a time such as 2026-11-21T14:05Z');
 const clocks = {
   at,
-  valid_time: z.string().max(100).optional().describe('What was true then; wins over that of `at`'),
-  tx: z.string().max(100).optional().describe('What was known then: a transaction, or a time; wins over that of `at`'),
+  valid_time: z.string().max(100).optional().describe('Valid time; overrides that of `at`'),
+  tx: z.string().max(100).optional().describe('Transaction time, as a transaction or a time; overrides that of `at`'),
 };
-const inSession = sessionName.optional().describe('Whose turns are meant, and whose objects are looked through');
+const inSession = sessionName.optional().describe('The session for turn numbers and for the search of objects');
 const limit = z.coerce.number().int().min(1).max(100_000).optional();
 const range = z.string().max(250).optional().describe('A..B, each as `at`; a bare number is a turn');
 const assemble = z
   .enum(['true', 'false'])
   .optional()
-  .describe('Whether the session as it stood then is assembled now, although no model was sent that');
+  .describe('Whether to assemble the session as of that moment now, although no model received this');
 // Each context is made again and counted.
 const report = z.strictObject({
   session: sessionName,
@@ -43,7 +43,7 @@ const report = z.strictObject({
   assemble,
   ...clocks,
 });
-/** What a reviewer said. */
+/** A reviewer's note. */
 export const noteAnswer = z.object({
   session: z.string(),
   turn: count,
@@ -82,7 +82,7 @@ export const REVIEW_PARAMETERS = {
       .min(1)
       .max(200)
       .optional()
-      .describe('At most so many comparisons, the newest; 20 where absent'),
+      .describe('Maximum number of comparisons, newest first; default 20'),
   }),
   pastContext: z.strictObject({ session: sessionName, assemble, ...clocks }),
   bundle: z.strictObject({
@@ -90,7 +90,7 @@ export const REVIEW_PARAMETERS = {
     with_redacted: z
       .enum(['true', 'false'])
       .optional()
-      .describe('Also of a session with redaction rules, whose texts stand in it unmasked'),
+      .describe('Also write a session with redaction rules, without masking its text'),
   }),
   notes: z.strictObject({ session: sessionName, object: objectName.optional(), ...clocks }),
   strip: z.strictObject({ session: sessionName, ...clocks }),
@@ -105,9 +105,9 @@ export const REVIEW_PARAMETERS = {
   }),
   search: z.strictObject({
     session: sessionName,
-    text: z.string().min(1).max(1_000).describe('Letters match whatever their case unless it has a capital'),
+    text: z.string().min(1).max(1_000).describe('Case-insensitive, unless it contains a capital'),
     ...clocks,
-    limit: z.coerce.number().int().min(1).max(1_000).optional().describe('At most so many texts; 100 where absent'),
+    limit: z.coerce.number().int().min(1).max(1_000).optional().describe('Maximum number of texts; default 100'),
   }),
   who: z.strictObject({ object: objectName, session: inSession }),
   verbPrice: z.strictObject({
@@ -118,7 +118,7 @@ export const REVIEW_PARAMETERS = {
   restorePlan: z.strictObject({ session: sessionName, at }),
   query: z.strictObject({
     query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
-    args: z.string().max(20_000).optional().describe('EDN vector: one value for each binding of :in'),
+    args: z.string().max(20_000).optional().describe('EDN vector with one value for each binding of :in'),
     session: inSession,
     ...clocks,
     limit,
@@ -142,19 +142,19 @@ export const REVIEW_PARAMETERS = {
   }),
   getContextReport: z.strictObject({
     id: z.uuid().describe('The context_report_id'),
-    conversation_id: inConversation.describe('Where it is looked for; in all sessions where absent'),
+    conversation_id: inConversation.describe('The searched session; default: all'),
   }),
   listContextTools: z.strictObject({ conversation_id: inConversation }),
 } as const;
 
-/** With what a session is followed. */
+/** The parameters of following a session. */
 export const EVENTS_PARAMETERS = z.strictObject({
   after: z.coerce
     .number()
     .int()
     .nonnegative()
     .optional()
-    .describe('A transaction: what came after it is told first; what comes from now on alone where absent'),
+    .describe('A transaction: changes after it are sent first; default: only new changes'),
 });
 
 const version = z.object({
@@ -209,7 +209,7 @@ const tyrumReportRow = tyrumReportSchema.extend({
   created_at: z.string().describe('ISO 8601, UTC'),
 });
 
-/** The bodies of answers about the past. */
+/** Response bodies about the past. */
 export const REVIEW_ANSWERS = {
   Log: z.object({
     basis,
@@ -264,7 +264,7 @@ export const REVIEW_ANSWERS = {
     renderer: z.enum(['text', 'messages', 'around', 'epoch']),
     delivered: z.string().nullable(),
     sha256: z.string(),
-    matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),
+    matches: z.boolean().nullable().describe('Whether it equals the record byte for byte; null without a record'),
     redacted: z
       .literal(true)
       .optional()
@@ -280,9 +280,9 @@ export const REVIEW_ANSWERS = {
         session: z.string(),
         known_from: z.object({ turn: count, step: count, at: time }),
         touched: z.array(count),
-        active: z.array(count).describe("Turns at some point of which it was in the session's active set"),
+        active: z.array(count).describe("Turns during which it was in the session's active set"),
         sent: z.array(count).describe('Turns in which the model was sent it in full, by the records of its requests'),
-        transcript: z.array(count).describe('Turns in which it was sent in full as a transcript tells'),
+        transcript: z.array(count).describe('Turns in which it was sent in full, by a transcript'),
         unseen: z
           .array(count)
           .describe('Turns since it is known with calls of the model that were not seen by Palimpsest'),
@@ -300,7 +300,7 @@ export const REVIEW_ANSWERS = {
       outcome: z.string().describe('done where it changes something'),
       tokenizer: z.string(),
       layout: z.enum(['ssot', 'epoch']),
-      text: count.describe("What the object's text takes up in a request"),
+      text: count.describe("Size of the object's text in a request"),
       written: z.int().describe('Written once with the next request, beside what is written without it'),
       per_call: z.int().describe('How much longer every request is from the next one on'),
       per_call_from_border: z.int().nullable().describe('From the next border on; null without epochs'),
@@ -325,7 +325,7 @@ export const REVIEW_ANSWERS = {
       }),
     ),
     counts: z.record(z.string(), count),
-    in_the_way: z.array(z.string()).describe('What keeps it from being carried out in place'),
+    in_the_way: z.array(z.string()).describe('Files that prevent an in-place restore'),
   }),
   Query: z.object({
     basis,
@@ -401,7 +401,7 @@ export const REVIEW_ANSWERS = {
         type: z.string(),
         active: z.boolean(),
         raw_chars: count.describe('Length of its whole text'),
-        shown_chars: count.describe('What of it stands in the context: its line in the pool and its block'),
+        shown_chars: count.describe('Its size in the context: its line in the pool and its block'),
         shown_tokens: count,
         line: size,
         block: size.nullable(),
@@ -423,11 +423,11 @@ export const REVIEW_ANSWERS = {
   }),
 } as const;
 
-/** A question by the name of its parameters. */
+/** The name of a question's parameters. */
 export type ReviewVerb = keyof typeof REVIEW_PARAMETERS;
-/** An answer by the name of its schema. */
+/** The schema name of an answer. */
 export type ReviewAnswerName = keyof typeof REVIEW_ANSWERS;
-/** The parameters of a question as they are read. */
+/** The parsed parameters of a question. */
 export type ReviewParameters<V extends ReviewVerb> = z.output<(typeof REVIEW_PARAMETERS)[V]>;
-/** An answer as it is sent. */
+/** An answer, as sent. */
 export type ReviewAnswer<N extends ReviewAnswerName> = z.input<(typeof REVIEW_ANSWERS)[N]>;

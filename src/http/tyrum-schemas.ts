@@ -10,7 +10,7 @@ const toolNames = z.array(toolName).max(1_000).optional();
 const agentName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}$/)
-  .describe('Whose memory it is: letters, digits and . _ @ + -');
+  .describe('The agent of the memory: letters, digits and . _ @ + -');
 
 const memoryItem = z.record(z.string(), z.unknown()).describe("An item in the fields of Tyrum's MemoryItem");
 
@@ -27,7 +27,7 @@ const messages = z.array(
   }),
 );
 
-/** The bodies of requests in the terms of Tyrum. */
+/** Request bodies in Tyrum's terms. */
 export const TYRUM_REQUESTS = {
   Tools: z
     .strictObject({
@@ -38,14 +38,14 @@ export const TYRUM_REQUESTS = {
             chars: count
               .optional()
               .describe('Characters of its schema as the model is given it; counted from schema where absent'),
-            schema: z.unknown().optional().describe('What the model is given of it; only its size is kept'),
+            schema: z.unknown().optional().describe('The schema as the model receives it; only its size is stored'),
           }),
         )
         .max(2_000),
       skills: toolNames,
       mcp_servers: toolNames,
     })
-    .describe('Tells which tools the model is offered'),
+    .describe('Announces the tools of the model'),
   TyrumPrompt: z
     .strictObject({
       max_messages: count.optional().describe('The most messages; 0 for no limit (default), else 8 or more'),
@@ -53,7 +53,7 @@ export const TYRUM_REQUESTS = {
         .optional()
         .describe('Calls and results before the last so many messages go (default 4, least 2)'),
     })
-    .describe('Asks for what a model is sent, pruned'),
+    .describe('Requests the pruned prompt'),
   TyrumObligations: z
     .strictObject({
       approvals: z
@@ -61,7 +61,7 @@ export const TYRUM_REQUESTS = {
           z.strictObject({
             approval_id: toolName,
             state: z.enum(['approved', 'cancelled', 'denied', 'expired', 'pending']),
-            text: z.string().max(10_000).optional().describe('What is to be allowed; as it was asked for where absent'),
+            text: z.string().max(10_000).optional().describe('The action to approve; default: as requested'),
             tool_call_id: toolName.optional(),
             tool_name: toolName.optional(),
             reason: z.string().max(10_000).optional(),
@@ -77,18 +77,18 @@ export const TYRUM_REQUESTS = {
       notes: z
         .array(
           z.strictObject({
-            name: toolName.describe('Of two notes of one name the later one holds'),
+            name: toolName.describe('A later note replaces an earlier one of the same name'),
             note: z.enum(['fact', 'decision', 'todo', 'constraint', 'question', 'goal', 'done']),
             text: z.string().min(1).max(10_000),
             source: z.string().max(400).optional(),
-            open: z.boolean().optional().describe('False once it holds no more'),
+            open: z.boolean().optional().describe('False once it no longer applies'),
           }),
         )
         .max(1_000)
         .optional()
-        .describe('What checkpoints must say: constraints, decisions, open work and questions, findings'),
+        .describe('Facts that checkpoints must state: constraints, decisions, open work and questions, findings'),
     })
-    .describe('Tells what waits, and what must not be forgotten'),
+    .describe('Reports pending items and facts to keep'),
   TyrumMemory: z
     .strictObject({
       agent: agentName,
@@ -129,8 +129,8 @@ export const TYRUM_REQUESTS = {
       agent: agentName,
       query: z.string().min(1).max(2_000).optional().describe('Words; without them what is worth most'),
       limit: z.int().positive().max(200).optional().describe('Items (default 8)'),
-      max_chars: z.int().positive().max(200_000).optional().describe('Characters of the text (default 4000)'),
-      sensitive: z.boolean().optional().describe('Items that are marked as sensitive too'),
+      max_chars: z.int().positive().max(200_000).optional().describe('Maximum characters of the text (default 4000)'),
+      sensitive: z.boolean().optional().describe('Also include items marked as sensitive'),
       call_id: z
         .string()
         .min(1)
@@ -142,16 +142,16 @@ export const TYRUM_REQUESTS = {
     .describe('Recalls what an agent remembers'),
   TyrumCompaction: z
     .strictObject({
-      max_tokens: z.int().positive().describe('The most tokens of a request, what is reserved included'),
+      max_tokens: z.int().positive().describe('Maximum tokens of a request, including the reserve'),
       reserved_tokens: count
         .optional()
         .describe(
           "What tool schemas and the answer take of them; where absent a quarter of the characters of the tools' " +
             'schemas that were announced',
         ),
-      reported_tokens: count.optional().describe('What the provider said that the last request took'),
+      reported_tokens: count.optional().describe('Tokens of the last request, as the provider reported them'),
       threshold: share.describe('Share of max_tokens above which token_pressure compacts (default 1)'),
-      target: share.describe('Share that a compaction brings the prompt down to (default 0.5)'),
+      target: share.describe('Share to compact the prompt down to (default 0.5)'),
       keep_last_messages: z
         .int()
         .positive()
@@ -165,7 +165,7 @@ export const TYRUM_REQUESTS = {
         .enum(['token_pressure', 'manual', 'overflow'])
         .optional()
         .describe('token_pressure (default) compacts over the threshold; the others down to the target at once'),
-      preview: z.boolean().optional().describe('Only answer what would be: nothing is recorded'),
+      preview: z.boolean().optional().describe('Only preview the result; record nothing'),
       checkpoint: z
         .unknown()
         .optional()
@@ -173,7 +173,7 @@ export const TYRUM_REQUESTS = {
           'A CheckpointSummary that a model wrote of what a preview named, or its JSON as text: audited, refused ' +
             'with 409 where it does not hold',
         ),
-      writer: toolName.optional().describe('Who wrote it (default model)'),
+      writer: toolName.optional().describe('Its author (default model)'),
       memory: z
         .strictObject({
           agent: agentName,
@@ -198,7 +198,7 @@ export const TYRUM_REQUESTS = {
     .describe('Asks for a conversation within a limit of tokens; nothing stored changes but what is recorded of it'),
 } as const;
 
-/** The bodies of answers in the terms of Tyrum. */
+/** Response bodies in Tyrum's terms. */
 export const TYRUM_ANSWERS = {
   TyrumMemoryChanged: z.object({
     status: z.literal('ok'),
@@ -212,13 +212,13 @@ export const TYRUM_ANSWERS = {
     status: z.literal('ok'),
     call_id: z.string(),
     tool_id: z.enum(['memory.search', 'memory.seed']),
-    text: z.string().describe("The call's result, which is all that a model is given"),
+    text: z.string().describe("The call's result, which is all that a model receives"),
     items: z.array(memoryItem),
   }),
   TyrumObligationsKept: z.object({ approvals: count, calls: count, notes: count }),
   TyrumPromptMessages: z.object({
     messages,
-    pruned: z.object({ results: z.array(toolName), messages: z.array(toolName) }).describe('What was left out'),
+    pruned: z.object({ results: z.array(toolName), messages: z.array(toolName) }).describe('Omitted items'),
   }),
   ToolsAnnounced: z.object({ tools: count, total_chars: count }),
   TyrumConversationState: z.object({
@@ -228,7 +228,7 @@ export const TYRUM_ANSWERS = {
   }),
   TyrumCompacted: z.object({
     status: z.literal('ok'),
-    compacted: z.boolean().describe('Whether something had to get smaller'),
+    compacted: z.boolean().describe('Whether the prompt had to shrink'),
     recorded: z.boolean(),
     state: conversationStateSchema,
     messages,
@@ -238,7 +238,7 @@ export const TYRUM_ANSWERS = {
     limit: count.describe('Of the messages'),
     counter: z.string(),
     checkpoint_by: z.string().nullable().describe('digest: made without a model'),
-    refused: z.array(z.string()).describe('What was wrong with checkpoints that were not taken'),
+    refused: z.array(z.string()).describe('Errors of rejected checkpoints'),
     flush: z
       .object({
         outcome: z.enum(['written', 'nothing', 'known', 'refused', 'failed']),
@@ -247,7 +247,7 @@ export const TYRUM_ANSWERS = {
         why: z.string().nullable(),
       })
       .nullable()
-      .describe('What became of what was to be remembered'),
+      .describe('Result of remembering'),
     to_summarise: z
       .object({
         message_ids: z.array(z.string()),
@@ -255,6 +255,6 @@ export const TYRUM_ANSWERS = {
         checkpoint: checkpointSchema,
       })
       .nullable()
-      .describe('What the checkpoint stands for, what it must name, and the one that is made without a model'),
+      .describe('Messages that the checkpoint replaces, items that it must name, and the one made without a model'),
   }),
 } as const;

@@ -35,7 +35,7 @@ const VERDICTS: Readonly<Record<string, string>> = {
   'read-more': 'more than we expected',
 };
 
-/** Everything that a request said of one thing. */
+/** Joins all text of one object in a request. */
 function textOf(answer: Answered<RequestView>, { key, object }: Change): string {
   if (answer.state !== 'there') return '';
   const isOf = (item: RequestView['items'][number]): boolean =>
@@ -102,7 +102,10 @@ function Row({ change, changes }: { readonly change: Change; readonly changes: C
   );
 }
 
-/** Why the request does not begin with the whole one before it, and what the provider's cache said of it. */
+/**
+ * Shows why the request does not begin with the whole previous one, and the report of the
+ * provider's cache.
+ */
 function Cause({ changes }: { readonly changes: Changes }) {
   const { prefix } = changes;
   const { cause, difference, shared, written, again, answers, cache, to } = prefix;
@@ -157,7 +160,7 @@ function Cause({ changes }: { readonly changes: Changes }) {
   );
 }
 
-/** What changed from one call to the next, thing by thing. */
+/** Shows the changes from one call to the next, object by object. */
 export function ChangesView() {
   useStrip();
   const { session, from: since, kind } = place.value.of;

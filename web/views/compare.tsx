@@ -8,9 +8,9 @@ import type { Sessions, Strip } from '../wire.js';
 import { counted } from '../words.js';
 
 const [WIDTH, HEIGHT] = [960, 300];
-/** Lines that are shown before anybody chooses. */
+/** Number of lines shown by default. */
 const SHOWN_FIRST = 4;
-/** As many line styles as the page has. */
+/** Number of line styles of the page. */
 const STYLES = 8;
 
 const markOf = (exact: number, calls: number): string =>
@@ -125,7 +125,10 @@ function TwoSessions({ a, b, rows }: { readonly a: string; readonly b: string; r
   );
 }
 
-/** The policies of a laboratory run, whose report the reader chooses from the disk; it goes nowhere. */
+/**
+ * Shows the policies of a laboratory run, whose report the reader opens from disk; it is not
+ * uploaded.
+ */
 function Laboratory() {
   const [run, setRun] = useState<LabRun | string>();
   const [name, setName] = useState('');
@@ -172,7 +175,7 @@ function Laboratory() {
   );
 }
 
-/** Two sessions, or the policies of a laboratory run, on one axis of calls. */
+/** Compares two sessions, or the policies of a laboratory run, on one axis of calls. */
 export function CompareView() {
   const { session = '', with: other = '' } = place.value.of;
   const answer = useAnswer<Sessions>('/v1/sessions');

@@ -114,7 +114,7 @@ function Said() {
   );
 }
 
-/** What a file holds, whether it is what was recorded, and what was said of it. */
+/** Shows the content of a file, its verification, and the notes on it. */
 export function FileView({ file }: { readonly file: EmbeddedSession }) {
   const { session, turn, step, calls, objects, versions, tx, masked } = file.manifest;
   return (

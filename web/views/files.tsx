@@ -22,7 +22,7 @@ const STATES: Readonly<Record<RestorePlan['files'][number]['state'], string>> = 
   'not-regular': 'no regular file any more',
 };
 
-/** As a shell reads it. */
+/** Quotes a text for a shell. */
 const quoted = (text: string): string =>
   /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -59,7 +59,7 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   );
 }
 
-/** The files of a session as its agent had them at a call, beside what lies on the disk. */
+/** Shows a session's files as its agent had them at a call, beside those on disk. */
 export function FilesView() {
   useStrip();
   const { session } = place.value.of;

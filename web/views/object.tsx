@@ -14,13 +14,13 @@ const MOST_VERSIONS = 1_000;
 
 const STATES = { line: 'a line only', active: 'active', pinned: 'pinned' } as const;
 
-/** Characters of a line that are searched for. */
+/** Maximum characters of a line that are searched for. */
 const MOST_SEARCHED = 200;
 
-/** Each call in whose context a line stood. */
+/** Links to the calls whose context contained a line. */
 const whereItStood = (line: string): string => from('search', { q: line.slice(0, MOST_SEARCHED) });
 
-/** The version that holds at a moment, as it was known after a transaction. */
+/** Returns the version valid at a moment, as known after a transaction. */
 function heldAt(versions: readonly LoggedVersion[], validTime: string, txId: number): LoggedVersion | undefined {
   return versions
     .filter((version) => version.valid_time <= validTime && version.tx_id <= txId)
@@ -77,7 +77,7 @@ function Chosen({ id, version }: { readonly id: string; readonly version: Logged
   );
 }
 
-/** A slider over the moments at which something changed on one of the two clocks. */
+/** A slider over the moments at which one of the two clocks has a change. */
 function Scrubber({
   label,
   moments,
@@ -104,7 +104,7 @@ function Scrubber({
   );
 }
 
-/** Turns of this session in which a call was shown a version that was no longer true. */
+/** Returns the turns of this session in which a call showed an outdated version. */
 function staleTurns(
   versions: readonly LoggedVersion[],
   seen: Who['sessions'][number]['versions'][number],
@@ -181,7 +181,7 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
   );
 }
 
-/** What a person may do to the object in the session of the address. */
+/** Shows a person's actions on the object in the address's session. */
 function InSession({ id, name }: { readonly id: string; readonly name: string }) {
   const strip = useSessionStrip();
   const band = strip.state === 'there' ? strip.value.bands.find((one) => one.id === id) : undefined;
@@ -273,7 +273,10 @@ function Versions({ id, versions }: { readonly id: string; readonly versions: re
   );
 }
 
-/** An object: its versions on both clocks, the difference between any two, and who saw which. */
+/**
+ * Shows an object: its versions on both clocks, the difference between any two, and the sessions
+ * that saw each.
+ */
 export function ObjectView() {
   const { id } = place.value.of;
   const asked = id === undefined ? undefined : '/v1/log';

@@ -9,14 +9,16 @@ import { counted } from '../words.js';
 const EXAMPLES: readonly (readonly [string, string])[] = [
   [
     'The largest files',
-    '{:find [?e ?path ?n] :where [[?e :type "file"] [?e :char_count ?n] [?e :source ?s] [(get ?s "path") ?path]] :order-by [[?n :desc]] :limit 20}',
+    '{:find [?e ?path ?n] :where [[?e :type "file"] [?e :char_count ?n] [?e :source ?s] [(get ?s "path") ?path]] ' +
+      ':order-by [[?n :desc]] :limit 20}',
   ],
   ['Calls by tool', '{:find [?tool (count ?e)] :where [[?e :tool ?tool]]}'],
   ['Calls that failed', '{:find [?e ?tool] :where [[?e :status "fail"] [?e :tool ?tool]] :limit 100}'],
   ['What is pinned', '{:find [?id ?o] :where [[?s :session_id ?id] [?s :pinned_set ?o]]}'],
   [
     'Files that are equal to what a call printed',
-    '{:find [?a ?b] :where [[?a :type "file"] [?b :type "toolcall"] [?a :content_hash ?h] [?b :content_hash ?h]] :limit 100}',
+    '{:find [?a ?b] :where [[?a :type "file"] [?b :type "toolcall"] [?a :content_hash ?h] [?b :content_hash ?h]] ' +
+      ':limit 100}',
   ],
 ];
 
@@ -30,7 +32,7 @@ function Cell({ value }: { readonly value: unknown }) {
   return <>{oneLine(typeof value === 'string' ? value : JSON.stringify(value), 300)}</>;
 }
 
-/** A console for Datalog, at the transaction of the address. */
+/** Shows a Datalog console, at the transaction of the address. */
 export function QueryView() {
   const { q, tx } = place.value.of;
   const [text, setText] = useState(q ?? EXAMPLES[0]?.[1] ?? '');

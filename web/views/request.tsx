@@ -19,7 +19,10 @@ async function hashed(text: string): Promise<{ readonly bytes: number; readonly 
   return { bytes: bytes.length, sha256: await sha256(bytes) };
 }
 
-/** Asks for the whole context and hashes it here, in front of the reader: equal where it is what the record of the call says. */
+/**
+ * Requests the whole context and hashes it in the browser. It is equal if it matches the call's
+ * record.
+ */
 function useCheck(view: RequestView): Check {
   const [check, setCheck] = useState<Check>({ state: 'checking' });
   const { session, request } = view;
@@ -41,7 +44,7 @@ function useCheck(view: RequestView): Check {
   return check;
 }
 
-/** Says what stands in the place of a proof where something was masked. */
+/** Replaces the proof if text was masked. */
 function Masked({ view }: { readonly view: RequestView }) {
   return (
     <div class="check checking" role="status" aria-label="Check">
@@ -59,8 +62,10 @@ function Verified({ view }: { readonly view: RequestView }) {
       {check.state === 'checking' && 'Made again; being hashed here…'}
       {check.state === 'equal' &&
         (request.kind === 'sent'
-          ? `✓ Made again, byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, are what was handed out.`
-          : `Made again, byte for byte, as a replay of the transcript rendered it (${counted(check.bytes)} bytes). Its model was sent what its own harness made.`)}
+          ? `✓ Made again, byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, are what was ` +
+            'handed out.'
+          : `Made again, byte for byte, as a replay of the transcript rendered it (${counted(check.bytes)} ` +
+            'bytes). Its model was sent what its own harness made.')}
       {check.state === 'unequal' && `✗ Not what was handed out: ${unequal?.why ?? 'the hash is another one'}`}
       {check.state === 'failed' && `The check failed: ${check.why}`}
       <code class="digest">recorded {request.sha256}</code>
@@ -85,7 +90,7 @@ interface Group {
   readonly items: readonly RequestItem[];
 }
 
-/** Parts of one section that stand together. */
+/** Groups adjacent parts of one section. */
 function groupsOf(items: readonly RequestItem[]): readonly Group[] {
   const groups: { section: string; items: RequestItem[] }[] = [];
   for (const item of items) {
@@ -104,7 +109,8 @@ function Item({ item }: { readonly item: RequestItem }) {
         {oneLine(name)}{' '}
         <small>
           {version !== null &&
-            `version ${version.number}, true from ${shortTime(version.valid_time)}, known since transaction ${version.tx_id} · `}
+            `version ${version.number}, true from ${shortTime(version.valid_time)}, known since transaction ` +
+              `${version.tx_id} · `}
           {step !== null && `step ${step} · `}
           {counted(tokens)} tokens
         </small>
@@ -135,7 +141,7 @@ function Section({ group }: { readonly group: Group }) {
   );
 }
 
-/** What one call was sent, part by part, with the check of it. */
+/** Shows one call's request, part by part, with its verification. */
 export function RequestPage() {
   useStrip();
   const { session } = place.value.of;

@@ -68,14 +68,17 @@ function Hit({
       <Exposure told="Its object was a line at" ranges={asLine} />
       {whole.length === 0 && asLine.length === 0 && (
         <p class="exposure">
-          {seen ? 'Stood in no context that was seen.' : 'What the model was sent was not seen by Palimpsest.'}
+          {seen ? 'Stood in no context that was seen.' : "Palimpsest did not see the model's requests."}
         </p>
       )}
     </li>
   );
 }
 
-/** A text in every message and every version of a session, with the contexts in which it stood. */
+/**
+ * Searches all messages and versions of a session, and shows the contexts that contained each
+ * match.
+ */
 export function SearchView() {
   const strip = useStrip();
   const { session, tx, q } = place.value.of;

@@ -10,7 +10,10 @@ import { counted, shortTime } from '../words.js';
 const ROW_PX = 34;
 const LIST_PX = 720;
 
-/** Whether a session passes the filters of the address: a part of its name, the day from which on it was used, forks alone. */
+/**
+ * Whether a session passes the address's filters: a part of its name, the earliest day of use, only
+ * forks.
+ */
 function passes(
   { id, last_activity: last, parent }: SessionRow,
   { q = '', since = '', forks }: Readonly<Record<string, string>>,
@@ -38,7 +41,7 @@ function Row({ session }: { readonly session: SessionRow }) {
   );
 }
 
-/** All sessions, the latest first, with filters that stand in the address. */
+/** Lists all sessions, latest first, with filters in the address. */
 export function SessionsView() {
   const { of } = place.value;
   const answer = useAnswer<Sessions>('/v1/sessions');

@@ -22,7 +22,9 @@ const SYMBOLS: Readonly<Record<StripMark['kind'], string>> = { epoch: '◆', ver
 
 function markText({ kind, step, number, reason, price, tool, event, object, by }: StripMark): string {
   const told: Readonly<Record<StripMark['kind'], string>> = {
-    epoch: `epoch ${number ?? ''} began: ${reason ?? ''}${price === null ? '' : `, ${counted(price.written)} tokens written again, ${counted(price.saved_per_call)} saved a call`}`,
+    epoch:
+      `epoch ${number ?? ''} began: ` +
+      `${reason ?? ''}${price === null ? '' : `, ${counted(price.written)} tokens written again, ${counted(price.saved_per_call)} saved a call`}`,
     verb: `${tool ?? ''}${by === null ? '' : ` by a ${by}`}`,
     event: `the harness's history: ${event ?? ''}`,
     version: `version ${number ?? ''} of ${object === null ? '' : object.slice(0, 12)} on the disk`,
@@ -62,7 +64,7 @@ function Treemap({ detail }: { readonly detail: ReportDetail }) {
   );
 }
 
-/** Where the tokens of one call go. */
+/** Shows how the tokens of one call are spent. */
 function Ledger({
   session,
   step,
@@ -179,7 +181,7 @@ function Chart({ strip }: { readonly strip: Strip }) {
   }
   const points = curve?.tokens
     .slice(columns.from, columns.to)
-    // Of a call that the provider said nothing of there is no point.
+    // A call without a provider's count has no point.
     .flatMap((tokens, n) =>
       tokens === 0
         ? []
@@ -279,7 +281,7 @@ function Chart({ strip }: { readonly strip: Strip }) {
           {call.chars !== null && ` · ${counted(call.chars)} characters`}
           {call.epoch !== null && ` · epoch ${call.epoch}`}
           {call.usage !== null && ` · the provider read ${counted(call.usage.cache_read ?? 0)} tokens from its cache`}
-          {call.kind === 'transcript' && ' · as the transcript tells'}
+          {call.kind === 'transcript' && ' · from the transcript'}
           {call.delivered !== null && (
             <>
               {' '}
@@ -305,7 +307,7 @@ function Chart({ strip }: { readonly strip: Strip }) {
   );
 }
 
-/** A session call by call: how full each was, and where each object stood. */
+/** Shows a session call by call: the size of each call, and the state of each object. */
 export function StripView() {
   const { of } = place.value;
   const answer = useStrip();

@@ -49,7 +49,8 @@ function Turn({ turn }: { readonly turn: LoggedTurn }) {
         <p class="epoch">
           Epoch {epoch.number} began: {epoch.reason}
           {epoch.price !== null &&
-            `; ${counted(epoch.price.written)} tokens written again, ${counted(epoch.price.saved_per_call)} saved a call`}
+            `; ${counted(epoch.price.written)} tokens written again, ${counted(epoch.price.saved_per_call)} ` +
+              'saved a call'}
         </p>
       ),
     })),
@@ -87,7 +88,7 @@ function Turn({ turn }: { readonly turn: LoggedTurn }) {
   );
 }
 
-/** What was said and called, turn by turn, the newest first. */
+/** Shows messages and calls turn by turn, newest first. */
 export function TurnsView() {
   const { session, limit = LISTED } = place.value.of;
   const answer = useAnswer<Log>(
