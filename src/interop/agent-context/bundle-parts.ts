@@ -1,7 +1,10 @@
 import type { Item } from './item-table.js';
 import type { Shaped, ShapeName } from './shapes.js';
 
-/** A session's context at a basis as objects of Agent Context, every one named by its id; whatever they refer to of each other is here. */
+/**
+ * A session's context at a basis as Agent Context objects. Each object has an id, and every
+ * reference between them resolves within the bundle.
+ */
 export interface Bundle {
   readonly envelope: Shaped<'context_envelope'>;
   readonly surfaces: readonly Shaped<'context_surface'>[];
@@ -18,7 +21,7 @@ export interface Bundle {
   readonly events: readonly Shaped<'context_event'>[];
 }
 
-/** Where the objects of a bundle stand, and by which field they are named. */
+/** Where each kind of object appears in a bundle, and the field that holds its id. */
 export const BUNDLE_PARTS = {
   envelope: { file: 'context_envelope.json', shape: 'context_envelope', key: 'context_id' },
   surfaces: { file: 'context_surface.jsonl', shape: 'context_surface', key: 'surface_id' },
@@ -33,14 +36,16 @@ export const BUNDLE_PARTS = {
   summaries: { file: 'context_summary.jsonl', shape: 'context_summary', key: 'summary_id' },
   missing: { file: 'missing_context.jsonl', shape: 'missing_context', key: 'missing_id' },
   events: { file: 'context_event.jsonl', shape: 'context_event', key: 'event_id' },
-} as const satisfies { readonly [Part in keyof Bundle]: { readonly file: string; readonly shape: ShapeName; readonly key: string } };
+} as const satisfies {
+  readonly [Part in keyof Bundle]: { readonly file: string; readonly shape: ShapeName; readonly key: string };
+};
 
-/** A part of a bundle. */
+/** The name of a part of a bundle. */
 export type BundlePart = keyof Bundle;
-/** All of them, in the order in which they stand in `BUNDLE_PARTS`. */
+/** All part names, in the order of `BUNDLE_PARTS`. */
 export const PART_NAMES = Object.keys(BUNDLE_PARTS) as readonly BundlePart[];
 
-/** The objects of a part. */
+/** Returns the objects of a part. */
 export function objectsOf(bundle: Bundle, part: BundlePart): readonly object[] {
   return part === 'envelope' ? [bundle.envelope] : bundle[part];
 }

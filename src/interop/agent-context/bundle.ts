@@ -5,31 +5,46 @@ import type { Projection } from '../../projection/project-session.js';
 import type { Bundle } from './bundle-parts.js';
 import { contextEvents } from './context-events.js';
 import { type DeliveredContext, deliveredAssembly } from './delivered-assemblies.js';
-import { type Item, ItemTable, textsOf } from './item-table.js';
+import { type Item, ItemTable } from './item-table.js';
+import { textsOf } from './item-texts.js';
 import { type FactRecord, recordedFacts } from './recorded-facts.js';
 import { Redactor } from './redaction.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
-/** What a bundle is made of; everything at one basis, but what was redacted, which is as it is known now. */
+/**
+ * The input of a bundle. Everything is read at one basis except redactions, which are the newest
+ * known.
+ */
 export interface BundleSource {
   readonly projection: Projection;
-  /** Where it is of no step: the newest transaction that wrote something of it, so that what others write does not make it another bundle. */
+  /**
+   * If the basis is not a step: the newest transaction that wrote a part of the bundle. Writes of
+   * other sessions therefore do not change the bundle.
+   */
   readonly newest?: number | undefined;
-  /** Of a turn, or of the whole session up to the basis. */
+  /** Whether the bundle covers a turn or the whole session up to the basis. */
   readonly scope: 'turn' | 'session';
   readonly steps: readonly Step[];
   readonly records: readonly FactRecord[];
-  /** Those of the scope, oldest first. */
+  /** The delivered contexts of the scope, oldest first. */
   readonly delivered: readonly DeliveredContext[];
-  /** All event records of the session, also later ones: what may not be shown now is not shown of the past either. */
+  /**
+   * All event records of the session, including later ones. Text that is redacted now is also
+   * hidden in past bundles.
+   */
   readonly redactions: readonly ContextRecord<'event'>[];
-  /** Texts of what was redacted as a whole, by its name, that the projection does not hold: of other moments, and of files that it has as a line. */
+  /**
+   * Returns texts of a wholly redacted object that the projection lacks: texts of other moments,
+   * and of files that the projection holds as a line.
+   */
   readonly redactedTexts: (name: string) => readonly string[];
 }
 
 const PRODUCER = { name: 'palimpsest', contract: 'agent-context' } as const;
 
-/** What the model had in full, and what of the session it had not, by the sets of the session [§3.1]. */
+/**
+ * Derives from the session's sets which items the model had in full and which it had not [§3.1].
+ */
 function setsSelection(projection: Projection, table: ItemTable, surface: string) {
   const { entries, files, sets } = projection;
   const candidates: string[] = [];
@@ -45,7 +60,8 @@ function setsSelection(projection: Projection, table: ItemTable, surface: string
     candidates.push(metadata.id);
     if (active) selected.push(metadata.id);
     else if (metadata.state === 'deleted') omitted.push({ item_ref: metadata.id, reason: 'stale' });
-    else omitted.push({ item_ref: metadata.id, reason: 'custom', metadata: { reason: 'not_active', shown_as: 'line' } });
+    else
+      omitted.push({ item_ref: metadata.id, reason: 'custom', metadata: { reason: 'not_active', shown_as: 'line' } });
   }
   const pinned = table.refs(sets.pinned);
   const selection: Omit<Shaped<'context_selection'>, 'created_at' | 'budget_ref'> = {
@@ -61,16 +77,24 @@ function setsSelection(projection: Projection, table: ItemTable, surface: string
   return selection;
 }
 
-/** The parts of the selected items in the order of a context. */
+/** The segments of the selected items, in the order of a context. */
 const SEGMENTS: readonly (readonly [role: string, kinds: ReadonlySet<Item['context_kind']>])[] = [
   ['system', new Set(['system_prompt'])],
   ['chat', new Set(['user_message', 'session_history', 'developer_instruction', 'runtime_state'])],
   ['active', new Set(['tool_result', 'file_excerpt', 'peer_agent_message'])],
 ];
 
-/** What the selected items take, as far as it was counted; no limit, for the sets have none. */
-function setsBudget(selected: readonly Item[], omitted: number, { counter, created_at }: { counter: string; created_at: string }) {
-  const tokens = (items: readonly Item[]): number => items.reduce((sum, { token_estimate = 0 }) => sum + token_estimate, 0);
+/**
+ * Sums the counted sizes of the selected items. The budget has no limit, because the sets have
+ * none.
+ */
+function setsBudget(
+  selected: readonly Item[],
+  omitted: number,
+  { counter, created_at }: { counter: string; created_at: string },
+) {
+  const tokens = (items: readonly Item[]): number =>
+    items.reduce((sum, { token_estimate = 0 }) => sum + token_estimate, 0);
   const segments = SEGMENTS.map(([role, kinds], order) => {
     const items = selected.filter(({ context_kind }) => kinds.has(context_kind));
     return {
@@ -107,7 +131,7 @@ function setsBudget(selected: readonly Item[], omitted: number, { counter, creat
   return { budget, window };
 }
 
-/** Files that a call asked for and of which no text is known. */
+/** Reports files that a call asked for and whose text is unknown. */
 function unreadFiles({ entries, files, session }: Projection, table: ItemTable): readonly Shaped<'missing_context'>[] {
   const asked = new Map<string, Extract<Projection['entries'][number], { kind: 'result' }>>();
   for (const entry of entries)
@@ -122,7 +146,8 @@ function unreadFiles({ entries, files, session }: Projection, table: ItemTable):
         schema_version: SCHEMA_VERSION,
         missing_id: `missing-${metadata.id.slice(0, 24)}`,
         scope: 'session',
-        question: `What does ${title} hold? The call ${by.native} (${by.tool}) asked for it, and nothing of it is known.`,
+        question:
+          `What does ${title} hold? ` + `The call ${by.native} (${by.tool}) asked for it, and nothing of it is known.`,
         severity: 'medium',
         candidate_sources: source === undefined ? [] : [{ source_ref: source }],
         blocked_actions: [`${by.tool} ${title}`],
@@ -136,14 +161,20 @@ function unreadFiles({ entries, files, session }: Projection, table: ItemTable):
   });
 }
 
-/** The moment of a bundle: the newest thing in it, so that the same basis gives the same one. */
+/**
+ * Returns the time of the newest thing in the bundle, so that an equal basis gives an equal time.
+ */
 function momentOf({ projection, records, delivered }: BundleSource): number {
-  const times = [...projection.entries.map(({ at }) => at), ...records.map(({ at }) => at), ...delivered.map(({ proof }) => proof.at)];
+  const times = [
+    ...projection.entries.map(({ at }) => at),
+    ...records.map(({ at }) => at),
+    ...delivered.map(({ proof }) => proof.at),
+  ];
   for (const { validTime } of projection.versions.values()) times.push(validTime);
   return times.reduce((latest, at) => Math.max(latest, at), 0);
 }
 
-/** The bundle of a session at a basis: a value, equal for equal sources. */
+/** Makes the bundle of a session at a basis. Equal sources give equal bundles. */
 export function makeBundle(source: BundleSource): Bundle {
   const { projection, newest, scope, steps, records, delivered, redactions, redactedTexts } = source;
   const basis = newest === undefined ? projection.basis : { validTime: momentOf(source), txId: newest };
@@ -152,7 +183,8 @@ export function makeBundle(source: BundleSource): Bundle {
   const redactor = new Redactor(redactions, (name) => [...held(name), ...redactedTexts(name)]);
   const table = new ItemTable(projection, redactor);
   const created_at = timeText(momentOf(source));
-  const context_id = `context-${hashText(JSON.stringify([session, scope, seq, basis.validTime, basis.txId])).slice(0, 32)}`;
+  const identity = JSON.stringify([session, scope, seq, basis.validTime, basis.txId]);
+  const context_id = `context-${hashText(identity).slice(0, 32)}`;
   const surface_id = `surface-${scope}-${scope === 'turn' ? turn : 'all'}`;
   const facts = recordedFacts(records, { table, redactor, surface: surface_id, session });
   const handed = delivered.map((context) => deliveredAssembly(context, { table, entries, session }));
@@ -165,7 +197,7 @@ export function makeBundle(source: BundleSource): Bundle {
   const assemblies = [...facts.assemblies, ...handed.map(({ assembly }) => assembly)];
   const injections = [...facts.injections, ...handed.map(({ injection }) => injection)];
   const selections = [{ ...chosen, budget_ref: sets.budget.budget_id, created_at }, ...facts.selections];
-  // Last, since whatever names an item that is not there adds it.
+  // Read last, because a reference to a missing item adds that item to the table.
   const { items, sources } = table;
   const surface: Shaped<'context_surface'> = {
     schema_version: SCHEMA_VERSION,

@@ -6,20 +6,26 @@ import { SHAPES } from './shapes.js';
 import { statusFindings } from './status-scan.js';
 
 /**
- * What can be wrong with a bundle, or with where it is to be written.
+ * Why a bundle or its target folder is rejected.
  *
- * - `invalid-bundle`: an object has not its shape, names what is not there, or says how a turn or call went; nothing is written
- * - `folder-in-use`: the folder holds something else, or another bundle
- * - `not-a-folder`: the name is that of a file or a symbolic link, or the folder that it is to be made in is none
+ * - `invalid-bundle`: an object has the wrong shape, names a missing object, or states the status
+ *   of a turn or call; nothing is written
+ * - `folder-in-use`: the folder holds other files or another bundle
+ * - `not-a-folder`: the path, or its parent, is not a directory (a file or a symbolic link)
  */
 export type AgentContextErrorCode = 'invalid-bundle' | 'folder-in-use' | 'not-a-folder';
 
-/** Thrown when a bundle cannot be made or written. Callers branch on `code`; nothing changed. */
+/**
+ * Thrown when a bundle cannot be made or written. Callers branch on `code`. Nothing was changed.
+ */
 export class AgentContextError extends CodedError<AgentContextErrorCode> {
   override readonly name = 'AgentContextError';
 }
 
-/** Which field of which object names what: whatever is not listed names nothing in the bundle. */
+/**
+ * Maps each field that refers to an object to the part that holds the object. Other fields refer to
+ * nothing in the bundle.
+ */
 const REFERENCES: Readonly<Record<string, BundlePart>> = {
   surface_refs: 'surfaces',
   surface_id: 'surfaces',
@@ -46,10 +52,10 @@ const REFERENCES: Readonly<Record<string, BundlePart>> = {
   missing_context_refs: 'missing',
   context_id: 'envelope',
 };
-/** What is somebody else's, or an item's text. */
+/** Fields that hold foreign data or an item's text; references inside them are not checked. */
 const NOT_FOLLOWED: ReadonlySet<string> = new Set(['content', 'metadata', 'data', 'evidence_refs', 'policy_refs']);
 
-/** The references of a value that lead nowhere. */
+/** Returns the references of a value that do not resolve. */
 function openReferences(value: unknown, names: ReadonlyMap<BundlePart, ReadonlySet<string>>): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((one) => openReferences(one, names));
   if (typeof value !== 'object' || value === null) return [];
@@ -64,7 +70,10 @@ function openReferences(value: unknown, names: ReadonlyMap<BundlePart, ReadonlyS
   });
 }
 
-/** What is wrong with a bundle, in sentences that name the object: its shapes, names given twice, references that lead nowhere, and what would say how anything went. */
+/**
+ * Returns the faults of a bundle as sentences that name the object. Faults are wrong shapes,
+ * duplicate ids, unresolved references and runtime statuses.
+ */
 export function bundleFindings(bundle: Bundle): readonly string[] {
   const findings: string[] = [];
   const names = new Map<BundlePart, Set<string>>();
@@ -74,12 +83,14 @@ export function bundleFindings(bundle: Bundle): readonly string[] {
     names.set(part, own);
     for (const one of objectsOf(bundle, part)) {
       const name = String((one as Readonly<Record<string, unknown>>)[key]);
-      if (own.has(name)) findings.push(`there are two ${part} of the name ${JSON.stringify(name)}`);
+      if (own.has(name)) findings.push(`two ${part} have the name ${JSON.stringify(name)}`);
       own.add(name);
       const read = SHAPES[shape].safeParse(one);
       const [issue] = read.error?.issues ?? [];
       if (issue !== undefined)
-        findings.push(`${shape} ${name} is not valid at ${issue.path.map(String).join('.') || 'its top'}: ${issue.message}`);
+        findings.push(
+          `${shape} ${name} is not valid at ${issue.path.map(String).join('.') || 'its top'}: ${issue.message}`,
+        );
     }
   }
   for (const part of PART_NAMES) {
@@ -87,9 +98,10 @@ export function bundleFindings(bundle: Bundle): readonly string[] {
     for (const one of objectsOf(bundle, part)) {
       const name = String((one as Readonly<Record<string, unknown>>)[key]);
       for (const open of openReferences(one, names)) findings.push(`${shape} ${name}: ${open}`);
-      // How a question about missing context stands is what that object is for.
+      // `status` of a missing-context question is the question's own state, not a runtime status.
       const own = part === 'missing' ? ['status'] : [];
-      for (const path of statusFindings(one as Json, own)) findings.push(`${shape} ${name} says how something went, at ${path}`);
+      for (const path of statusFindings(one as Json, own))
+        findings.push(`${shape} ${name} states a runtime status at ${path}`);
     }
   }
   return findings;
@@ -100,5 +112,8 @@ export function checkBundle(bundle: Bundle): void {
   const findings = bundleFindings(bundle);
   if (findings.length === 0) return;
   const more = findings.length > 1 ? `, and ${findings.length - 1} more` : '';
-  throw new AgentContextError('invalid-bundle', `the context cannot be written as Agent Context: ${findings[0]}${more}`);
+  throw new AgentContextError(
+    'invalid-bundle',
+    `the context cannot be written as Agent Context: ${findings[0]}${more}`,
+  );
 }

@@ -9,16 +9,17 @@ import type { Bundle } from './bundle-parts.js';
 import type { ItemTable } from './item-table.js';
 import type { FactRecord } from './recorded-facts.js';
 import { REDACTION, type Redactor } from './redaction.js';
-import { eventClasses, type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
+import { eventClasses } from './shape-words.js';
+import { type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 
 type ContextEvent = Shaped<'context_event'>;
 type EventType = ContextEvent['event_type'];
 
-/** The runtime's own names that an event may carry, where a record holds them. */
+/** Runtime ids that an event carries if its record holds them. */
 const RUNTIME_IDS = ['task_id', 'run_id', 'attempt_id', 'action_id', 'evidence_id'] as const;
 
-/** What events are made of beside the rest of the bundle. */
+/** The input of events beside the rest of the bundle. */
 export interface EventSource {
   readonly session: string;
   readonly steps: readonly Step[];
@@ -32,7 +33,7 @@ interface EventParts {
   readonly at: string;
   readonly subject: string;
   readonly data?: Metadata | undefined;
-  /** Of what it is about: the turn, the step and the runtime's names are taken from here. */
+  /** Metadata of the event's subject. The turn, the step and the runtime ids come from here. */
   readonly metadata?: Metadata | undefined;
 }
 
@@ -45,7 +46,7 @@ const numberIn = (metadata: Metadata | undefined, name: string): number | undefi
   return typeof value === 'number' ? value : undefined;
 };
 
-/** Makes events; two of the same kind about the same thing at the same moment are one. */
+/** Collects events and merges events of the same kind, subject and time. */
 class EventList {
   readonly #events = new Map<string, ContextEvent>();
   readonly #context: string;
@@ -64,7 +65,8 @@ class EventList {
 
   add({ type, at, subject, data, metadata }: EventParts): void {
     const turn =
-      textIn(metadata, 'turn_id') ?? (numberIn(metadata, 'turn') === undefined ? this.#turn : `turn:${numberIn(metadata, 'turn')}`);
+      textIn(metadata, 'turn_id') ??
+      (numberIn(metadata, 'turn') === undefined ? this.#turn : `turn:${numberIn(metadata, 'turn')}`);
     const seq = numberIn(metadata, 'seq');
     const event_id = `event-${hashText(JSON.stringify([this.#session, type, subject, at, data ?? null])).slice(0, 24)}`;
     this.#events.set(event_id, {
@@ -88,7 +90,7 @@ class EventList {
   }
 }
 
-/** What a step changed of what the model has, by items. */
+/** Returns the set changes of a step, by item. */
 function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined {
   const named = (['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) => {
     const items = (changes[verb] ?? []).filter((id) => table.has(id));
@@ -97,23 +99,35 @@ function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined
   return named.length === 0 ? undefined : Object.fromEntries(named);
 }
 
-/** An event that somebody recorded by the draft's name; what it says of a status, or of what is hidden, stays behind. */
-function recordedEvent({ turn, seq, at, body }: ContextRecord<'event'>, { redactor, table }: EventSource): EventParts | undefined {
+/**
+ * Converts an event that was recorded under one of the draft's names. Statuses and redacted text
+ * are left out.
+ */
+function recordedEvent(
+  { turn, seq, at, body }: ContextRecord<'event'>,
+  { redactor, table }: EventSource,
+): EventParts | undefined {
   const type = eventClasses.options.find((known) => known === body.type);
   if (type === undefined) return undefined;
   const data = isJsonObject(body.data) ? body.data : { value: body.data };
   const { exact: _exact, replacement: _replacement, ...said } = data as Readonly<Record<string, Json>>;
   const shown = withoutStatus(redactor.without(type === REDACTION ? said : (data as Metadata))) as Metadata;
-  const subject = body.subject === undefined ? 'session' : table.has(body.subject) ? table.ref(body.subject) : body.subject;
+  const subject =
+    body.subject === undefined ? 'session' : table.has(body.subject) ? table.ref(body.subject) : body.subject;
   return { type, at: timeText(at), subject, data: shown, metadata: { ...shown, turn, seq } };
 }
 
-/** The events of a bundle in their order: what the session's own steps and records show to have happened to its context, nothing of how a turn or call went. */
+/**
+ * Returns the ordered events of a bundle. They show what the session's steps and records did to its
+ * context, and never the status of a turn or call.
+ */
 export function contextEvents(bundle: Omit<Bundle, 'events'>, source: EventSource): readonly ContextEvent[] {
-  const { envelope, surfaces, items, selections, budgets, assemblies, injections, compactions, summaries, missing } = bundle;
+  const { envelope, surfaces, items, selections, budgets, assemblies, injections, compactions, summaries, missing } =
+    bundle;
   const { session, steps, records, table } = source;
   const events = new EventList(envelope, session);
-  for (const surface of surfaces) events.add({ type: 'context.surface.created', at: surface.created_at, subject: surface.surface_id });
+  for (const surface of surfaces)
+    events.add({ type: 'context.surface.created', at: surface.created_at, subject: surface.surface_id });
   for (const { item_id, context_kind, created_at, freshness, metadata } of items) {
     const isFile = context_kind === 'file_excerpt';
     const type = isFile ? (freshness === 'deleted' ? 'removed' : 'updated') : 'added';
@@ -122,7 +136,13 @@ export function contextEvents(bundle: Omit<Bundle, 'events'>, source: EventSourc
   for (const { turn, seq, at, changes } of steps) {
     const data = changeData(changes, table);
     if (data !== undefined)
-      events.add({ type: 'context.selection.completed', at: timeText(at), subject: 'selection-sets', data, metadata: { turn, seq } });
+      events.add({
+        type: 'context.selection.completed',
+        at: timeText(at),
+        subject: 'selection-sets',
+        data,
+        metadata: { turn, seq },
+      });
   }
   for (const { selection_id, created_at: at, metadata } of selections)
     events.add({ type: 'context.selection.completed', at, subject: selection_id, metadata });
@@ -139,7 +159,8 @@ export function contextEvents(bundle: Omit<Bundle, 'events'>, source: EventSourc
   }
   for (const { summary_id } of summaries) {
     const by = replaced.get(summary_id);
-    if (by !== undefined) events.add({ type: 'context.summary.created', at: by.created_at, subject: summary_id, metadata: by.metadata });
+    if (by !== undefined)
+      events.add({ type: 'context.summary.created', at: by.created_at, subject: summary_id, metadata: by.metadata });
   }
   for (const { missing_id, created_at: at, status, metadata } of missing) {
     events.add({ type: 'context.missing.detected', at, subject: missing_id, metadata });

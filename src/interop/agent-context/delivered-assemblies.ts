@@ -6,12 +6,12 @@ import { defined } from '../../values/defined.js';
 import type { ItemTable } from './item-table.js';
 import { type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
-/** A context that was handed out, by its record. */
+/** A delivered context, identified by its record. */
 export interface DeliveredContext {
   /** The record's id in the database. */
   readonly id: string;
   readonly proof: AssemblyProof;
-  /** What it was made of, where it was made again from the database. */
+  /** The input of the context, if it was rebuilt from the database. */
   readonly input?: Pick<AssemblyInput, 'pool' | 'active' | 'systemPrompt'>;
 }
 
@@ -19,8 +19,10 @@ type Assembly = Shaped<'context_assembly'>;
 type Injection = Shaped<'context_injection'>;
 type Visibility = Assembly['visibility'];
 
-/** Who was given a context: a replay makes contexts that no model is shown. */
-const TARGETS: Readonly<Record<AssemblyProof['delivered'], { readonly target: string; readonly visibility: Visibility }>> = {
+/** The recipient of a context. A replay makes contexts that no model sees. */
+const TARGETS: Readonly<
+  Record<AssemblyProof['delivered'], { readonly target: string; readonly visibility: Visibility }>
+> = {
   library: { target: 'model', visibility: ['model'] },
   http: { target: 'model', visibility: ['model'] },
   pi: { target: 'model', visibility: ['model'] },
@@ -28,11 +30,17 @@ const TARGETS: Readonly<Record<AssemblyProof['delivered'], { readonly target: st
   replay: { target: 'runtime', visibility: ['runtime'] },
 };
 
-/** The items of each section of a context that was made again. */
-function itemsOf({ input, proof }: DeliveredContext, entries: readonly Entry[], table: ItemTable): ReadonlyMap<string, readonly string[]> {
+/** Returns the items of each section of a rebuilt context. */
+function itemsOf(
+  { input, proof }: DeliveredContext,
+  entries: readonly Entry[],
+  table: ItemTable,
+): ReadonlyMap<string, readonly string[]> {
   if (input === undefined) return new Map();
-  const isOfChat = ({ kind, seq }: Entry): boolean => kind !== 'approval' && kind !== 'result' && seq > 0 && seq <= proof.step;
-  const ids = (objects: readonly { readonly id: ObjectId }[]): readonly string[] => table.refs(objects.map(({ id }) => id));
+  const isOfChat = ({ kind, seq }: Entry): boolean =>
+    kind !== 'approval' && kind !== 'result' && seq > 0 && seq <= proof.step;
+  const ids = (objects: readonly { readonly id: ObjectId }[]): readonly string[] =>
+    table.refs(objects.map(({ id }) => id));
   const { note } = proof.epoch ?? {};
   const noted = [note?.lines, note?.contents, note?.changes].flatMap((objects) => objects ?? []);
   return new Map([
@@ -45,12 +53,16 @@ function itemsOf({ input, proof }: DeliveredContext, entries: readonly Entry[], 
 }
 
 /**
- * A context that was handed out as an assembly with the injection that its record proves. Sections of one that was not made again have their hashes and no items: what it
- * showed is not guessed.
+ * Converts a delivered context to an assembly and the injection that its record proves. If the
+ * context was not rebuilt, its sections have hashes but no items.
  */
 export function deliveredAssembly(
   context: DeliveredContext,
-  { table, entries, session }: { readonly table: ItemTable; readonly entries: readonly Entry[]; readonly session: string },
+  {
+    table,
+    entries,
+    session,
+  }: { readonly table: ItemTable; readonly entries: readonly Entry[]; readonly session: string },
 ): { readonly assembly: Assembly; readonly injection: Injection } {
   const { id, proof, input } = context;
   const { turn, step, renderer, layout, version, delivered, sections, chars, sha256, at, basis, handed } = proof;
@@ -74,7 +86,10 @@ export function deliveredAssembly(
     };
   });
   const sources = [...new Set(blocks.flatMap(({ item_refs }) => item_refs))];
-  const shown = (input?.active ?? []).map(({ metadata }) => ({ item_ref: table.ref(metadata.id), content_hash: metadata.contentHash }));
+  const shown = (input?.active ?? []).map(({ metadata }) => ({
+    item_ref: table.ref(metadata.id),
+    content_hash: metadata.contentHash,
+  }));
   const assembly: Assembly = {
     schema_version: SCHEMA_VERSION,
     assembly_id,
@@ -94,7 +109,8 @@ export function deliveredAssembly(
       sha256,
       valid_time: basis === null ? null : basis.validTime,
       tx_id: basis === null ? null : basis.txId,
-      items: input === undefined ? 'not made again here: an export of its turn names them' : 'made again from the database',
+      items:
+        input === undefined ? 'not made again here: an export of its turn names them' : 'made again from the database',
       ...(input === undefined ? {} : { active_versions: shown }),
     } satisfies Metadata,
   };
@@ -108,7 +124,11 @@ export function deliveredAssembly(
     final_ref: record,
     hash: `sha256:${handed?.sha256 ?? sha256}`,
     created_at,
-    metadata: { ...where, delivery: delivered, ...defined({ handed_chars: handed?.chars, handed_messages: handed?.messages }) },
+    metadata: {
+      ...where,
+      delivery: delivered,
+      ...defined({ handed_chars: handed?.chars, handed_messages: handed?.messages }),
+    },
   };
   return { assembly, injection };
 }

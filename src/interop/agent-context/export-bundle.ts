@@ -14,15 +14,15 @@ import { type BundleSource, makeBundle } from './bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { checkBundle } from './check-bundle.js';
 import type { DeliveredContext } from './delivered-assemblies.js';
-import { textsOf } from './item-table.js';
+import { textsOf } from './item-texts.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
 import { REDACTION, Redactor, redactedWhole, ruleTexts } from './redaction.js';
 import { writeBundle } from './write-bundle.js';
 
-/** What belongs to one turn alone; the rest holds on. */
+/** Record kinds that belong to a single turn. Other kinds stay valid after it. */
 const OF_A_TURN: ReadonlySet<FactRecord['kind']> = new Set(['budget', 'selection', 'injection', 'event']);
 
-/** What a context was made of; nothing where this version cannot make it again, or makes it otherwise. */
+/** Returns the input of a context, or nothing if this version cannot rebuild the same context. */
 async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pick<DeliveredContext, 'input'>> {
   try {
     const { input, matches } = await contexts.ofRecord(proof);
@@ -33,7 +33,10 @@ async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pi
   }
 }
 
-/** The texts of what was redacted as a whole, by its name: as the session has it now (`newest`), and of a file every version, whatever the sets hold at any moment. */
+/**
+ * Returns the texts of wholly redacted objects by name: the session's newest texts (`newest`), and
+ * every version of a redacted file regardless of the sets.
+ */
 async function redactedTexts(
   timeline: Timeline,
   newest: () => Promise<Projection>,
@@ -43,7 +46,7 @@ async function redactedTexts(
   if (names.length === 0) return () => [];
   const { present } = timeline;
   const texts = new Map<string, readonly string[]>();
-  // Files are called by hashes of where they lie.
+  // File ids are hashes of their locations.
   for (const name of names.filter((one) => /^[0-9a-f]{64}$/.test(one))) {
     const heads = (await present.historyOfHeads(name)).flatMap(({ document, marks }) =>
       document === undefined ? [] : [{ document, marks }],
@@ -58,32 +61,39 @@ async function redactedTexts(
   return (name) => [...held(name), ...(texts.get(name) ?? [])];
 }
 
-/** What the rules of a session hide. */
+/** The texts and objects that a session's redaction rules hide. */
 export interface HiddenTexts {
-  /** How many rules there are. */
+  /** The number of rules. */
   readonly rules: number;
-  /** How many of them hide something that was not masked before it came into this database; one that nothing is found for is among them. */
+  /**
+   * The number of rules that hide something which was not already masked on import. Unresolved
+   * rules count too.
+   */
   readonly inForce: number;
-  /** How many of them name something that is not found. */
+  /** The number of rules whose target is not found. */
   readonly unresolved: number;
-  /** Hidden wherever they stand. */
+  /** Texts to hide wherever they occur. */
   readonly texts: readonly string[];
-  /** Hidden where they stand by themselves. */
+  /** Texts to hide only where they occur as whole words. */
   readonly words: readonly string[];
-  /** The ids of calls and files that are hidden as a whole. */
+  /** The ids of calls and files that are hidden entirely. */
   readonly objects: ReadonlySet<string>;
 }
 
-/** The calls whose results some names stand for. */
+/** Returns the calls whose results the names refer to. */
 function callsNamed({ entries }: Projection, names: ReadonlySet<string>): readonly string[] {
   return entries.flatMap((entry) =>
-    entry.kind === 'result' && [entry.id, entry.call, entry.native].some((name) => name !== undefined && names.has(name))
+    entry.kind === 'result' &&
+    [entry.id, entry.call, entry.native].some((name) => name !== undefined && names.has(name))
       ? [entry.call]
       : [],
   );
 }
 
-/** What the rules of a session hide; nothing for a session without rules. */
+/**
+ * Returns the texts and objects that a session's rules hide. A session without rules gives an empty
+ * result.
+ */
 export async function hiddenTexts(asked: Timeline, session: SessionId): Promise<HiddenTexts> {
   const timeline = await asked.of(session);
   const lineage = await timeline.present.lineage(session);
@@ -103,28 +113,40 @@ export async function hiddenTexts(asked: Timeline, session: SessionId): Promise<
   return { rules: known.size, inForce, unresolved, texts: hidden, words: hiddenWords, objects };
 }
 
-/** The newest transaction that wrote something that a bundle holds: its last step, with the calls before it, its files and prompt, and some parts. */
+/**
+ * Returns the newest transaction that wrote part of a bundle. Counted are the last step with the
+ * calls before it, its files and prompt, and the given parts.
+ */
 async function newestOf({ projection, point, written }: SessionMoment, parts: readonly string[]): Promise<number> {
   const { session, seq, files } = projection;
   const objects = [systemPromptObjectId(session), ...files.map(({ metadata }) => metadata.id)];
-  const found = await Promise.all([point.snapshot.times(objects), written.times(parts), point.snapshot.stepTimes(session, [seq])]);
+  const found = await Promise.all([
+    point.snapshot.times(objects),
+    written.times(parts),
+    point.snapshot.stepTimes(session, [seq]),
+  ]);
   return Math.max(0, ...found.flatMap((times) => [...times.values()].map(({ txId }) => txId)));
 }
 
-/** What is wanted of a session. */
+/** The request for a bundle of a session. */
 export interface WantedBundle {
   readonly when: When;
-  /** Whose memory belongs to it; none where left out. */
+  /** The agent whose memory the bundle includes. If omitted, no memory is included. */
   readonly agent?: string | undefined;
 }
 
 /**
- * What the bundle of a session at a moment is made of. At the end of a turn or step it is that turn's: what was handed out in it. Otherwise it is the whole session's up to then.
+ * Reads the input of a bundle at a moment. At the end of a turn or step, the bundle covers that
+ * turn and its delivered contexts. Otherwise it covers the whole session up to the moment.
  * @throws {HistoryError} `beyond-end`, `not-yet`
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
-async function readBundleSource(asked: Timeline, session: SessionId, { when, agent }: WantedBundle): Promise<BundleSource> {
+async function readBundleSource(
+  asked: Timeline,
+  session: SessionId,
+  { when, agent }: WantedBundle,
+): Promise<BundleSource> {
   const timeline = await asked.of(session);
   const moment = await SessionMoment.read(timeline, session, when);
   const { projection, lineage, written } = moment;
@@ -140,19 +162,23 @@ async function readBundleSource(asked: Timeline, session: SessionId, { when, age
   ]);
   const parts = [...all, ...redactions, ...memory].map((record) => recordId(record as ContextRecord));
   const newest = place === undefined ? await newestOf(moment, [...parts, ...found.map(assemblyId)]) : undefined;
-  const isOfScope = (record: FactRecord): boolean => scope === 'session' || record.turn === turn || !OF_A_TURN.has(record.kind);
+  const isOfScope = (record: FactRecord): boolean =>
+    scope === 'session' || record.turn === turn || !OF_A_TURN.has(record.kind);
   const proofs = found.filter((proof) => scope === 'session' || proof.turn === turn);
   const contexts = new PastContexts(timeline);
   const last = proofs.at(-1);
   if (last?.session === session) contexts.know(steps);
   const delivered: DeliveredContext[] = [];
-  for (const proof of proofs) delivered.push({ id: assemblyId(proof), proof, ...(proof === last ? await inputOf(contexts, proof) : {}) });
+  for (const proof of proofs)
+    delivered.push({ id: assemblyId(proof), proof, ...(proof === last ? await inputOf(contexts, proof) : {}) });
   return {
     projection,
     newest,
     scope,
     steps: steps.slice(0, seq),
-    records: [...(all as readonly ContextRecord<FactRecord['kind']>[] as readonly FactRecord[]), ...memory].filter(isOfScope),
+    records: [...(all as readonly ContextRecord<FactRecord['kind']>[] as readonly FactRecord[]), ...memory].filter(
+      isOfScope,
+    ),
     delivered,
     redactions,
     redactedTexts: await redactedTexts(timeline, () => readProjection(timeline, session), redactions),
@@ -160,8 +186,9 @@ async function readBundleSource(asked: Timeline, session: SessionId, { when, age
 }
 
 /**
- * The bundle of a session at a moment, checked: the same basis gives the same bundle.
- * @throws {AgentContextError} `invalid-bundle`; and as reading a session at a moment does
+ * Returns the checked bundle of a session at a moment. An equal basis gives an equal bundle.
+ * @throws {AgentContextError} `invalid-bundle`
+ * @throws errors of reading a session at a moment
  */
 export async function bundleAt(timeline: Timeline, session: SessionId, wanted: WantedBundle): Promise<Bundle> {
   const bundle = makeBundle(await readBundleSource(timeline, session, wanted));
@@ -169,13 +196,13 @@ export async function bundleAt(timeline: Timeline, session: SessionId, wanted: W
   return bundle;
 }
 
-/** How many objects of each part a bundle has. */
 const countsOf = (bundle: Bundle): Readonly<Record<string, number>> =>
   Object.fromEntries(PART_NAMES.map((part) => [part, objectsOf(bundle, part).length]));
 
 /**
- * Writes the bundle of a session at a moment into a folder, whole or not at all.
- * @throws {AgentContextError} `folder-in-use`, `not-a-folder`, `invalid-bundle`; and as reading a session at a moment does
+ * Writes the bundle of a session at a moment into a folder, completely or not at all.
+ * @throws {AgentContextError} `folder-in-use`, `not-a-folder`, `invalid-bundle`
+ * @throws errors of reading a session at a moment
  */
 export async function exportBundle(
   { timeline, session, ...wanted }: WantedBundle & { readonly timeline: Timeline; readonly session: SessionId },
@@ -185,7 +212,8 @@ export async function exportBundle(
   const { folder, isNew, files } = await writeBundle(bundle, to);
   const { context_id, scope } = bundle.envelope;
   const counts = countsOf(bundle);
-  const said = `${counts.items} items, ${counts.assemblies} assemblies, ${counts.injections} injections, ${counts.events} events`;
+  const { items, assemblies, injections, events } = counts;
+  const said = `${items} items, ${assemblies} assemblies, ${injections} injections, ${events} events`;
   return {
     lines: [`${folder}: ${isNew ? `${context_id} of session ${session}, ${said}` : 'holds this bundle already'}`],
     json: { session, format: 'agent-context', context_id, scope, folder, written: isNew, files, counts },

@@ -1,7 +1,6 @@
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
-import type { ObjectId } from '../../objects/ids.js';
 import type { Entry, ResultEntry } from '../../projection/entry.js';
 import type { ProjectedFile, Projection } from '../../projection/project-session.js';
 import { defined } from '../../values/defined.js';
@@ -9,7 +8,7 @@ import type { Redactor } from './redaction.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 
-/** An item of the draft. */
+/** A `context_item` of the draft. */
 export type Item = Shaped<'context_item'>;
 type Source = Shaped<'context_source_ref'>;
 type ContextKind = Item['context_kind'];
@@ -18,18 +17,18 @@ type Trust = Item['trust_level'];
 /** The tool by which a harness hands work to another agent. */
 const HANDOFF = 'agent.handoff';
 
-/** What an item is made with beside its text. */
+/** The parts of an item beside its text. */
 interface ItemParts {
-  /** All that it is called: its id first, then the object's and the harness's own. */
+  /** All names of the item: its id, then the object's name, then the harness's name. */
   readonly names: readonly string[];
   readonly kind: ContextKind;
   readonly mode: Item['content_mode'];
   readonly trust: Trust;
   readonly at: number;
   readonly text?: string | undefined;
-  /** What the text is the JSON of. */
+  /** The value whose JSON is the text. */
   readonly value?: Json | undefined;
-  /** What stands as content where it is more than the text. */
+  /** Builds the content if it is more than the text. */
   readonly content?: ((text: string) => Json) | undefined;
   readonly contentRef?: Item['content_ref'] | undefined;
   readonly title?: string | undefined;
@@ -44,17 +43,19 @@ interface ItemParts {
 const MODEL: Item['visibility'] = ['model', 'reviewer'];
 const REVIEWER: Item['visibility'] = ['reviewer'];
 
-/** A record's own name in a bundle, the same in every bundle that has it. */
-export const recordName = (kind: string, record: object): string => `${kind}-${hashText(JSON.stringify(record)).slice(0, 24)}`;
+/** Returns a record's name, which is equal in every bundle that holds the record. */
+export const recordName = (kind: string, record: object): string =>
+  `${kind}-${hashText(JSON.stringify(record)).slice(0, 24)}`;
 
-/** What of an item's origin the harness calls by a name of its own. */
+/** Maps a field of an item's origin to the harness's own name for it. */
 function nativeMapping(field: string, value: string | undefined): Source['external_mappings'] {
   return value === undefined ? undefined : [{ system: 'model_api', field, value: value.slice(0, 400) }];
 }
 
 /**
- * The items of a session at a basis with their sources: messages, results and files, then what records add. One item has one id, by which everything else names it; whatever is named and not
- * there becomes an opaque item, so that no reference leads nowhere.
+ * The items of a session at a basis with their sources: messages, results, files and items added by
+ * records. Each item has one id. A reference to a missing item adds an opaque item, so every
+ * reference resolves.
  */
 export class ItemTable {
   readonly #items = new Map<string, Item>();
@@ -84,18 +85,30 @@ export class ItemTable {
     return this.#names.has(name);
   }
 
-  /** The item of an id, as it is now. */
+  /** Returns the present item of an id. */
   get(id: string): Item | undefined {
     return this.#items.get(id);
   }
 
-  /** The item that an entry, object or record is called by; an opaque one where the session does not hold it at this basis. */
+  /**
+   * Returns the item of an entry, object or record name. If the session lacks it at this basis,
+   * adds an opaque item.
+   */
   ref(name: string): string {
     const known = this.#names.get(name);
     if (known !== undefined) return known;
     const at = this.#projection.entries.at(-1)?.at ?? 0;
     const metadata = { not_in_session: true };
-    this.#add({ names: [name], kind: 'custom', mode: 'opaque', trust: 'unknown', at, sources: [], visibility: REVIEWER, metadata });
+    this.#add({
+      names: [name],
+      kind: 'custom',
+      mode: 'opaque',
+      trust: 'unknown',
+      at,
+      sources: [],
+      visibility: REVIEWER,
+      metadata,
+    });
     return name;
   }
 
@@ -103,34 +116,42 @@ export class ItemTable {
     return [...new Set(names.map((name) => this.ref(name)))];
   }
 
-  /** How the first of some items that is redacted is. */
+  /** Returns the redaction state of the first redacted item among those given. */
   redactionOf(items: readonly string[]): Item['redaction_state'] {
     const states = items.map((item) => this.#items.get(item)?.redaction_state);
     return states.find((state) => state !== undefined && state !== 'none') ?? 'none';
   }
 
-  /** A file's source by its object's id; undefined where the session does not have it. */
+  /** Returns a file's source by its object id; undefined if the session lacks the file. */
   fileSource(id: string): string | undefined {
     const source = `file-${id}`;
     return this.#sources.has(source) ? source : undefined;
   }
 
-  /** A note of a record: what is worked with, or a constraint that is to be kept. */
+  /** Adds the note of a record: working material or a constraint to keep. */
   addNote(record: ContextRecord<'note'>): void {
     const { name, note, text, source } = record.body;
     const kind = note === 'constraint' ? 'policy_note' : 'working_memory';
     this.#ofRecord({ record, id: recordName('note', record), kind, text, metadata: { name, note, source } });
   }
 
-  /** An item of a memory; one that was evicted has no content. */
+  /** Adds a memory item. An evicted item has no content. */
   addMemory(record: ContextRecord<'memory'>): void {
     const { name, item, content, tags, sensitivity } = record.body;
     const text = content === null ? undefined : typeof content === 'string' ? content : JSON.stringify(content);
     const value = text === undefined ? undefined : content;
-    this.#ofRecord({ record, id: `memory-${name}`, kind: 'durable_memory', text, value, sensitivity, metadata: { name, item, tags } });
+    this.#ofRecord({
+      record,
+      id: `memory-${name}`,
+      kind: 'durable_memory',
+      text,
+      value,
+      sensitivity,
+      metadata: { name, item, tags },
+    });
   }
 
-  /** What stands for entries in a view. */
+  /** Adds the summary that replaces entries in a view. */
   addSummary(record: ContextRecord<'compaction'>, text: string | undefined): string {
     const id = recordName('summary-item', record);
     const mode = text === undefined ? 'opaque' : 'summary';
@@ -152,11 +173,26 @@ export class ItemTable {
   }): void {
     const source = `${id}-record`;
     const { session } = this.#projection;
-    this.#source({ source_id: source, uri: `palimpsest:///sessions/${encodeURIComponent(session)}/records/${id}`, source_kind: 'record' });
+    this.#source({
+      source_id: source,
+      uri: `palimpsest:///sessions/${encodeURIComponent(session)}/records/${id}`,
+      source_kind: 'record',
+    });
     const tokens = text === undefined ? undefined : this.#projection.counter.count(text);
     const { turn, seq, at } = record;
     const metadata = { turn, seq, ...rest.metadata };
-    this.#add({ ...rest, names: [id], mode, trust: 'harness', at, text, tokens, sources: [source], visibility, metadata });
+    this.#add({
+      ...rest,
+      names: [id],
+      mode,
+      trust: 'harness',
+      at,
+      text,
+      tokens,
+      sources: [source],
+      visibility,
+      metadata,
+    });
   }
 
   #entry(entry: Entry): void {
@@ -192,12 +228,28 @@ export class ItemTable {
         ? undefined
         : (text: string): Json => ({
             text,
-            tool_calls: calls.map((call) => ({ id: call.id, tool: call.tool, arguments: this.#redactor.without(call.args) })),
+            tool_calls: calls.map((call) => ({
+              id: call.id,
+              tool: call.tool,
+              arguments: this.#redactor.without(call.args),
+            })),
           });
     const all = tokens + calls.reduce((sum, call) => sum + call.tokens, 0);
     const native = entry.native === undefined ? [] : [entry.native];
-    const metadata = { ...common.metadata, role: entry.role, tool_calls: calls.length === 0 ? undefined : calls.map((call) => call.id) };
-    const parts = { names: [id, ...native], kind, trust, text: entry.text, content, sources: [step], visibility: MODEL };
+    const metadata = {
+      ...common.metadata,
+      role: entry.role,
+      tool_calls: calls.length === 0 ? undefined : calls.map((call) => call.id),
+    };
+    const parts = {
+      names: [id, ...native],
+      kind,
+      trust,
+      text: entry.text,
+      content,
+      sources: [step],
+      visibility: MODEL,
+    };
     this.#add({ ...common, ...parts, mode: 'inline', tokens: all, metadata });
   }
 
@@ -225,7 +277,7 @@ export class ItemTable {
       title: tool,
       sources: [source, ...files.flatMap((file) => this.fileSource(file) ?? [])],
       visibility: MODEL,
-      // Of a whole that was too large to be kept the source has the hash.
+      // If the whole text was too large to keep, the source holds its hash.
       metadata: {
         ...common.metadata,
         tool,
@@ -273,17 +325,36 @@ export class ItemTable {
     this.#sources.set(source.source_id, { schema_version: SCHEMA_VERSION, ...source });
   }
 
-  #add({ names, kind, mode, trust, at, text, value, content, contentRef, title, tokens, sources, freshness, ...rest }: ItemParts): void {
+  #add({
+    names,
+    kind,
+    mode,
+    trust,
+    at,
+    text,
+    value,
+    content,
+    contentRef,
+    title,
+    tokens,
+    sources,
+    freshness,
+    ...rest
+  }: ItemParts): void {
     const [id = '', ...others] = names;
     if (this.#items.has(id)) return;
     const { text: shown, rule, isReplaced } = this.#redactor.shown(names, value ?? text ?? '');
     const isHidden = shown === undefined || (text === undefined && rule !== undefined);
-    const body = shown === undefined || text === undefined ? undefined : isReplaced ? shown : (content?.(shown) ?? shown);
+    const body =
+      shown === undefined || text === undefined ? undefined : isReplaced ? shown : (content?.(shown) ?? shown);
     const isWhole = text !== undefined && rule === undefined;
     const redacted =
       rule === undefined
         ? {}
-        : { redaction_method: rule.redaction_method, ...defined({ redaction_reason: rule.reason, redacted_by: rule.redacted_by }) };
+        : {
+            redaction_method: rule.redaction_method,
+            ...defined({ redaction_reason: rule.reason, redacted_by: rule.redacted_by }),
+          };
     const metadata = { ...defined(rest.metadata), ...redacted } as Readonly<Record<string, Json>>;
     this.#items.set(id, {
       schema_version: SCHEMA_VERSION,
@@ -311,23 +382,4 @@ export class ItemTable {
     this.#names.set(id, id);
     for (const name of others) if (!this.#names.has(name)) this.#names.set(name, id);
   }
-}
-
-/** The texts of a session by what an entry or object is called: what a redaction of it is about. */
-export function textsOf({ entries, files }: Projection): (name: string) => readonly string[] {
-  const texts = new Map<string, string[]>();
-  const add = (name: string | undefined, text: string | null | undefined): void => {
-    if (name === undefined || typeof text !== 'string') return;
-    const known = texts.get(name);
-    if (known === undefined) texts.set(name, [text]);
-    else known.push(text);
-  };
-  for (const entry of entries) {
-    if (entry.kind === 'approval') continue;
-    const names: readonly (string | ObjectId | undefined)[] =
-      entry.kind === 'result' ? [entry.id, entry.call, entry.native] : [entry.id, entry.native];
-    for (const name of new Set(names)) add(name, entry.text);
-  }
-  for (const { metadata, content } of files) add(metadata.id, content);
-  return (name) => texts.get(name) ?? [];
 }

@@ -8,17 +8,14 @@ import {
   compactionMethods,
   compactionTriggers,
   injectionPoints,
-  type Metadata,
   omissions,
   overflows,
-  SCHEMA_VERSION,
-  type Shaped,
-  timeText,
   visibilities,
-} from './shapes.js';
+} from './shape-words.js';
+import { type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 
-/** The kinds of records that the facts of a session are made of. */
+/** The record kinds from which a session's facts are made. */
 export const FACT_KINDS = [
   'budget',
   'selection',
@@ -28,10 +25,10 @@ export const FACT_KINDS = [
   'note',
   'event',
 ] as const satisfies readonly RecordKind[];
-/** A record that a fact is made of. */
+/** A record from which a fact is made. */
 export type FactRecord = ContextRecord<(typeof FACT_KINDS)[number] | 'memory'>;
 
-/** What was recorded of a session's context, as objects of the draft. */
+/** The recorded facts of a session's context as objects of the draft. */
 export interface RecordedFacts {
   readonly selections: Shaped<'context_selection'>[];
   readonly budgets: Shaped<'context_budget'>[];
@@ -50,12 +47,18 @@ interface FactSource {
   readonly session: string;
 }
 
-/** A word of an enumeration; `custom` for any other, which then stands in the metadata. */
+/**
+ * Returns a word of an enumeration, or `custom` for any other word. The metadata then holds the
+ * original word.
+ */
 function oneOf<Word extends string>(words: readonly Word[], word: string | undefined): Word | undefined {
   return words.find((known) => known === word);
 }
 
-/** What a record says of its own beside the common fields, without what was redacted, and where in the session it stands. */
+/**
+ * Returns a record's own fields beside the common ones, without redacted text, and its position in
+ * the session.
+ */
 function metadataOf(
   { turn, seq, body }: ContextRecord,
   redactor: Redactor,
@@ -68,22 +71,31 @@ function metadataOf(
 
 const LONGEST_WORD = 400;
 
-/** A short text as the draft has it, without what was redacted: a mask can be longer than what it stands for. */
+/**
+ * Redacts and cuts a short text to the draft's limit, because a mask can be longer than the text it
+ * replaces.
+ */
 const shownWord = (redactor: Redactor, word: string): string => redactor.without(word).slice(0, LONGEST_WORD);
 
 const reasonOf = (
   word: string,
   redactor: Redactor,
-): { readonly reason: Shaped<'context_selection'>['omitted_item_refs'][number]['reason']; readonly metadata?: Metadata } => {
+): {
+  readonly reason: Shaped<'context_selection'>['omitted_item_refs'][number]['reason'];
+  readonly metadata?: Metadata;
+} => {
   const reason = oneOf(omissions.options, word);
   return reason === undefined ? { reason: 'custom', metadata: { reason: redactor.without(word) } } : { reason };
 };
 
-function omittedOf({ table, redactor }: FactSource, omitted: readonly { readonly item: string; readonly reason: string }[]) {
+function omittedOf(
+  { table, redactor }: FactSource,
+  omitted: readonly { readonly item: string; readonly reason: string }[],
+) {
   return omitted.map(({ item, reason }) => ({ item_ref: table.ref(item), ...reasonOf(reason, redactor) }));
 }
 
-/** Visible to whom, as far as the draft has a word for it. */
+/** Maps visibility words to the draft's, as far as it has them. */
 function visibleTo(words: readonly string[]): Shaped<'context_injection'>['visibility'] {
   const known = visibilities.options.filter((one) => words.includes(one));
   return known.length === 0 ? ['runtime'] : known;
@@ -141,7 +153,10 @@ function budgetOf(record: ContextRecord<'budget'>, source: FactSource) {
       max_items: body.maxItems,
       actual_items: body.actualItems,
     }),
-    metadata: { ...metadataOf(record, redactor, { overflow: overflow === undefined ? body.overflow : undefined }), counter: body.counter },
+    metadata: {
+      ...metadataOf(record, redactor, { overflow: overflow === undefined ? body.overflow : undefined }),
+      counter: body.counter,
+    },
   };
   const window: Shaped<'context_window'> = {
     schema_version: SCHEMA_VERSION,
@@ -154,7 +169,10 @@ function budgetOf(record: ContextRecord<'budget'>, source: FactSource) {
   return { budget, window };
 }
 
-/** An injection that was recorded, and the assembly that it names: what was put in, as one block under its hash. */
+/**
+ * Converts a recorded injection and the assembly that it names. The injected text is one block
+ * under its hash.
+ */
 function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: FactSource) {
   const { body, at } = record;
   const id = recordName('injection', record);
@@ -170,7 +188,15 @@ function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: Fa
     assembly_id: assemblyId,
     target: body.target,
     ordered_blocks: [
-      { block_id: `${assemblyId}-1`, item_refs: items, wrapper: 'none', position: 0, visibility, hash, redaction_state: redaction },
+      {
+        block_id: `${assemblyId}-1`,
+        item_refs: items,
+        wrapper: 'none',
+        position: 0,
+        visibility,
+        hash,
+        redaction_state: redaction,
+      },
     ],
     wrapping_policy: 'as recorded',
     visibility,
@@ -195,8 +221,10 @@ function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: Fa
   return { assembly, injection };
 }
 
-const REPLACEMENT = 'in the view that a model is given alone; every replaced entry stays in the store, and in this bundle as an item';
-const REFRESH = 'entries never change, so it never becomes stale by itself; it is made anew when more entries are replaced';
+const REPLACEMENT =
+  'in the view that a model is given alone; every replaced entry stays in the store, and in this bundle as an item';
+const REFRESH =
+  'entries never change, so it never becomes stale by itself; it is made anew when more entries are replaced';
 
 function lossesOf(body: ContextRecord<'compaction'>['body'], isHidden: boolean): readonly string[] {
   const own = isHidden ? [] : (body.loss ?? []);
@@ -216,7 +244,7 @@ function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: 
   const { body, at } = record;
   const id = recordName('compaction', record);
   const covered = table.refs([...body.gone, ...body.lines, ...body.cut]);
-  // A summary of what may not be shown can hold any part of it.
+  // A summary of redacted text can repeat any part of it.
   const isHidden = table.redactionOf(covered) !== 'none';
   const method = oneOf(compactionMethods.options, body.method);
   const trigger = oneOf(compactionTriggers.options, body.trigger);
@@ -225,7 +253,11 @@ function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: 
   const validation =
     made === undefined
       ? undefined
-      : { by: made.by, identifiers: made.identifiers.length, identifiers_not_kept: isHidden ? [] : redactor.without(made.lost) };
+      : {
+          by: made.by,
+          identifiers: made.identifiers.length,
+          identifiers_not_kept: isHidden ? [] : redactor.without(made.lost),
+        };
   let summary: Shaped<'context_summary'> | undefined;
   if (made !== undefined && validation !== undefined) {
     const text = isHidden ? undefined : redactor.without(made.text);
@@ -243,7 +275,9 @@ function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: 
       freshness: 'current',
       validation,
       refresh_policy: REFRESH,
-      ...(isHidden ? { metadata: { redaction_state: 'removed', redaction_reason: 'it covers an item that was redacted' } } : {}),
+      ...(isHidden
+        ? { metadata: { redaction_state: 'removed', redaction_reason: 'it covers an item that was redacted' } }
+        : {}),
     };
   }
   const compaction: Shaped<'context_compaction'> = {
@@ -279,7 +313,7 @@ function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: 
 
 const LONGEST_LINE = 200;
 
-/** A question in one short line, without control characters: what a user can be shown. */
+/** Returns a question as one short line without control characters, fit to show to a user. */
 function safeLine(text: string): string {
   const line = text.replaceAll(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ').trim();
   return line.length <= LONGEST_LINE
@@ -287,7 +321,10 @@ function safeLine(text: string): string {
     : `${line.slice(0, LONGEST_LINE - 2).replace(/[\ud800-\udbff]$/, '')} …`;
 }
 
-function missingOf(record: ContextRecord<'missing'>, { table, redactor, session }: FactSource): Shaped<'missing_context'> {
+function missingOf(
+  record: ContextRecord<'missing'>,
+  { table, redactor, session }: FactSource,
+): Shaped<'missing_context'> {
   const { body, at } = record;
   const question = redactor.without(body.question);
   return {
@@ -312,7 +349,10 @@ function missingOf(record: ContextRecord<'missing'>, { table, redactor, session 
   };
 }
 
-/** The facts of some records, each once; what they name that the session does not hold becomes an opaque item. */
+/**
+ * Converts records to facts, each once. References to items that the session lacks become opaque
+ * items.
+ */
 export function recordedFacts(records: readonly FactRecord[], source: FactSource): RecordedFacts {
   const facts: RecordedFacts = {
     selections: [],

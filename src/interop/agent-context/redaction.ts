@@ -3,39 +3,48 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { mapTexts } from '../../objects/map-texts.js';
 import { MASK, piecesWithout } from '../../redaction/mark.js';
-import { redactions } from './shapes.js';
+import { redactions } from './shape-words.js';
 
-/** The type of the event records that say what may not be shown. */
+/** The type of event records that carry redaction rules. */
 export const REDACTION = 'context.redaction.applied';
 
-/** Shorter texts of an item are masked only where they are the whole of a text: inside of others they stand for anything. What a rule itself spells out is masked at any length. */
+/**
+ * Shorter texts of an item are masked only as a whole text, because inside others they match by
+ * chance. Texts that a rule spells out are masked at any length.
+ */
 const LEAST_INSIDE = 8;
 
-/** What is wrong in one field says nothing of the others: whatever the data says badly is read as unknown, and the item stays hidden. */
+/**
+ * A fault in one field does not affect the others. An invalid field reads as unknown, and the item
+ * stays hidden.
+ */
 const ruleData = z.object({
   redaction_state: redactions.exclude(['none']).catch('unknown'),
   redaction_method: z.string().min(1).max(400).catch('unknown'),
   redacted_by: z.string().min(1).max(400).optional().catch(undefined),
   reason: z.string().max(400).optional().catch(undefined),
   policy_refs: z.array(z.string().min(1).max(400)).catch([]),
-  /** Texts that are masked wherever they stand; without any, nothing of the item is shown. */
+  /** Texts to mask wherever they occur. If empty, the whole item is hidden. */
   exact: z.array(z.string().min(1)).catch([]),
-  /** What is shown in its place. */
+  /** The text shown instead. */
   replacement: z.string().optional().catch(undefined),
 });
 
-/** That something of an item may not be shown. */
+/** A rule that hides an item or parts of it. */
 export type RedactionRule = z.output<typeof ruleData>;
 
 /** An item as a reader may see it. */
 export interface Shown {
   readonly text: string | undefined;
   readonly rule: RedactionRule | undefined;
-  /** Nothing of the item itself is shown: the text, if any, stands in its place. */
+  /** True if the item is hidden entirely. The text, if any, is its replacement. */
   readonly isReplaced: boolean;
 }
 
-/** The rules of some event records, by what they are about; of two about one thing the later one holds. */
+/**
+ * Returns the rules of event records by subject. A later rule replaces an earlier one on the same
+ * subject.
+ */
 function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string, RedactionRule> {
   const rules = new Map<string, RedactionRule>();
   for (const { body } of events) {
@@ -46,23 +55,32 @@ function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string,
   return rules;
 }
 
-/** What each rule of some event records hides, by what it is about; nothing where that is not found. `isWhole`: all of it, not only some texts. */
+/**
+ * Returns the texts that each rule hides, by subject; none if the subject is not found. `isWhole`
+ * means that the rule hides the entire subject, not only some texts.
+ */
 export function ruleTexts(
   events: readonly ContextRecord<'event'>[],
   textOf: (name: string) => readonly string[],
 ): ReadonlyMap<string, { readonly texts: readonly string[]; readonly isWhole: boolean }> {
   const rules = [...rulesOf(events)];
   return new Map(
-    rules.map(([name, { exact }]) => [name, exact.length > 0 ? { texts: exact, isWhole: false } : { texts: textOf(name), isWhole: true }]),
+    rules.map(([name, { exact }]) => [
+      name,
+      exact.length > 0 ? { texts: exact, isWhole: false } : { texts: textOf(name), isWhole: true },
+    ]),
   );
 }
 
-/** What was redacted as a whole: of these the texts must be known to keep them out of everything else. */
+/**
+ * Returns the names of wholly redacted subjects. Their texts must be known to hide them everywhere
+ * else.
+ */
 export function redactedWhole(events: readonly ContextRecord<'event'>[]): readonly string[] {
   return [...rulesOf(events)].flatMap(([name, { exact }]) => (exact.length === 0 ? [name] : []));
 }
 
-/** What a masked occurrence inside of another item is called. */
+/** The rule for masked occurrences inside other items. */
 const ELSEWHERE: RedactionRule = {
   redaction_state: 'masked',
   redaction_method: 'masked where it repeats what was redacted',
@@ -74,18 +92,18 @@ const ELSEWHERE: RedactionRule = {
 };
 
 /**
- * Keeps what was redacted out of everything that is written: of the items that the rules name, and of every other text that repeats them. Made of the texts as they are
- * stored, by what they are named.
+ * Removes redacted text from all output: from the items that rules name, and from every other text
+ * that repeats them. Built from the stored texts by name.
  */
 export class Redactor {
   readonly #rules: ReadonlyMap<string, RedactionRule>;
-  /** The longest first, so that no part of one is left by another. */
+  /** The longest first, so that a shorter text does not mask part of a longer one. */
   readonly #hidden: readonly string[];
-  /** The same, to tell that a text is one of them. */
+  /** The same texts as a set for whole-text matches. */
   readonly #whole: ReadonlySet<string>;
-  /** Those of them that rules spell out. */
+  /** The texts that rules spell out. */
   readonly #exact: ReadonlySet<string>;
-  /** The texts that are masked wherever they stand. */
+  /** The texts masked wherever they occur. */
   readonly hidden: readonly string[];
   readonly policies: readonly string[];
 
@@ -101,27 +119,33 @@ export class Redactor {
     this.policies = [...new Set([...this.#rules.values()].flatMap(({ policy_refs }) => policy_refs))];
   }
 
-  /** Those of whole items that are masked where they stand by themselves alone: they are too short for anything else. */
+  /**
+   * The texts of whole items that are masked only as whole words, because they are too short for
+   * other matches.
+   */
   get hiddenWords(): readonly string[] {
     return this.#hidden.filter((text) => !this.#isHiddenInside(text));
   }
 
-  /** The rule about an item, by any of its names. */
+  /** Returns the rule of an item by any of its names. */
   ruleOf(names: readonly string[]): RedactionRule | undefined {
     return names.map((name) => this.#rules.get(name)).find((rule) => rule !== undefined);
   }
 
-  /** A text of an item, or a value as the text of its JSON, as it may be shown; no text where nothing of it may. */
+  /**
+   * Returns an item's text, or a value's JSON text, as it may be shown. The text is absent if the
+   * item is hidden without a replacement.
+   */
   shown(names: readonly string[], said: Json): Shown {
     const rule = this.ruleOf(names);
     if (rule !== undefined && rule.exact.length === 0) return { text: rule.replacement, rule, isReplaced: true };
     const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
-    // Before it is JSON: what is escaped there is not found any more.
+    // Mask before serializing: JSON escapes would hide the matches.
     const masked = textOf(this.without(said));
     return { text: masked, rule: rule ?? (masked === textOf(said) ? undefined : ELSEWHERE), isReplaced: false };
   }
 
-  /** A value without what was redacted, in any text of it. */
+  /** Returns a value with redacted text removed from every string in it. */
   without<Value>(value: Value): Value {
     return this.#hidden.length === 0 ? value : (mapTexts(value as Json, (text) => this.#masked(text)) as Value);
   }

@@ -1,5 +1,16 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
+import {
+  compactionMethods,
+  compactionTriggers,
+  contextKinds,
+  eventClasses,
+  injectionPoints,
+  omissions,
+  overflows,
+  redactions,
+  visibilities,
+} from './shape-words.js';
 
 /** The version of the draft that the records follow. */
 export const SCHEMA_VERSION = '0.1.1';
@@ -10,145 +21,42 @@ const ids = list(id);
 const word = z.string().min(1).max(400);
 const count = z.int().nonnegative();
 const time = z.iso.datetime();
-/** Any JSON; that it is nothing else shows where it is written. */
+/** Accepts any JSON value. The writer checks that it is JSON. */
 const json = z.custom<Json>((value) => value !== undefined);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 const version = z.literal(SCHEMA_VERSION);
-/** What a record says beside the fields of the draft. */
+/** Fields of a record beyond those of the draft. */
 const metadata = z.record(z.string(), json).readonly().optional();
-/** A thing that somebody else's system holds. */
+/** A reference to an object in another system. */
 const foreign = z.strictObject({ kind: word, id: word });
 const foreigns = list(foreign);
 
-/** Whom a piece of context is visible to. */
-export const visibilities = z.enum(['model', 'tool', 'runtime', 'ui', 'user', 'reviewer', 'peer_agent', 'evidence_export']);
 const visibility = z.array(visibilities).min(1).readonly();
 const scope = z.enum(['turn', 'task', 'session', 'tool_invocation', 'review', 'handoff', 'custom']);
-/** What a reader is not shown of an item, and how. */
-export const redactions = z.enum(['none', 'masked', 'removed', 'summarized', 'encrypted_ref', 'policy_blocked', 'unknown']);
-/** Why an item that was there was left out. */
-export const omissions = z.enum([
-  'budget_limit',
-  'low_relevance',
-  'duplicate',
-  'stale',
-  'policy_blocked',
-  'permission_missing',
-  'unsupported_media',
-  'too_large',
-  'sensitive',
-  'superseded_by_summary',
-  'not_visible_to_target',
-  'custom',
-]);
-/** What happens where a limit would be passed. */
-export const overflows = z.enum([
-  'reject',
-  'truncate_tail',
-  'truncate_middle',
-  'summarize_oldest',
-  'summarize_low_priority',
-  'defer_to_retrieval',
-  'ask_for_choice',
-  'policy_block',
-  'custom',
-]);
-/** Where something was put in. */
-export const injectionPoints = z.enum([
-  'system_prompt',
-  'developer_prompt',
-  'message_history',
-  'user_message_appendix',
-  'tool_argument',
-  'tool_visible_resource',
-  'runtime_metadata',
-  'ui_panel',
-  'review_export',
-  'peer_agent_message',
-  'artifact_input',
-  'custom',
-]);
-/** How a replacement was made. */
-export const compactionMethods = z.enum([
-  'extractive_summary',
-  'abstractive_summary',
-  'structured_digest',
-  'rolling_summary',
-  'semantic_memory_update',
-  'human_curated_summary',
-  'provider_context_editing',
-  'custom',
-]);
-/** Why a replacement was made. */
-export const compactionTriggers = z.enum([
-  'manual',
-  'token_pressure',
-  'session_length',
-  'task_boundary',
-  'handoff',
-  'retention',
-  'privacy',
-  'provider_context_editing',
-  'custom',
-]);
-/** The events of the draft. */
-export const eventClasses = z.enum([
-  'context.surface.created',
-  'context.surface.updated',
-  'context.item.added',
-  'context.item.updated',
-  'context.item.removed',
-  'context.selection.started',
-  'context.selection.completed',
-  'context.budget.applied',
-  'context.assembly.created',
-  'context.injection.applied',
-  'context.compaction.started',
-  'context.compaction.completed',
-  'context.summary.created',
-  'context.missing.detected',
-  'context.missing.requested',
-  'context.missing.resolved',
-  'context.redaction.applied',
-  'context.exported',
-]);
-const contextKinds = z.enum([
-  'user_message',
-  'system_prompt',
-  'developer_instruction',
-  'session_history',
-  'thread_summary',
-  'working_memory',
-  'durable_memory',
-  'knowledge_pack_item',
-  'document_excerpt',
-  'file_excerpt',
-  'artifact_ref',
-  'tool_result',
-  'browser_state',
-  'runtime_state',
-  'team_memory',
-  'policy_note',
-  'external_resource',
-  'manual_note',
-  'computed_summary',
-  'peer_agent_message',
-  'retrieval_result',
-  'custom',
-]);
 const truncated = list(z.strictObject({ item_ref: id, reason: omissions, metadata }));
 const producer = z.strictObject({ name: z.literal('palimpsest'), contract: z.literal('agent-context') });
 
 /**
- * The thirteen objects as this program writes them: the draft's own fields with the enumerations of its prose, and no field that it does not name. Ours are narrower than its
- * schemas, which let anything by; what has no schema there (window, injection, summary) has one here.
+ * The draft's thirteen objects as this program writes them: its fields with the enumerations of its
+ * prose, and no other fields. These shapes are stricter than the draft's schemas. Window, injection
+ * and summary have no schema there and get one here.
  */
 export const SHAPES = {
   context_envelope: z.strictObject({
     schema_version: version,
     context_id: id,
     scope,
-    lifecycle: z.enum(['draft', 'available', 'selected', 'assembled', 'injected', 'compacted', 'redacted', 'expired', 'archived']),
+    lifecycle: z.enum([
+      'draft',
+      'available',
+      'selected',
+      'assembled',
+      'injected',
+      'compacted',
+      'redacted',
+      'expired',
+      'archived',
+    ]),
     created_at: time,
     producer,
     runtime_refs: foreigns,
@@ -190,7 +98,16 @@ export const SHAPES = {
     item_id: id,
     context_kind: contextKinds,
     title: z.string().optional(),
-    content_mode: z.enum(['inline', 'ref', 'summary', 'embedded_resource', 'resource_link', 'artifact_ref', 'tool_result_ref', 'opaque']),
+    content_mode: z.enum([
+      'inline',
+      'ref',
+      'summary',
+      'embedded_resource',
+      'resource_link',
+      'artifact_ref',
+      'tool_result_ref',
+      'opaque',
+    ]),
     content: json.optional(),
     content_ref: foreign.optional(),
     mime_type: word.optional(),
@@ -211,7 +128,9 @@ export const SHAPES = {
     source_id: id,
     uri: z.string().min(1),
     source_kind: z.enum(['file', 'session', 'tool_call', 'record']),
-    selector: z.strictObject({ type: z.enum(['message_part', 'byte_range', 'line_range', 'custom']), value: json }).optional(),
+    selector: z
+      .strictObject({ type: z.enum(['message_part', 'byte_range', 'line_range', 'custom']), value: json })
+      .optional(),
     digest: digest.optional(),
     external_mappings: list(z.strictObject({ system: word, field: word, value: word })).optional(),
     modified_at: time.optional(),
@@ -248,7 +167,7 @@ export const SHAPES = {
     truncation_records: truncated,
     window_segments: list(foreign),
     created_at: time,
-    // A count means nothing without the name of what counted it.
+    // A count has no meaning without the name of its counter.
     metadata: z.object({ counter: word }).catchall(json),
   }),
   context_window: z.strictObject({
@@ -317,7 +236,13 @@ export const SHAPES = {
     summary_ref: id.optional(),
     method: compactionMethods,
     trigger: compactionTriggers,
-    coverage: z.strictObject({ replaced: ids, shortened: ids, preserved: z.string(), before_tokens: count, after_tokens: count }),
+    coverage: z.strictObject({
+      replaced: ids,
+      shortened: ids,
+      preserved: z.string(),
+      before_tokens: count,
+      after_tokens: count,
+    }),
     loss_notes: z.array(z.string()).min(1).readonly(),
     validation: z.strictObject({ by: word, identifiers: count, identifiers_not_kept: list(z.string()) }).optional(),
     replacement_policy: z.string().min(1),
@@ -380,8 +305,8 @@ export const SHAPES = {
 export type ShapeName = keyof typeof SHAPES;
 /** An object of the draft as this program writes it. */
 export type Shaped<Name extends ShapeName> = z.output<(typeof SHAPES)[Name]>;
-/** What stands beside the draft's own fields. */
+/** Fields beside the draft's own. */
 export type Metadata = Readonly<Record<string, Json>>;
 
-/** A moment as the draft writes it. */
+/** Formats a time as the draft writes it. */
 export const timeText = (at: number): string => new Date(at).toISOString();

@@ -1,6 +1,6 @@
 import type { Json } from '../../objects/canonical-json.js';
 
-/** Fields by which a record would say how a turn, task, call or approval went. */
+/** Fields that state the status of a turn, task, call or approval. */
 const STATUS_FIELDS: ReadonlySet<string> = new Set([
   'status',
   'state',
@@ -23,7 +23,7 @@ const STATUS_FIELDS: ReadonlySet<string> = new Set([
   'turn_status',
   'task_status',
 ]);
-/** Words that as the whole of a value say the same. */
+/** Words that state a status if they are a whole value. */
 const STATUS_WORDS: ReadonlySet<string> = new Set([
   'ok',
   'fail',
@@ -41,7 +41,10 @@ const STATUS_WORDS: ReadonlySet<string> = new Set([
   'rejected',
   'error',
 ]);
-/** What an agent or a person wrote, or a name that was given elsewhere: quoted, said by nobody here. */
+/**
+ * Fields that quote an agent or a person, or hold a name given elsewhere. The bundle itself asserts
+ * nothing in them.
+ */
 const QUOTED: ReadonlySet<string> = new Set([
   'content',
   'title',
@@ -61,7 +64,7 @@ const QUOTED: ReadonlySet<string> = new Set([
   'redaction_reason',
 ]);
 
-/** Longer than any of the words, with room around it. */
+/** The maximum length of a status word, with a margin. */
 const LONGEST_WORD = 40;
 
 const isStatusField = (key: string): boolean =>
@@ -71,18 +74,20 @@ const isStatusWord = (value: Json | undefined): boolean =>
 const isMap = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Somebody else's value without what says how anything went: the draft leaves that to the runtime. */
+/** Removes statuses from a foreign value, because the draft leaves them to the runtime. */
 export function withoutStatus(value: Json): Json {
   if (Array.isArray(value)) return value.filter((one) => !isStatusWord(one)).map(withoutStatus);
   if (!isMap(value)) return value;
-  const kept = Object.entries(value).filter(([key, one]) => QUOTED.has(key) || !(isStatusField(key) || isStatusWord(one)));
+  const kept = Object.entries(value).filter(
+    ([key, one]) => QUOTED.has(key) || !(isStatusField(key) || isStatusWord(one)),
+  );
   return Object.fromEntries(kept.map(([key, one]) => [key, QUOTED.has(key) ? one : withoutStatus(one)]));
 }
 
 /**
- * Where a record says how a turn, a task, a call or an approval went, as paths; none where it does not. What it quotes is not looked at: the text of an item may say
- * anything.
- * @param own fields of this name are the record's own and no status of a runtime
+ * Returns the paths at which a record states the status of a turn, task, call or approval. Quoted
+ * text is skipped, because an item's text may contain anything.
+ * @param own names of fields that belong to the record and are no runtime status
  */
 export function statusFindings(value: Json, own: readonly string[] = []): readonly string[] {
   const findings: string[] = [];

@@ -7,16 +7,16 @@ import { defined } from '../../values/defined.js';
 import { BUNDLE_PARTS, type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { AgentContextError } from './check-bundle.js';
 
-/** What became of a bundle that was to be written. */
+/** The result of writing a bundle. */
 export interface WrittenBundle {
-  /** The folder by its whole path. */
+  /** The absolute path of the folder. */
   readonly folder: string;
-  /** False: it held the same bundle already. */
+  /** False if the folder already held the same bundle. */
   readonly isNew: boolean;
   readonly files: readonly string[];
 }
 
-/** The files of a bundle: canonical JSON, one object a line. */
+/** Returns the files of a bundle as canonical JSON, one object a line. */
 export function bundleFiles(bundle: Bundle): ReadonlyMap<string, string> {
   return new Map(
     PART_NAMES.map((part) => [
@@ -32,18 +32,22 @@ async function holdsTheSame(folder: string, files: ReadonlyMap<string, string>):
   for (const [name, text] of files) {
     const path = join(folder, name);
     const found = await unlessMissing(lstat(path));
-    if (found?.isFile() !== true || found.size !== Buffer.byteLength(text) || (await readFile(path, 'utf8')) !== text) return false;
+    if (found?.isFile() !== true || found.size !== Buffer.byteLength(text) || (await readFile(path, 'utf8')) !== text)
+      return false;
   }
   return true;
 }
 
-/** Whether a folder is free for a bundle: true where it is missing or empty, false where it holds the same one. */
+/**
+ * Returns true if the folder is missing or empty, and false if it holds the same bundle. Throws
+ * otherwise.
+ */
 async function isFree(folder: string, files: ReadonlyMap<string, string>): Promise<boolean> {
   const found = await unlessMissing(lstat(folder));
   if (found === undefined) return true;
   if (!found.isDirectory()) {
-    const what = found.isSymbolicLink() ? 'a symbolic link' : 'no folder';
-    throw new AgentContextError('not-a-folder', `${folder} is ${what}: name a folder that is not there yet, or an empty one`);
+    const what = found.isSymbolicLink() ? 'a symbolic link' : 'not a folder';
+    throw new AgentContextError('not-a-folder', `${folder} is ${what}: name a new or an empty folder`);
   }
   const names = await readdir(folder);
   if (names.length === 0) return true;
@@ -51,12 +55,12 @@ async function isFree(folder: string, files: ReadonlyMap<string, string>): Promi
   if (foreign !== undefined)
     throw new AgentContextError(
       'folder-in-use',
-      `${folder} holds ${JSON.stringify(foreign)}, which is not of a bundle: name another folder`,
+      `${folder} holds ${JSON.stringify(foreign)}, which is not part of a bundle: name another folder`,
     );
   if (await holdsTheSame(folder, files)) return false;
   throw new AgentContextError(
     'folder-in-use',
-    `${folder} holds another bundle, and a bundle is never written over: name another folder, or remove it`,
+    `${folder} holds another bundle, and a bundle is never overwritten: name another folder, or remove it`,
   );
 }
 
@@ -71,9 +75,11 @@ async function writeWhole(path: string, text: string): Promise<void> {
 }
 
 /**
- * Writes a bundle as a folder of its own: all of its files appear at once, by one renaming, or none. A folder that holds the same bundle stays as it is. Folders that are made are for their user
- * alone; what a killed export of the same folder left beside it is removed.
- * @throws {AgentContextError} `folder-in-use`, `not-a-folder`; errors of the system
+ * Writes a bundle as a new folder. A single rename publishes all files, so a failure leaves none. A
+ * folder that holds the same bundle stays unchanged. New folders are private to the user. Leftovers
+ * of a killed export to the same folder are removed.
+ * @throws {AgentContextError} `folder-in-use`, `not-a-folder`
+ * @throws errors of the file system
  */
 export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBundle> {
   const folder = resolve(to);
@@ -82,17 +88,20 @@ export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBu
   const isNew = await isFree(folder, files);
   const parent = dirname(folder);
   const hidden = `.${basename(folder)}`;
-  await removeDeadDrafts(parent, { isOurs: (name) => name.startsWith(`${hidden}.`) && name.endsWith('.draft'), recursive: true });
+  await removeDeadDrafts(parent, {
+    isOurs: (name) => name.startsWith(`${hidden}.`) && name.endsWith('.draft'),
+    recursive: true,
+  });
   if (!isNew) return { ...written, isNew };
   const above = await unlessMissing(stat(parent));
   if (above !== undefined && !above.isDirectory())
-    throw new AgentContextError('not-a-folder', `${parent} is no folder: the bundle is to be written into it`);
+    throw new AgentContextError('not-a-folder', `${parent} is not a folder: the bundle must be written into one`);
   await mkdir(parent, { recursive: true, mode: 0o700 });
   const draft = await draftOf(join(parent, hidden));
   await mkdir(draft, { mode: 0o700 });
   try {
     for (const [name, text] of files) await writeWhole(join(draft, name), text);
-    // An empty folder gives way; one that somebody has filled in the meantime does not.
+    // Removes an empty folder only. If another program has filled it meanwhile, this fails.
     await unlessMissing(rmdir(folder));
     await rename(draft, folder);
   } catch (error) {
@@ -100,7 +109,7 @@ export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBu
     if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(systemCode(error) ?? ''))
       throw new AgentContextError(
         'folder-in-use',
-        `${folder} came to hold something else while the bundle was written: name another folder`,
+        `${folder} was filled by another program during the export: name another folder`,
         {
           cause: error,
         },

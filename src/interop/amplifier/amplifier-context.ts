@@ -17,28 +17,31 @@ import { ListRecords, readRecordedList, SURFACE } from './list-records.js';
 import { countMessages, isRunOf, type ListedEntry, listedEntries, listedMessages } from './message-list.js';
 import { type AddedMessages, MessageTaker, type TakenList } from './take-messages.js';
 
-/** How a whole list was taken: as the first, as one that goes on from ours, as one that ours has in it, or instead of ours. */
+/**
+ * How a whole list was taken: as the first list, as a continuation of ours, as a subset of ours, or
+ * as a replacement.
+ */
 export type ListOutcome = 'imported' | 'extended' | 'ignored' | 'replaced';
 
-/** A view, and how large the list and the view before it were. */
+/** A view with the sizes of the list and of the view before it. */
 export interface ListView extends Omit<MessagesView, 'messages'> {
   readonly messages: readonly AmplifierMessage[];
-  /** Messages of the whole list. */
+  /** Number of messages in the whole list. */
   readonly all: number;
-  /** Messages of the list that stood in the view before. */
+  /** Number of messages of the list that were in the previous view. */
   readonly before: number;
 }
 
-/** What is known of a session between requests. */
+/** Session state cached between requests. */
 interface Known {
   readonly serial: LimitFunction;
   reader: ProjectionReader;
-  /** As the records have it, which no other process writes as long as this one has the session. */
+  /** The recorded list. No other process writes it while this one holds the session. */
   list: TakenList;
   state: ViewState;
 }
 
-/** The list as it stands; no projection where the database does not have the session yet. */
+/** The present list. The projection is undefined if the database lacks the session. */
 interface ReadList {
   readonly projection: Projection | undefined;
   readonly listed: readonly ListedEntry[];
@@ -47,7 +50,7 @@ interface ReadList {
 
 const KNOWN = new WeakMap<HarnessSession, Promise<Known>>();
 
-/** Whether a list is another one with some of its messages left out. */
+/** Returns true if `part` is a subsequence of `all`. */
 function isWithin(part: readonly string[], all: readonly string[]): boolean {
   let at = 0;
   for (const key of part) {
@@ -58,18 +61,23 @@ function isWithin(part: readonly string[], all: readonly string[]): boolean {
   return true;
 }
 
-/** Messages with their long blocks. */
-async function filled(messages: readonly GivenMessage[], snapshot: StoreSnapshot): Promise<readonly AmplifierMessage[]> {
+/** Restores the long blocks of messages. */
+async function filled(
+  messages: readonly GivenMessage[],
+  snapshot: StoreSnapshot,
+): Promise<readonly AmplifierMessage[]> {
   const hashes = messages.flatMap(({ long }) => long.map(({ sha256 }) => sha256));
   const texts = await snapshot.texts(hashes);
   const missing = hashes.find((hash) => !texts.has(hash));
-  if (missing !== undefined) throw new StoreError('missing-part', `the database does not hold the block ${missing} that a message names`);
+  if (missing !== undefined)
+    throw new StoreError('missing-part', `the database lacks the block ${missing}, to which a message refers`);
   return messages.map((one) => filledMessage(one, texts));
 }
 
 /**
- * A session as Amplifier's context manager (contract 2.1, and 1.0 on top of it): its list is the session's projection since the list began, with what the chat does not keep of a
- * message in records of its own. Views are rendered and never stored; what they decided is.
+ * A session as Amplifier's context manager (contract 2.1, and 1.0 on top of it). The list is the
+ * session's projection since its last clear. Records keep the message fields that the chat lacks.
+ * Views are rendered and never stored; their decisions are recorded.
  */
 export class AmplifierContext {
   readonly #client: ContextClient;
@@ -81,15 +89,17 @@ export class AmplifierContext {
   }
 
   /**
-   * Adds messages, each once however often it is sent. Every message is taken, whatever the budget; a result whose call nobody made is one of a call without arguments.
-   * What was added before a failure stays, and is known when the same messages are sent again.
+   * Adds messages. A message that is sent again is added only once. Every message is accepted,
+   * regardless of the budget. A result without a known call gets a call without arguments.
+   *
+   * Messages added before a failure stay and are recognised when they are sent again.
    */
   async add(messages: readonly NamedMessage[]): Promise<AddedMessages> {
     const known = await this.#known();
     return known.serial(() => this.#add(messages, known));
   }
 
-  /** The whole list, as it was given. */
+  /** Returns the whole list as it was given. */
   async messages(): Promise<readonly AmplifierMessage[]> {
     const known = await this.#known();
     return known.serial(async () => {
@@ -99,11 +109,14 @@ export class AmplifierContext {
   }
 
   /**
-   * Takes a whole list: imports it where there is none, adds what goes on from ours, ignores one that ours has in it; any other is refused unless it is to stand
-   * instead of ours.
+   * Sets a whole list. Imports it if there is none, appends a continuation, and ignores a subset.
+   * Any other list needs `replace`.
    * @throws {AmplifierError} `other-history`
    */
-  async set(messages: readonly NamedMessage[], { replace = false }: { readonly replace?: boolean } = {}): Promise<ListOutcome> {
+  async set(
+    messages: readonly NamedMessage[],
+    { replace = false }: { readonly replace?: boolean } = {},
+  ): Promise<ListOutcome> {
     const known = await this.#known();
     return known.serial(async () => {
       const ours = listedMessages((await this.#read(known)).listed, known.list).map(sameKey);
@@ -112,7 +125,7 @@ export class AmplifierContext {
         await this.#add(messages, known);
         return 'imported';
       }
-      // Sent again, since its answer never came: what is missing of it is taken, its records too.
+      // A retry after a lost response: adds the messages and records that are missing.
       if (!replace && isRunOf(messages, this.#session.session.state.marksAfter(known.list.from))) {
         await this.#add(messages, known);
         return 'imported';
@@ -131,7 +144,9 @@ export class AmplifierContext {
       if (!replace) {
         throw new AmplifierError(
           'other-history',
-          `the session has ${ours.length} messages, and the ${theirs.length} that are set neither go on from them nor are a part of them; clear the list, or set with replace`,
+          `the session has ${ours.length} messages. ` +
+            `The ${theirs.length} given neither continue them nor are a subset: ` +
+            'clear the list, or set it with replace',
         );
       }
       await this.#clear(known);
@@ -140,7 +155,10 @@ export class AmplifierContext {
     });
   }
 
-  /** Begins the list anew; the session keeps every turn, its index and its earlier versions. Answers how many messages it had. */
+  /**
+   * Starts the list anew and returns the number of messages it had. The session keeps all turns,
+   * its index and earlier versions.
+   */
   async clear(): Promise<number> {
     const known = await this.#known();
     return known.serial(async () => {
@@ -151,7 +169,8 @@ export class AmplifierContext {
   }
 
   /**
-   * The list within a limit of tokens. What was decided for an earlier view holds on; what is decided now is recorded first.
+   * Returns the list within a token limit. Decisions of earlier views still apply; new decisions
+   * are recorded before the view is returned.
    * @throws {ProjectionError} `invalid-budget`, `budget-too-small`
    */
   async view(wish: ViewWish): Promise<ListView> {

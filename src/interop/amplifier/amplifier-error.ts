@@ -1,13 +1,15 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * What a context manager of Amplifier can be refused.
+ * Why an Amplifier request is rejected.
  *
- * - `other-history`: a whole list is set that neither goes on from the session's nor is a part of it
+ * - `other-history`: the list to set is neither a continuation nor a subset of the session's list
  */
 export type AmplifierErrorCode = 'other-history';
 
-/** Thrown for a list that does not fit the session's. Callers branch on `code`; nothing changed. */
+/**
+ * Thrown for a list that does not fit the session's. Callers branch on `code`. Nothing was changed.
+ */
 export class AmplifierError extends CodedError<AmplifierErrorCode> {
   override readonly name = 'AmplifierError';
 }

@@ -5,29 +5,39 @@ import { defined } from '../../values/defined.js';
 import { isDeeperThan } from '../../values/json-depth.js';
 import { ownMember } from '../../values/own-member.js';
 
-/** Records nest at most 200 levels, and a message stands a few below the top of its own. */
+/**
+ * Maximum nesting of a message. Records nest at most 200 levels, and a message sits a few levels
+ * deep in its record.
+ */
 const DEEPEST = 190;
 const LONGEST_NAME = 400;
-/** Members of blocks that name calls and tools. */
+/** Block members that name calls and tools. */
 const NAMING: Readonly<Record<string, readonly string[]>> = {
   tool_call: ['id', 'name'],
   tool_use: ['id', 'name'],
   tool_result: ['tool_call_id', 'tool_use_id'],
 };
 
-/** Whether a value of bounded depth holds a number that JSON cannot write, as 1e999 is read. */
+/**
+ * Returns true if a value of bounded depth holds a number that JSON cannot write. `1e999` parses to
+ * such a number.
+ */
 function hasInfinite(value: unknown): boolean {
   if (typeof value === 'number') return !Number.isFinite(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(hasInfinite);
 }
 
-/** What could be recorded as a message and never as what is kept beside it: refused at first, since it would fail each time it is sent again. */
+/**
+ * Rejects messages that the chat accepts but a record cannot hold. Otherwise every retry would
+ * fail.
+ */
 function requireKeepable(message: { readonly content?: unknown }, context: Pick<z.RefinementCtx, 'addIssue'>): void {
   if (isDeeperThan(message, DEEPEST)) {
     context.addIssue({ code: 'custom', message: `is nested deeper than ${DEEPEST} levels` });
     return;
   }
-  if (hasInfinite(message)) context.addIssue({ code: 'custom', message: 'holds a number that is too large for JSON, such as 1e999' });
+  if (hasInfinite(message))
+    context.addIssue({ code: 'custom', message: 'holds a number that is too large for JSON, such as 1e999' });
   const blocks = Array.isArray(message.content) ? (message.content as readonly Block[]) : [];
   for (const [i, block] of blocks.entries()) {
     for (const member of ownMember(NAMING, block.type) ?? []) {
@@ -42,7 +52,9 @@ function requireKeepable(message: { readonly content?: unknown }, context: Pick<
   }
 }
 
-const blockSchema = z.looseObject({ type: z.string().min(1).max(64).describe('text, thinking, tool_call, tool_result, image, ...') });
+const blockSchema = z.looseObject({
+  type: z.string().min(1).max(64).describe('text, thinking, tool_call, tool_result, image, ...'),
+});
 const callSchema = z
   .looseObject({
     id: z.string().min(1).max(400),
@@ -53,7 +65,7 @@ const callSchema = z
   })
   .describe('{id, type: "function", function: {name, arguments}}, or {id, tool, arguments}');
 
-/** A message of Amplifier's contract; members that are not listed are kept and given back. */
+/** A message of Amplifier's contract. Unlisted members are kept and returned. */
 export const amplifierMessageSchema = z
   .looseObject({
     role: z.enum(['system', 'developer', 'user', 'assistant', 'function', 'tool']),
@@ -68,7 +80,7 @@ export const amplifierMessageSchema = z
 
 export type AmplifierMessage = z.output<typeof amplifierMessageSchema>;
 
-/** A message with the name that its sender gave it, by which it is known when it is sent again. */
+/** A message with its sender's id, which identifies it when it is sent again. */
 export interface NamedMessage {
   readonly id: string;
   readonly message: AmplifierMessage;
@@ -77,7 +89,7 @@ export interface NamedMessage {
 /** A block of a message. */
 export type Block = z.output<typeof blockSchema>;
 
-/** A call as a message makes it. */
+/** A call as it appears in a message. */
 export interface MadeCall {
   readonly id: string;
   readonly name: string;
@@ -85,14 +97,23 @@ export interface MadeCall {
 }
 
 const UNKNOWN_TOOL = 'unknown';
-/** Blocks that are no words of the message: the model's thinking goes back to its provider as it came, and nowhere else. */
-const SILENT_BLOCKS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking', 'reasoning', 'tool_call', 'tool_use']);
-/** Messages of these roles are the prompt where they stand in front of all others. */
+/**
+ * Blocks that are not text of the message. The model's thinking returns to its provider unchanged
+ * and goes nowhere else.
+ */
+const SILENT_BLOCKS: ReadonlySet<string> = new Set([
+  'thinking',
+  'redacted_thinking',
+  'reasoning',
+  'tool_call',
+  'tool_use',
+]);
+/** Roles whose messages form the prompt if they precede all others. */
 export const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
-/** Messages of these roles are results of calls. */
+/** Roles whose messages are results of calls. */
 export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
 
-/** A value whose texts hold no half of a surrogate pair, which neither database nor model takes. */
+/** Replaces lone surrogates in every text, which neither the database nor a model accepts. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
@@ -116,21 +137,26 @@ function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMes
   if (!blocks.some(isResultBlock)) return [message];
   const results = blocks.filter(isResultBlock).map((block): AmplifierMessage => {
     const id = block.tool_call_id ?? block.tool_use_id;
-    return { role: 'tool', ...(typeof id === 'string' ? { tool_call_id: id } : {}), content: resultText(block), metadata };
+    return {
+      role: 'tool',
+      ...(typeof id === 'string' ? { tool_call_id: id } : {}),
+      content: resultText(block),
+      metadata,
+    };
   });
   const rest = blocks.filter((block) => !isResultBlock(block));
   return rest.length === 0 ? results : [...results, { ...message, content: rest }];
 }
 
 /**
- * A message as the entries that it becomes: results that stand as blocks in it are messages of their own, in front of what else it says, and a message without a
- * time has the present one.
+ * Splits a message into entries. Result blocks become messages of their own in front of the
+ * remaining text. A message without a time gets the present one.
  */
 export function namedEntries({ id, message }: NamedMessage, now: number): readonly NamedMessage[] {
   return messagesIn(message, now).map((one, i) => ({ id: i === 0 ? id : `${id}.${i}`, message: one }));
 }
 
-/** The calls that a message makes, in their order: those of `tool_calls`, else those that stand as blocks in it. */
+/** Returns the calls of a message in order: those of `tool_calls`, otherwise its call blocks. */
 export function callsIn(message: AmplifierMessage): readonly MadeCall[] {
   if (message.role !== 'assistant') return [];
   const listed = (message.tool_calls ?? []).map((call) => ({
@@ -147,7 +173,10 @@ export function callsIn(message: AmplifierMessage): readonly MadeCall[] {
   });
 }
 
-/** A message as the session takes it up; a result without a name and a known call is one of the tool `unknown`. */
+/**
+ * Converts a message to the form that the session accepts. A result with neither a name nor a known
+ * call gets the tool `unknown`.
+ */
 export function reportedOf(message: AmplifierMessage, id: string): ReportedMessage {
   const { role, content, name, tool_call_id: call } = message;
   const spoken = Array.isArray(content) ? content.filter(({ type }) => !SILENT_BLOCKS.has(type)) : (content ?? '');
@@ -160,17 +189,20 @@ export function reportedOf(message: AmplifierMessage, id: string): ReportedMessa
     ...defined({
       name: name ?? (isResult ? UNKNOWN_TOOL : undefined),
       tool_call_id: isResult ? (call ?? undefined) : undefined,
-      tool_calls: calls.length === 0 ? undefined : calls.map((one) => ({ ...one, arguments: argumentsOf(one.arguments) })),
+      tool_calls:
+        calls.length === 0 ? undefined : calls.map((one) => ({ ...one, arguments: argumentsOf(one.arguments) })),
     }),
   };
 }
 
-/** A message of this id that says nothing and makes a call. */
+/** Returns an empty message with this id that makes one call. */
 export function announcementOf(call: MadeCall, id: string): ReportedMessage {
   return { role: 'assistant', id, content: '', tool_calls: [{ ...call, arguments: argumentsOf(call.arguments) }] };
 }
 
 function argumentsOf(value: Json): string | null | { readonly [name: string]: Json } {
   if (value === null || typeof value === 'string') return value;
-  return typeof value === 'object' && !Array.isArray(value) ? (value as { readonly [name: string]: Json }) : JSON.stringify(value);
+  return typeof value === 'object' && !Array.isArray(value)
+    ? (value as { readonly [name: string]: Json })
+    : JSON.stringify(value);
 }

@@ -5,51 +5,58 @@ import type { Entry, EntryCall, TokenCounter } from '../../projection/entry.js';
 import { defined } from '../../values/defined.js';
 import { type AmplifierMessage, type Block, callsIn, RESULT_ROLES } from './amplifier-message.js';
 
-/** A block that is too long for a record: its canonical JSON is a text of its own. */
+/** A block that is too long for a record. Its canonical JSON is stored as a text of its own. */
 export interface LongBlock {
-  /** Its place in the message, where only its type stands, and of a call its id and name. */
+  /**
+   * Its position in the message, where a placeholder keeps its type, and the id and name of a call.
+   */
   readonly at: number;
   readonly sha256: Sha256;
   readonly tokens: number;
 }
 
-/** What a message says beside the text that the chat keeps. */
+/** The fields of a message beside the text that the chat keeps. */
 export interface MessageShape {
-  /** Its members; without `content` where that is the text of its entry. */
+  /** The members of the message, without `content` if that is the text of its entry. */
   readonly message: { readonly [member: string]: Json };
-  /** Whether its content is the text of its entry. */
+  /** True if the content is the text of the entry. */
   readonly isText: boolean;
   readonly long?: readonly LongBlock[];
 }
 
-/** A message as it was given, but for its long blocks. */
+/** A message as it was given, without its long blocks. */
 export interface GivenMessage {
   readonly message: AmplifierMessage;
   readonly long: readonly LongBlock[];
 }
 
-/** Characters of the longest block that stands in a record; where those are too many together, of the longest that does. */
+/**
+ * Maximum characters of a block inside a record. The second limit applies if the blocks together
+ * are too large.
+ */
 const LONGEST_BLOCKS = [60_000, 1_000] as const;
-/** Longer blocks are compared by their hash. */
+/** Longer blocks are compared by hash. */
 const COMPARED = 1_000;
 const LONGEST_SHAPE = 400_000;
-/** About what a picture takes; what it costs exactly is its model's matter. */
+/** Approximate tokens of an image. The exact price depends on the model. */
 const TOKENS_OF_IMAGE = 1_600;
 
-/** What a block takes beside the words of its entry. */
+/** Returns the tokens of a block beside the text of its entry. */
 export function tokensOfBlock(block: Block, counter: TokenCounter): number {
   const { type } = block;
   if (type === 'text' || type === 'tool_call' || type === 'tool_use') return 0;
   return type === 'image' ? TOKENS_OF_IMAGE : counter.count(JSON.stringify(block));
 }
 
-/** What stands in place of a long block: its type, and of one that makes a call which. */
+/** Returns the placeholder of a long block: its type, and the id and name of a call. */
 const placeOf = ({ type, id, name }: Block): Block =>
-  (type === 'tool_call' || type === 'tool_use') && typeof id === 'string' ? { type, id, ...defined({ name }) } : { type };
+  (type === 'tool_call' || type === 'tool_use') && typeof id === 'string'
+    ? { type, id, ...defined({ name }) }
+    : { type };
 
 const textOf = (block: Block): string => canonicalJson(block as unknown as Json);
 
-/** What is kept of a message: its shape, and the texts of its long blocks. */
+/** The stored form of a message: its shape and the texts of its long blocks. */
 interface KeptShape {
   readonly shape: MessageShape;
   readonly texts: readonly string[];
@@ -83,8 +90,9 @@ function without({ shape, texts }: KeptShape, ...left: readonly string[]): KeptS
 }
 
 /**
- * What has to be kept of a message beside its text. Its longest blocks are texts of their own; where the rest is too large for a record, calls stay as the chat has them,
- * and then its metadata is left out.
+ * Returns the stored form of a message beside its text. The longest blocks become separate texts.
+ * If the rest is too large for a record, calls stay as the chat has them. If it is still too large,
+ * the metadata is left out.
  */
 export function shapeOf(message: AmplifierMessage, counter: TokenCounter): KeptShape {
   const shapes = keptShapes(defined(message) as AmplifierMessage, counter);
@@ -96,7 +104,10 @@ export function shapeOf(message: AmplifierMessage, counter: TokenCounter): KeptS
   const fits = candidates.find(({ shape }) => JSON.stringify(shape).length <= LONGEST_SHAPE);
   if (fits !== undefined) return fits;
   const { role, name, tool_call_id: call } = message;
-  return { shape: { message: defined({ role, name, tool_call_id: call }) as MessageShape['message'], isText: true }, texts: [] };
+  return {
+    shape: { message: defined({ role, name, tool_call_id: call }) as MessageShape['message'], isText: true },
+    texts: [],
+  };
 }
 
 const plainCall = ({ native, tool, argsText }: EntryCall) => ({
@@ -105,17 +116,25 @@ const plainCall = ({ native, tool, argsText }: EntryCall) => ({
   function: { name: tool, arguments: argsText },
 });
 
-/** An entry as a message: as it was given where that is known, with `text` in place of its content where that is not as it was. */
+/**
+ * Converts an entry to a message: as it was given, if known. `shown` replaces the content if it
+ * changed.
+ */
 export function messageOf(entry: Entry, shape: MessageShape | undefined, shown?: string): GivenMessage {
   const text = shown ?? entry.text ?? '';
   const calls = entry.kind === 'assistant' && entry.calls.length > 0 ? { tool_calls: entry.calls.map(plainCall) } : {};
   if (shape !== undefined) {
     const isAsGiven = !shape.isText && shown === undefined;
     const made = callsIn(shape.message as unknown as AmplifierMessage).length > 0 ? {} : calls;
-    const message = { ...shape.message, ...made, ...(isAsGiven ? {} : { content: text }) } as unknown as AmplifierMessage;
+    const message = {
+      ...shape.message,
+      ...made,
+      ...(isAsGiven ? {} : { content: text }),
+    } as unknown as AmplifierMessage;
     return { message, long: isAsGiven ? (shape.long ?? []) : [] };
   }
-  if (entry.kind === 'result') return whole({ role: 'tool', tool_call_id: entry.native, name: entry.tool, content: text });
+  if (entry.kind === 'result')
+    return whole({ role: 'tool', tool_call_id: entry.native, name: entry.tool, content: text });
   if (entry.kind !== 'assistant') {
     const role = entry.kind === 'system' ? 'system' : 'user';
     return whole({ role, content: text, ...('name' in entry ? defined({ name: entry.name }) : {}) });
@@ -123,10 +142,10 @@ export function messageOf(entry: Entry, shape: MessageShape | undefined, shown?:
   return whole({ role: 'assistant', content: text, ...calls });
 }
 
-/** A message that has no long blocks. */
+/** Wraps a message without long blocks. */
 export const whole = (message: AmplifierMessage): GivenMessage => ({ message, long: [] });
 
-/** A message with its long blocks, from their texts. */
+/** Restores the long blocks of a message from their texts. */
 export function filledMessage({ message, long }: GivenMessage, texts: ReadonlyMap<Sha256, string>): AmplifierMessage {
   if (long.length === 0) return message;
   const blocks = [...(message.content as readonly Block[])];
@@ -134,7 +153,7 @@ export function filledMessage({ message, long }: GivenMessage, texts: ReadonlyMa
   return { ...message, content: blocks };
 }
 
-/** What two messages are the same by: what was said, not when. */
+/** Returns the key by which two messages are equal. It covers the content, not the time. */
 export function sameKey({ message, long }: GivenMessage): string {
   const { role, content, tool_call_id: call } = message;
   const hashes = new Map(long.map(({ at, sha256 }) => [at, sha256]));

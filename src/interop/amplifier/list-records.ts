@@ -9,32 +9,32 @@ import { defined } from '../../values/defined.js';
 import type { MadeCall } from './amplifier-message.js';
 import type { MessageShape } from './kept-shape.js';
 
-/** What the records of this surface are said to be of. */
+/** The surface name in the records of this module. */
 export const SURFACE = 'amplifier';
 
 const MESSAGE = 'amplifier.message';
 const CLEARED = 'amplifier.cleared';
-/** Longer arguments of a waiting call are not kept a second time. */
+/** Longer arguments of a pending call are not stored a second time. */
 const LONGEST_ARGUMENTS = 100_000;
 
-/** A message as its record has it. */
+/** A message as its record stores it. */
 export interface KeptMessage extends MessageShape {
   readonly isPrompt: boolean;
-  /** Of a message of the prompt: where it stands among those, which are recorded at one time. */
+  /** The position of a prompt message among the others, which are recorded at one time. */
   readonly place?: number;
 }
 
-/** What the records of a session say of its list. */
+/** The list of a session as its records describe it. */
 export interface RecordedList {
-  /** By the step of the entry. */
+  /** Keyed by the step of the entry. */
   readonly bySeq: Map<number, MessageShape>;
-  /** The system messages that are the prompt together, in their order. */
+  /** The system messages that form the prompt, in order. */
   readonly prompts: MessageShape[];
-  /** The last step before the list began anew; 0 where it never did. */
+  /** The last step before the list was cleared; 0 if it never was. */
   readonly from: number;
-  /** What the last view decided. */
+  /** The decisions of the last view. */
   readonly state: ViewState;
-  /** Calls that waited for their results, by their own ids. */
+  /** Calls that were pending when recorded, by their own ids. */
   readonly makers: ReadonlyMap<string, RecordBody<'call'>>;
 }
 
@@ -43,20 +43,26 @@ const isKind =
   (record: ContextRecord): record is Extract<ContextRecord, { readonly kind: Kind }> =>
     record.kind === kind;
 
-/** The records since the list began, and the step before it. */
-function sinceCleared(records: readonly ContextRecord[]): { readonly from: number; readonly records: readonly ContextRecord[] } {
+/** Returns the records since the list began, and the step before it. */
+function sinceCleared(records: readonly ContextRecord[]): {
+  readonly from: number;
+  readonly records: readonly ContextRecord[];
+} {
   const cleared = records.filter(isKind('event')).findLast(({ body }) => body.type === CLEARED);
   if (cleared === undefined) return { from: 0, records };
   return { from: cleared.seq, records: records.filter(({ seq, at }) => seq >= cleared.seq && at >= cleared.at) };
 }
 
-/** What the views of this surface decided; those of others decide nothing here. */
+/** Returns the decisions of this surface's views. Other surfaces' decisions do not apply here. */
 function stateOf(records: readonly ContextRecord[]): ViewState {
   return viewStateOf(compactionsOf(records.filter(isKind('compaction')), SURFACE));
 }
 
-/** Reads what is recorded of a session's list. */
-export async function readRecordedList(snapshot: StoreSnapshot, { id }: Pick<HarnessSession, 'id'>): Promise<RecordedList> {
+/** Reads the records of a session's list. */
+export async function readRecordedList(
+  snapshot: StoreSnapshot,
+  { id }: Pick<HarnessSession, 'id'>,
+): Promise<RecordedList> {
   const { from, records } = sinceCleared(await snapshot.records(id, { kinds: ['event', 'compaction', 'call'] }));
   const kept = records
     .filter(isKind('event'))
@@ -74,7 +80,7 @@ export async function readRecordedList(snapshot: StoreSnapshot, { id }: Pick<Har
 
 type Place = Pick<ContextRecord, 'owner' | 'turn' | 'seq' | 'at' | 'basis'>;
 
-/** Makes the records of a session's list, as of a moment. */
+/** Creates the records of a session's list at a given time. */
 export class ListRecords {
   readonly #session: HarnessSession;
   readonly #now: () => number;
@@ -84,7 +90,10 @@ export class ListRecords {
     this.#now = now;
   }
 
-  /** What a message says beside its text; of one of the prompt at the session's last step. */
+  /**
+   * Records the fields of a message beside its text. A prompt message is placed at the session's
+   * last step.
+   */
   message(data: KeptMessage, place?: ChatPlace): ContextRecord {
     const texts = data.long?.map(({ sha256 }) => sha256);
     return {
@@ -95,14 +104,18 @@ export class ListRecords {
     } as ContextRecord;
   }
 
-  /** That a message made a call whose result has not come. */
+  /** Records a call of a message that has no result yet. */
   waiting({ id, name, arguments: args }: MadeCall, place: ChatPlace): ContextRecord {
     const { length } = JSON.stringify(args);
     const kept = length <= LONGEST_ARGUMENTS ? args : { omitted: length };
-    return { kind: 'call', ...this.#at(place), body: { native: id, tool: name, args: kept, by: place.seq } } as ContextRecord;
+    return {
+      kind: 'call',
+      ...this.#at(place),
+      body: { native: id, tool: name, args: kept, by: place.seq },
+    } as ContextRecord;
   }
 
-  /** That the list begins anew. */
+  /** Records that the list starts anew. */
   cleared(): ContextRecord {
     return { kind: 'event', ...this.#at(), body: { type: CLEARED, data: {} } };
   }

@@ -2,26 +2,33 @@ import type { Entry, ResultEntry } from '../../projection/entry.js';
 import { nativeId } from '../../projection/measured-entries.js';
 import type { Projection } from '../../projection/project-session.js';
 import type { ChatMark } from '../../session/session-fold.js';
-import { type AmplifierMessage, callsIn, type NamedMessage, namedEntries, RESULT_ROLES, SYSTEM_ROLES } from './amplifier-message.js';
+import {
+  type AmplifierMessage,
+  callsIn,
+  type NamedMessage,
+  namedEntries,
+  RESULT_ROLES,
+  SYSTEM_ROLES,
+} from './amplifier-message.js';
 import { type GivenMessage, type MessageShape, messageOf, whole } from './kept-shape.js';
 
-/** What is kept of a session for Amplifier beside its chat. */
+/** The data stored for Amplifier beside a session's chat. */
 export interface KeptShapes {
-  /** By the step of the entry. */
+  /** Keyed by the step of the entry. */
   readonly bySeq: ReadonlyMap<number, MessageShape>;
-  /** The system messages that are the prompt together, in their order. */
+  /** The system messages that form the prompt, in order. */
   readonly prompts: readonly MessageShape[];
-  /** The last step before the list began anew; 0 where it never did. */
+  /** The last step before the list was cleared; 0 if it never was. */
   readonly from: number;
 }
 
-/** An entry of the list, with what it says beside its text. */
+/** An entry of the list with its fields beside the text. */
 export interface ListedEntry {
   readonly entry: Entry;
   readonly shape: MessageShape | undefined;
 }
 
-/** Results in the order in which their message made the calls, which need not be that of their arrival. */
+/** Sorts results by the order of their calls, which can differ from their arrival. */
 function inCallOrder(results: readonly ResultEntry[], maker: MessageShape | undefined): readonly ResultEntry[] {
   if (maker === undefined || results.length < 2) return results;
   const places = new Map(callsIn(maker.message as unknown as AmplifierMessage).map(({ id }, i) => [id, i]));
@@ -29,8 +36,11 @@ function inCallOrder(results: readonly ResultEntry[], maker: MessageShape | unde
   return results.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** The entries of a session that Amplifier's list has, since it began. */
-export function listedEntries({ entries }: Pick<Projection, 'entries'>, { bySeq, from }: KeptShapes): readonly ListedEntry[] {
+/** Returns the entries of a session that belong to Amplifier's list since it began. */
+export function listedEntries(
+  { entries }: Pick<Projection, 'entries'>,
+  { bySeq, from }: KeptShapes,
+): readonly ListedEntry[] {
   const listed: ListedEntry[] = [];
   for (let at = 0; at < entries.length; at += 1) {
     const entry = entries[at] as Entry;
@@ -52,18 +62,25 @@ export function listedEntries({ entries }: Pick<Projection, 'entries'>, { bySeq,
   return listed;
 }
 
-/** The prompt as the system messages that it was given as; as one where it was set in another way since. */
+/**
+ * Returns the prompt as its original system messages, or as one message if it was set in another
+ * way since.
+ */
 export function promptMessages(prompt: string, prompts: readonly MessageShape[]): readonly GivenMessage[] {
   const given = prompts.map(({ message }) => message as unknown as AmplifierMessage);
   const texts = given.map(({ content }) => (typeof content === 'string' ? content : ''));
   return texts.join('\n\n') === prompt ? given.map(whole) : [whole({ role: 'system', content: prompt })];
 }
 
-/** How many messages a list has. */
+/** Counts the messages of a list. */
 export const countMessages = (listed: readonly ListedEntry[], { prompts }: KeptShapes): number =>
-  listed.reduce((sum, { entry }) => sum + (entry.kind === 'system' && entry.isPrompt ? promptMessages(entry.text, prompts).length : 1), 0);
+  listed.reduce(
+    (sum, { entry }) =>
+      sum + (entry.kind === 'system' && entry.isPrompt ? promptMessages(entry.text, prompts).length : 1),
+    0,
+  );
 
-/** The whole list, as it was given. */
+/** Returns the whole list as it was given. */
 export function listedMessages(listed: readonly ListedEntry[], { prompts }: KeptShapes): readonly GivenMessage[] {
   return listed.flatMap(({ entry, shape }) =>
     entry.kind === 'system' && entry.isPrompt ? promptMessages(entry.text, prompts) : [messageOf(entry, shape)],
@@ -71,8 +88,8 @@ export function listedMessages(listed: readonly ListedEntry[], { prompts }: Kept
 }
 
 /**
- * Whether a list that is sent and the chat are one list by the ids of their entries, as far as the shorter one goes: it was sent before. The system messages in front,
- * which are the prompt, are not compared.
+ * Returns true if a sent list and the chat agree on the ids of their entries, up to the shorter
+ * length. The list is then a retry. Leading system messages form the prompt and are not compared.
  */
 export function isRunOf(sent: readonly NamedMessage[], marks: readonly ChatMark[]): boolean {
   const entries = sent.flatMap((one) => namedEntries(one, 0));

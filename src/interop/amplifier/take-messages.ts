@@ -21,23 +21,29 @@ import {
 import { type MessageShape, shapeOf } from './kept-shape.js';
 import { ListRecords, type RecordedList } from './list-records.js';
 
-/** What became of messages. */
+/** The result of adding messages. */
 export interface AddedMessages {
   readonly added: number;
   readonly known: number;
 }
 
-/** What is known of a list while messages are taken into it. */
+/** The state of a list while messages are added. */
 export interface TakenList extends Omit<RecordedList, 'state'> {
-  /** Nothing but system messages came since the session was opened: a program that resumes it may give its prompt again. */
+  /**
+   * True if only system messages came since the session was opened. A program that resumes the
+   * session may send its prompt again.
+   */
   isBeginning: boolean;
 }
 
-/** Records that are written at once, at least, while a list is taken, and characters of texts. */
+/** Thresholds at which pending records and text characters are written. */
 const MOST_RECORDS = 100;
 const MOST_UNITS = 1_048_576;
 
-/** Takes messages into the list of a session: as steps of it, and in records what the chat does not keep of them. Used for one request. */
+/**
+ * Adds messages to a session's list: steps for the chat, and records for fields that the chat
+ * lacks. One instance serves one request.
+ */
 export class MessageTaker {
   readonly #session: HarnessSession;
   readonly #list: TakenList;
@@ -59,12 +65,15 @@ export class MessageTaker {
     this.#before = session.session.state.seq;
   }
 
-  /** Whether something was left for a message that an earlier request took. */
+  /** True if a record was added for a message of an earlier request. */
   get isLate(): boolean {
     return this.#isLate;
   }
 
-  /** Takes messages, each once however often it is sent. What was taken before a failure stays, and is known when the same messages are sent again. */
+  /**
+   * Adds messages. A message that is sent again is added only once. Messages added before a failure
+   * stay and are recognised when they are sent again.
+   */
   async take(messages: readonly NamedMessage[]): Promise<AddedMessages> {
     const entries = messages.flatMap((one) => namedEntries(one, this.#client.now()));
     const isAtPrompt = this.#session.session.state.seq <= this.#list.from;
@@ -75,11 +84,12 @@ export class MessageTaker {
       if (isAtPrompt) added += await this.#takePrompts(prompts);
       for (const one of entries.slice(prompts.length)) {
         if (await this.#take(one)) added += 1;
-        // A long list is not acknowledged faster than the database takes it.
+        // Back pressure: a long list is acknowledged no faster than the database stores it.
         if (this.#records.length >= MOST_RECORDS || this.#units >= MOST_UNITS) await this.#keep();
       }
     } finally {
-      // Also of what was taken before a failure. Where this fails too, the same messages are sent again and find their records missing.
+      // Also stores what was added before a failure. If this fails too, a retry finds the records
+      // missing and adds them.
       await this.#keep();
     }
     return { added, known: entries.length - added };
@@ -89,7 +99,7 @@ export class MessageTaker {
     return this.#texts.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** Writes what the messages leave that were taken so far. */
+  /** Writes the pending records of the messages added so far. */
   async #keep(): Promise<void> {
     if (this.#records.length > 0) await this.#session.session.keepRecords(this.#records, this.#texts);
     for (const [seq, shape] of this.#shapes) this.#list.bySeq.set(seq, shape);
@@ -100,11 +110,12 @@ export class MessageTaker {
     this.#prompts.length = 0;
   }
 
-  /** Takes one message; false where it was known already. */
+  /** Adds one message. Returns false if it was known. */
   async #take({ id, message }: NamedMessage): Promise<boolean> {
     const list = this.#list;
     if (!SYSTEM_ROLES.has(message.role)) list.isBeginning = false;
-    else if (list.isBeginning && list.prompts.some((prompt) => prompt.message.content === message.content)) return false;
+    else if (list.isBeginning && list.prompts.some((prompt) => prompt.message.content === message.content))
+      return false;
     const reported = reportedOf(message, id);
     const isResult = RESULT_ROLES.has(message.role);
     const maker = isResult ? this.#maker(reported.tool_call_id) : [];
@@ -115,7 +126,7 @@ export class MessageTaker {
     return recorded.length > 0;
   }
 
-  /** What a message leaves that stands at a place. */
+  /** Queues the records of a message at its place. */
   #leave(message: AmplifierMessage, place: ChatPlace): void {
     this.#isLate ||= place.seq < this.#before;
     const { shape, texts } = shapeOf(message, HOUSE_COUNTER);
@@ -125,7 +136,7 @@ export class MessageTaker {
     this.#shapes.set(place.seq, shape);
   }
 
-  /** System messages at the beginning are the prompt together, which is set once; answers how many of them are new. */
+  /** Sets the prompt once from the leading system messages. Returns how many of them are new. */
   async #takePrompts(messages: readonly NamedMessage[]): Promise<number> {
     const { prompts: known } = this.#list;
     const textOf = ({ message }: MessageShape): string => String(message.content);
@@ -139,12 +150,17 @@ export class MessageTaker {
     });
     if (fresh.length === 0) return 0;
     await this.#session.setSystemPrompt([...known, ...fresh].map(textOf).join('\n\n'));
-    this.#records.push(...fresh.map((one, i) => this.#make.message({ ...one, isPrompt: true, place: known.length + i })));
+    this.#records.push(
+      ...fresh.map((one, i) => this.#make.message({ ...one, isPrompt: true, place: known.length + i })),
+    );
     this.#prompts.push(...fresh);
     return fresh.length;
   }
 
-  /** The message that made a call, as an earlier process took it: the session then knows whose result it is. */
+  /**
+   * Returns the message that made a call in an earlier process, so that the session can match its
+   * result.
+   */
   #maker(call: string | undefined): readonly ReportedMessage[] {
     const made = call === undefined ? undefined : this.#list.makers.get(call);
     const maker = made === undefined ? undefined : this.#session.session.state.marks.find(({ seq }) => seq === made.by);
@@ -155,7 +171,10 @@ export class MessageTaker {
 
   #resultPlace(native: string | undefined, recorded: string | undefined): ChatPlace | undefined {
     const { places } = this.#session.session;
-    const own = native === undefined ? undefined : places.calls(native).findLast(({ id }) => id === recorded || nativeId(id) === native);
+    const own =
+      native === undefined
+        ? undefined
+        : places.calls(native).findLast(({ id }) => id === recorded || nativeId(id) === native);
     return own ?? (recorded === undefined ? undefined : places.calls(recorded).findLast(({ id }) => id === recorded));
   }
 }

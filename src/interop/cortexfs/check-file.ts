@@ -5,21 +5,24 @@ import { isPalimpsestLine, PALIMPSEST_FILE, readPalimpsestLine } from './palimps
 import { isName, sourceFault } from './session-paths.js';
 import { strictJson } from './strict-json.js';
 
-/** What is wrong with a file: where and what. */
+/** A fault in a file and its place. */
 export interface FileFinding {
-  /** Its path within the session directory. */
+  /** The path within the session directory. */
   readonly path: string;
-  /** From 1; undefined where it is about the whole file. */
+  /** The line, counted from 1; undefined if the fault concerns the whole file. */
   readonly line?: number;
   readonly field: string;
   readonly issue: FileIssue;
   readonly message: string;
 }
 
-/** How a file can break the document: as its lines can, or as a whole. `cut-line`: the last line has no end. */
+/**
+ * The kinds of file faults: those of lines, and those of whole files. `cut-line`: the last line has
+ * no line end.
+ */
 export type FileIssue = LineFinding['issue'] | 'cut-line';
 
-/** Which files hold lines, by their path within the session directory. */
+/** Files that hold lines, by their path within the session directory. */
 const LINE_FILES: Readonly<Record<string, LineFile>> = {
   'messages.jsonl': 'messages',
   'events.jsonl': 'events',
@@ -33,7 +36,10 @@ const STATES: ReadonlySet<string> = new Set(['active', 'idle', 'done', 'error'])
 const CHILD_STATES: ReadonlySet<string> = new Set(['pending', 'active', 'done', 'error', 'cancelled']);
 const SCOPES: ReadonlySet<unknown> = new Set(['private', 'shared', 'temp']);
 
-/** The lines of a text, without their ends; of an empty one none. A last line without end is one too. */
+/**
+ * Splits a text into lines without line ends. An empty text has none. A last line without an end
+ * counts.
+ */
 export function linesOf(text: string): readonly string[] {
   if (text === '') return [];
   return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
@@ -44,43 +50,67 @@ function ownLineFindings(text: string, i: number): readonly LineFinding[] {
   return isPalimpsestLine(read) ? [] : [{ issue: 'invalid-field', ...read }];
 }
 
-function lineFileFindings(path: string, text: string, check: (line: string, at: number) => readonly LineFinding[]): readonly FileFinding[] {
+function lineFileFindings(
+  path: string,
+  text: string,
+  check: (line: string, at: number) => readonly LineFinding[],
+): readonly FileFinding[] {
   const lines = linesOf(text);
   const cut: readonly FileFinding[] =
     text === '' || text.endsWith('\n')
       ? []
-      : [{ path, line: lines.length, field: '', issue: 'cut-line', message: 'the last line has no end: it may be cut off' }];
+      : [
+          {
+            path,
+            line: lines.length,
+            field: '',
+            issue: 'cut-line',
+            message: 'the last line has no line end and may be truncated',
+          },
+        ];
   return [...lines.flatMap((line, i) => check(line, i).map((found) => ({ path, line: i + 1, ...found }))), ...cut];
 }
 
-/** What is wrong with a pack: its items name sources of the session. */
+/** Returns the faults of a pack. Its items must name sources of the session. */
 function packFindings(path: string, text: string): readonly FileFinding[] {
-  const wrong = (issue: FileIssue, field: string, message: string): readonly FileFinding[] => [{ path, field, issue, message }];
+  const wrong = (issue: FileIssue, field: string, message: string): readonly FileFinding[] => [
+    { path, field, issue, message },
+  ];
   const read = strictJson(text);
   if (!read.ok) return wrong('invalid-json', '', read.reason);
-  if (!isJsonObject(read.value)) return wrong('not-an-object', '', 'it is no JSON object');
+  if (!isJsonObject(read.value)) return wrong('not-an-object', '', 'it is not a JSON object');
   const { items } = read.value;
   if (!Array.isArray(items)) return wrong('invalid-field', 'items', 'the field items must be a list');
   return items.flatMap((item: unknown, i) => {
     const field = `items[${i}]`;
-    if (!isJsonObject(item)) return wrong('not-an-object', field, `${field} is no JSON object`);
-    if (!Object.hasOwn(item, 'source')) return wrong('missing-field', `${field}.source`, `the field ${field}.source is missing`);
-    if (typeof item.source !== 'string') return wrong('invalid-field', `${field}.source`, `the field ${field}.source must be a text`);
+    if (!isJsonObject(item)) return wrong('not-an-object', field, `${field} is not a JSON object`);
+    if (!Object.hasOwn(item, 'source'))
+      return wrong('missing-field', `${field}.source`, `the field ${field}.source is missing`);
+    if (typeof item.source !== 'string')
+      return wrong('invalid-field', `${field}.source`, `the field ${field}.source must be a text`);
     const fault = sourceFault(item.source);
-    return fault === undefined ? [] : wrong('invalid-field', `${field}.source`, `${field}.source ${JSON.stringify(item.source)}: ${fault}`);
+    return fault === undefined
+      ? []
+      : wrong('invalid-field', `${field}.source`, `${field}.source ${JSON.stringify(item.source)}: ${fault}`);
   });
 }
 
 function metaFindings(path: string, text: string): readonly FileFinding[] {
   const read = strictJson(text);
   if (!read.ok) return [{ path, field: '', issue: 'invalid-json', message: read.reason }];
-  if (!isJsonObject(read.value)) return [{ path, field: '', issue: 'not-an-object', message: 'it is no JSON object' }];
+  if (!isJsonObject(read.value))
+    return [{ path, field: '', issue: 'not-an-object', message: 'it is not a JSON object' }];
   const { scope } = read.value;
   if (scope === undefined || SCOPES.has(scope)) return [];
-  return [{ path, field: 'scope', issue: 'invalid-field', message: 'the field scope must be one of private, shared, temp' }];
+  return [
+    { path, field: 'scope', issue: 'invalid-field', message: 'the field scope must be one of private, shared, temp' },
+  ];
 }
 
-/** The limit of tokens that a `budget` file names; undefined for none (empty, or 0), null where it names none that can be read. */
+/**
+ * Parses the token limit of a `budget` file. Undefined means no limit (empty, or 0); null means
+ * invalid.
+ */
 export function readBudget(text: string): number | undefined | null {
   if (text === '') return undefined;
   if (!/^\d+\n?$/.test(text) || !Number.isSafeInteger(Number(text))) return null;
@@ -93,8 +123,8 @@ function wordFindings(path: string, text: string, words: ReadonlySet<string>): r
 }
 
 /**
- * What is wrong with a file of a session directory, by its path in it: every line and field that does not follow the document. A file that the document gives no form to
- * has nothing wrong.
+ * Returns the faults of a file in a session directory, by its path: every line and field that
+ * violates the document. Files without a documented format have no faults.
  */
 export function fileFindings(path: string, text: string): readonly FileFinding[] {
   const file = ownMember(LINE_FILES, path) ?? (/^context\/child\/[^/]+\/refs\.jsonl$/.test(path) ? 'refs' : undefined);
@@ -105,14 +135,16 @@ export function fileFindings(path: string, text: string): readonly FileFinding[]
   if (path === 'state') return wordFindings(path, text, STATES);
   if (/^context\/child\/[^/]+\/status$/.test(path)) return wordFindings(path, text, CHILD_STATES);
   if (path === 'context/budget' && readBudget(text) === null)
-    return [{ path, line: 1, field: '', issue: 'invalid-field', message: 'it must be empty or one whole number alone' }];
+    return [
+      { path, line: 1, field: '', issue: 'invalid-field', message: 'it must be empty or hold a single whole number' },
+    ];
   const child = /^context\/child\/([^/]+)\//.exec(path)?.[1];
   if (child !== undefined && !isName(child))
     return [{ path, field: '', issue: 'invalid-field', message: `${JSON.stringify(child)} cannot name a child` }];
   return [];
 }
 
-/** A finding in words: file, line, field, what is wrong. */
+/** Formats a fault as a sentence: file, line, field, fault. */
 export function findingText({ path, line, message }: FileFinding): string {
   return `${path}${line === undefined ? '' : `, line ${line}`}: ${message}`;
 }

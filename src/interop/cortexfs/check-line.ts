@@ -3,7 +3,7 @@ import { ownMember } from '../../values/own-member.js';
 import { isContentName, isName, sourceFault } from './session-paths.js';
 import { strictJson } from './strict-json.js';
 
-/** What is wrong with one field of a line; the field is empty where the line as a whole is at fault. */
+/** A fault in a field of a line. The field is empty if the whole line is at fault. */
 export interface LineFinding {
   readonly issue: LineIssue;
   readonly field: string;
@@ -11,20 +11,26 @@ export interface LineFinding {
 }
 
 /**
- * How a line can break the document.
+ * The kinds of line faults.
  *
- * - `invalid-json`: no JSON, or a key twice · `not-an-object`
- * - `missing-field`, `invalid-field`: it is not there or not of its type; it is none of what it may be
- * - `native-field`: a key by which a provider's own thread would come in
+ * - `invalid-json`: not JSON, or a repeated key · `not-an-object`
+ * - `missing-field`, `invalid-field`: the field is absent; it has the wrong type or value
+ * - `native-field`: a key that would import a provider's own thread
  * - `unknown-type`: of an event
  */
-export type LineIssue = 'invalid-json' | 'not-an-object' | 'missing-field' | 'invalid-field' | 'native-field' | 'unknown-type';
+export type LineIssue =
+  | 'invalid-json'
+  | 'not-an-object'
+  | 'missing-field'
+  | 'invalid-field'
+  | 'native-field'
+  | 'unknown-type';
 
-/** A file of lines with its rules. */
+/** A kind of line file with its own rules. */
 export type LineFile = 'messages' | 'events' | 'facts' | 'decisions' | 'refs' | 'swap' | 'dedup';
 
 type Fields = Readonly<Record<string, unknown>>;
-/** Says what a field must be; undefined where it is that. */
+/** Returns what a field must be; undefined if it is valid. */
 type FieldRule = (value: unknown) => string | undefined;
 
 const NATIVE_FIELDS: ReadonlySet<string> = new Set([
@@ -44,7 +50,8 @@ const rule =
   (fits: (value: unknown) => boolean, what: string): FieldRule =>
   (value) =>
     fits(value) ? undefined : `must be ${what}`;
-const oneOf = (...words: readonly string[]): FieldRule => rule((value) => words.includes(value as string), `one of ${words.join(', ')}`);
+const oneOf = (...words: readonly string[]): FieldRule =>
+  rule((value) => words.includes(value as string), `one of ${words.join(', ')}`);
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
@@ -81,7 +88,13 @@ const FIELDS: Readonly<Record<Exclude<LineFile, 'events'>, Readonly<Record<strin
   facts: { id: name, text: line, source: line },
   decisions: { id: name, decision: line, source: line },
   refs: { id: name, path, kind: oneOf('file', 'artifact', 'tool_output', 'swap', 'child_result'), summary: line },
-  swap: { id: content, kind: oneOf('message_range', 'tool_output', 'file'), source: swapSource, summary: line, tokens: count },
+  swap: {
+    id: content,
+    kind: oneOf('message_range', 'tool_output', 'file'),
+    source: swapSource,
+    summary: line,
+    tokens: count,
+  },
   dedup: {
     hash: content,
     refs: rule(
@@ -106,7 +119,18 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, FieldRule>>>> = {
   usage: { ...run, input_tokens: count, output_tokens: count },
   error: {
     ...run,
-    code: oneOf('EACCES', 'EINVAL', 'ENOENT', 'EMSGSIZE', 'EHOSTDOWN', 'ECONNREFUSED', 'EAGAIN', 'EIO', 'EINTR', 'ENOSYS'),
+    code: oneOf(
+      'EACCES',
+      'EINVAL',
+      'ENOENT',
+      'EMSGSIZE',
+      'EHOSTDOWN',
+      'ECONNREFUSED',
+      'EAGAIN',
+      'EIO',
+      'EINTR',
+      'ENOSYS',
+    ),
   },
   done: { ...run, status: oneOf('ok', 'error', 'cancelled') },
   approval_request: { ...call, args: rule((value) => Array.isArray(value) && value.every(isText), 'a list of texts') },
@@ -121,7 +145,11 @@ const OPTIONAL_TEXTS: Readonly<Partial<Record<LineFile, Readonly<Record<string, 
 
 const finding = (issue: LineIssue, field: string, message: string): LineFinding => ({ issue, field, message });
 
-function fieldFindings(value: Fields, rules: Readonly<Record<string, FieldRule>>, optional: Readonly<Record<string, FieldRule>> = {}) {
+function fieldFindings(
+  value: Fields,
+  rules: Readonly<Record<string, FieldRule>>,
+  optional: Readonly<Record<string, FieldRule>> = {},
+) {
   const required = Object.entries(rules).flatMap(([field, check]): readonly LineFinding[] => {
     if (!Object.hasOwn(value, field)) return [finding('missing-field', field, `the field ${field} is missing`)];
     const fault = check(value[field]);
@@ -134,7 +162,7 @@ function fieldFindings(value: Fields, rules: Readonly<Record<string, FieldRule>>
   return [...required, ...others];
 }
 
-/** The first key of a provider's own threads anywhere in a value. */
+/** Returns the first key of a provider's own thread anywhere in a value. */
 function nativeField(value: unknown): string | undefined {
   const waiting: unknown[] = [value];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -149,17 +177,19 @@ function nativeField(value: unknown): string | undefined {
 function eventFindings(value: Fields): readonly LineFinding[] {
   const { type } = value;
   if (!isText(type)) return [finding('missing-field', 'type', 'the field type is missing')];
-  if (!Object.hasOwn(EVENTS, type)) return [finding('unknown-type', 'type', `there is no event of type ${JSON.stringify(type)}`)];
+  if (!Object.hasOwn(EVENTS, type))
+    return [finding('unknown-type', 'type', `there is no event of type ${JSON.stringify(type)}`)];
   return fieldFindings(value, ownMember(EVENTS, type) ?? {}, type === 'usage' ? OPTIONAL : {});
 }
 
-/** What is wrong with one line of a file, without its line end: nothing where the list is empty. Unknown fields are left to whoever wrote them. */
+/** Returns the faults of a line, given without its line end. Unknown fields are allowed. */
 export function lineFindings(file: LineFile, source: string): readonly LineFinding[] {
   const read = strictJson(source);
   if (!read.ok) return [finding('invalid-json', '', read.reason)];
   const { value } = read;
-  if (!isJsonObject(value)) return [finding('not-an-object', '', 'it is no JSON object')];
+  if (!isJsonObject(value)) return [finding('not-an-object', '', 'it is not a JSON object')];
   const native = file === 'messages' || file === 'events' ? nativeField(value) : undefined;
-  if (native !== undefined) return [finding('native-field', native, `the key ${native} brings in a provider's own thread`)];
+  if (native !== undefined)
+    return [finding('native-field', native, `the key ${native} would import a provider's own thread`)];
   return file === 'events' ? eventFindings(value) : fieldFindings(value, FIELDS[file], OPTIONAL_TEXTS[file]);
 }

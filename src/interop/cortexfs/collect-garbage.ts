@@ -7,23 +7,26 @@ import { CortexfsError } from './errors.js';
 import { type GcPlan, planCollection, readPolicy } from './gc-plan.js';
 import { readDirectory } from './read-directory.js';
 
-/** How a directory is collected. */
+/** Options of a collection. */
 export interface GcOptions {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** False: only says what would go. */
+  /** False for a dry run. */
   readonly apply?: boolean;
-  /** Where to: the folder's name with `.archive` where left out; outside of the directory, and on the same filesystem. */
+  /**
+   * The archive folder. If omitted, the directory's name with `.archive`. It must be outside the
+   * directory and on the same file system.
+   */
   readonly archive?: string | undefined;
 }
 
-/** What a collection did, or would do. */
+/** The result of a collection or a dry run. */
 export interface GcOutcome extends GcPlan {
-  /** The folder that the files are in now; undefined where nothing was moved. */
+  /** The folder that now holds the files; undefined if nothing was moved. */
   readonly archived: string | undefined;
 }
 
-/** A folder of this collection alone. */
+/** Creates a folder for this collection alone. */
 async function runFolder(archive: string, now: number): Promise<string> {
   const name = new Date(now).toISOString().replaceAll(/[:.]/g, '-');
   await mkdir(archive, { recursive: true, mode: 0o700 });
@@ -38,7 +41,7 @@ async function runFolder(archive: string, now: number): Promise<string> {
   }
 }
 
-/** The place of a folder that may not be there yet, every link on the way to it followed. */
+/** Resolves all links on the path of a folder that may not exist yet. */
 async function placeOf(path: string): Promise<string> {
   const absolute = resolve(path);
   try {
@@ -57,15 +60,18 @@ async function moved(from: string, to: string): Promise<void> {
     if (systemCode(error) !== 'EXDEV') throw error;
     throw new CortexfsError(
       'no-archive',
-      `${dirname(to)} is on another filesystem than ${from}: name an archive on the same one (--archive)`,
+      `${dirname(to)} is on another file system than ${from}: name an archive on the same one (--archive)`,
     );
   }
 }
 
 /**
- * Moves derived files of a session directory into an archive, as its `context/gc.policy` allows: never raw history, never anything of a child. Only says what would go unless it
- * is to be applied. Nothing is deleted: the archive has each file under its path, and a manifest that is written first says which there are and why.
- * @throws {CortexfsError} `invalid-policy`, `no-archive`, and what `readDirectory` throws: nothing was changed
+ * Moves derived files of a session directory into an archive, as its `context/gc.policy` allows.
+ * Raw history and a child's files are never moved. Without `apply`, only reports the plan. Nothing
+ * is deleted: the archive keeps each file under its path. A manifest with the reasons is written
+ * first.
+ * @throws {CortexfsError} `invalid-policy`, `no-archive`, and those of `readDirectory`; nothing was
+ *   changed
  */
 export async function collectGarbage(
   folder: string,
@@ -77,7 +83,10 @@ export async function collectGarbage(
   for (const path of files.keys()) times.set(path, (await lstat(join(folder, path))).mtimeMs);
   const plan = planCollection({ files, writtenAt: (path) => times.get(path) ?? now }, policy, now);
   if (isWithin(await placeOf(archive), await realpath(folder)))
-    throw new CortexfsError('no-archive', `the archive ${archive} lies in the session directory: name another folder (--archive)`);
+    throw new CortexfsError(
+      'no-archive',
+      `the archive ${archive} is inside the session directory: name another folder (--archive)`,
+    );
   if (!apply || plan.collected.length === 0) return { ...plan, archived: undefined };
   const archived = await runFolder(archive, now);
   const manifest = { format: 1, directory: resolve(folder), at: new Date(now).toISOString(), files: plan.collected };

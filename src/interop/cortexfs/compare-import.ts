@@ -11,33 +11,34 @@ import { type KeptImport, stepMark, wholeLine } from './kept-import.js';
 import type { ImportPlan } from './plan-import.js';
 import type { PlannedCall, PlannedStep } from './planned-step.js';
 
-/** A session of the database that a directory is to go on from. */
+/** The stored session that a directory may continue. */
 export interface ExistingSession {
   readonly steps: readonly Step[];
-  /** Undefined for one that is not there. */
+  /** Undefined if the session does not exist. */
   readonly projection: Projection | undefined;
   readonly kept: readonly KeptImport[];
 }
 
-/** How a directory goes on from a session: what of it the session has. */
+/** How a directory continues a session, and what the session already has of it. */
 export interface Continuation {
-  /** For each planned step its step in the session; of those that are missing the one that it gets. */
+  /** The session's step for each planned step. Missing steps have the number that they will get. */
   readonly seqs: readonly number[];
-  /** The planned steps that are missing, by their places. */
+  /** Indexes of the planned steps that the session lacks. */
   readonly missing: readonly number[];
-  /** Lines that the session knows. */
+  /** The number of lines that the session has. */
   readonly messages: number;
   readonly events: number;
-  /** Whether the session knows of lines that the directory does not have yet. */
+  /** True if the session has lines that the directory lacks. */
   readonly isOlder: boolean;
 }
 
-/** A call as it is compared. */
+/** The compared fields of a call. */
 interface ExistingCall extends Pick<ResultEntry, 'native' | 'tool' | 'status' | 'text'> {
   readonly argsText: string;
 }
 
-const storedText = (text: string | null): string | null => (text !== null && isLargeText(text) ? abridge(text).content : text);
+const storedText = (text: string | null): string | null =>
+  text !== null && isLargeText(text) ? abridge(text).content : text;
 
 function isSameCall({ tool, args, status, content }: PlannedCall, call: ExistingCall): boolean {
   const kept = keptArgs(args);
@@ -49,15 +50,18 @@ function isSameCall({ tool, args, status, content }: PlannedCall, call: Existing
   );
 }
 
-/** The mark of a step that is planned. */
+/** Returns the mark of a planned step. */
 export const plannedMark = ({ message, call }: PlannedStep): string =>
-  stepMark(message ?? (call === undefined ? undefined : { tool: call.tool, status: call.status, text: storedText(call.content) }));
+  stepMark(
+    message ??
+      (call === undefined ? undefined : { tool: call.tool, status: call.status, text: storedText(call.content) }),
+  );
 
-/** What every step of a session says, as far as it is compared. */
+/** The compared texts of all steps of a session. */
 export class SaidSteps {
   readonly #calls: ReadonlyMap<number, ExistingCall>;
   readonly #steps: readonly Step[];
-  /** The last step of each call of an import's own, by its id with and without what was put behind it. */
+  /** The last step of each call that the import made, by its id with and without the suffix. */
   readonly #imported = new Map<string, number>();
 
   constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {
@@ -66,17 +70,20 @@ export class SaidSteps {
     this.#steps = steps;
     this.#calls = new Map(
       entries.flatMap((entry) =>
-        entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: calls.get(entry.id)?.argsText ?? '{}' }] as const] : [],
+        entry.kind === 'result'
+          ? [[entry.seq, { ...entry, argsText: calls.get(entry.id)?.argsText ?? '{}' }] as const]
+          : [],
       ),
     );
     for (const [seq, { tool, native }] of this.#calls) {
       if (!isImportedCall(tool, native)) continue;
       this.#imported.set(native, seq);
-      for (let end = native.indexOf('~'); end >= 0; end = native.indexOf('~', end + 1)) this.#imported.set(native.slice(0, end), seq);
+      for (let end = native.indexOf('~'); end >= 0; end = native.indexOf('~', end + 1))
+        this.#imported.set(native.slice(0, end), seq);
     }
   }
 
-  /** The text of a step: of its message, or what its call answered. */
+  /** Returns the text of a step: its message or the result of its call. */
   text(seq: number): string | null | undefined {
     return this.#steps[seq - 1]?.message?.text ?? this.#calls.get(seq)?.text;
   }
@@ -93,19 +100,19 @@ export class SaidSteps {
     return planned.call !== undefined && call !== undefined && isSameCall(planned.call, call);
   }
 
-  /** The mark of a step; undefined for one that is not there. */
+  /** Returns the mark of a step; undefined if the step does not exist. */
   mark(seq: number): string | undefined {
     const step = this.#steps[seq - 1];
     return step === undefined ? undefined : stepMark(step.message ?? this.#calls.get(seq));
   }
 
-  /** Whether a step is an import's own. */
+  /** Returns true if the import made the step. */
   isImported(seq: number): boolean {
     const call = this.#calls.get(seq);
     return call !== undefined && isImportedCall(call.tool, call.native);
   }
 
-  /** The step of a call that an import has made before; undefined where none says the same. */
+  /** Returns the step of an equal call from an earlier import; undefined if there is none. */
   imported({ id = '', ...call }: PlannedCall): number | undefined {
     const seq = this.#imported.get(id);
     const found = seq === undefined ? undefined : this.#calls.get(seq);
@@ -116,11 +123,15 @@ export class SaidSteps {
 function conflict(file: string, line: number, what: string): CortexfsError {
   return new CortexfsError(
     'conflict',
-    `${file}, line ${line}: the session ${what}; nothing was changed. Import the directory as a session of its own (--session)`,
+    `${file}, line ${line}: the session ${what}; nothing was changed. ` +
+      'Import the directory as a session of its own (--session)',
   );
 }
 
-/** Checks the lines that an import kept against those of a directory; what a hole holds is compared by the steps. */
+/**
+ * Compares the lines kept by imports with those of a directory. The text cut out of a kept line is
+ * compared by its step.
+ */
 function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[], said: SaidSteps): void {
   for (const one of kept) {
     for (const [file, lines, known, before] of [
@@ -133,21 +144,26 @@ function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[]
         const text = said.text(seq);
         const isSame =
           there === undefined ||
-          (tail !== undefined && text === undefined ? there.startsWith(head) && there.endsWith(tail) : there === wholeLine(line, text));
-        if (!isSame) throw conflict(file, before + i + 1, 'has another line there, imported before');
+          (tail !== undefined && text === undefined
+            ? there.startsWith(head) && there.endsWith(tail)
+            : there === wholeLine(line, text));
+        if (!isSame) throw conflict(file, before + i + 1, 'has a different line there from an earlier import');
       }
     }
   }
 }
 
 /**
- * Finds how a directory goes on from a session.
- * @throws {CortexfsError} `conflict` – it does not, naming the first line that differs
+ * Determines how a directory continues a session.
+ * @throws {CortexfsError} `conflict` if it does not continue it; the error names the first
+ *   differing line
  */
 export function continueSession(plan: ImportPlan, existing: ExistingSession): Continuation {
   const said = new SaidSteps(existing);
   const { kept, steps } = existing;
-  const there = steps.filter(({ seq, message, call }) => message !== undefined || (call !== undefined && !said.isImported(seq)));
+  const there = steps.filter(
+    ({ seq, message, call }) => message !== undefined || (call !== undefined && !said.isImported(seq)),
+  );
   const seqs: number[] = [];
   const missing: number[] = [];
   let at = 0;
@@ -160,8 +176,9 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
       at += 1;
       const line = planned.lines[0] ?? plan.messages.length;
       if (step !== undefined && !said.isSame(planned, step))
-        throw conflict('messages.jsonl', line, `has something else at step ${step.seq}`);
-      if (exact !== undefined && exact !== (step?.seq ?? next)) throw conflict('messages.jsonl', line, `does not have it at step ${exact}`);
+        throw conflict('messages.jsonl', line, `has a different text at step ${step.seq}`);
+      if (exact !== undefined && exact !== (step?.seq ?? next))
+        throw conflict('messages.jsonl', line, `lacks it at step ${exact}`);
       seq = step?.seq;
     } else if (exact !== undefined) seq = exact <= steps.length ? exact : undefined;
     else if (planned.call !== undefined) seq = said.imported(planned.call);
@@ -176,17 +193,25 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
   };
   const first = missing[0];
   if (last === undefined && steps.length > 0) {
-    // What the session made itself it has in lines of its own.
+    // The lines of steps that the session made itself.
     const next = plan.steps.slice(first ?? plan.steps.length).find(({ lines }) => lines.length > 0)?.lines[0];
     known.messages = next === undefined ? plan.messages.length : next - 1;
     known.events = first === undefined ? plan.events.length : plan.eventPlaces.filter((place) => place <= first).length;
   }
   const [messages, events] = [plan.messages.length - known.messages, plan.events.length - known.events];
   if (messages > 0 && events < 0)
-    throw conflict('events.jsonl', plan.events.length + 1, `has ${-events} more lines there, and messages.jsonl has new ones`);
+    throw conflict(
+      'events.jsonl',
+      plan.events.length + 1,
+      `has ${-events} more lines there, and messages.jsonl has new ones`,
+    );
   if (messages < 0 && events > 0)
-    throw conflict('messages.jsonl', plan.messages.length + 1, `has ${-messages} more lines there, and events.jsonl has new ones`);
+    throw conflict(
+      'messages.jsonl',
+      plan.messages.length + 1,
+      `has ${-messages} more lines there, and events.jsonl has new ones`,
+    );
   const isOlder = messages < 0 || events < 0;
-  // What stands for its files is older, too.
+  // The derived files of an older directory are older, too.
   return { seqs, missing: isOlder ? [] : missing, ...known, isOlder };
 }

@@ -10,26 +10,29 @@ import { HANDOFF_TOOL, PINNED_TOOL } from './imported-steps.js';
 import type { MessageLine } from './message-lines.js';
 import { contentName, isName, nameFor } from './session-paths.js';
 
-/** What a session keeps beside its chat that the context area shows. */
+/** The records that the context area shows. */
 export type ShownRecord = ContextRecord<'note' | 'compaction' | 'missing'>;
 
-/** Where the entries of a session stand in `messages.jsonl`, from 1; a message with calls has several lines, and their results stand between them. */
+/**
+ * The lines of a session's entries in `messages.jsonl`, counted from 1. A message with calls has
+ * several lines, with the results between them.
+ */
 export interface PlacedSession {
   readonly projection: Projection;
   readonly lines: readonly MessageLine[];
   readonly firstLineOf: ReadonlyMap<EntryId, number>;
-  /** The last one. */
+  /** The last line of each entry. */
   readonly lineOf: ReadonlyMap<EntryId, number>;
   readonly records: readonly ShownRecord[];
   /** The texts of its files, as far as they were read. */
   readonly contents: ReadonlyMap<ObjectId, string | null>;
 }
 
-/** Texts that are shorter are not worth a reference. */
+/** Shorter texts are not worth a reference. */
 const LEAST_SHARED = 1_024;
 const LONGEST_SUMMARY = 160;
 
-/** Lines as a file: each with its end; nothing where there are none. */
+/** Joins lines into a file, each with its line end. No lines give an empty file. */
 export const fileOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 const jsonLines = (values: readonly object[]): string => fileOf(values.map((value) => JSON.stringify(value)));
 
@@ -38,18 +41,22 @@ function shortLine(text: string): string {
   return line.length <= LONGEST_SUMMARY ? line : `${line.slice(0, LONGEST_SUMMARY).toWellFormed()} …`;
 }
 
-/** What a file is called in the context area. */
+/** Returns the name of a file in the context area. */
 const fileName = (id: ObjectId): string => `f-${id.slice(0, 32)}`;
 
-const resultsOf = ({ entries }: Projection): readonly ResultEntry[] => entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : []));
+const resultsOf = ({ entries }: Projection): readonly ResultEntry[] =>
+  entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : []));
 
-/** The line of the last entry that stood there when a record was written. */
+/** Returns the line of the last entry that existed when a record was written. */
 function sourceOf({ seq }: ShownRecord, { projection, lineOf }: PlacedSession): string {
   const last = projection.entries.findLast((entry) => entry.seq <= seq && lineOf.has(entry.id));
   return last === undefined ? 'session' : `messages:${lineOf.get(last.id)}`;
 }
 
-/** Facts and decisions: notes in their order; one that stands for an earlier one of the same name gets a number. */
+/**
+ * Returns facts or decisions: notes in order. A note that replaces an earlier one of its name gets
+ * a number.
+ */
 function notedLines(session: PlacedSession, kinds: readonly string[], field: 'text' | 'decision'): string {
   const seen = new Map<string, number>();
   return jsonLines(
@@ -67,13 +74,16 @@ function notedLines(session: PlacedSession, kinds: readonly string[], field: 'te
   );
 }
 
-/** Open and done work, open questions, and what is known to be missing. */
+/** Returns open and finished work, open questions, and known gaps. */
 function todoText({ records }: PlacedSession): string {
   const items = new Map<string, string>();
   for (const record of records) {
     if (record.kind === 'missing') {
       const { question, status, severity } = record.body;
-      items.set(`missing ${question}`, `- [${status === 'resolved' ? 'x' : ' '}] missing (${severity}): ${oneLine(question)}`);
+      items.set(
+        `missing ${question}`,
+        `- [${status === 'resolved' ? 'x' : ' '}] missing (${severity}): ${oneLine(question)}`,
+      );
     }
     if (record.kind !== 'note') continue;
     const { name, note, text, isOpen = note !== 'done' } = record.body;
@@ -83,7 +93,10 @@ function todoText({ records }: PlacedSession): string {
   return fileOf([...items.values()]);
 }
 
-/** Results that the session's sets have as a line alone: out of the prompt, not out of `messages.jsonl`. */
+/**
+ * Returns the results that the session's sets hold only as a line. They are missing from the
+ * prompt, not from `messages.jsonl`.
+ */
 function swappedResults({ projection, lineOf }: PlacedSession): readonly object[] {
   const found = new Map<string, object>();
   for (const { id, text, active, pinned, sha256, line, tokens } of resultsOf(projection)) {
@@ -104,18 +117,30 @@ function swappedResults({ projection, lineOf }: PlacedSession): readonly object[
   return [...found.values()];
 }
 
-/** What the last compaction left out of the view, as one range. */
+/** Returns the entries that the last compaction removed from the view, as one range. */
 function swappedRange({ projection, firstLineOf, lineOf, lines, records }: PlacedSession): readonly object[] {
   const last = records.findLast((record) => record.kind === 'compaction');
   const gone =
-    last?.kind === 'compaction' ? last.body.gone.flatMap((id) => [firstLineOf, lineOf].flatMap((of) => of.get(id as EntryId) ?? [])) : [];
+    last?.kind === 'compaction'
+      ? last.body.gone.flatMap((id) => [firstLineOf, lineOf].flatMap((of) => of.get(id as EntryId) ?? []))
+      : [];
   if (last?.kind !== 'compaction' || gone.length === 0) return [];
   const [first, end] = [gone.reduce((a, b) => Math.min(a, b)), gone.reduce((a, b) => Math.max(a, b))];
   const text = fileOf(lines.slice(first - 1, end).map((line) => line.text));
   const sha256 = hashText(text);
   const summary = shortLine(last.body.summary?.text ?? 'left out of the view without a summary');
   const tokens = projection.counter.count(text);
-  return [{ id: contentName(sha256), kind: 'message_range', source: 'messages.jsonl', range: `${first}-${end}`, summary, tokens, sha256 }];
+  return [
+    {
+      id: contentName(sha256),
+      kind: 'message_range',
+      source: 'messages.jsonl',
+      range: `${first}-${end}`,
+      summary,
+      tokens,
+      sha256,
+    },
+  ];
 }
 
 function refLines({ projection, lineOf }: PlacedSession): string {
@@ -134,14 +159,17 @@ function refLines({ projection, lineOf }: PlacedSession): string {
   return jsonLines([...files, ...outputs]);
 }
 
-/** A text with the places where it stands. */
+/** A text with all its places. */
 interface SharedText {
   readonly text: string;
   readonly tokens: number | undefined;
   readonly refs: string[];
 }
 
-/** Texts that stand more than once: outputs in `messages.jsonl`, files of the index, and what is pinned of both. */
+/**
+ * Returns the texts that occur more than once: outputs in `messages.jsonl`, files of the index, and
+ * pinned objects of both kinds.
+ */
 function dedupLines({ projection, lineOf, contents }: PlacedSession): string {
   const shared = new Map<Sha256, SharedText>();
   const add = (
@@ -175,13 +203,13 @@ function dedupLines({ projection, lineOf, contents }: PlacedSession): string {
   );
 }
 
-/** One of the texts among the arguments of a call; empty where there is none. */
+/** Returns a text argument of a call; empty if absent. */
 function argument(args: Json | undefined, key: string): string {
   const value = isJsonObject(args) ? args[key] : undefined;
   return typeof value === 'string' ? value : '';
 }
 
-/** A pinned result; what another program had pinned goes by its own name. */
+/** Returns the file name of a pinned result. A file pinned by another program keeps its name. */
 function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
   const name = tool === PINNED_TOOL ? argument(args, 'name') : '';
   return isName(name) ? name : `${id}.md`;
@@ -189,12 +217,14 @@ function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
 
 const PINNED = 'context/pinned/';
 
-/** The prompt, and what is pinned, each in a file of its own. */
+/** Returns the prompt and all pinned objects, one file each. */
 function pinnedFiles({ entries, files }: Projection): readonly (readonly [string, string])[] {
   const prompt = entries.find((entry) => entry.kind === 'system' && entry.isPrompt);
   const calls = answeredCalls(entries);
   const results = entries.flatMap((entry) =>
-    entry.kind === 'result' && entry.pinned ? [[pinnedName(entry, calls.get(entry.id)?.args), entry.text ?? ''] as const] : [],
+    entry.kind === 'result' && entry.pinned
+      ? [[pinnedName(entry, calls.get(entry.id)?.args), entry.text ?? ''] as const]
+      : [],
   );
   const pinned = files.flatMap(({ metadata, pinned, content }) =>
     pinned && typeof content === 'string' ? [[`${fileName(metadata.id)}.md`, content] as const] : [],
@@ -203,7 +233,10 @@ function pinnedFiles({ entries, files }: Projection): readonly (readonly [string
   return [...system, ...results, ...pinned].map(([name, text]) => [`${PINNED}${name}`, text] as const);
 }
 
-/** The folders of child agents, as the handoffs of the session report them: never their own messages. */
+/**
+ * Returns the folders of child agents as the session's handoffs report them, never a child's own
+ * messages.
+ */
 function childFiles({ entries }: Projection): readonly (readonly [string, string])[] {
   const calls = answeredCalls(entries);
   return entries.flatMap((entry) => {
@@ -221,9 +254,14 @@ function childFiles({ entries }: Projection): readonly (readonly [string, string
   });
 }
 
-/** The files of the context area but for `budget` and the pack, by path: derived from the session and its records, each whole. */
+/**
+ * Returns the files of the context area by path, except `budget` and the pack. Each is derived from
+ * the session and its records.
+ */
 export function contextFiles(session: PlacedSession): ReadonlyMap<string, string> {
-  const compaction = session.records.findLast((record) => record.kind === 'compaction' && record.body.summary !== undefined);
+  const compaction = session.records.findLast(
+    (record) => record.kind === 'compaction' && record.body.summary !== undefined,
+  );
   const summary = compaction?.kind === 'compaction' ? (compaction.body.summary?.text ?? '') : '';
   return new Map([
     ['context/summary.md', summary],

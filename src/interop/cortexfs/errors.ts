@@ -1,20 +1,20 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * What can be wrong with a session directory (document 000).
+ * Why an operation on a session directory (document 000) fails.
  *
- * - `no-session`: the folder is no session directory
- * - `foreign-session`: it is that of another session
- * - `not-a-prefix`: an append-only file of it is not the beginning of what would be written
- * - `invalid-file`: a file does not follow the document; the message names file, line and field
- * - `symbolic-link`: a link stands where a file or folder of the session must be
- * - `too-large`: a file is larger than what is read of one, or there are too many
- * - `conflict`: a session that is there says something else than the directory; the message names the first line
- * - `unfinished`: an import of a longer directory was broken off, which has to be finished first
- * - `invalid-policy`: a `gc.policy` that cannot be read, or would let raw history go
- * - `no-archive`: collected files cannot be moved there
- * - `invalid-budget`: a limit of tokens that cannot be meant
- * - `budget-too-small`: the newest message of the user alone takes more than the limit
+ * - `no-session`: the folder is not a session directory
+ * - `foreign-session`: it belongs to another session
+ * - `not-a-prefix`: an append-only file is not a prefix of the new content
+ * - `invalid-file`: a file violates the document; the message names file, line and field
+ * - `symbolic-link`: a link is in the place of a session file or folder
+ * - `too-large`: a file exceeds its read limit, or there are too many files
+ * - `conflict`: the session and the directory differ; the message names the first line
+ * - `unfinished`: an import of a longer directory was interrupted and must be finished first
+ * - `invalid-policy`: a `gc.policy` is invalid, or would remove raw history
+ * - `no-archive`: collected files cannot be moved to the archive
+ * - `invalid-budget`: the token limit is invalid
+ * - `budget-too-small`: the user's newest message alone exceeds the limit
  */
 export type CortexfsErrorCode =
   | 'no-session'
@@ -30,7 +30,10 @@ export type CortexfsErrorCode =
   | 'invalid-budget'
   | 'budget-too-small';
 
-/** Thrown when a session directory cannot be read or written as it is asked for; nothing was changed then. Callers branch on `code`. */
+/**
+ * Thrown when a session directory cannot be read or written as requested. Nothing was changed.
+ * Callers branch on `code`.
+ */
 export class CortexfsError extends CodedError<CortexfsErrorCode> {
   override readonly name = 'CortexfsError';
 

@@ -3,19 +3,24 @@ import type { Entry, EntryCall, EntryId } from '../../projection/entry.js';
 import { defined } from '../../values/defined.js';
 import { nameFor } from './session-paths.js';
 
-/** What happened, at its place among the steps. */
+/** An event and its place among the steps. */
 interface Happened {
   readonly seq: number;
-  /** Of the same step: what ends before what begins, approvals behind. */
+  /** The order within a step: ends, then beginnings, then approvals. */
   readonly order: number;
   readonly line: object;
   readonly isLater?: boolean;
 }
 
-/** The calls that were answered, by the entries of their results. A call that waits may have the id of one of them. */
+/**
+ * Returns the answered calls by their result entries. A pending call can have the same id as one of
+ * them.
+ */
 export function answeredCalls(entries: readonly Entry[]): ReadonlyMap<EntryId, EntryCall> {
   const made = new Map(
-    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [`${entry.id} ${call.id}`, call] as const) : [])),
+    entries.flatMap((entry) =>
+      entry.kind === 'assistant' ? entry.calls.map((call) => [`${entry.id} ${call.id}`, call] as const) : [],
+    ),
   );
   return new Map(
     entries.flatMap((entry) => {
@@ -25,12 +30,12 @@ export function answeredCalls(entries: readonly Entry[]): ReadonlyMap<EntryId, E
   );
 }
 
-/** A line of `events.jsonl`, without its end. */
+/** A line of `events.jsonl` without its line end. */
 export interface EventLine {
-  /** The step that it happened at. */
+  /** The step of the event. */
   readonly seq: number;
   readonly text: string;
-  /** Of an approval whose record no import brought. */
+  /** True for an approval whose record no import brought. */
   readonly isLater?: boolean;
 }
 
@@ -44,7 +49,10 @@ const DECISIONS: Readonly<Record<Exclude<ContextRecord<'approval'>['body']['stat
   expired: 'expired',
 };
 
-/** A text in one line, which the document wants of reasons and summaries; `otherwise` where nothing is left of it. */
+/**
+ * Returns a text as one line, as the document requires for reasons and summaries. An empty result
+ * becomes `otherwise`.
+ */
 export function oneLine(text: string, otherwise = '-'): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line === '' ? otherwise : line;
@@ -56,23 +64,33 @@ function approvalEvent({ turn, seq, at, body }: ContextRecord<'approval'>, isLat
   const line =
     state === 'pending'
       ? { type: 'approval_request', ...common, args: [text], at: isoTime(at) }
-      : { type: 'approval_result', ...common, decision: DECISIONS[state], reason: oneLine(reason ?? '', state), at: isoTime(at) };
+      : {
+          type: 'approval_result',
+          ...common,
+          decision: DECISIONS[state],
+          reason: oneLine(reason ?? '', state),
+          at: isoTime(at),
+        };
   return { seq, order: 9, line, isLater };
 }
 
-/** What events tell of beside the entries. */
+/** The sources of events beside the entries. */
 export interface ToldBeside {
   readonly approvals: readonly ContextRecord<'approval'>[];
   readonly lineOf: ReadonlyMap<EntryId, number>;
-  /** Whether an import brought a record. */
+  /** Returns true if an import brought the record. */
   readonly isImported: (record: ContextRecord) => boolean;
 }
 
 /**
- * The lines of `events.jsonl`: where a turn began and ended, its calls and results, approvals as they were asked for and decided. A result points to its line of
- * `messages.jsonl` and holds no text. A turn has ended once another one has begun.
+ * Returns the lines of `events.jsonl`: starts and ends of turns, calls and results, approval
+ * requests and decisions. A result refers to its line of `messages.jsonl` and has no text. A turn
+ * ends when the next one begins.
  */
-export function eventLines(entries: readonly Entry[], { approvals, lineOf, isImported }: ToldBeside): readonly EventLine[] {
+export function eventLines(
+  entries: readonly Entry[],
+  { approvals, lineOf, isImported }: ToldBeside,
+): readonly EventLine[] {
   const happened: Happened[] = approvals.map((record) => approvalEvent(record, !isImported(record)));
   const firsts = new Map<number, { readonly seq: number; readonly at: number }>();
   for (const { kind, turn, seq, at } of entries) {
@@ -81,7 +99,8 @@ export function eventLines(entries: readonly Entry[], { approvals, lineOf, isImp
   }
   let before: number | undefined;
   for (const [turn, { seq, at }] of firsts) {
-    if (before !== undefined) happened.push({ seq, order: 0, line: { type: 'done', run: runOf(before), status: 'ok', at: isoTime(at) } });
+    if (before !== undefined)
+      happened.push({ seq, order: 0, line: { type: 'done', run: runOf(before), status: 'ok', at: isoTime(at) } });
     happened.push({ seq, order: 1, line: { type: 'start', run: runOf(turn), at: isoTime(at) } });
     before = turn;
   }
@@ -90,9 +109,17 @@ export function eventLines(entries: readonly Entry[], { approvals, lineOf, isImp
     if (entry.kind !== 'result') continue;
     const { turn, seq, at, native, tool, status, sha256, id } = entry;
     const common = { run: runOf(turn), id: nameFor(native), name: nameFor(tool) };
-    happened.push({ seq, order: 2, line: { type: 'tool_call', ...common, arguments: calls.get(id)?.argsText ?? '', at: isoTime(at) } });
+    happened.push({
+      seq,
+      order: 2,
+      line: { type: 'tool_call', ...common, arguments: calls.get(id)?.argsText ?? '', at: isoTime(at) },
+    });
     const message = lineOf.get(id);
-    happened.push({ seq, order: 3, line: { type: 'tool_result', ...common, status, entry: id, message, sha256, at: isoTime(at) } });
+    happened.push({
+      seq,
+      order: 3,
+      line: { type: 'tool_result', ...common, status, entry: id, message, sha256, at: isoTime(at) },
+    });
   }
   return happened
     .sort((a, b) => a.seq - b.seq || a.order - b.order)

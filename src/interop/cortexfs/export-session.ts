@@ -9,17 +9,25 @@ import { defined } from '../../values/defined.js';
 import { readBudget } from './check-file.js';
 import { SaidSteps } from './compare-import.js';
 import { CortexfsError } from './errors.js';
-import { isKeptRecord, KEPT_KINDS, type KeptImport, type KeptRecord, keptFiles, keptImports, keptUpTo } from './kept-import.js';
+import {
+  isKeptRecord,
+  KEPT_KINDS,
+  type KeptImport,
+  type KeptRecord,
+  keptFiles,
+  keptImports,
+  keptUpTo,
+} from './kept-import.js';
 import { type Pack, packSession } from './pack.js';
 import { IMPORT_KINDS, isCarried } from './palimpsest-file.js';
 import type { OwnSession } from './palimpsest-lines.js';
 import { type DirectoryRecord, packSources, SHOWN_KINDS, sessionDirectory } from './session-directory.js';
 import { type WrittenDirectory, writeDirectory, writePack, writtenBudget } from './write-directory.js';
 
-/** What of a session is exported, and as of when. */
+/** Selects a session and a moment to export. */
 export interface WantedSession {
   readonly session: SessionId;
-  /** Now where left out. */
+  /** The present if omitted. */
   readonly when?: When;
 }
 
@@ -30,9 +38,10 @@ interface ReadSession {
   readonly own: Omit<OwnSession, 'projection'>;
 }
 
-const isShown = (record: ContextRecord): record is DirectoryRecord => (SHOWN_KINDS as readonly string[]).includes(record.kind);
+const isShown = (record: ContextRecord): record is DirectoryRecord =>
+  (SHOWN_KINDS as readonly string[]).includes(record.kind);
 
-/** What imports kept of the steps that are shown, of a fork's ancestors up to where it left them. */
+/** Returns the kept imports of the shown steps. For a fork's ancestors they end at the fork. */
 function importsOf(
   { session, seq }: Projection,
   records: readonly KeptRecord[],
@@ -43,12 +52,17 @@ function importsOf(
   return owners.flatMap((owner) => {
     const own = records.filter((record) => 'session' in record.owner && record.owner.session === owner);
     const last = owner === session ? seq : Math.min(seq, leftAt.get(owner) ?? 0);
-    return keptImports(own).flatMap((one) => (one.after > last ? [] : (keptUpTo(one, last, (step) => said.mark(step)) ?? [])));
+    return keptImports(own).flatMap((one) =>
+      one.after > last ? [] : (keptUpTo(one, last, (step) => said.mark(step)) ?? []),
+    );
   });
 }
 
-/** The texts of a session's files, as far as they were read. */
-async function contentsOf(snapshot: StoreSnapshot, { files }: Projection): Promise<ReadonlyMap<ObjectId, string | null>> {
+/** Returns the texts of a session's files, as far as they were read. */
+async function contentsOf(
+  snapshot: StoreSnapshot,
+  { files }: Projection,
+): Promise<ReadonlyMap<ObjectId, string | null>> {
   const ids = files.filter(({ metadata }) => metadata.state === 'indexed').map(({ metadata }) => metadata.id);
   if (ids.length === 0) return new Map();
   const found = await snapshot.versionsOf([...(await snapshot.heads(ids)).values()]);
@@ -66,7 +80,10 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
   return {
     projection,
     records: records.filter(isShown),
-    imports: importsOf(projection, records.filter(isKeptRecord), { lineage, said: new SaidSteps({ steps, projection }) }),
+    imports: importsOf(projection, records.filter(isKeptRecord), {
+      lineage,
+      said: new SaidSteps({ steps, projection }),
+    }),
     own: {
       steps: steps.filter(({ seq }) => seq <= projection.seq),
       contents,
@@ -75,18 +92,24 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
   };
 }
 
-/** What an export did. */
+/** The result of an export. */
 export interface ExportedSession extends WrittenDirectory {
   readonly projection: Projection;
   readonly pack: Pack;
 }
 
 /**
- * Writes a session as a session directory of document 000; one that holds an earlier state of it is brought up to date. A budget that stands in its `context/budget` is kept.
- * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`, `invalid-budget`, `budget-too-small`: nothing was changed
+ * Writes a session as a session directory of document 000, or updates a directory of an earlier
+ * state. An existing `context/budget` is kept.
+ * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`,
+ *   `invalid-budget`, `budget-too-small`: nothing was changed
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */
-export async function exportSession(timeline: Timeline, folder: string, wanted: WantedSession): Promise<ExportedSession> {
+export async function exportSession(
+  timeline: Timeline,
+  folder: string,
+  wanted: WantedSession,
+): Promise<ExportedSession> {
   const { projection, records, imports, own } = await readSession(timeline, wanted);
   const kept = keptFiles(imports);
   const budget = (await writtenBudget(folder)) ?? kept.get('context/budget') ?? '';
@@ -94,7 +117,7 @@ export async function exportSession(timeline: Timeline, folder: string, wanted: 
   if (limit === null)
     throw new CortexfsError(
       'invalid-budget',
-      `${folder}/context/budget must be empty or one whole number alone: ${JSON.stringify(budget.slice(0, 40))}`,
+      `${folder}/context/budget must be empty or hold one whole number, not ${JSON.stringify(budget.slice(0, 40))}`,
     );
   const { files, pack } = sessionDirectory(projection, records, { budget, imports, own, ...defined({ limit }) });
   const owner = { session: projection.session, ...defined({ meta: kept.get('meta.json') }) };
@@ -102,8 +125,10 @@ export async function exportSession(timeline: Timeline, folder: string, wanted: 
 }
 
 /**
- * Writes the pack of a session under a budget of tokens: into a folder, or into the context area of an exported session that the folder holds.
- * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`: nothing was changed
+ * Writes the pack of a session under a token budget. The target is a plain folder, or the context
+ * area if the folder holds an exported session.
+ * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`: nothing was
+ *   changed
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */
 export async function packInto(

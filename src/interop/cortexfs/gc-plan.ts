@@ -6,28 +6,28 @@ import { CortexfsError } from './errors.js';
 import type { Fields } from './read-messages.js';
 import { strictJson } from './strict-json.js';
 
-/** What of the derived files may go, as `context/gc.policy` says. */
+/** The removal rules for derived files in `context/gc.policy`. */
 export interface GcPolicy {
-  /** How long a pack and a chunk of `swap` stay after they were written, milliseconds. */
+  /** How long a pack and a `swap` chunk stay after they were written, in milliseconds. */
   readonly packTtl: number;
   readonly swapTtl: number;
-  /** With how many references in its index a blob stays. */
+  /** The number of references in its index from which a blob stays. */
   readonly dedupMinRefs: number;
 }
 
-/** A file that may go, or that stays although it is of a kind that may, and why. */
+/** A file of a removable kind, whether it can go, and the reason. */
 export interface GcFinding {
   readonly path: string;
   readonly reason: string;
 }
 
-/** What a collection would do. */
+/** The plan of a collection. */
 export interface GcPlan {
   readonly collected: readonly (GcFinding & { readonly bytes: number; readonly sha256: string })[];
   readonly kept: readonly GcFinding[];
 }
 
-/** The files of a directory with the moments at which they were written. */
+/** The files of a directory with their write times. */
 export interface DatedFiles {
   readonly files: ReadonlyMap<string, string>;
   readonly writtenAt: (path: string) => number;
@@ -43,12 +43,14 @@ function duration(line: number, key: string, value: string): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(value) ?? [];
   const ms = value === '0' ? 0 : Number(count) * (ownMember(UNITS, unit) ?? Number.NaN);
   if (Number.isSafeInteger(ms)) return ms;
-  throw wrong(line, `${key} must be a number with a unit of s, m, h or d, not ${JSON.stringify(value)}`);
+  throw wrong(line, `${key} must be a number with the unit s, m, h or d, not ${JSON.stringify(value)}`);
 }
 
 /**
- * Reads a policy: lines `key=value`, empty ones and those that begin with # aside. What no policy says may go at once.
- * @throws {CortexfsError} `invalid-policy` – naming the line; also for one that lets the raw files go: the history is never deleted (SSOT §2.6)
+ * Parses a policy: `key=value` lines, without empty lines and # comments. A file without a rule may
+ * go at once.
+ * @throws {CortexfsError} `invalid-policy`, naming the line; also if the policy would remove raw
+ *   files, because history is never deleted (SSOT §2.6)
  */
 export function readPolicy(text: string): GcPolicy {
   let policy: GcPolicy = { packTtl: 0, swapTtl: 0, dedupMinRefs: 1 };
@@ -58,7 +60,7 @@ export function readPolicy(text: string): GcPolicy {
     if (said === '' || said.startsWith('#')) continue;
     const [, key = '', value = ''] = /^([a-z_]+)\s*=\s*(\S+)$/.exec(said) ?? [];
     const line = i + 1;
-    if (seen.has(key)) throw wrong(line, `${key} stands there twice`);
+    if (seen.has(key)) throw wrong(line, `${key} appears twice`);
     seen.add(key);
     if (key === 'pack_ttl') policy = { ...policy, packTtl: duration(line, key, value) };
     else if (key === 'swap_ttl') policy = { ...policy, swapTtl: duration(line, key, value) };
@@ -68,17 +70,23 @@ export function readPolicy(text: string): GcPolicy {
       else if (Number(value) === 0)
         throw wrong(
           line,
-          `${key}=0 would let raw history go, which is append-only and never collected (SSOT §2.6): keep a copy elsewhere with palimpsest export, and say ${key}=1`,
+          `${key}=0 would remove raw history, which is append-only (SSOT §2.6): ` +
+            `copy it with palimpsest export, and set ${key}=1`,
         );
     } else
-      throw wrong(line, `${JSON.stringify(said)} is no rule: there are pack_ttl, swap_ttl, dedup_min_refs, keep_messages and keep_events`);
+      throw wrong(
+        line,
+        `${JSON.stringify(said)} is not a rule: ` +
+          'use pack_ttl, swap_ttl, dedup_min_refs, keep_messages or keep_events',
+      );
   }
   return policy;
 }
 
-const fieldsOf = (text: string | undefined): readonly Fields[] => linesOf(text ?? '').map((line) => JSON.parse(line) as Fields);
+const fieldsOf = (text: string | undefined): readonly Fields[] =>
+  linesOf(text ?? '').map((line) => JSON.parse(line) as Fields);
 
-/** Every text that other files of a directory name a file by: sources of the pack, paths of the references. */
+/** Returns every path that other files refer to: sources of the pack, and paths of references. */
 function namedPaths(files: ReadonlyMap<string, string>): ReadonlySet<string> {
   const pack = JSON.parse(files.get('context/pack.json') ?? '{}') as { readonly items?: readonly Fields[] };
   return new Set([
@@ -89,8 +97,12 @@ function namedPaths(files: ReadonlyMap<string, string>): ReadonlySet<string> {
 
 const isRaw = (source: unknown): source is string => source === 'messages.jsonl' || source === 'events.jsonl';
 
-/** Lines of a raw file, from the first to the last of them by number; undefined where the file does not have them all. */
-function rawLines(files: ReadonlyMap<string, string>, source: string, [first, last]: readonly [number, number]): string | undefined {
+/** Returns a range of lines of a raw file; undefined if the file lacks some of them. */
+function rawLines(
+  files: ReadonlyMap<string, string>,
+  source: string,
+  [first, last]: readonly [number, number],
+): string | undefined {
   const lines = linesOf(files.get(source) ?? '');
   if (!(first >= 1 && first <= last && last <= lines.length)) return undefined;
   return lines
@@ -99,22 +111,31 @@ function rawLines(files: ReadonlyMap<string, string>, source: string, [first, la
     .join('');
 }
 
-/** All that a chunk may hold that only refers to raw lines, by their numbers or by the ids of the first and the last of them. */
+/**
+ * The fields of a chunk that only refers to raw lines, by their numbers or by the ids of the first
+ * and last line.
+ */
 const REFERENCE: ReadonlySet<string> = new Set(['source', 'start', 'end', 'start_event', 'end_event', 'hash']);
 
-/** Whether a chunk only refers to raw lines, and its hash is that of the lines as they are. */
+/** Returns true if a chunk only refers to raw lines and its hash matches them. */
 function isReference(text: string, files: ReadonlyMap<string, string>): boolean {
   const read = strictJson(text);
   if (!read.ok || !isJsonObject(read.value) || Object.keys(read.value).some((key) => !REFERENCE.has(key))) return false;
   const { source, start, end, start_event: from, end_event: to, hash } = read.value;
   if (!isRaw(source) || typeof hash !== 'string') return false;
   const ids = from === undefined && to === undefined ? [] : fieldsOf(files.get(source)).map(({ id }) => id);
-  const range = ids.length === 0 ? ([Number(start), Number(end)] as const) : ([ids.indexOf(from) + 1, ids.indexOf(to) + 1] as const);
+  const range =
+    ids.length === 0
+      ? ([Number(start), Number(end)] as const)
+      : ([ids.indexOf(from) + 1, ids.indexOf(to) + 1] as const);
   const lines = rawLines(files, source, range);
   return lines !== undefined && hashText(lines) === hash.replace(/^sha256[:-]/, '');
 }
 
-/** Whether a chunk is made again out of the raw files, byte for byte: its indexed lines, or the lines that it refers to. A claim alone is nothing to compare. */
+/**
+ * Returns true if a chunk can be rebuilt from the raw files byte for byte: its indexed lines, or
+ * the lines that it refers to. A claim without lines cannot be verified.
+ */
 function isRebuildable(name: string, text: string, files: ReadonlyMap<string, string>): boolean {
   if (isReference(text, files)) return true;
   return fieldsOf(files.get('context/swap/index.jsonl')).some(({ id, source, range }) => {
@@ -126,15 +147,18 @@ function isRebuildable(name: string, text: string, files: ReadonlyMap<string, st
 const age = (ms: number): string => `${Math.floor(ms / 1_000)} s`;
 
 /**
- * What of a directory's derived files may go: packs, chunks that can be made again from the raw files, blobs that nothing refers to. Nothing else ever: no raw file, nothing of a child, no
- * file of another kind. Pure.
+ * Plans which derived files may go: packs, chunks that the raw files can rebuild, and blobs without
+ * references. Raw files, children's files and other kinds always stay. Pure.
  */
 export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolicy, now: number): GcPlan {
   const collected: GcPlan['collected'][number][] = [];
   const kept: GcFinding[] = [];
   const named = namedPaths(files);
   const refs = new Map(
-    fieldsOf(files.get('context/dedup/index.jsonl')).map(({ hash, refs: own }) => [String(hash), (own as readonly string[]).length]),
+    fieldsOf(files.get('context/dedup/index.jsonl')).map(({ hash, refs: own }) => [
+      String(hash),
+      (own as readonly string[]).length,
+    ]),
   );
   const decide = (path: string, reason: string, stays: string | undefined): void => {
     const text = files.get(path) ?? '';
@@ -152,7 +176,11 @@ export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolic
       decide(path, 'a pack is made again by palimpsest pack', young(path, 'pack_ttl', policy.packTtl));
     if (chunk !== undefined) {
       const isLost = !isRebuildable(chunk, text, files);
-      decide(path, 'the raw files have all of it', isLost ? 'the raw files do not give it again' : young(path, 'swap_ttl', policy.swapTtl));
+      decide(
+        path,
+        'the raw files have all of it',
+        isLost ? 'the raw files do not give it again' : young(path, 'swap_ttl', policy.swapTtl),
+      );
     }
     if (blob !== undefined) {
       const count = refs.get(blob) ?? 0;

@@ -14,18 +14,26 @@ import type { ExactStep, PlannedCall, PlannedStep } from './planned-step.js';
 
 type ImportedFile = ImportPlan['files'][number];
 
-/** What is learned of a file from a directory: as if it had been read when its version was written. */
+/**
+ * Returns a directory's file as an observation, as if it had been read when its version was
+ * written.
+ */
 function observationOf({ source: given, state, at, sha256, content }: ImportedFile): FileObservation {
   const source = parseSource(given) as FilesystemSource;
   if (state === 'deleted') return { kind: 'read', source, reading: { kind: 'missing' } };
   if (sha256 === null || state === 'stub') return { kind: 'mention', source, mtimeMs: at };
   const read = { fileHash: sha256 as Sha256, size: Buffer.byteLength(content ?? ''), mtimeMs: at };
-  return { kind: 'read', source, reading: content === null ? { kind: 'binary', ...read } : { kind: 'text', content, ...read } };
+  return {
+    kind: 'read',
+    source,
+    reading: content === null ? { kind: 'binary', ...read } : { kind: 'text', content, ...read },
+  };
 }
 
 /**
- * What each step learns of files that the database does not know: at the one that indexed it that a file is there, at the first one behind its version what it holds, so that versions hold
- * from when they did.
+ * Returns what each step adds about files that the database lacks. The step that indexed a file
+ * adds its existence, and the first step after a version adds its content. Versions therefore are
+ * valid from their own time.
  */
 function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<PlannedStep, readonly FileObservation[]> {
   const learnt = new Map<PlannedStep, FileObservation[]>();
@@ -38,7 +46,7 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
   const indexedAt = new Map<string, number>();
   for (const [i, { exact }] of plan.steps.entries())
     for (const id of exact?.step.changes.index ?? []) if (!indexedAt.has(id)) indexedAt.set(id, i);
-  // Their moments never fall.
+  // Their times never decrease.
   const exact = plan.steps.flatMap((step) => (step.exact === undefined ? [] : [{ step, at: step.exact.step.at }]));
   for (const file of plan.files) {
     const id = fileObjectId(parseSource(file.source) as FilesystemSource);
@@ -59,8 +67,8 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
 }
 
 /**
- * Planned steps as a session takes them. A file that the database knows stays as it is there: only its own source says what it holds. Ids of calls are the own ones where they are
- * free.
+ * Converts planned steps to steps of a session. A file known to the database stays unchanged,
+ * because only its own source determines its content. Calls keep their ids if those are free.
  */
 export class GivenSteps {
   readonly #session: SessionId;
@@ -70,14 +78,18 @@ export class GivenSteps {
 
   constructor(
     session: SessionId,
-    { plan, seqs, known }: { readonly plan: ImportPlan; readonly seqs: readonly number[]; readonly known: ReadonlySet<string> },
+    {
+      plan,
+      seqs,
+      known,
+    }: { readonly plan: ImportPlan; readonly seqs: readonly number[]; readonly known: ReadonlySet<string> },
   ) {
     this.#session = session;
     this.#seqs = seqs;
     this.#learnt = learntAt(plan, known);
   }
 
-  /** Notes which object a call of the plan became. */
+  /** Records which object a call of the plan became. */
   learn({ exact }: PlannedStep, id: ObjectId | undefined): void {
     if (exact?.step.call !== undefined && id !== undefined) this.#ids.set(exact.step.call.id, id);
   }
@@ -86,13 +98,14 @@ export class GivenSteps {
     const { call, exact } = planned;
     const make = (place: StepPlace): MadeStep => {
       const step = exact === undefined ? this.#planned(planned, place) : this.#exact(planned, exact.step, place);
-      const stored = call === undefined ? {} : { call: { ...call, files: exact?.files.map((id) => this.#idOf(id)) ?? [] } };
+      const stored =
+        call === undefined ? {} : { call: { ...call, files: exact?.files.map((id) => this.#idOf(id)) ?? [] } };
       return { step, files: this.#learnt.get(planned) ?? [], ...stored };
     };
     return call === undefined ? { make } : { callId: { given: this.#givenId(call, exact?.step) }, make };
   }
 
-  /** The id that a call has there, but for one that the session itself makes of its own name. */
+  /** Returns the call's own id, unless the session derives that id from its name. */
   #givenId({ id }: PlannedCall, step: Omit<Step, 'session' | 'message'> | undefined): string | undefined {
     if (step?.call === undefined) return id;
     const own = step.call.id;
@@ -104,10 +117,16 @@ export class GivenSteps {
     if (message !== undefined) return planMessage(state, { message, at, native }, rules);
     if (call === undefined || id === undefined) throw new Error('BUG: a step of neither message nor call');
     const by = call.by === undefined ? undefined : this.#seqs[call.by];
-    const before = state.pinnedIds.filter((one) => call.id !== undefined && `${nativeId(one)}~`.startsWith(`${call.id}~`));
+    const before = state.pinnedIds.filter(
+      (one) => call.id !== undefined && `${nativeId(one)}~`.startsWith(`${call.id}~`),
+    );
     const verbs = call.own?.pin === true ? { verbs: { pin: [id], unpin: before } } : {};
-    // What is imported took no time: no pause begins a turn.
-    return planCall(state, { call: id, at, startedAt: state.lastAt, activateFiles: [], index: [], ...defined({ by }), ...verbs }, rules);
+    // An imported call has no duration, so that no pause starts a turn.
+    return planCall(
+      state,
+      { call: id, at, startedAt: state.lastAt, activateFiles: [], index: [], ...defined({ by }), ...verbs },
+      rules,
+    );
   }
 
   #exact(planned: PlannedStep, step: ExactStep, { call: id }: StepPlace): Step {
@@ -123,9 +142,14 @@ export class GivenSteps {
       ...defined({ message: message === undefined ? undefined : planned.message }),
       ...(call === undefined || id === undefined
         ? {}
-        : { call: { ...call, id, ...(answer === undefined ? {} : { answer: { ...answer, ...defined({ pieces }) } }) } }),
+        : {
+            call: { ...call, id, ...(answer === undefined ? {} : { answer: { ...answer, ...defined({ pieces }) } }) },
+          }),
       changes: Object.fromEntries(
-        Object.entries(changes).map(([verb, ids]: [string, readonly ObjectId[]]) => [verb, ids.map((one) => this.#idOf(one))]),
+        Object.entries(changes).map(([verb, ids]: [string, readonly ObjectId[]]) => [
+          verb,
+          ids.map((one) => this.#idOf(one)),
+        ]),
       ) as SetChanges,
       ...(fresh === undefined ? {} : { fresh: fresh.map((one) => this.#idOf(one)) }),
     };

@@ -1,11 +1,14 @@
-/** The clock of a client that imports: what is imported holds from when it did, as far as that is known. */
+/**
+ * The clock of an importing client. Imported data is valid from its own time, as far as it is
+ * known.
+ */
 export class ImportClock {
   #moment: number | undefined;
 
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   now = (): number => this.#moment ?? Date.now();
 
-  /** Stands at a moment; undefined for the machine's own clock. */
+  /** Stops the clock at a time; undefined restores the machine's clock. */
   standAt(moment: number | undefined): void {
     this.#moment = moment;
   }

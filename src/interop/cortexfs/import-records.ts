@@ -7,41 +7,53 @@ import { recordId } from '../../store/context-records.js';
 import { CortexfsError } from './errors.js';
 import type { ImportPlan } from './plan-import.js';
 
-/** Longest arguments of a call that waits: longer ones are told by their length. */
+/** Maximum length of a pending call's arguments. Longer ones are replaced by their length. */
 const LONGEST_ARGUMENTS = 400_000;
 
-/** What tells a record from others of its session, wherever it was written. */
+/** Returns the key of a record within its session, independent of the database. */
 export const recordKey = ({ kind, seq, at, body }: ContextRecord): string =>
   hashText(canonicalJson([kind, seq, at, body] as unknown as Json)).slice(0, 16);
 
-/** The records that are not there yet; what a note of the same name says last need not be said again. */
-export function missingRecords(planned: readonly ContextRecord[], there: readonly ContextRecord[]): readonly ContextRecord[] {
+/**
+ * Returns the records that are missing. A note is skipped if the last note of its name is equal.
+ */
+export function missingRecords(
+  planned: readonly ContextRecord[],
+  there: readonly ContextRecord[],
+): readonly ContextRecord[] {
   const known = new Set(there.map(recordId));
-  const said = new Map(there.flatMap(({ kind, body }) => (kind === 'note' ? [[body.name, `${body.note} ${body.text}`] as const] : [])));
+  const said = new Map(
+    there.flatMap(({ kind, body }) => (kind === 'note' ? [[body.name, `${body.note} ${body.text}`] as const] : [])),
+  );
   return planned.filter((record) => {
     if (known.has(recordId(record))) return false;
     return record.kind !== 'note' || said.get(record.body.name) !== `${record.body.note} ${record.body.text}`;
   });
 }
 
-/** Where the steps of a plan stand in the session. */
+/** Maps the steps of a plan to the session. */
 export interface RecordPlaces {
   readonly seqs: readonly number[];
   readonly turnOf: (seq: number) => number;
 }
 
-/** The moment that records without a time of their own begin to hold, milliseconds since 1970. */
+/** Returns the time of records without their own time, in milliseconds since 1970. */
 function beginningOf({ derived }: ImportPlan): number {
   const created = Date.parse((derived.get('created_at') ?? '').trim());
   return Number.isNaN(created) || created < 0 ? 1 : created;
 }
 
 /**
- * The records that a directory brings into a session: those of our own export as they were, and approvals, notes and waiting calls that its files tell of. The same for the same
- * directory, so that they are written once.
- * @throws {CortexfsError} `invalid-file` – a record of our own export is none
+ * Returns the records that a directory brings: the records of our own export unchanged, and
+ * approvals, notes and pending calls from its files. An equal directory gives equal records, so
+ * they are written once.
+ * @throws {CortexfsError} `invalid-file` if a record of our own export is invalid
  */
-export function plannedRecords(session: SessionId, plan: ImportPlan, { seqs, turnOf }: RecordPlaces): readonly ContextRecord[] {
+export function plannedRecords(
+  session: SessionId,
+  plan: ImportPlan,
+  { seqs, turnOf }: RecordPlaces,
+): readonly ContextRecord[] {
   const owner = { session };
   const since = beginningOf(plan);
   const lineSeq = new Map(plan.steps.flatMap(({ lines }, i) => lines.map((line) => [line, seqs[i] ?? 0] as const)));
@@ -61,19 +73,24 @@ export function plannedRecords(session: SessionId, plan: ImportPlan, { seqs, tur
     const { length } = canonicalJson(args);
     const seq = seqBehind(behind);
     const kept = length <= LONGEST_ARGUMENTS ? args : { omitted: length };
-    return { kind: 'call', ...common(seq, since), body: { native: id, tool, args: kept, by: seq } } as unknown as ContextRecord;
+    return {
+      kind: 'call',
+      ...common(seq, since),
+      body: { native: id, tool, args: kept, by: seq },
+    } as unknown as ContextRecord;
   });
   const records = [...own, ...approvals, ...notes, ...open];
   const late = records.find(({ at }) => at > Date.now());
   if (late !== undefined)
     throw new CortexfsError(
       'invalid-file',
-      `what the directory says cannot be kept: its ${late.kind} of ${new Date(late.at).toISOString()} is later than the clock of this machine says: set the clock that is wrong, or import it after that time`,
+      `the directory cannot be imported: its ${late.kind} of ${new Date(late.at).toISOString()} ` +
+        'is in the future: correct the clock of this machine, or import it after that time',
     );
   try {
     return records.map(contextRecord);
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    throw new CortexfsError('invalid-file', `what the directory says cannot be kept: ${error.message}`, { cause: error });
+    throw new CortexfsError('invalid-file', `the directory cannot be imported: ${error.message}`, { cause: error });
   }
 }

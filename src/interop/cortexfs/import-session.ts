@@ -11,53 +11,64 @@ import { CortexfsError } from './errors.js';
 import { GivenSteps } from './given-steps.js';
 import type { ImportClock } from './import-clock.js';
 import { missingRecords, plannedRecords, recordKey } from './import-records.js';
-import { isKeptRecord, KEPT_KINDS, type KeptImport, keptFiles, keptImports, keptLineOf, keptRecords, keptUpTo } from './kept-import.js';
+import {
+  isKeptRecord,
+  KEPT_KINDS,
+  type KeptImport,
+  keptFiles,
+  keptImports,
+  keptLineOf,
+  keptRecords,
+  keptUpTo,
+} from './kept-import.js';
 import { IMPORT_KINDS, isCarried, PALIMPSEST_FILE } from './palimpsest-file.js';
 import { type ImportPlan, planImport, sessionOf } from './plan-import.js';
 import { readDirectory } from './read-directory.js';
 import { SHOWN_KINDS } from './session-directory.js';
 
-/** How a directory is imported. */
+/** Options of an import. */
 export interface ImportOptions {
-  /** The session that it becomes; the one that our export wrote, else the name of the folder, where left out. */
+  /**
+   * The target session. If omitted, the session named in our export, otherwise the folder's name.
+   */
   readonly session?: string | undefined;
-  /** Only says what would be done. */
+  /** True for a dry run. */
   readonly planOnly?: boolean;
 }
 
-/** What an import did, or would do. */
+/** The result of an import or a dry run. */
 export interface ImportedDirectory {
   readonly session: SessionId;
   readonly outcome: 'created' | 'extended' | 'unchanged';
-  /** Steps that came with it, and what of them. */
+  /** The number of imported steps, and their kinds. */
   readonly steps: number;
   readonly messages: number;
   readonly calls: number;
-  /** Notes, approvals, waiting calls and the like. */
+  /** The number of notes, approvals, pending calls and similar records. */
   readonly records: number;
-  /** Lines of the raw files that the session knew. */
+  /** Lines of the raw files that the session already had. */
   readonly known: { readonly messages: number; readonly events: number };
-  /** Artifacts that are no text. */
+  /** Artifacts that are not text. */
   readonly leftOut: readonly string[];
 }
 
-/** Records of one transaction: what is kept of a directory comes in large pieces. */
+/** Records per transaction, because kept files come in large pieces. */
 const RECORDS_AT_ONCE = 8;
-/** Steps that may be on their way to the database. */
+/** Maximum number of steps in flight to the database. */
 const MOST_WAITING = 200;
-/** How long the database may take for what waits, milliseconds. */
+/** How long the database may take for pending writes, in milliseconds. */
 const DATABASE_WAIT_MS = 120_000;
 
 interface ThereSession extends ExistingSession {
   readonly records: readonly ContextRecord[];
 }
 
-/** What is to be done for a directory, or for the part of it that an earlier import brought half. */
+/** The work for a directory, or for the part that an interrupted import left. */
 interface Work {
   readonly plan: ImportPlan;
   readonly continuation: Continuation;
   readonly there: ThereSession;
-  /** Undefined where the session keeps nothing more of it. */
+  /** Undefined if the session stores nothing more of the directory. */
   readonly kept: KeptImport | undefined;
 }
 
@@ -73,7 +84,7 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
   const said = new SaidSteps({ steps, projection });
   const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
     const part = keptUpTo(one, steps.length, (seq) => said.mark(seq));
-    // Where nobody went on since, the next import finishes it.
+    // If the session has not continued since, the next import finishes it.
     const isLast = steps.length === (part?.upto ?? one.after);
     return isLast ? one : (part ?? []);
   });
@@ -85,14 +96,14 @@ const turnsOf = (steps: ThereSession['steps']): ((seq: number) => number) => {
   return (seq) => turns.get(seq) ?? 0;
 };
 
-/** The files of a directory less those that an import before had the same, and null for those that it does not have any more. */
+/** Returns the files that differ from the previous import, with null for removed files. */
 function changedFiles(derived: ReadonlyMap<string, string>, before: ReadonlyMap<string, string>): KeptImport['files'] {
   const changed = [...derived].filter(([path, text]) => before.get(path) !== text);
   const gone = [...before.keys()].filter((path) => !derived.has(path)).map((path) => [path, null] as const);
   return Object.fromEntries([...changed, ...gone]);
 }
 
-/** What is to be kept of a directory: its lines behind those that are known, with their steps, and its files. */
+/** Returns the data to keep of a directory: its new lines with their steps, and its files. */
 function keptOf(
   session: SessionId,
   plan: ImportPlan,
@@ -101,9 +112,12 @@ function keptOf(
   const { seqs, missing } = continuation;
   const before = there.kept.at(-1);
   const files = changedFiles(plan.derived, keptFiles(there.kept));
-  // A session of ours with nothing in it yet, too.
+  // An existing session of ours without steps counts, too.
   const isNative = before === undefined && there.projection !== undefined && (there.steps.length > 0 || plan.hasOwn);
-  const hasMore = plan.messages.length > continuation.messages || plan.events.length > continuation.events || Object.keys(files).length > 0;
+  const hasMore =
+    plan.messages.length > continuation.messages ||
+    plan.events.length > continuation.events ||
+    Object.keys(files).length > 0;
   if (!hasMore || (isNative && missing.length === 0)) return undefined;
   const seqOfLine = new Map<number, { readonly seq: number; readonly said: string | null | undefined }>();
   for (const [i, { lines, message, call }] of plan.steps.entries()) {
@@ -138,7 +152,10 @@ function keptOf(
   };
 }
 
-/** The part of a directory that an import brought half; undefined where every import was finished. */
+/**
+ * Returns the part of a directory that an import left unfinished; undefined if every import
+ * finished.
+ */
 function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: ThereSession): ImportPlan | undefined {
   const last = kept.at(-1);
   if (last === undefined || steps.length >= last.upto) return undefined;
@@ -153,11 +170,13 @@ function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: The
   if (plan.messages.length === part.messages && plan.events.length === part.events) return plan;
   throw new CortexfsError(
     'unfinished',
-    `an import of ${part.messages} messages and ${part.events} events was broken off, and this directory has ${plan.messages.length} and ${plan.events.length}: import that one again first; nothing was changed`,
+    `an import of ${part.messages} messages and ${part.events} events was interrupted, ` +
+      `and this directory has ${plan.messages.length} and ${plan.events.length}: ` +
+      'import that directory again first; nothing was changed',
   );
 }
 
-/** Whether an import was broken off before it set the prompt. */
+/** Returns true if an import was interrupted before it set the prompt. */
 function lacksPrompt({ plan, there, continuation }: Work): boolean {
   const { projection, steps } = there;
   const has = projection?.entries.some((entry) => entry.kind === 'system' && entry.isPrompt) === true;
@@ -165,7 +184,8 @@ function lacksPrompt({ plan, there, continuation }: Work): boolean {
 }
 
 async function keepAll(session: ContextSession, records: readonly ContextRecord[]): Promise<void> {
-  for (let at = 0; at < records.length; at += RECORDS_AT_ONCE) await session.keepRecords(records.slice(at, at + RECORDS_AT_ONCE));
+  for (let at = 0; at < records.length; at += RECORDS_AT_ONCE)
+    await session.keepRecords(records.slice(at, at + RECORDS_AT_ONCE));
 }
 
 class DirectoryImport {
@@ -179,14 +199,14 @@ class DirectoryImport {
     this.#session = session;
   }
 
-  /** What is to be done so that the session has what a plan brings. */
+  /** Returns the work that gives the session everything in a plan. */
   work(plan: ImportPlan, there: ThereSession): Work {
     const continuation = continueSession(plan, there);
     const kept = continuation.isOlder ? undefined : keptOf(this.#session, plan, { continuation, there });
     return { plan, continuation, there, kept };
   }
 
-  /** The records that are not there yet, as far as they can be told before the steps are. */
+  /** Returns the missing records, as far as they are known before the steps are written. */
   records({ plan, continuation, there }: Work, turnOf = turnsOf(there.steps)): readonly ContextRecord[] {
     if (continuation.isOlder) return [];
     return missingRecords(plannedRecords(this.#session, plan, { seqs: continuation.seqs, turnOf }), there.records);
@@ -198,13 +218,17 @@ class DirectoryImport {
     return isWhole && !lacksPrompt(work) && this.records(work).length === 0;
   }
 
-  /** Writes it: what is kept of the directory first, so that an import that is broken off can go on; then step by step; then the records. */
+  /**
+   * Writes the kept data first, so that an interrupted import can resume. Then writes each step,
+   * then the records.
+   */
   async write(work: Work): Promise<void> {
     const { plan, continuation, there, kept } = work;
     const { missing, seqs } = continuation;
     const first = plan.steps[missing[0] ?? -1]?.exact?.step.at;
     const moments = [first, plan.prompt?.at].filter((at) => at !== undefined);
-    if (there.projection === undefined) this.#clock.standAt(moments.length === 0 ? undefined : Math.max(0, Math.min(...moments) - 1));
+    if (there.projection === undefined)
+      this.#clock.standAt(moments.length === 0 ? undefined : Math.max(0, Math.min(...moments) - 1));
     const session = await this.#client.openSession({ id: this.#session });
     try {
       if (kept !== undefined) await keepAll(session, keptRecords(this.#session, kept));
@@ -222,7 +246,7 @@ class DirectoryImport {
         turns.set(seq, turn);
         if (this.#client.status.waiting > MOST_WAITING) await this.#client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
       }
-      // What only brings notes leaves the prompt as it is by now.
+      // An import that adds only notes leaves the present prompt unchanged.
       if (kept !== undefined || missing.length > 0 || lacksPrompt(work)) await this.#prompt(session, plan, undefined);
       await this.#client.backpressure(0, DATABASE_WAIT_MS);
       await keepAll(
@@ -236,14 +260,14 @@ class DirectoryImport {
     await this.#client.backpressure(0, DATABASE_WAIT_MS);
   }
 
-  /** Sets the prompt where it came: before the first step behind its moment, and at last. */
+  /** Sets the prompt before the first step after its time, or at the end. */
   async #prompt(session: ContextSession, { prompt }: ImportPlan, before: number | undefined): Promise<void> {
     if (prompt === undefined || (before !== undefined && prompt.at !== undefined && before <= prompt.at)) return;
     if (prompt.at !== undefined) this.#clock.standAt(prompt.at);
     await session.setSystemPrompt(prompt.text);
   }
 
-  /** The files of a plan that the database knows. */
+  /** Returns the files of a plan that the database knows. */
   async #knownFiles({ files }: ImportPlan): Promise<ReadonlySet<string>> {
     const ids = files.map(({ source }) => fileObjectId(parseSource(source) as FilesystemSource));
     const store = await this.#client.delivered({ others: false });
@@ -252,10 +276,12 @@ class DirectoryImport {
 }
 
 /**
- * Brings a session directory into a session: all of it is read and checked first; a session that is there must have its beginning, or it the beginning of the session's. What the objects
- * have no place for becomes records. Importing the same again changes nothing; an import that was broken off is finished by the next one.
- * `clock` is the clock of the client: what our own export wrote holds from when it did.
- * @throws {CortexfsError} what `readDirectory` and `planImport` throw; `conflict`, `unfinished`: nothing was changed
+ * Imports a session directory into a session. All files are read and checked first. An existing
+ * session and the directory must agree on the shorter one. Data without a matching object becomes
+ * records. A repeated import changes nothing, and the next import finishes an interrupted one.
+ * `clock` is the client's clock; data of our own export keeps its times.
+ * @throws {CortexfsError} those of `readDirectory` and `planImport`; `conflict`, `unfinished`:
+ *   nothing was changed
  * @throws {SessionError} `lease-held`, `other-roots`, `node-unavailable`
  */
 export async function importDirectory(
@@ -270,7 +296,7 @@ export async function importDirectory(
   let there = await readThere(client, session);
   const isNew = there.projection === undefined;
   const begun = unfinishedPart(files, there);
-  // Also of the whole, so that a conflict is found before anything is written.
+  // Also plan the whole directory, so that a conflict is found before any write.
   let work = run.work(whole, there);
   const { missing, messages, events } = work.continuation;
   const brought = missing.map((place) => whole.steps[place]);

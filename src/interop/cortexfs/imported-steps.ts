@@ -3,21 +3,22 @@ import type { PlannedCall, PlannedStep } from './planned-step.js';
 import type { AnnouncedCall } from './read-messages.js';
 import { OWN_PINNED } from './write-directory.js';
 
-/** The tool of calls that stand for a file that another program pinned. */
+/** The tool of calls that represent a file pinned by another program. */
 export const PINNED_TOOL = 'import.pinned';
 /** The tool of calls that hand work to a child agent. */
 export const HANDOFF_TOOL = 'agent.handoff';
 
 const ENDED: ReadonlySet<string> = new Set(['done', 'error', 'cancelled']);
 
-/** The id of the call that stands for a pinned file, or for a child's folder. */
+/** Returns the id of the call for a pinned file or a child's folder. */
 const importedId = (kind: 'pinned' | 'child', name: string): string => `import-${kind}-${name}`;
 
-/** Whether a call is one of an import's own, which stands for a file and has no line. */
+/** Returns true if the import made the call. Such a call represents a file and has no line. */
 export const isImportedCall = (tool: string, id: string): boolean =>
-  (tool === PINNED_TOOL && id.startsWith('import-pinned-')) || (tool === HANDOFF_TOOL && id.startsWith('import-child-'));
+  (tool === PINNED_TOOL && id.startsWith('import-pinned-')) ||
+  (tool === HANDOFF_TOOL && id.startsWith('import-child-'));
 
-/** Whether a step shows something of the chat: what two sessions are compared by. */
+/** Returns true if a step is part of the chat, by which two sessions are compared. */
 export const isOfChat = ({ message, call }: PlannedStep): boolean =>
   message !== undefined || (call !== undefined && !isImportedCall(call.tool, call.id ?? ''));
 
@@ -25,13 +26,15 @@ function pinnedCalls(files: ReadonlyMap<string, string>): readonly PlannedCall[]
   const hasOwn = files.has(PALIMPSEST_FILE);
   return [...files].flatMap(([path, content]): readonly PlannedCall[] => {
     const name = /^context\/pinned\/([^/]+)$/.exec(path)?.[1];
-    // Of our own export what is pinned is pinned by its steps.
+    // In our own export, steps record the pins.
     if (name === undefined || name === 'system.md' || (hasOwn && OWN_PINNED.test(name))) return [];
-    return [{ id: importedId('pinned', name), tool: PINNED_TOOL, args: { name }, status: 'ok', content, own: { pin: true } }];
+    return [
+      { id: importedId('pinned', name), tool: PINNED_TOOL, args: { name }, status: 'ok', content, own: { pin: true } },
+    ];
   });
 }
 
-/** A child agent as its folder tells of it. */
+/** A child agent as its folder describes it. */
 interface ChildFolder {
   readonly name: string;
   readonly status: string;
@@ -49,8 +52,14 @@ function childFolders(files: ReadonlyMap<string, string>): readonly ChildFolder[
   });
 }
 
-/** The steps that stand for files without lines, behind those of the messages: what another program pinned, and what children handed back of whom no message tells. */
-export function importedSteps(files: ReadonlyMap<string, string>, steps: readonly PlannedStep[]): readonly PlannedStep[] {
+/**
+ * Returns the steps for files without lines, after those of the messages: files pinned by another
+ * program, and children's results that no message contains.
+ */
+export function importedSteps(
+  files: ReadonlyMap<string, string>,
+  steps: readonly PlannedStep[],
+): readonly PlannedStep[] {
   const told = new Set(steps.flatMap(({ call }) => (call?.tool === HANDOFF_TOOL ? [call.args.child] : [])));
   const children = childFolders(files).flatMap(({ name, status, args, result }): readonly PlannedCall[] => {
     if (!ENDED.has(status) || told.has(name)) return [];
@@ -70,7 +79,7 @@ export function importedSteps(files: ReadonlyMap<string, string>, steps: readonl
   return own.map((call) => ({ lines: [], call }));
 }
 
-/** The calls of children that have not ended. */
+/** Returns the calls of children that have not ended. */
 export function openHandoffs(files: ReadonlyMap<string, string>): readonly AnnouncedCall[] {
   return childFolders(files).flatMap(({ name, status, args }) => {
     const id = importedId('child', name);

@@ -7,66 +7,75 @@ import { isLargeText } from '../../objects/large-text.js';
 import { fileFindings } from './check-file.js';
 import { isPathWithin } from './session-paths.js';
 
-/** A line as it was imported, with the step that it shows; in two pieces where the JSON text of what the step says stands between them. */
+/**
+ * An imported line with its step. It has two pieces if the JSON text of the step's content was cut
+ * out between them.
+ */
 const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.string(), z.string()])]);
 
 const keptImport = z.object({
-  /** Which import of the session it is, from 1. */
+  /** The number of the import within the session, from 1. */
   number: z.int().positive(),
-  /** The step that the session stood at before, and the last one that the import brought. */
+  /** The last step before the import, and the last step of the import. */
   after: z.int().nonnegative(),
   upto: z.int().nonnegative(),
-  /** The marks of the steps that it brings: the session has the lines of those alone that it has. */
+  /** The marks of the imported steps. The session has only the lines of steps that it has. */
   steps: z.array(z.string()),
-  /** The lines of `messages.jsonl` and `events.jsonl` behind those that were known. */
+  /** The new lines of `messages.jsonl` and `events.jsonl`. */
   messages: z.array(keptLine),
   events: z.array(keptLine),
-  /** How many lines stand before them. */
+  /** The number of lines before them. */
   messagesBefore: z.int().nonnegative(),
   eventsBefore: z.int().nonnegative(),
-  /** All other files that are not as the import before had them, by path; null for one that is not there any more. */
+  /** All other files that differ from the previous import, by path; null for a removed file. */
   files: z.record(z.string(), z.string().nullable()),
-  /** Whether the directory had our own file. */
+  /** Whether the directory contained our own file. */
   hasOwn: z.boolean(),
-  /** The keys of all records that the directory shows. */
+  /** The keys of all records in the directory. */
   records: z.array(z.string()),
 });
 
-/** What is kept of a directory that was imported, so that an export gives it back byte for byte. */
+/** The stored data of an imported directory, from which an export restores it byte for byte. */
 export type KeptImport = z.output<typeof keptImport> & {
-  /** Only its beginning is meant. */
+  /** Set if only the beginning of the import is meant. */
   readonly isCut?: true;
 };
-/** A line of it. */
+/** A line of a kept import. */
 export type KeptLine = z.output<typeof keptLine>;
 
 const FORMAT = 'cortexfs';
-/** The kinds of records that hold it: earlier versions wrote events, whose readers had to load what was imported. */
+/**
+ * The record kinds that store it. Earlier versions wrote events, so readers of events had to load
+ * all imported data.
+ */
 export const KEPT_KINDS = ['import', 'event'] as const satisfies readonly RecordKind[];
-/** A record that may hold a piece of it. */
+/** A record that can hold a piece of an import. */
 export type KeptRecord = ContextRecord<(typeof KEPT_KINDS)[number]>;
-/** The type of the events that earlier versions kept it in. */
+/** The event type in which earlier versions stored it. */
 const EVENT_TYPE = 'cortexfs.import';
-/** Of its JSON text: half of what a record takes, since quotes in it are written in two. */
+/** Length of a JSON piece: half of a record's limit, because each quote in it is escaped. */
 const PIECE_UNITS = 200_000;
-/** Texts that are shorter are kept with their line. */
+/** Shorter texts stay in their line. */
 const LEAST_HOLE = 200;
 
 const eventPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
 
-/** What a step says: of a call what it answered, as it is stored. */
+/** The content of a step. For a call, its result as it is stored. */
 export type SaidStep =
   | { readonly role: string; readonly text: string }
   | { readonly tool: string; readonly status: string; readonly text: string | null };
 
-/** What tells a step from others by what it says; empty for one that says nothing. */
+/** Returns a mark that identifies a step by its content; empty if it has none. */
 export function stepMark(said: SaidStep | undefined): string {
   if (said === undefined) return '';
   const who = 'role' in said ? [said.role] : [said.tool, said.status];
   return hashText(canonicalJson([...who, said.text?.toWellFormed() ?? null])).slice(0, 16);
 }
 
-/** A line with a hole where its step's text stands, if that is long; not if it is so large that the step has it abridged. */
+/**
+ * Cuts a long step text out of its line. A text that is so large that its step stores it abridged
+ * stays in the line.
+ */
 export function keptLineOf(seq: number, line: string, said: string | null | undefined): KeptLine {
   if (said === null || said === undefined || said.length < LEAST_HOLE || isLargeText(said)) return [seq, line];
   const hole = JSON.stringify(said);
@@ -74,20 +83,20 @@ export function keptLineOf(seq: number, line: string, said: string | null | unde
   return at < 0 ? [seq, line] : [seq, line.slice(0, at), line.slice(at + hole.length)];
 }
 
-/** The whole line again. */
+/** Restores the whole line. */
 export function wholeLine(line: KeptLine, said: string | null | undefined): string {
   const [, before, after] = line;
   return after === undefined ? before : `${before}${JSON.stringify(said ?? '')}${after}`;
 }
 
-/** Where a piece of a text ends that begins at `from`: never between the halves of a pair. */
+/** Returns the end of a piece that starts at `from`, never inside a surrogate pair. */
 function pieceEnd(text: string, from: number): number {
   const end = from + PIECE_UNITS;
   const code = text.charCodeAt(end - 1);
   return end < text.length && code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
-/** The records that keep an import; the same for the same import. */
+/** Returns the records that store an import. Equal imports give equal records. */
 export function keptRecords(session: SessionId, kept: KeptImport): readonly ContextRecord<'import'>[] {
   const text = JSON.stringify(kept);
   const pieces: string[] = [];
@@ -108,7 +117,10 @@ export function keptRecords(session: SessionId, kept: KeptImport): readonly Cont
   }));
 }
 
-/** An import from its text; undefined where no import of a checked directory can have written it: a bundle brings any record. */
+/**
+ * Parses an import. Returns undefined if the import of a checked directory cannot have written it,
+ * because a bundle can bring any record.
+ */
 function readKept(text: string): KeptImport | undefined {
   let value: unknown;
   try {
@@ -123,8 +135,10 @@ function readKept(text: string): KeptImport | undefined {
   return Object.entries(read.data.files).every(isSound) ? read.data : undefined;
 }
 
-/** The piece that a record holds, with the hash of the whole; undefined of one that holds none. */
-function pieceOf(record: KeptRecord): { readonly whole: string; readonly part: z.output<typeof eventPart> } | undefined {
+/** Returns a record's piece with the hash of the whole; undefined if it has none. */
+function pieceOf(
+  record: KeptRecord,
+): { readonly whole: string; readonly part: z.output<typeof eventPart> } | undefined {
   if (record.kind === 'import') {
     const { format, whole, ...part } = record.body;
     return format === FORMAT ? { whole, part } : undefined;
@@ -135,8 +149,8 @@ function pieceOf(record: KeptRecord): { readonly whole: string; readonly part: z
 }
 
 /**
- * What some records of a session keep of imports, in their order. An import of which a piece is missing was not finished, and counts for nothing; nor does one that names files outside of the
- * directory, or holds files that break the document.
+ * Returns the imports stored in a session's records, in order. Skips incomplete imports, imports
+ * with paths outside the directory, and imports whose files violate the document.
  */
 export function keptImports(records: readonly KeptRecord[]): readonly KeptImport[] {
   const pieces = new Map<string, z.output<typeof eventPart>[]>();
@@ -158,10 +172,11 @@ export function keptImports(records: readonly KeptRecord[]): readonly KeptImport
   return imports.sort((a, b) => a.number - b.number);
 }
 
-/** Whether a record may hold a piece of an import. */
-export const isKeptRecord = (record: ContextRecord): record is KeptRecord => (KEPT_KINDS as readonly string[]).includes(record.kind);
+/** Returns true if a record can hold a piece of an import. */
+export const isKeptRecord = (record: ContextRecord): record is KeptRecord =>
+  (KEPT_KINDS as readonly string[]).includes(record.kind);
 
-/** All files of some imports but for those that only grow, as the last of them has each. */
+/** Returns the last version of all imported files except the append-only ones. */
 export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const [path, text] of imports.flatMap((one) => Object.entries(one.files))) {
@@ -172,15 +187,28 @@ export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, s
 }
 
 /**
- * What an import kept of the steps that a session has, up to `last`: it may have been broken off and somebody gone on, or a moment of the past is asked for, or a fork left it before its end. Its files
- * are of its end, and belong to all of it alone. Undefined where the session has nothing of it. `markOf` gives the mark of a step, undefined for one that is not there.
+ * Returns the part of a kept import that a session has up to `last`; undefined if it has nothing of
+ * it. The import can be cut because it was interrupted, because a past moment is requested, or
+ * because of a fork. Its files belong only to the complete import. `markOf` returns the mark of a
+ * step, or undefined if the step does not exist.
  */
-export function keptUpTo(one: KeptImport, last: number, markOf: (seq: number) => string | undefined): KeptImport | undefined {
+export function keptUpTo(
+  one: KeptImport,
+  last: number,
+  markOf: (seq: number) => string | undefined,
+): KeptImport | undefined {
   const { after, upto, steps } = one;
   let reach = after;
   while (reach < Math.min(upto, last) && steps[reach - after] === markOf(reach + 1)) reach++;
   if (reach === upto) return one;
   if (reach === after) return undefined;
   const before = ([seq]: KeptLine): boolean => seq <= reach;
-  return { ...one, upto: reach, messages: one.messages.filter(before), events: one.events.filter(before), files: {}, isCut: true };
+  return {
+    ...one,
+    upto: reach,
+    messages: one.messages.filter(before),
+    events: one.events.filter(before),
+    files: {},
+    isCut: true,
+  };
 }

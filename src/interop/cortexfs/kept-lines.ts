@@ -4,9 +4,12 @@ import { type KeptImport, wholeLine } from './kept-import.js';
 import { type MessageLine, messageLines } from './message-lines.js';
 import type { Fields } from './read-messages.js';
 
-/** What each step says, and which entry shows it. */
+/** The content of each step, and the entry that shows it. */
 class ShownSteps {
-  readonly #shown = new Map<number, { readonly entry: EntryId; readonly text: string | null; readonly isAsk: boolean }>();
+  readonly #shown = new Map<
+    number,
+    { readonly entry: EntryId; readonly text: string | null; readonly isAsk: boolean }
+  >();
 
   constructor(entries: readonly Entry[]) {
     for (const entry of entries) {
@@ -26,7 +29,7 @@ class ShownSteps {
   }
 }
 
-/** Puts lines that were kept in the place of those that their steps make. */
+/** Replaces generated lines of the same steps by kept lines. */
 function withKept<Line extends { readonly seq: number }>(
   made: readonly Line[],
   imports: readonly KeptImport[],
@@ -41,8 +44,15 @@ function withKept<Line extends { readonly seq: number }>(
   return [...parts.flat(2), ...made.filter(({ seq }) => seq > from)];
 }
 
-/** The lines of `messages.jsonl`: as they were imported where they were, otherwise as their entries make them. */
-export function shownMessages(entries: readonly Entry[], imports: readonly KeptImport[], last: number): readonly MessageLine[] {
+/**
+ * Returns the lines of `messages.jsonl`: imported lines as they were, others generated from their
+ * entries.
+ */
+export function shownMessages(
+  entries: readonly Entry[],
+  imports: readonly KeptImport[],
+  last: number,
+): readonly MessageLine[] {
   const made = messageLines(entries);
   if (imports.length === 0) return made;
   const own = new Set(made.map(({ seq, text }) => `${seq} ${text}`));
@@ -57,8 +67,15 @@ export function shownMessages(entries: readonly Entry[], imports: readonly KeptI
   );
 }
 
-/** The lines of `events.jsonl` in the same way. What is told of imported steps by records that came later stands behind what was imported. */
-export function shownEvents(made: readonly EventLine[], imports: readonly KeptImport[], last: number): readonly EventLine[] {
+/**
+ * Returns the lines of `events.jsonl` in the same way. Events of later records about imported steps
+ * follow the imported lines.
+ */
+export function shownEvents(
+  made: readonly EventLine[],
+  imports: readonly KeptImport[],
+  last: number,
+): readonly EventLine[] {
   const upto = imports.at(-1)?.upto;
   if (upto === undefined) return made;
   const isLate = ({ seq, isLater }: EventLine): boolean => isLater === true && seq <= upto;

@@ -7,7 +7,10 @@ import { recordKey } from './import-records.js';
 import { type KeptImport, keptFiles } from './kept-import.js';
 import type { Fields } from './read-messages.js';
 
-/** Files of lines in which an imported line stays: whether it, or the one that the session makes under the same name, is the newer one. */
+/**
+ * Line files in which imported lines stay. States which line wins if the session generates one
+ * under the same name.
+ */
 const MERGED: Readonly<Record<string, { readonly name: string; readonly newer: 'kept' | 'made' }>> = {
   'context/facts.jsonl': { name: 'id', newer: 'kept' },
   'context/decisions.jsonl': { name: 'id', newer: 'kept' },
@@ -15,11 +18,16 @@ const MERGED: Readonly<Record<string, { readonly name: string; readonly newer: '
   'context/swap/index.jsonl': { name: 'id', newer: 'made' },
   'context/dedup/index.jsonl': { name: 'hash', newer: 'made' },
 };
-/** Files that the session makes, if it makes anything of them at all. */
+/** Files that the session generates only if it has content for them. */
 const IF_EMPTY: ReadonlySet<string> = new Set(['context/summary.md', 'cwd', 'latest.md']);
 
-function merged(kept: string, made: string, { name, newer }: { readonly name: string; readonly newer: 'kept' | 'made' }): string {
-  const named = (text: string) => linesOf(text).map((line) => [String((JSON.parse(line) as Fields)[name]), line] as const);
+function merged(
+  kept: string,
+  made: string,
+  { name, newer }: { readonly name: string; readonly newer: 'kept' | 'made' },
+): string {
+  const named = (text: string) =>
+    linesOf(text).map((line) => [String((JSON.parse(line) as Fields)[name]), line] as const);
   const own = new Map(named(made));
   const before = named(kept);
   const names = new Set(before.map(([id]) => id));
@@ -36,10 +44,14 @@ function mergedMeta(kept: string, made: string): string {
 }
 
 /**
- * The files of a session that went on after an import: what the session makes, with what the imported files hold beside. Their pinned files are objects of the session by now, and the
- * pack is made anew.
+ * Returns the files of a session that continued after an import: the generated files, with the
+ * remaining imported ones. Imported pinned files are session objects by now, and the pack is
+ * generated anew.
  */
-export function overKept(made: ReadonlyMap<string, string>, kept: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+export function overKept(
+  made: ReadonlyMap<string, string>,
+  kept: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
   const files = new Map(made);
   for (const [path, before] of kept) {
     const now = made.get(path);
@@ -52,14 +64,21 @@ export function overKept(made: ReadonlyMap<string, string>, kept: ReadonlyMap<st
   return files;
 }
 
-/** The imported files that a pack is made of: those of the context area but for an earlier pack. */
+/**
+ * Returns the imported files that are sources of a pack: the context area without an earlier pack.
+ */
 export function keptSources(imports: readonly KeptImport[]): ReadonlyMap<string, string> {
-  const isSource = (path: string): boolean => path.startsWith('context/') && !/^context\/(?:pack\.(?:json|md)|budget)$/.test(path);
+  const isSource = (path: string): boolean =>
+    path.startsWith('context/') && !/^context\/(?:pack\.(?:json|md)|budget)$/.test(path);
   return new Map([...keptFiles(imports)].filter(([path]) => isSource(path)));
 }
 
-/** Whether a directory is still what the last import brought: no step and no record came since. */
-export function isAsImported({ seq }: Projection, records: readonly ContextRecord[], imports: readonly KeptImport[]): boolean {
+/** Returns true if no step and no record came after the last import. */
+export function isAsImported(
+  { seq }: Projection,
+  records: readonly ContextRecord[],
+  imports: readonly KeptImport[],
+): boolean {
   const last = imports.at(-1);
   if (last === undefined || last.upto !== seq || last.isCut === true) return false;
   const known = new Set(last.records);

@@ -3,28 +3,35 @@ import type { AssistantEntry, Entry, EntryCall, EntryId, ResultEntry } from '../
 import { defined } from '../../values/defined.js';
 import { nameFor } from './session-paths.js';
 
-/** A line of `messages.jsonl`, without its end. */
+/** A line of `messages.jsonl` without its line end. */
 export interface MessageLine {
   readonly text: string;
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  /** The entry that it shows; the prompt and approvals have no line. */
+  /** The entry that it shows. The prompt and approvals have no line. */
   readonly entry: EntryId;
-  /** The step of its message, or of its call. */
+  /** The step of its message or call. */
   readonly seq: number;
-  /** Whether it is as we write it; false for one that an import kept. */
+  /** True if we generated the line; false if an import kept it. */
   readonly isOwn: boolean;
-  /** Whether a human wrote it: a reminder has the same role. */
+  /** True if a human wrote it. A reminder has the same role. */
   readonly isAsk: boolean;
 }
 
-/** A tool or call by its name; where that is no name of the document, by one made of it, with the own one beside it. */
+/**
+ * Returns the name of a tool or call. An invalid name is replaced by a derived one, with the
+ * original beside it.
+ */
 function named(key: 'id' | 'name', text: string): Readonly<Record<string, string>> {
   const name = nameFor(text);
   return name === text ? { [key]: name } : { [key]: name, [`own_${key}`]: text };
 }
 
-/** Arguments stand as a text of JSON: the document refuses some keys anywhere in a line, and an argument may have any. */
-const callFields = ({ native, tool, argsText }: EntryCall) => ({ ...named('id', native), ...named('name', tool), arguments: argsText });
+/** Arguments are stored as JSON text, because the document forbids some keys anywhere in a line. */
+const callFields = ({ native, tool, argsText }: EntryCall) => ({
+  ...named('id', native),
+  ...named('name', tool),
+  arguments: argsText,
+});
 
 function saidLine({ id, text, role, name, native, seq }: AssistantEntry): MessageLine {
   const own = defined({ name, own_id: native, own_role: role === 'assistant' ? undefined : role });
@@ -38,7 +45,7 @@ function saidLine({ id, text, role, name, native, seq }: AssistantEntry): Messag
   };
 }
 
-/** A call stands in a line of its own behind what was said, so that the next one appends and changes nothing. */
+/** A call has its own line after the message, so that the next call only appends. */
 function callLine({ id }: AssistantEntry, call: EntryCall, seq: number): MessageLine {
   const line = { role: 'assistant', content: '', tool_calls: [callFields(call)] };
   return { text: JSON.stringify(line), role: 'assistant', entry: id, seq, isOwn: true, isAsk: false };
@@ -56,7 +63,7 @@ function resultLine({ id, native, text, status, whole, seq }: ResultEntry): Mess
   return { text: JSON.stringify(line), role: 'tool', entry: id, seq, isOwn: true, isAsk: false };
 }
 
-/** Whether calls stand without a message that was reported. */
+/** Returns true for calls without a reported message. */
 const isSilentGroup = ({ id }: AssistantEntry): boolean => id.startsWith('c');
 
 function groupLines(message: AssistantEntry, results: ReadonlyMap<ObjectId, ResultEntry>): readonly MessageLine[] {
@@ -68,8 +75,10 @@ function groupLines(message: AssistantEntry, results: ReadonlyMap<ObjectId, Resu
 }
 
 /**
- * The lines of `messages.jsonl`: each message, each call in a line of its own, its result directly behind it; a call whose result has not come has none. Nothing in a line depends on when or
- * where it was recorded, so that what a later moment shows begins with what an earlier one does, as long as no result comes behind a later message than its own.
+ * Returns the lines of `messages.jsonl`: each message, then each of its calls directly followed by
+ * its result. A pending call has no result line. Lines do not depend on when or where they were
+ * recorded. A later state therefore begins with an earlier one, unless a result arrives after a
+ * later message.
  */
 export function messageLines(entries: readonly Entry[]): readonly MessageLine[] {
   const results = new Map(entries.flatMap((entry) => (entry.kind === 'result' ? [[entry.call, entry] as const] : [])));
@@ -78,7 +87,11 @@ export function messageLines(entries: readonly Entry[]): readonly MessageLine[] 
     if (entry.kind === 'result' || entry.kind === 'approval' || (entry.kind === 'system' && entry.isPrompt)) return [];
     const { id, text, role, name, native, seq } = entry;
     const shown = entry.kind === 'system' ? 'system' : 'user';
-    const line = { role: shown, content: text, ...defined({ name, own_id: native, own_role: role === shown ? undefined : role }) };
+    const line = {
+      role: shown,
+      content: text,
+      ...defined({ name, own_id: native, own_role: role === shown ? undefined : role }),
+    };
     return [{ text: JSON.stringify(line), role: shown, entry: id, seq, isOwn: true, isAsk: entry.kind === 'user' }];
   });
 }

@@ -2,18 +2,18 @@ import type { TokenCounter } from '../../projection/entry.js';
 import { CortexfsError } from './errors.js';
 import type { MessageLine } from './message-lines.js';
 
-/** What a pack is made of: the files of the context area, and the lines of `messages.jsonl`. */
+/** The sources of a pack: the files of the context area, and the lines of `messages.jsonl`. */
 export interface PackSources {
   readonly session: string;
   readonly files: ReadonlyMap<string, string>;
   readonly lines: readonly MessageLine[];
 }
 
-/** One item of a pack: where its text comes from, and what it takes in `pack.md`. */
+/** An item of a pack with its source and its tokens in `pack.md`. */
 export interface PackItem {
   readonly kind: string;
   readonly source: string;
-  /** Of `messages.jsonl`: `tail:N` for its last lines, or `7-7`. */
+  /** A range of `messages.jsonl`: `tail:N` for its last lines, or `7-7`. */
   readonly range?: string;
   readonly tokens: number;
 }
@@ -21,15 +21,15 @@ export interface PackItem {
 /** A pack as its two files. */
 export interface Pack {
   readonly items: readonly PackItem[];
-  /** What did not fit. */
+  /** Items that did not fit. */
   readonly leftOut: readonly PackItem[];
-  /** Of the whole of `pack.md`. */
+  /** The tokens of the whole `pack.md`. */
   readonly tokens: number;
   readonly json: string;
   readonly markdown: string;
 }
 
-/** Lines of the tail where no budget says how many. */
+/** Number of tail lines without a budget. */
 const UNLIMITED_TAIL = 40;
 
 interface Piece {
@@ -50,7 +50,7 @@ const CHILD_KINDS: readonly (readonly [RegExp, string])[] = [
   [/^context\/child\/[^/]+\/refs\.jsonl$/, 'child_refs'],
 ];
 
-/** A fence that no run of backquotes in a text closes. */
+/** Returns a fence that no run of backquotes in a text closes. */
 function fenceFor(text: string): string {
   const longest = [...text.matchAll(/`{3,}/g)].reduce((most, [run]) => Math.max(most, run.length), 2);
   return '`'.repeat(longest + 1);
@@ -59,7 +59,8 @@ function fenceFor(text: string): string {
 function section({ item: { kind, source, range, tokens }, text }: Piece): string {
   const fence = fenceFor(text);
   const place = range === undefined ? '' : `range: ${range}\n`;
-  return `\n## ${kind}\n\nsource: ${source}\n${place}tokens: ${tokens}\n\n${fence}\n${text.endsWith('\n') ? text : `${text}\n`}${fence}\n`;
+  const ended = text.endsWith('\n') ? text : `${text}\n`;
+  return `\n## ${kind}\n\nsource: ${source}\n${place}tokens: ${tokens}\n\n${fence}\n${ended}${fence}\n`;
 }
 
 class PackBuilder {
@@ -72,7 +73,8 @@ class PackBuilder {
     this.#sources = sources;
     this.#counter = counter;
     this.#budget = budget;
-    this.#heading = `# Context pack\n\nsession: ${sources.session}\n${budget === undefined ? '' : `budget_tokens: ${budget}\n`}`;
+    const limit = budget === undefined ? '' : `budget_tokens: ${budget}\n`;
+    this.#heading = `# Context pack\n\nsession: ${sources.session}\n${limit}`;
   }
 
   build(): Pack {
@@ -81,11 +83,12 @@ class PackBuilder {
     const asked = ask < 0 ? undefined : this.#messages(`${ask + 1}-${ask + 1}`, ask, ask + 1);
     const least = this.#count(asked === undefined ? [] : [asked]);
     if (this.#budget !== undefined && least > this.#budget) {
-      // The budget stands in the pack, too: a larger one may have more digits.
+      // The pack shows the budget, and a larger one can have more digits.
       const enough = least + this.#counter.count(`${least}`);
       throw new CortexfsError(
         'budget-too-small',
-        `the heading of the pack and the newest message of the user take ${least} tokens, and the budget is ${this.#budget}: give at least ${enough}`,
+        `the pack's heading and the user's newest message take ${least} tokens: ` +
+          `the budget is ${this.#budget}, give at least ${enough}`,
       );
     }
     let room = (this.#budget ?? Number.POSITIVE_INFINITY) - least;
@@ -109,7 +112,7 @@ class PackBuilder {
       const recent = this.#recent(start, ask, asked);
       const pieces = [...before, ...recent, ...behind];
       if (this.#budget === undefined || this.#count(pieces) <= this.#budget) return this.#pack(pieces, leftOut);
-      // Where texts meet, a count may be a few tokens over the sum of its parts.
+      // The count of joined texts can exceed the sum of its parts by a few tokens.
       const last = start < lines.length ? undefined : (behind.pop() ?? before.pop());
       if (last === undefined) start = this.#nextStart(start);
       else leftOut.push(last.item);
@@ -137,14 +140,17 @@ class PackBuilder {
     return this.#piece({ kind: 'recent_messages', source: 'messages.jsonl', range }, text.join(''));
   }
 
-  /** The newest message of the user, by itself where the tail begins behind it, and the tail. */
+  /** Returns the tail, preceded by the user's newest message if the tail does not contain it. */
   #recent(start: number, ask: number, asked: Piece | undefined): readonly Piece[] {
     const { lines } = this.#sources;
     const tail = start >= lines.length ? [] : [this.#messages(`tail:${lines.length - start}`, start, lines.length)];
     return asked === undefined || start <= ask ? tail : [asked, ...tail];
   }
 
-  /** The first line of the longest tail that fits and does not begin with a result: into one room where it holds the newest message of the user, into the other where not. */
+  /**
+   * Returns the first line of the longest fitting tail that does not begin with a result. `withAsk`
+   * is the room if the tail contains the user's newest message, `without` the room otherwise.
+   */
   #tailStart(ask: number, withAsk: number, without: number): number {
     const { lines } = this.#sources;
     let start = lines.length;
@@ -187,10 +193,14 @@ class PackBuilder {
 }
 
 /**
- * The working set of a session under a budget: what is pinned, the summary, facts, decisions, open work and references as far as they fit, in that order, what children
- * handed back, and the tail of the messages. The newest message of the user is never left out; the tail is shortened at the borders of calls and results. With a budget `pack.md` as a
- * whole has at most so many tokens, by the counter that `pack.json` names; without one the tail is short. Pure: equal sources give equal bytes.
- * @throws {CortexfsError} `budget-too-small` – naming the least
+ * Packs the working set of a session under a budget. Pins, summary, facts, decisions, open work,
+ * references and children's results are added in that order while they fit, then the tail of the
+ * messages. The user's newest message is always included. The tail is cut only between calls and
+ * results.
+ *
+ * With a budget, the whole `pack.md` stays within it, by the counter named in `pack.json`. Without
+ * one, the tail is short. Pure: equal sources give equal bytes.
+ * @throws {CortexfsError} `budget-too-small`, naming the least budget
  */
 export function packSession(sources: PackSources, counter: TokenCounter, budget?: number): Pack {
   return new PackBuilder(sources, counter, budget).build();

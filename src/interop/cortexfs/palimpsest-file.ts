@@ -5,21 +5,28 @@ import { isJsonObject } from '../../values/json-object.js';
 import { REDACTION } from '../agent-context/redaction.js';
 import { strictJson } from './strict-json.js';
 
-/** The path of the file that holds what the document has no place for: how the session's sets changed, its files, its records. Derived; without it a session is still whole to a reader of the document. */
+/**
+ * The path of the file for data that the document does not cover: set changes, files and records of
+ * the session. It is derived. Readers of the document can use the session without it.
+ */
 export const PALIMPSEST_FILE = 'context/palimpsest.jsonl';
-/** Of the lines of that file. */
+/** The format version of its lines. */
 export const PALIMPSEST_FORMAT = 1;
 
-/** The kinds of records that a directory may bring. All others say what was done by programs or reviewers of the database, which no file can claim. */
+/**
+ * The record kinds that a directory may bring. Other kinds attest actions of programs or reviewers
+ * of the database, which a file cannot claim.
+ */
 export const IMPORT_KINDS = ['approval', 'note', 'compaction', 'missing', 'call'] as const;
 
-/** Whether our own file carries a record: one of these kinds, or what may not be shown. */
+/** Returns true if our own file carries a record: one of these kinds, or a redaction. */
 export const isCarried = ({ kind, body }: { readonly kind: string; readonly body: unknown }): boolean =>
-  (IMPORT_KINDS as readonly string[]).includes(kind) || (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
+  (IMPORT_KINDS as readonly string[]).includes(kind) ||
+  (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
 
 const count = z.int().nonnegative();
-/** What a directory brings has happened. */
-const moment = count.refine((at) => at <= Date.now(), 'it is later than the clock of this machine says');
+/** Data of a directory lies in the past. */
+const moment = count.refine((at) => at <= Date.now(), 'it is later than the clock of this machine');
 const id = z.string().min(1).max(1_024);
 const ids = z.array(id);
 
@@ -34,9 +41,16 @@ const step = z.strictObject({
 const source = z.strictObject({ type: z.literal('filesystem'), filesystemId: z.string(), path: z.string() });
 
 const LINES = {
-  head: z.strictObject({ format: z.number(), session: z.string(), lines: count, sha256: digestShape, prompt_at: moment.optional() }),
+  head: z.strictObject({
+    format: z.number(),
+    session: z.string(),
+    lines: count,
+    sha256: digestShape,
+    prompt_at: moment.optional(),
+  }),
   /**
-   * `lines`: of its message, or of its call and the result; from 1. They say what it holds, but where `said` or `made` does: lines that another program wrote, or none.
+   * `lines`: the lines of its message, or of its call and result, from 1. They hold the content.
+   * If another program wrote the lines, or there are none, `said` or `made` holds it.
    */
   step: z.strictObject({
     step,
@@ -74,15 +88,17 @@ const LINES = {
       })
       .refine(isCarried, {
         path: ['kind'],
-        message: `a directory brings records of ${IMPORT_KINDS.join(', ')} and events of type ${REDACTION} alone`,
+        message: `a directory may only bring records of ${IMPORT_KINDS.join(', ')} and events of type ${REDACTION}`,
       }),
   }),
 } as const;
 
-/** What each line of the file holds, by the member that tells them apart. */
-export type PalimpsestLine = { [K in keyof typeof LINES]: { readonly kind: K } & z.output<(typeof LINES)[K]> }[keyof typeof LINES];
+/** A line of the file. The discriminating member names its kind. */
+export type PalimpsestLine = {
+  [K in keyof typeof LINES]: { readonly kind: K } & z.output<(typeof LINES)[K]>;
+}[keyof typeof LINES];
 
-/** What is wrong with a line of the file. */
+/** A fault in a line of the file. */
 export interface PalimpsestFault {
   readonly field: string;
   readonly message: string;
@@ -94,15 +110,18 @@ const kindOf = (value: unknown): keyof typeof LINES | undefined => {
   return (['step', 'file', 'record'] as const).find((kind) => kind in value);
 };
 
-/** Reads one line of the file, the first where `isFirst`. */
+/** Parses one line of the file. `isFirst` marks the first line. */
 export function readPalimpsestLine(text: string, isFirst: boolean): PalimpsestLine | PalimpsestFault {
-  // Arguments may be as deep as calls' are, within a few levels of a record's own.
+  // Arguments may nest as deeply as those of calls, a few levels inside a record.
   const read = strictJson(text, { deepest: ARGS_BOUNDS.depth + 20 });
   if (!read.ok) return { field: '', message: read.reason };
   const kind = kindOf(read.value);
   if (isFirst !== (kind === 'head'))
-    return { field: 'format', message: isFirst ? 'the first line must have the field format' : 'only the first line has the field format' };
-  if (kind === undefined) return { field: '', message: 'it is none of step, file and record' };
+    return {
+      field: 'format',
+      message: isFirst ? 'the first line must have the field format' : 'only the first line has the field format',
+    };
+  if (kind === undefined) return { field: '', message: 'it is not a step, file or record' };
   const format = kind === 'head' ? (read.value as { readonly format: unknown }).format : PALIMPSEST_FORMAT;
   if (format !== PALIMPSEST_FORMAT)
     return {
@@ -114,8 +133,12 @@ export function readPalimpsestLine(text: string, isFirst: boolean): PalimpsestLi
   const [issue] = parsed.error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
   const field = [...(issue?.path ?? []), ...(unknown === undefined ? [] : [unknown])].map(String).join('.');
-  return { field, message: unknown === undefined ? `the field ${field} is not valid: ${issue?.message}` : `there is no field ${field}` };
+  return {
+    field,
+    message:
+      unknown === undefined ? `the field ${field} is not valid: ${issue?.message}` : `there is no field ${field}`,
+  };
 }
 
-/** Whether a line could be read. */
+/** Returns true if a line could be parsed. */
 export const isPalimpsestLine = (line: PalimpsestLine | PalimpsestFault): line is PalimpsestLine => 'kind' in line;

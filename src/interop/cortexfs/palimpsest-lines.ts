@@ -10,7 +10,7 @@ import { answeredCalls } from './event-lines.js';
 import type { MessageLine } from './message-lines.js';
 import { PALIMPSEST_FORMAT } from './palimpsest-file.js';
 
-/** What a session has that the document has no place for. */
+/** The data of a session that the document does not cover. */
 export interface OwnSession {
   readonly projection: Projection;
   readonly steps: readonly Step[];
@@ -19,15 +19,17 @@ export interface OwnSession {
   readonly records: readonly ContextRecord[];
 }
 
-/** The step without what the lines of `messages.jsonl` have, and without its session. */
+/** Returns a step without its session and the fields that `messages.jsonl` has. */
 function stepFields({ session: _session, message, ...step }: Step): object {
   if (message === undefined) return step;
   const { role, name } = message;
   return { ...step, message: { role, ...defined({ name }) } };
 }
 
-/** The lines of each step, and whether they are as we write them. */
-function placesOf(lines: readonly MessageLine[]): ReadonlyMap<number, { readonly lines: readonly number[]; readonly isOwn: boolean }> {
+/** Returns the lines of each step, and whether we generated them. */
+function placesOf(
+  lines: readonly MessageLine[],
+): ReadonlyMap<number, { readonly lines: readonly number[]; readonly isOwn: boolean }> {
   const places = new Map<number, { readonly lines: number[]; isOwn: boolean }>();
   for (const [i, { seq, isOwn }] of lines.entries()) {
     const place = places.get(seq) ?? { lines: [], isOwn: true };
@@ -43,7 +45,7 @@ interface MadeCall {
   readonly result: ResultEntry;
 }
 
-/** The answered calls by their steps. */
+/** Returns the answered calls by their steps. */
 function callsOf({ entries }: Projection): ReadonlyMap<number, MadeCall> {
   const calls = answeredCalls(entries);
   return new Map(
@@ -62,10 +64,14 @@ const callFields = ({ call, result }: MadeCall): object => ({
 });
 
 /**
- * The lines of `context/palimpsest.jsonl`: from them and `messages.jsonl` the session can be made again in another database, step by step, with its sets, the files of its index as they
- * are at the basis, and its records. Nothing of them depends on the database.
+ * Returns the lines of `context/palimpsest.jsonl`. Together with `messages.jsonl` they rebuild the
+ * session in another database: its steps, its sets, the files of its index at the basis, and its
+ * records. They do not depend on the database.
  */
-export function palimpsestLines({ projection, steps, contents, records }: OwnSession, lines: readonly MessageLine[]): readonly string[] {
+export function palimpsestLines(
+  { projection, steps, contents, records }: OwnSession,
+  lines: readonly MessageLine[],
+): readonly string[] {
   const places = placesOf(lines);
   const calls = callsOf(projection);
   const prompt = projection.entries.find((entry) => entry.kind === 'system' && entry.isPrompt);

@@ -21,17 +21,17 @@ import { nameFor } from './session-paths.js';
 
 type OwnLine<Kind extends PalimpsestLine['kind']> = Extract<PalimpsestLine, { readonly kind: Kind }>;
 
-/** What a session directory brings into a session, decided from its files alone. */
+/** The import of a session directory, planned from its files alone. */
 export interface ImportPlan {
   readonly prompt: { readonly text: string; readonly at: number | undefined } | undefined;
   readonly messages: readonly string[];
   readonly events: readonly string[];
-  /** In their order; those of the import's own files come last. */
+  /** The steps in order. Steps that the import makes for files come last. */
   readonly steps: readonly PlannedStep[];
-  /** For each line of `events.jsonl` the count of planned steps that it stands behind. */
+  /** For each line of `events.jsonl`, the number of planned steps before it. */
   readonly eventPlaces: readonly number[];
   readonly files: readonly OwnLine<'file'>['file'][];
-  /** Records of our own export, as they were. */
+  /** The records of our own export, unchanged. */
   readonly records: readonly OwnLine<'record'>['record'][];
   readonly approvals: readonly ToldApproval[];
   readonly notes: readonly NotedRecord[];
@@ -42,7 +42,7 @@ export interface ImportPlan {
   readonly hasOwn: boolean;
 }
 
-/** The name of the session that a directory holds: the one that our export wrote, else the one of its folder. */
+/** Returns the session of a directory: the one named in our export, otherwise the folder's name. */
 export function sessionOf(folder: string, files: ReadonlyMap<string, string>): SessionId {
   const meta: unknown = JSON.parse(files.get('meta.json') ?? 'null');
   const own = isJsonObject(meta) && isJsonObject(meta.palimpsest) ? meta.palimpsest.session : undefined;
@@ -51,7 +51,10 @@ export function sessionOf(folder: string, files: ReadonlyMap<string, string>): S
     return sessionId(name);
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    throw new CortexfsError('no-session', `${JSON.stringify(name)} cannot name a session: say which one it is to be (--session)`);
+    throw new CortexfsError(
+      'no-session',
+      `${JSON.stringify(name)} is not a valid session name: name the session with --session`,
+    );
   }
 }
 
@@ -63,18 +66,23 @@ interface OwnFile {
 }
 
 const refused = (line: number, field: string, message: string): CortexfsError =>
-  new CortexfsError('invalid-file', `${PALIMPSEST_FILE}, line ${line}: ${field}: ${message}; remove the file to import without it`);
+  new CortexfsError(
+    'invalid-file',
+    `${PALIMPSEST_FILE}, line ${line}: ${field}: ${message}; remove the file to import without it`,
+  );
 
-/** Our own file, whose lines were checked; it must belong to the messages beside it. */
+/** Reads our own file, whose lines were checked. It must match the messages beside it. */
 function readOwn(text: string | undefined, messages: readonly string[]): OwnFile {
   const lines = linesOf(text ?? '')
     .map((line, i) => readPalimpsestLine(line, i === 0))
     .filter(isPalimpsestLine);
-  const of = <Kind extends PalimpsestLine['kind']>(kind: Kind) => lines.filter((line): line is OwnLine<Kind> => line.kind === kind);
+  const of = <Kind extends PalimpsestLine['kind']>(kind: Kind) =>
+    lines.filter((line): line is OwnLine<Kind> => line.kind === kind);
   const [head] = of('head');
   if (head !== undefined) {
     const { lines: covered, sha256 } = head;
-    if (covered > messages.length) throw refused(1, 'lines', `it is of ${covered} lines, and messages.jsonl has ${messages.length}`);
+    if (covered > messages.length)
+      throw refused(1, 'lines', `it covers ${covered} lines, and messages.jsonl has ${messages.length}`);
     if (
       hashText(
         messages
@@ -83,7 +91,7 @@ function readOwn(text: string | undefined, messages: readonly string[]): OwnFile
           .join(''),
       ) !== sha256
     )
-      throw refused(1, 'sha256', 'it is of other messages than those of messages.jsonl');
+      throw refused(1, 'sha256', 'it belongs to other messages than those of messages.jsonl');
   }
   const steps = of('step');
   for (const [i, { step }] of steps.entries())
@@ -100,7 +108,7 @@ function exactCall({ step, lines = [], made }: OwnLine<'step'>, messages: readon
   const [told] = Array.isArray(call?.tool_calls) ? (call.tool_calls as readonly Fields[]) : [];
   const [part] = Array.isArray(result?.content) ? (result.content as readonly Fields[]) : [];
   if (told === undefined || part?.type !== 'tool_result')
-    throw refused(step.seq + 1, 'lines', 'they are no call with its result in messages.jsonl');
+    throw refused(step.seq + 1, 'lines', 'they are not a call with its result in messages.jsonl');
   const content = textIn(part.content) ?? '';
   return {
     id,
@@ -111,7 +119,7 @@ function exactCall({ step, lines = [], made }: OwnLine<'step'>, messages: readon
   };
 }
 
-/** A step as our own export wrote it, with its text from its lines. */
+/** Returns a step of our own export with the text of its lines. */
 function exactStep(own: OwnLine<'step'>, messages: readonly string[]): PlannedStep {
   const { step, lines = [], files = [], said } = own;
   const exact = { step: step as unknown as ExactStep, files };
@@ -119,20 +127,23 @@ function exactStep(own: OwnLine<'step'>, messages: readonly string[]): PlannedSt
   if (wrong !== undefined) throw refused(step.seq + 1, 'lines', `messages.jsonl has no line ${wrong}`);
   if (step.message !== undefined) {
     const text = said ?? textIn((JSON.parse(messages[(lines[0] ?? 0) - 1] ?? '{}') as Fields).content);
-    if (text === undefined) throw refused(step.seq + 1, 'lines', 'there is no line with the text of the message');
+    if (text === undefined) throw refused(step.seq + 1, 'lines', 'no line has the text of the message');
     return { lines, message: { ...step.message, text } as PlannedStep['message'] & object, native: step.native, exact };
   }
   return step.call === undefined ? { lines: [], exact } : { lines, call: exactCall(own, messages), exact };
 }
 
-/** How much of a directory is meant: so many lines of its raw files, and the steps of our own export up to one. */
+/** The part of a directory to plan: a number of raw lines, and the exported steps up to one. */
 export interface ImportPart {
   readonly messages: number;
   readonly events: number;
   readonly step: number;
 }
 
-/** Calls without a result that a directory may have: each becomes a record that is read with the session from then on. */
+/**
+ * Maximum number of calls without a result. Each becomes a record that every later read of the
+ * session loads.
+ */
 const MOST_OPEN = 10_000;
 
 /** @throws {CortexfsError} `too-large` */
@@ -140,13 +151,18 @@ function requireFew(open: readonly AnnouncedCall[]): readonly AnnouncedCall[] {
   if (open.length <= MOST_OPEN) return open;
   throw new CortexfsError(
     'too-large',
-    `${open.length} calls of the directory have no result in messages.jsonl or a child's result.md, and at most ${MOST_OPEN} can wait: write the results there, or leave out the calls that nobody waits for; nothing was changed`,
+    `${open.length} calls of the directory have no result in messages.jsonl or a child's result.md, ` +
+      `and at most ${MOST_OPEN} can be pending: add the results, or leave out abandoned calls; nothing was changed`,
   );
 }
 
-const WHOLE: ImportPart = { messages: Number.POSITIVE_INFINITY, events: Number.POSITIVE_INFINITY, step: Number.POSITIVE_INFINITY };
+const WHOLE: ImportPart = {
+  messages: Number.POSITIVE_INFINITY,
+  events: Number.POSITIVE_INFINITY,
+  step: Number.POSITIVE_INFINITY,
+};
 
-/** Every object that the sets of our own export name is there: a call of a step, or a file. */
+/** Checks that every object in the exported sets exists, as a call of a step or as a file. */
 function checkObjects({ steps, files }: OwnFile): void {
   const known = new Set<string>(files.map(({ source }) => fileObjectId(parseSource(source) as FilesystemSource)));
   for (const { step, files: named = [] } of steps) {
@@ -156,7 +172,9 @@ function checkObjects({ steps, files }: OwnFile): void {
   }
 }
 
-/** The steps follow each other as those of a session do: turns, moments, and no object in a set that is not in the index. */
+/**
+ * Checks that the steps are a valid session: turns, times, and sets that hold only indexed objects.
+ */
 function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
   const session = (head?.session ?? '') as SessionId;
   let state = emptySession(session);
@@ -171,9 +189,10 @@ function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
 }
 
 /**
- * Decides what a session directory, or the beginning of one, brings: the steps of our own export as they were, and of what another program wrote the steps that its messages and events
- * tell of. Pure.
- * @throws {CortexfsError} `invalid-file`; `too-large` – more calls wait than can be kept
+ * Plans the import of a session directory or its beginning: the steps of our own export unchanged,
+ * and other steps from its messages and events. Pure.
+ * @throws {CortexfsError} `invalid-file`
+ * @throws {CortexfsError} `too-large` if more calls are pending than can be kept
  */
 export function planImport(files: ReadonlyMap<string, string>, part: ImportPart = WHOLE): ImportPlan {
   const all = linesOf(files.get('messages.jsonl') ?? '');
@@ -188,7 +207,7 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
   const covered = Math.min(own.head?.lines ?? 0, messages.length);
   const hasPrompt = system !== '' || covered > 0;
   const read = readMessages(messages.slice(covered), { first: covered + 1, told: toldCalls(told), hasPrompt });
-  // Of a plan, the messages that calls name stand behind the exact ones.
+  // Within the plan, messages named by calls follow the exported steps.
   const later = read.steps.map((step) =>
     step.call?.by === undefined ? step : { ...step, call: { ...step.call, by: step.call.by + exact.length } },
   );
@@ -205,10 +224,13 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
     eventPlaces,
     files: own.files,
     records: own.records,
-    // Our own records have them already, with their times.
+    // Our own records contain them with their times.
     approvals: hasOwn ? [] : toldApprovals(told, eventPlaces),
     notes: readNotes(files, own.records),
-    open: requireFew([...read.open.map((call) => ({ ...call, behind: (call.behind ?? 0) + exact.length })), ...openHandoffs(files)]),
+    open: requireFew([
+      ...read.open.map((call) => ({ ...call, behind: (call.behind ?? 0) + exact.length })),
+      ...openHandoffs(files),
+    ]),
     derived,
     hasOwn,
   };

@@ -9,14 +9,14 @@ import { PALIMPSEST_FILE } from './palimpsest-file.js';
 
 /** A session directory that was read and follows the document. */
 export interface ReadDirectory {
-  /** By path within it, the path with `/`. */
+  /** The files by their path within it, with `/`. */
   readonly files: ReadonlyMap<string, string>;
-  /** Artifacts of children that are no text, which are not taken up. */
+  /** Artifacts of children that are not text and are skipped. */
   readonly leftOut: readonly string[];
 }
 
 const MIB = 1_048_576;
-/** The raw files grow without end; all others are made to be read by a model, or list what is. */
+/** Raw files grow without limit. All others are small, made for a model or as indexes. */
 const LARGEST: Readonly<Record<string, number>> = {
   'messages.jsonl': 256 * MIB,
   'events.jsonl': 256 * MIB,
@@ -24,16 +24,19 @@ const LARGEST: Readonly<Record<string, number>> = {
 };
 const LARGEST_OTHER = 16 * MIB;
 const LARGEST_TOGETHER = 768 * MIB;
-/** Characters of everything that is kept, as JSON texts: with a line's number and mark they must fit into one text. */
+/**
+ * Maximum total characters of kept files as JSON texts, which must fit into one string with line
+ * numbers and marks.
+ */
 const LARGEST_KEPT = 256 * MIB;
 const MOST_FILES = 10_000;
 const DEEPEST = 6;
-/** What a writer that was killed leaves. */
+/** A leftover of a killed writer. */
 const DRAFT = /.\.\d{1,10}-[0-9a-f]{16}-[0-9a-f]{16}\.draft$/;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** How long a text is as a JSON text, at most. */
+/** Returns an upper bound of a text's length as JSON. */
 function jsonLength(bytes: Buffer): number {
   let length = bytes.length;
   for (const byte of bytes) length += byte === 34 || byte === 92 || byte === 10 ? 1 : byte < 32 ? 5 : 0;
@@ -51,15 +54,22 @@ function textIn(bytes: Buffer): string | undefined {
 const refuseLink = (path: string): CortexfsError =>
   new CortexfsError(
     'symbolic-link',
-    `${path} is a symbolic link: a session directory is read without following any; copy what it points to`,
+    `${path} is a symbolic link, and links are not followed: replace it by a copy of its target`,
   );
 
-/** Why a file cannot be one of the session's; undefined where it can. */
+/** Returns why a file cannot belong to the session; undefined if it can. */
 function foreignFault(path: string): string | undefined {
   const inside = /^context\/child\/[^/]+\/(.+)$/.exec(path)?.[1];
-  if (inside !== undefined && !/^(?:agent|session|status|handoff\.md|result\.md|refs\.jsonl|artifact\/[^/]+)$/.test(inside))
-    return `${path} is of a child's own session: a child's folder has agent, session, status, handoff.md, result.md, refs.jsonl and artifact/ alone`;
-  if (/(?:^|\/)session\//.test(path)) return `${path} is of another session: a session directory holds none`;
+  if (
+    inside !== undefined &&
+    !/^(?:agent|session|status|handoff\.md|result\.md|refs\.jsonl|artifact\/[^/]+)$/.test(inside)
+  )
+    return (
+      `${path} belongs to a child's own session: its folder may only have ` +
+      'agent, session, status, handoff.md, result.md, refs.jsonl and artifact/'
+    );
+  if (/(?:^|\/)session\//.test(path))
+    return `${path} belongs to another session, which a session directory must not contain`;
   return undefined;
 }
 
@@ -77,7 +87,10 @@ class DirectoryReader {
 
   async folder(path: string, depth = 0): Promise<void> {
     if (depth > DEEPEST)
-      throw new CortexfsError('invalid-file', `${join(this.#folder, path)} lies deeper than anything of a session directory does`);
+      throw new CortexfsError(
+        'invalid-file',
+        `${join(this.#folder, path)} is nested deeper than any file of a session directory`,
+      );
     const entries = await readdir(join(this.#folder, path), { withFileTypes: true });
     const own = entries.filter(({ name }) => !DRAFT.test(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
     for (const entry of own) await this.#entry(path, entry, depth);
@@ -88,7 +101,8 @@ class DirectoryReader {
     const at = join(this.#folder, path);
     if (entry.isSymbolicLink()) throw refuseLink(at);
     if (entry.isDirectory()) return this.folder(path, depth + 1);
-    if (!entry.isFile()) throw new CortexfsError('invalid-file', `${at} is neither file nor folder: remove it, and import again`);
+    if (!entry.isFile())
+      throw new CortexfsError('invalid-file', `${at} is neither a file nor a folder: remove it, and import again`);
     const fault = foreignFault(path);
     if (fault !== undefined) throw new CortexfsError('foreign-session', fault);
     await this.#file(path, at);
@@ -99,29 +113,38 @@ class DirectoryReader {
     const limit = ownMember(LARGEST, path) ?? LARGEST_OTHER;
     this.#bytes += size;
     this.#count += 1;
-    if (size > limit) throw new CortexfsError('too-large', `${at} has ${size} bytes: at most ${limit} are read of it`);
+    if (size > limit) throw new CortexfsError('too-large', `${at} has ${size} bytes, and the limit is ${limit}`);
     if (this.#bytes > LARGEST_TOGETHER)
-      throw new CortexfsError('too-large', `${this.#folder} has more than ${LARGEST_TOGETHER} bytes, seen at ${path}: that is no session`);
+      throw new CortexfsError(
+        'too-large',
+        `${this.#folder} has more than ${LARGEST_TOGETHER} bytes, reached at ${path}: it cannot be a session`,
+      );
     if (this.#count > MOST_FILES)
-      throw new CortexfsError('too-large', `${this.#folder} has more than ${MOST_FILES} files, seen at ${path}: that is no session`);
+      throw new CortexfsError(
+        'too-large',
+        `${this.#folder} has more than ${MOST_FILES} files, reached at ${path}: it cannot be a session`,
+      );
     const bytes = await readFile(at);
-    // Our own file is not kept, but made again.
+    // Our own file is regenerated instead of kept.
     if (path !== PALIMPSEST_FILE) this.#kept += jsonLength(bytes);
     if (this.#kept > LARGEST_KEPT)
       throw new CortexfsError(
         'too-large',
-        `${this.#folder} has more than can be kept of one directory, ${LARGEST_KEPT} characters, seen at ${path}`,
+        `${this.#folder} exceeds the ${LARGEST_KEPT} characters that can be kept of one directory, at ${path}`,
       );
     const text = textIn(bytes);
     if (text !== undefined) this.files.set(path, text);
     else if (/^context\/child\/[^/]+\/artifact\//.test(path)) this.leftOut.push(path);
-    else throw new CortexfsError('invalid-file', `${at} is not UTF-8: the files of a session directory are texts`);
+    else throw new CortexfsError('invalid-file', `${at} is not UTF-8: the files of a session directory must be text`);
   }
 }
 
 const isFolder = (found: Stats | undefined): boolean => found?.isDirectory() === true;
 
-/** Whether a folder looks like a session directory: it has `messages.jsonl` and a context area, or says of itself whose it is. */
+/**
+ * Returns true if a folder looks like a session directory: it has `messages.jsonl` and a context
+ * area, or names its session.
+ */
 export async function isSessionDirectory(folder: string): Promise<boolean> {
   if (!isFolder(await unlessMissing(lstat(folder)))) return false;
   const [messages, context, meta] = await Promise.all(
@@ -131,22 +154,29 @@ export async function isSessionDirectory(folder: string): Promise<boolean> {
 }
 
 /**
- * Reads a session directory and checks every file of it. Nothing is followed out of it, nothing larger than its limit is read.
- * @throws {CortexfsError} `no-session`, `symbolic-link`, `too-large`, `foreign-session`, `invalid-file` – naming file, line and field
+ * Reads and checks every file of a session directory. Links are not followed, and files over their
+ * limit are not read.
+ * @throws {CortexfsError} `no-session`, `symbolic-link`, `too-large`, `foreign-session`,
+ *   `invalid-file`; the message names file, line and field
  */
 export async function readDirectory(folder: string): Promise<ReadDirectory> {
   const found = await unlessMissing(lstat(folder));
-  if (found === undefined) throw new CortexfsError('no-session', `there is no folder ${folder}`);
+  if (found === undefined) throw new CortexfsError('no-session', `the folder ${folder} does not exist`);
   if (found.isSymbolicLink()) throw refuseLink(folder);
-  if (!found.isDirectory()) throw new CortexfsError('no-session', `${folder} is no folder: name the folder of a session`);
+  if (!found.isDirectory())
+    throw new CortexfsError('no-session', `${folder} is not a folder: name the folder of a session`);
   const reader = new DirectoryReader(folder);
   await reader.folder('');
   const { files, leftOut } = reader;
   if (!files.has('messages.jsonl'))
-    throw new CortexfsError('no-session', `${folder} is no session directory: messages.jsonl is missing; name the folder of a session`);
+    throw new CortexfsError(
+      'no-session',
+      `${folder} is not a session directory: messages.jsonl is missing; name the folder of a session`,
+    );
   for (const [path, text] of files) {
     const [finding] = fileFindings(path, text);
-    if (finding !== undefined) throw new CortexfsError('invalid-file', `${join(folder, findingText(finding))}; nothing was changed`);
+    if (finding !== undefined)
+      throw new CortexfsError('invalid-file', `${join(folder, findingText(finding))}; nothing was changed`);
   }
   return { files, leftOut };
 }

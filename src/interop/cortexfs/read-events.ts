@@ -3,7 +3,10 @@ import { defined } from '../../values/defined.js';
 import type { PlannedStep } from './planned-step.js';
 import { type AnnouncedCall, argumentsOf, type Fields } from './read-messages.js';
 
-/** An approval as the events tell of it: behind which planned step, as their count, and what its record says. */
+/**
+ * An approval from the events: the number of planned steps before it, and the content of its
+ * record.
+ */
 export interface ToldApproval {
   readonly behind: number;
   readonly at: number | undefined;
@@ -13,10 +16,11 @@ export interface ToldApproval {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 const isCallEvent = ({ type }: Fields): boolean => type === 'tool_call' || type === 'tool_result';
 
-/** The lines of `events.jsonl` as they are read. */
-export const eventsIn = (lines: readonly string[]): readonly Fields[] => lines.map((line) => JSON.parse(line) as Fields);
+/** Parses the lines of `events.jsonl`. */
+export const eventsIn = (lines: readonly string[]): readonly Fields[] =>
+  lines.map((line) => JSON.parse(line) as Fields);
 
-/** The calls that events tell of, by their ids, in their order. */
+/** Returns the calls in the events by id, in order. */
 export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readonly AnnouncedCall[]> {
   const told = new Map<string, AnnouncedCall[]>();
   for (const event of events) {
@@ -30,7 +34,7 @@ export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readon
   return told;
 }
 
-/** The places of planned steps, from 1, at which runs begin and calls of a name end; each is taken once. */
+/** The planned steps, from 1, at which runs begin and named calls end. Each place is used once. */
 class StepPlaces {
   readonly #turns: number[];
   readonly #calls = new Map<string, number[]>();
@@ -56,10 +60,15 @@ class StepPlaces {
 }
 
 /**
- * Behind which planned step each event stands, as their count: what tells of a call stands with it, a run begins with a message of the user, and everything else stands where the events
- * before it do. Events never go back.
+ * Returns for each event the number of planned steps before it. Events of a call are placed at the
+ * call, and a run begins at a user message. Other events follow the event before them. Places never
+ * decrease.
  */
-export function placedEvents(events: readonly Fields[], steps: readonly PlannedStep[], nameOf: (id: string) => string): readonly number[] {
+export function placedEvents(
+  events: readonly Fields[],
+  steps: readonly PlannedStep[],
+  nameOf: (id: string) => string,
+): readonly number[] {
   const places = new StepPlaces(steps, nameOf);
   const known = new Map<string, number>();
   let place = 0;
@@ -82,7 +91,7 @@ function decidedState(decision: string): RecordBody<'approval'>['state'] {
   return decision === 'expired' ? 'expired' : 'cancelled';
 }
 
-/** The approvals that events tell of: asked for, and decided. */
+/** Returns the approvals in the events, requested and decided. */
 export function toldApprovals(events: readonly Fields[], places: readonly number[]): readonly ToldApproval[] {
   return events.flatMap((event, i): readonly ToldApproval[] => {
     const { type, id, name, args, decision, reason, at } = event;
@@ -92,6 +101,11 @@ export function toldApprovals(events: readonly Fields[], places: readonly number
     const place = { behind: places[i] ?? 0, at: Number.isNaN(time) ? undefined : time };
     if (type === 'approval_request')
       return [{ ...place, body: { ...common, state: 'pending', text: Array.isArray(args) ? args.join(' ') : '' } }];
-    return [{ ...place, body: { ...common, state: decidedState(String(decision)), text: '', ...defined({ reason: textOf(reason) }) } }];
+    return [
+      {
+        ...place,
+        body: { ...common, state: decidedState(String(decision)), text: '', ...defined({ reason: textOf(reason) }) },
+      },
+    ];
   });
 }

@@ -3,67 +3,74 @@ import { defined } from '../../values/defined.js';
 import { isJsonObject } from '../../values/json-object.js';
 import type { PlannedCall, PlannedStep } from './planned-step.js';
 
-/** What a line of `messages.jsonl` says, once it follows the document. */
+/** The fields of a checked line of `messages.jsonl`. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** A call that a message or an event announced. */
 export interface AnnouncedCall {
   readonly id: string;
-  /** What its result calls it by. */
+  /** The name by which its result refers to it. */
   readonly name: string;
   readonly tool: string;
   readonly args: PlannedCall['args'];
   /** The planned step of its message. */
   readonly by?: number | undefined;
-  /** How many planned steps stand before it. */
+  /** The number of planned steps before it. */
   readonly behind?: number;
 }
 
-/** What the messages of a directory bring. */
+/** The steps and calls read from a directory's messages. */
 export interface ReadMessages {
   readonly steps: readonly PlannedStep[];
-  /** System messages before everything else. */
+  /** System messages before all others. */
   readonly leading: readonly string[];
-  /** Calls whose results are not there. */
+  /** Calls without results. */
   readonly open: readonly AnnouncedCall[];
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Arguments of a call, which may stand as JSON or as its text; what is no object stands by itself. */
+/**
+ * Parses a call's arguments, given as JSON or as its text. A value that is not an object is kept as
+ * it is.
+ */
 export function argumentsOf(value: unknown): PlannedCall['args'] {
   let args = value;
   if (typeof value === 'string') {
     try {
       args = JSON.parse(value);
     } catch {
-      // Not every program writes JSON there.
+      // Some programs do not write JSON here.
     }
   }
   if (isJsonObject(args)) return args as PlannedCall['args'];
   return args === undefined || args === '' ? {} : { arguments: args as Json };
 }
 
-/** The calls that a message announces, in our form and in that of the common wires. */
+/** Returns the calls that a message announces, in our form or that of the common APIs. */
 function announcedIn(calls: unknown): readonly AnnouncedCall[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isJsonObject).flatMap((call): readonly AnnouncedCall[] => {
     const inner = isJsonObject(call.function) ? call.function : call;
     const [name, tool] = [textOf(call.id), textOf(call.own_name) ?? textOf(inner.name)];
     if (name === undefined || name === '' || tool === undefined || tool === '') return [];
-    return [{ id: textOf(call.own_id) ?? name, name, tool, args: argumentsOf(inner.arguments ?? inner.args ?? inner.input) }];
+    return [
+      { id: textOf(call.own_id) ?? name, name, tool, args: argumentsOf(inner.arguments ?? inner.args ?? inner.input) },
+    ];
   });
 }
 
 interface LineContent {
-  /** Undefined where the line has results alone. */
+  /** Undefined if the line holds only results. */
   readonly text: string | undefined;
   readonly results: readonly { readonly id: string | undefined; readonly content: string }[];
 }
 
 function contentOf({ role, content, tool_call_id: call }: Fields): LineContent {
   if (typeof content === 'string')
-    return role === 'tool' ? { text: undefined, results: [{ id: textOf(call), content }] } : { text: content, results: [] };
+    return role === 'tool'
+      ? { text: undefined, results: [{ id: textOf(call), content }] }
+      : { text: content, results: [] };
   const parts = (Array.isArray(content) ? content : []).filter(isJsonObject);
   const results = parts.flatMap((part) =>
     part.type === 'tool_result' ? [{ id: textOf(part.tool_call_id), content: textOf(part.content) ?? '' }] : [],
@@ -75,11 +82,11 @@ function contentOf({ role, content, tool_call_id: call }: Fields): LineContent {
   return { text: said.length === 0 && results.length > 0 ? undefined : said.join('\n'), results };
 }
 
-/** Takes the lines of `messages.jsonl` one after the other, as steps of a session. */
+/** Converts the lines of `messages.jsonl` to steps of a session, in order. */
 class MessageReader {
   readonly steps: PlannedStep[] = [];
   readonly leading: string[] = [];
-  /** Calls that wait for their results, by the names that results call them by. */
+  /** Pending calls by the names that results use. */
   readonly #open = new Map<string, AnnouncedCall[]>();
   readonly #told: ReadonlyMap<string, readonly AnnouncedCall[]>;
   readonly #answered = new Map<string, number>();
@@ -107,7 +114,11 @@ class MessageReader {
     const calls = announcedIn(fields.tool_calls);
     // Calls in a line of their own join the message before them.
     const isSaid = text !== undefined && !(text === '' && calls.length > 0);
-    const message = { role, text: (text ?? '').toWellFormed(), ...defined({ name: textOf(fields.name)?.toWellFormed() }) };
+    const message = {
+      role,
+      text: (text ?? '').toWellFormed(),
+      ...defined({ name: textOf(fields.name)?.toWellFormed() }),
+    };
     if (isSaid) this.steps.push({ lines: [line], message, native: textOf(fields.own_id)?.toWellFormed() });
     const by = isSaid && calls.length > 0 ? this.steps.length - 1 : undefined;
     for (const call of calls) {
@@ -118,7 +129,11 @@ class MessageReader {
     }
   }
 
-  #result(line: number, fields: Fields, { id, content }: { readonly id: string | undefined; readonly content: string }): void {
+  #result(
+    line: number,
+    fields: Fields,
+    { id, content }: { readonly id: string | undefined; readonly content: string },
+  ): void {
     const call = this.#callOf(id);
     this.steps.push({
       lines: [line],
@@ -133,7 +148,10 @@ class MessageReader {
     });
   }
 
-  /** The call that a result answers: as a message announced it, else as the events tell of it; the oldest that waits where the result has no id. */
+  /**
+   * Returns the call that a result answers: announced by a message, otherwise by the events. A
+   * result without an id answers the oldest pending call.
+   */
   #callOf(id: string | undefined): AnnouncedCall | undefined {
     const name = id ?? this.#open.keys().next().value;
     if (name === undefined) return undefined;
@@ -147,8 +165,8 @@ class MessageReader {
 }
 
 /**
- * The steps that the lines of a `messages.jsonl` bring, each line numbered from `first`. A result that no message and no event announces is one of a call of the tool `unknown`
- * without arguments: nothing is dropped.
+ * Converts the lines of a `messages.jsonl` to steps. Lines are numbered from `first`. An
+ * unannounced result gets a call of the tool `unknown` without arguments, so nothing is dropped.
  */
 export function readMessages(
   lines: readonly string[],
@@ -156,7 +174,11 @@ export function readMessages(
     first = 1,
     told,
     hasPrompt,
-  }: { readonly first?: number; readonly told: ReadonlyMap<string, readonly AnnouncedCall[]>; readonly hasPrompt: boolean },
+  }: {
+    readonly first?: number;
+    readonly told: ReadonlyMap<string, readonly AnnouncedCall[]>;
+    readonly hasPrompt: boolean;
+  },
 ): ReadMessages {
   const reader = new MessageReader(told, hasPrompt);
   for (const [i, line] of lines.entries()) reader.line(first + i, JSON.parse(line) as Fields);

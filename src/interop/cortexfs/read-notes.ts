@@ -2,7 +2,10 @@ import type { RecordBody } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import { linesOf } from './check-file.js';
 
-/** A fact, decision or piece of open work that a directory tells of, and the line of `messages.jsonl` that it comes from; undefined where it names none. */
+/**
+ * A fact, decision or piece of open work with its line of `messages.jsonl`; undefined if it names
+ * none.
+ */
 export interface NotedRecord {
   readonly line: number | undefined;
   readonly body: RecordBody<'note'>;
@@ -35,7 +38,7 @@ function noted(text: string | undefined, field: 'text' | 'decision'): readonly N
   });
 }
 
-/** Open and done work, one item a line; other lines of the file are no items. */
+/** Returns open and finished work, one item a line. Other lines are ignored. */
 function work(text: string | undefined): readonly NotedRecord[] {
   return linesOf(text ?? '').flatMap((line) => {
     const [, mark, question, said] = WORK.exec(line.replace(/\r$/, '')) ?? [];
@@ -50,8 +53,8 @@ function work(text: string | undefined): readonly NotedRecord[] {
 const sameText = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
 /**
- * The notes that a directory's typed files tell of, but for those that its own records have already. What another program says of an item that a record names goes on under that
- * name.
+ * Returns the notes in a directory's typed files that its own records lack. If another program
+ * changed an item of a record, the note continues under the record's name.
  */
 export function readNotes(
   files: ReadonlyMap<string, string>,

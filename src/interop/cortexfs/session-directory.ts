@@ -12,13 +12,13 @@ import { PALIMPSEST_FILE } from './palimpsest-file.js';
 import { type OwnSession, palimpsestLines } from './palimpsest-lines.js';
 import { nameFor } from './session-paths.js';
 
-/** What of a session's records the directory shows. */
+/** The record kinds that the directory shows. */
 export const SHOWN_KINDS = ['approval', 'note', 'compaction', 'missing'] as const;
 
-/** The year 9999 stands for the newest, whatever the clocks say. */
+/** The year 9999 stands for the newest, regardless of clocks. */
 const NEWEST_FROM = Date.UTC(9999, 0);
 
-/** The files of a session directory, by path, each whole. */
+/** The complete files of a session directory, by path. */
 export interface SessionDirectory {
   readonly files: ReadonlyMap<string, string>;
   readonly pack: Pack;
@@ -27,9 +27,9 @@ export interface SessionDirectory {
 /** A record that the directory shows. */
 export type DirectoryRecord = ContextRecord<(typeof SHOWN_KINDS)[number]>;
 
-/** What of a session is known beside its projection and records. */
+/** Known data of a session beside its projection and records. */
 type KnownBeside = Partial<Pick<PlacedSession, 'contents'>> & {
-  /** What imports kept of it. */
+  /** The kept imports of the session. */
   readonly imports?: readonly KeptImport[];
 };
 
@@ -48,11 +48,19 @@ function place(
 function metaText({ session, basis, turn, seq, counter, digest }: Projection): string {
   const { validTime, txId } = basis;
   const time = validTime >= NEWEST_FROM ? undefined : new Date(validTime).toISOString();
-  const palimpsest = { session, turn, seq, digest, counter: counter.name, tx_id: txId, ...defined({ valid_time: time }) };
+  const palimpsest = {
+    session,
+    turn,
+    seq,
+    digest,
+    counter: counter.name,
+    tx_id: txId,
+    ...defined({ valid_time: time }),
+  };
   return `${JSON.stringify({ client: 'palimpsest', scope: 'private', palimpsest }, null, 2)}\n`;
 }
 
-/** What a pack of a session is made of; of an imported one with what the imports kept. */
+/** Returns the sources of a session's pack, including kept imports. */
 export function packSources(
   projection: Projection,
   records: readonly DirectoryRecord[],
@@ -65,20 +73,22 @@ export function packSources(
   return { session: nameFor(projection.session), files, lines: placed.lines, placed };
 }
 
-/** How a directory is made. */
+/** Options of a directory. */
 export interface DirectoryOptions {
-  /** The text of its `context/budget`, and the limit that it names. */
+  /** The text of its `context/budget` with the token limit. */
   readonly budget?: string;
   readonly limit?: number;
-  /** What imports kept of the session. */
+  /** The kept imports of the session. */
   readonly imports?: readonly KeptImport[];
-  /** What `context/palimpsest.jsonl` is made of; without it there is none. */
+  /** The input of `context/palimpsest.jsonl`; without it the file is omitted. */
   readonly own?: Omit<OwnSession, 'projection'>;
 }
 
 /**
- * A session as the directory of document 000, at the basis of its projection. `messages.jsonl` and `events.jsonl` only grow from one moment to a later one, as long as nothing comes
- * late; all else is derived. What was imported is given back byte for byte, as long as the session has not gone on. Pure: equal sources give equal bytes.
+ * Returns a session as the directory of document 000, at the basis of its projection.
+ * `messages.jsonl` and `events.jsonl` only grow over time, unless a result arrives late. All other
+ * files are derived. An imported directory is returned byte for byte until the session continues.
+ * Pure: equal sources give equal bytes.
  * @throws {CortexfsError} `budget-too-small`
  */
 export function sessionDirectory(
@@ -96,11 +106,14 @@ export function sessionDirectory(
     ['messages.jsonl', fileOf(placed.lines.map(({ text }) => text))],
     ['events.jsonl', fileOf(events.map(({ text }) => text))],
   ] as const;
-  const ownFile = own === undefined ? [] : [[PALIMPSEST_FILE, fileOf(palimpsestLines({ projection, ...own }, placed.lines))] as const];
+  const ownFile =
+    own === undefined
+      ? []
+      : [[PALIMPSEST_FILE, fileOf(palimpsestLines({ projection, ...own }, placed.lines))] as const];
   const pack = packSession(sources, projection.counter, limit);
   const kept = keptFiles(imports);
   if (isAsImported(projection, records, imports)) {
-    // Somebody set another budget since.
+    // The budget was changed after the import.
     const isOtherBudget = (kept.get('context/budget') ?? '') !== budget;
     const later = isOtherBudget ? packFiles(budget, pack) : [];
     const files = new Map([...kept, ...raw, ...(imports.at(-1)?.hasOwn === true ? ownFile : []), ...later]);
@@ -123,7 +136,7 @@ const packFiles = (budget: string, { json, markdown }: Pack): readonly (readonly
   ['context/pack.md', markdown],
 ];
 
-/** The small files that say how the session stands. */
+/** Returns the small files with the session's state. */
 function stateFiles({ entries, running }: Projection): readonly (readonly [string, string])[] {
   const said = entries.findLast((entry) => entry.kind === 'assistant' && entry.text !== '');
   const times = entries.filter(({ seq }) => seq > 0).map(({ at }) => at);

@@ -3,15 +3,15 @@ import { isDeeperThan } from '../../values/json-depth.js';
 const DEEPEST = 200;
 const MARK = /["{}[\],]/g;
 
-/** An object or list that is open while a text is walked through. */
+/** An open object or list during a scan of a text. */
 interface OpenValue {
-  /** The keys seen of an object; undefined of a list. */
+  /** The keys seen in an object; undefined for a list. */
   readonly keys: Set<string> | undefined;
-  /** Whether the next string is a key. */
+  /** True if the next string is a key. */
   expectsKey: boolean;
 }
 
-/** Where the text that begins with the quote at `from` ends, behind its closing quote. */
+/** Returns the position after the closing quote of the string that opens at `from`. */
 function endOfText(text: string, from: number): number {
   for (let end = text.indexOf('"', from + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -21,7 +21,9 @@ function endOfText(text: string, from: number): number {
   return text.length;
 }
 
-/** The first key that an object of a valid JSON text holds twice; undefined where none does. */
+/**
+ * Returns the first key that an object of a valid JSON text repeats; undefined if there is none.
+ */
 function repeatedKey(text: string): string | undefined {
   const open: OpenValue[] = [];
   const marks = new RegExp(MARK);
@@ -44,18 +46,25 @@ function repeatedKey(text: string): string | undefined {
   return undefined;
 }
 
-/** What a JSON text says, or why it cannot be taken: it is none, names a key twice, or nests more levels than are read. */
-export type StrictJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly reason: string };
+/** A parsed JSON value, or why it is rejected: not JSON, a repeated key, or too many levels. */
+export type StrictJson =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly reason: string };
 
-/** Reads a JSON text that other programs must read the same way: a key that stands twice in an object is refused, not decided; so is what nests deeper than 200 levels, or `deepest`. */
+/**
+ * Parses JSON that other programs must read the same way. Rejects repeated keys, and nesting over
+ * 200 levels or `deepest`.
+ */
 export function strictJson(text: string, { deepest = DEEPEST }: { readonly deepest?: number } = {}): StrictJson {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { ok: false, reason: 'it is no JSON' };
+    return { ok: false, reason: 'it is not JSON' };
   }
   if (isDeeperThan(value, deepest)) return { ok: false, reason: `it nests deeper than ${deepest} levels` };
   const key = repeatedKey(text);
-  return key === undefined ? { ok: true, value } : { ok: false, reason: `the key ${JSON.stringify(key)} stands twice in one object` };
+  return key === undefined
+    ? { ok: true, value }
+    : { ok: false, reason: `one object has the key ${JSON.stringify(key)} twice` };
 }

@@ -8,62 +8,72 @@ import { CortexfsError } from './errors.js';
 import { isPathWithin } from './session-paths.js';
 import { strictJson } from './strict-json.js';
 
-/** The files that only grow; all others are derived and may be written anew. */
+/** Append-only files. All others are derived and may be rewritten. */
 const APPEND_ONLY: ReadonlySet<string> = new Set(['messages.jsonl', 'events.jsonl']);
 const FOLDERS = ['context', 'context/pinned', 'context/swap', 'context/dedup', 'context/child'];
-/** What this writer itself puts among the pinned files. */
+/** The names of pinned files that this writer makes. */
 export const OWN_PINNED = /^(?:system|r\d+|f-[0-9a-f]{32})\.md$/;
 
-/** What was done to a session directory. */
+/** The result of writing a session directory. */
 export interface WrittenDirectory {
-  /** Lines that `messages.jsonl` has more than before. */
+  /** Lines appended to `messages.jsonl`. */
   readonly appended: number;
   readonly written: readonly string[];
   readonly unchanged: number;
-  /** Files of things that are no longer pinned, which were removed. */
+  /** Removed files of objects that are no longer pinned. */
   readonly removed: readonly string[];
 }
 
 const linkError = (path: string): CortexfsError =>
   new CortexfsError(
     'symbolic-link',
-    `${path} is a symbolic link: nothing is written through links; remove it, or export to another folder`,
+    `${path} is a symbolic link, and links are not written through: remove it, or export to another folder`,
   );
 
-/** Whether something is there; a link is refused. */
+/** Returns true if the file or folder exists. Rejects a link. */
 async function isThere(path: string, what: 'file' | 'folder'): Promise<boolean> {
   const found = await unlessMissing(lstat(path));
   if (found === undefined) return false;
   if (found.isSymbolicLink()) throw linkError(path);
   if (what === 'file' ? found.isFile() : found.isDirectory()) return true;
-  throw new CortexfsError('no-session', `${path} is no ${what}: a session directory has a ${what} there; export to another folder`);
+  throw new CortexfsError(
+    'no-session',
+    `${path} is not a ${what}, as a session directory requires: export to another folder`,
+  );
 }
 
-/** Whose a directory must be: the session's by what our export writes, or by the `meta.json` that was imported. */
+/** The required owner of a directory, by the files of our export or by an imported `meta.json`. */
 export interface DirectoryOwner {
   readonly session: string;
   readonly meta?: string;
 }
 
-/** Refuses a folder that holds anything but this session. */
+/** Rejects a folder that does not hold this session. */
 async function checkOwner(folder: string, { session, meta: imported }: DirectoryOwner): Promise<void> {
   if (!(await isThere(folder, 'folder'))) return;
   const names = await readdir(folder);
   if (names.length === 0) return;
   const meta = join(folder, 'meta.json');
   if (!(await isThere(meta, 'file')))
-    throw new CortexfsError('no-session', `${folder} is not empty and holds no session: meta.json is missing; export to a new folder`);
+    throw new CortexfsError(
+      'no-session',
+      `${folder} is not empty and holds no session, because meta.json is missing: export to a new folder`,
+    );
   const text = await readFile(meta, 'utf8');
   if (text === imported) return;
   const read = strictJson(text);
   const own = read.ok && isJsonObject(read.value) ? read.value.palimpsest : undefined;
   const name = isJsonObject(own) ? own.session : undefined;
   if (name === session) return;
-  const whose = typeof name === 'string' ? `session ${JSON.stringify(name)}` : 'a session that was not exported from here';
-  throw new CortexfsError('foreign-session', `${folder} holds ${whose}, not ${JSON.stringify(session)}: export to another folder`);
+  const whose =
+    typeof name === 'string' ? `session ${JSON.stringify(name)}` : 'a session that was not exported by Palimpsest';
+  throw new CortexfsError(
+    'foreign-session',
+    `${folder} holds ${whose}, not ${JSON.stringify(session)}: export to another folder`,
+  );
 }
 
-/** Where two texts differ first: the line, from 1. */
+/** Returns the first line, from 1, at which two texts differ. */
 function differingLine(before: Buffer, now: Buffer): number {
   let line = 1;
   for (let i = 0; i < before.length && before[i] === now[i]; i++) if (before[i] === 10) line++;
@@ -74,28 +84,39 @@ function checkPrefix(path: string, before: Buffer, now: Buffer): void {
   if (before.length > 0 && before.at(-1) !== 10)
     throw new CortexfsError(
       'invalid-file',
-      `${path}: the last line has no end: it may be cut off. Nothing was changed; export to another folder`,
+      `${path}: the last line has no line end and may be truncated. Nothing was changed; export to another folder`,
     );
   if (before.length <= now.length && now.subarray(0, before.length).equals(before)) return;
   const line = differingLine(before, now);
   throw new CortexfsError(
     'not-a-prefix',
-    `${path} is not the beginning of what would be written: they differ from line ${line} on. It only grows, so nothing was changed; export to another folder`,
+    `${path} is append-only and differs from the new content from line ${line} on. ` +
+      'Nothing was changed; export to another folder',
   );
 }
 
 /**
- * Writes a session directory, or brings one that is there up to date: what only grows must be the beginning of what is to be written, byte for byte. Everything is checked before
- * anything is written; each file appears whole, for its user alone.
- * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`, `invalid-file` (a last line is cut off, or what was to be written breaks the document): nothing was changed
+ * Writes or updates a session directory. Append-only files must be a prefix of the new content,
+ * byte for byte. Everything is checked before the first write. Each file is replaced atomically and
+ * is private to its user.
+ * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`
+ * @throws {CortexfsError} `invalid-file` if a last line is truncated or the new content violates
+ *   the document. No error leaves a change.
  */
-export async function writeDirectory(folder: string, owner: DirectoryOwner, files: ReadonlyMap<string, string>): Promise<WrittenDirectory> {
+export async function writeDirectory(
+  folder: string,
+  owner: DirectoryOwner,
+  files: ReadonlyMap<string, string>,
+): Promise<WrittenDirectory> {
   for (const [path, text] of files) {
     if (!isPathWithin(path))
-      throw new CortexfsError('invalid-file', `${JSON.stringify(path)} is no path within a session directory: nothing was written`);
+      throw new CortexfsError(
+        'invalid-file',
+        `${JSON.stringify(path)} is not a path within a session directory: nothing was written`,
+      );
     const [found] = fileFindings(path, text);
     if (found !== undefined)
-      throw new CortexfsError('invalid-file', `the session cannot be written as this document has it: ${findingText(found)}`);
+      throw new CortexfsError('invalid-file', `the session cannot be written in this format: ${findingText(found)}`);
   }
   await checkOwner(folder, owner);
   const children = [...files.keys()].flatMap((path) => /^context\/child\/[^/]+/.exec(path)?.[0] ?? []);
@@ -114,7 +135,8 @@ export async function writeDirectory(folder: string, owner: DirectoryOwner, file
   }
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of folders) await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
-  for (const path of changed) await replaceFile(join(folder, path), files.get(path) ?? '', { flush: APPEND_ONLY.has(path) });
+  for (const path of changed)
+    await replaceFile(join(folder, path), files.get(path) ?? '', { flush: APPEND_ONLY.has(path) });
   const pinned = await readdir(join(folder, 'context/pinned'));
   const removed = pinned
     .filter((name) => OWN_PINNED.test(name) && !files.has(`context/pinned/${name}`))
@@ -123,13 +145,16 @@ export async function writeDirectory(folder: string, owner: DirectoryOwner, file
   return { appended, written: changed, unchanged: files.size - changed.length, removed };
 }
 
-/** The text of a `budget` file that is there; undefined where there is none. */
+/** Returns the text of an existing `budget` file; undefined if there is none. */
 export async function writtenBudget(folder: string): Promise<string | undefined> {
   const path = join(folder, 'context/budget');
   return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : undefined;
 }
 
-/** Refuses two files of a pack where they are not both of this session: whoever else made them keeps them. */
+/**
+ * Rejects existing pack files unless both belong to this session, so that other files are not
+ * overwritten.
+ */
 async function checkPackOwner(jsonPath: string, markdownPath: string, json: string): Promise<void> {
   const [hasJson, hasMarkdown] = [await isThere(jsonPath, 'file'), await isThere(markdownPath, 'file')];
   if (!hasJson && !hasMarkdown) return;
@@ -140,7 +165,7 @@ async function checkPackOwner(jsonPath: string, markdownPath: string, json: stri
   const [own, theirs] = [sessionOf(json), hasJson ? sessionOf(await readFile(jsonPath, 'utf8')) : undefined];
   if (typeof own === 'string' && theirs === own) return;
   const path = hasJson ? jsonPath : markdownPath;
-  const whose = typeof theirs === 'string' ? `a pack of ${JSON.stringify(theirs)}` : 'no pack that was written from here';
+  const whose = typeof theirs === 'string' ? `a pack of ${JSON.stringify(theirs)}` : 'not a pack written by Palimpsest';
   throw new CortexfsError(
     'foreign-session',
     `${path} is ${whose}, not of ${JSON.stringify(own)}: nothing was changed; name another folder, or remove it`,
@@ -148,8 +173,9 @@ async function checkPackOwner(jsonPath: string, markdownPath: string, json: stri
 }
 
 /**
- * Writes the two files of a pack into a folder; where that is an exported session, into its context area. An earlier pack of the same session is replaced, other files of
- * these names are not. Resolves to their paths.
+ * Writes the two files of a pack into a folder, or into the context area of an exported session. An
+ * earlier pack of the session is replaced; other files with these names are not. Resolves to their
+ * paths.
  * @throws {CortexfsError} `symbolic-link`, `foreign-session`, `no-session`: nothing was changed
  */
 export async function writePack(

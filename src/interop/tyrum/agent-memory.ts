@@ -4,41 +4,46 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { agentUuid, itemOf, type MemoryItem, type MemoryTombstone, memoryRecord } from './memory-item.js';
 
-/** What an agent remembers. */
+/** The contents of an agent's memory. */
 export interface RememberedItems {
-  /** The newest version of each, oldest first. */
+  /** The newest version of each item, oldest first. */
   readonly items: readonly MemoryItem[];
-  /** Of what was forgotten, in the order in which it was. */
+  /** The tombstones of forgotten items, in the order of deletion. */
   readonly tombstones: readonly MemoryTombstone[];
-  /** All tags, also of what was forgotten. */
+  /** All tags, including those of forgotten items. */
   readonly tags: ReadonlySet<string>;
 }
 
-/** That an item is forgotten. */
+/** The deletion of an item. */
 export interface Burial {
   readonly item: MemoryItem;
   readonly by: MemoryTombstone['deleted_by'];
   readonly reason?: string;
 }
 
-/** What becomes different in a memory, all of it or nothing. */
+/** A change of a memory. It is applied completely or not at all. */
 export interface MemoryChange {
   readonly put: readonly MemoryItem[];
   readonly bury: readonly Burial[];
 }
 
-/** Where an agent's memory is kept: what everything else here works with. */
+/** The storage of an agent's memory. All other code here uses this interface. */
 export interface MemoryAdapter {
   readonly agent: string;
   read(): Promise<RememberedItems>;
   /**
-   * Changes it as `decide` says of what it holds, all of it or nothing, and resolves to the change that was made. Where somebody else changes in between what is to be changed, it decides again by what is
-   * there then: what was forgotten does not come back, and no correction is lost. `at` is when it happened, milliseconds since 1970. Rejects with what `decide` throws; then nothing was changed.
+   * Applies the change that `decide` derives from the contents, and resolves to it. The change is
+   * atomic. If a concurrent change touches the same items, `decide` runs again on the new contents,
+   * so deletions and corrections are never lost. `at` is the time of the change in milliseconds
+   * since 1970. Rejects with the error of `decide`, after which nothing was changed.
    */
   change(decide: (held: RememberedItems) => MemoryChange, at: number): Promise<MemoryChange>;
 }
 
-/** A memory in records of its agent (decision 0016): items have versions, and what is forgotten leaves a tombstone in the same transaction; the database keeps every earlier version. */
+/**
+ * A memory in records of its agent (decision 0016). Items have versions. Forgetting an item adds a
+ * tombstone in the same transaction. The database keeps every earlier version.
+ */
 export class RecordMemory implements MemoryAdapter {
   readonly #store: Pick<ObjectStore, 'latest' | 'putRecords'>;
 
@@ -94,6 +99,13 @@ export class RecordMemory implements MemoryAdapter {
   #tombstone({ at, body }: ContextRecord<'tombstone'>): MemoryTombstone {
     const { name, by, reason } = body;
     const deleted_at = new Date(at).toISOString();
-    return { v: 1, memory_item_id: name, agent_id: agentUuid(this.agent), deleted_at, deleted_by: by, ...defined({ reason }) };
+    return {
+      v: 1,
+      memory_item_id: name,
+      agent_id: agentUuid(this.agent),
+      deleted_at,
+      deleted_by: by,
+      ...defined({ reason }),
+    };
   }
 }

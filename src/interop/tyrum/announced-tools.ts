@@ -9,20 +9,23 @@ const sized = z.strictObject({ id: name, chars });
 
 const announcedTools = z.strictObject({ tools: z.array(sized), skills: z.array(name), mcp_servers: z.array(name) });
 
-/** Which tools, skills and servers a model was offered, the tools with the characters of their schemas. */
+/**
+ * The tools, skills and servers offered to a model. Each tool has the character count of its
+ * schema.
+ */
 export type AnnouncedTools = z.output<typeof announcedTools>;
 
-/** The type of the event that keeps them. */
+/** The type of the event that stores them. */
 const TYPE = 'tyrum.tools';
 
-/** What harnesses told of a session's tools: metadata alone, in the order of the steps. */
+/** Tool metadata that a harness reported for a session. */
 export interface ToolAnnouncement {
-  /** The step of the session that it was told behind. */
+  /** The step of the session after which it was reported. */
   readonly seq: number;
   readonly tools: AnnouncedTools;
 }
 
-/** That a harness told which tools it offers, as a record of its own. */
+/** Creates the record of the tools that a harness offers. */
 export function announcementRecord(
   { session, turn, seq }: { readonly session: SessionId; readonly turn: number; readonly seq: number },
   tools: AnnouncedTools,
@@ -31,8 +34,11 @@ export function announcementRecord(
   return { kind: 'event', owner: { session }, turn, seq, at, basis: null, body: { type: TYPE, data: tools } };
 }
 
-/** What harnesses told of the tools of a session, oldest first. */
-export async function readAnnouncements(snapshot: StoreSnapshot, session: SessionId): Promise<readonly ToolAnnouncement[]> {
+/** Reads the tool reports of a session, oldest first. */
+export async function readAnnouncements(
+  snapshot: StoreSnapshot,
+  session: SessionId,
+): Promise<readonly ToolAnnouncement[]> {
   const events = await snapshot.records(session, { kinds: ['event'] });
   return events.flatMap(({ seq, body }) => {
     const read = body.type === TYPE ? announcedTools.safeParse(body.data) : undefined;

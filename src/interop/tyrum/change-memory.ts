@@ -3,21 +3,32 @@ import { consolidateMemory, type MemoryBudget } from './consolidate-memory.js';
 import { type MemoryItem, type MemoryTombstone, memoryItem, type Remembering } from './memory-item.js';
 import { TyrumError } from './tyrum-error.js';
 
-/** What is to become different in a memory. */
+/** A requested change of a memory. */
 export interface MemoryWish {
-  /** Kinds and fields of items; one under the id of an item that is there, or a fact of its key, corrects it. */
+  /**
+   * Kinds and fields of items. An item corrects the one with its id, and a fact also the one with
+   * its key.
+   */
   readonly put: readonly unknown[];
-  readonly forget: readonly { readonly id: string; readonly by: MemoryTombstone['deleted_by']; readonly reason?: string }[];
-  /** What it is consolidated to; not at all if left out. */
+  readonly forget: readonly {
+    readonly id: string;
+    readonly by: MemoryTombstone['deleted_by'];
+    readonly reason?: string;
+  }[];
+  /** The size to consolidate to. If omitted, nothing is consolidated. */
   readonly budget?: MemoryBudget | undefined;
   readonly remembering: Remembering;
 }
 
 /**
- * The change that a wish makes of a memory: first what is put, then what is forgotten, then the consolidation.
- * @throws {TyrumError} `invalid-memory`, with its place in the list; `unknown-memory` for something to be forgotten that is not there
+ * Returns the change that a request makes: it puts items, then forgets items, then consolidates.
+ * @throws {TyrumError} `invalid-memory`, with its position in the list
+ * @throws {TyrumError} `unknown-memory` if an item to forget does not exist
  */
-export function changedMemory({ items }: RememberedItems, { put, forget, budget, remembering }: MemoryWish): MemoryChange {
+export function changedMemory(
+  { items }: RememberedItems,
+  { put, forget, budget, remembering }: MemoryWish,
+): MemoryChange {
   const left = new Map(items.map((item) => [item.memory_item_id, item]));
   const changed = new Set<string>();
   for (const [i, draft] of put.entries()) {
@@ -34,7 +45,8 @@ export function changedMemory({ items }: RememberedItems, { put, forget, budget,
   }
   const bury: Burial[] = forget.map(({ id, ...how }) => {
     const item = left.get(id.toLowerCase());
-    if (item === undefined) throw new TyrumError('unknown-memory', `agent ${remembering.agent} remembers no item ${JSON.stringify(id)}`);
+    if (item === undefined)
+      throw new TyrumError('unknown-memory', `agent ${remembering.agent} remembers no item ${JSON.stringify(id)}`);
     left.delete(item.memory_item_id);
     return { item, ...how };
   });

@@ -4,18 +4,21 @@ import { type Checkpoint, checkpointSchema, checkpointText, OBLIGATION_LISTS } f
 import type { SessionFacts } from './session-facts.js';
 import { TyrumError } from './tyrum-error.js';
 
-/** Whoever writes checkpoints, mostly by asking a model for JSON. May fail, or be wrong: then the one that is made without a model stands in for it. */
+/**
+ * Writes checkpoints, usually by asking a model for JSON. If it fails or returns an invalid
+ * checkpoint, the checkpoint made without a model replaces it.
+ */
 export interface CheckpointWriter {
   readonly name: string;
-  /** A checkpoint, or its JSON as text. */
+  /** Returns a checkpoint, or its JSON as text. */
   write(asked: SummaryTry): Promise<unknown>;
 }
 
-/** Models put JSON between fences, whatever they are told. */
+/** Models fence JSON even if the prompt forbids it. */
 const FENCED = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/;
 
 /**
- * A value as a checkpoint: exactly its fields, with a goal and a handoff.
+ * Parses a checkpoint: exactly its fields, with a goal and a handoff.
  * @throws {TyrumError} `checkpoint-refused`, with the field
  */
 function readCheckpoint(value: unknown): Checkpoint {
@@ -30,7 +33,10 @@ function readCheckpoint(value: unknown): Checkpoint {
   const read = checkpointSchema.safeParse(said);
   if (!read.success) {
     const [issue] = read.error.issues;
-    throw new TyrumError('checkpoint-refused', `it is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`);
+    throw new TyrumError(
+      'checkpoint-refused',
+      `it is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`,
+    );
   }
   for (const field of ['goal', 'handoff_md'] as const)
     if (read.data[field].trim() === '') throw new TyrumError('checkpoint-refused', `its ${field} is empty`);
@@ -38,22 +44,31 @@ function readCheckpoint(value: unknown): Checkpoint {
 }
 
 /**
- * A checkpoint with the obligations that it left out.
- * @throws {TyrumError} `checkpoint-refused` where it then has more tokens than it may
+ * Adds the obligations that a checkpoint omits.
+ * @throws {TyrumError} `checkpoint-refused` if the result exceeds the token limit
  */
-function withObligations(checkpoint: Checkpoint, { obligations }: SessionFacts, { limit, counter }: SummaryTry): Checkpoint {
+function withObligations(
+  checkpoint: Checkpoint,
+  { obligations }: SessionFacts,
+  { limit, counter }: SummaryTry,
+): Checkpoint {
   const held = checkpointText(checkpoint);
   const whole = { ...checkpoint };
-  for (const list of OBLIGATION_LISTS) whole[list] = [...whole[list], ...obligations[list].filter((one) => !held.includes(one))];
+  for (const list of OBLIGATION_LISTS)
+    whole[list] = [...whole[list], ...obligations[list].filter((one) => !held.includes(one))];
   const [own, all] = [counter.count(held), counter.count(checkpointText(whole))];
   if (all <= limit || all === own) return whole;
   throw new TyrumError(
     'checkpoint-refused',
-    `it has ${own} tokens of ${limit}, and leaves out obligations that take ${all - own} more: say them, or say less of the rest`,
+    `it has ${own} tokens of ${limit}, and leaves out obligations that take ${all - own} more: ` +
+      'say them, or say less of the rest',
   );
 }
 
-/** A writer of checkpoints as a summariser: what it writes is read strictly, gets the obligations that it left out, and is then audited as every summary is. */
+/**
+ * Wraps a checkpoint writer as a summariser. Its output is parsed strictly, completed with omitted
+ * obligations, and audited like every summary.
+ */
 export function checkpointSummariser(writer: CheckpointWriter, facts: SessionFacts): Summariser {
   return {
     name: writer.name,
@@ -64,7 +79,7 @@ export function checkpointSummariser(writer: CheckpointWriter, facts: SessionFac
   };
 }
 
-/** A checkpoint that was written before it was asked for: one try of a writer elsewhere. */
+/** A checkpoint that the caller sends ahead: one attempt of an external writer. */
 export class SentCheckpoint implements CheckpointWriter {
   #complaint: string | undefined;
 
@@ -80,11 +95,14 @@ export class SentCheckpoint implements CheckpointWriter {
   }
 
   /**
-   * Refuses a compaction that did not take it.
+   * Rejects a compaction that did not use the sent checkpoint.
    * @throws {TyrumError} `checkpoint-refused`
    */
   requireTaken(): void {
     if (this.#complaint === undefined) return;
-    throw new TyrumError('checkpoint-refused', `the checkpoint was not taken: ${this.#complaint}; write it anew, or send it with last_try`);
+    throw new TyrumError(
+      'checkpoint-refused',
+      `the checkpoint was not taken: ${this.#complaint}; write it anew, or send it with last_try`,
+    );
   }
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const texts = z.array(z.string()).default([]);
 
-/** A checkpoint in Tyrum's exact fields: what stands for the messages that a compaction leaves out. */
+/** A checkpoint in Tyrum's exact fields. It replaces the messages that a compaction leaves out. */
 export const checkpointSchema = z.strictObject({
   goal: z.string(),
   user_constraints: texts,
@@ -19,10 +19,12 @@ export const checkpointSchema = z.strictObject({
 /** A checkpoint in Tyrum's exact fields. */
 export type Checkpoint = z.output<typeof checkpointSchema>;
 
-/** A field of a checkpoint that is a list. */
-export type CheckpointList = { [Name in keyof Checkpoint]: Checkpoint[Name] extends string ? never : Name }[keyof Checkpoint];
+/** A checkpoint field that is a list. */
+export type CheckpointList = {
+  [Name in keyof Checkpoint]: Checkpoint[Name] extends string ? never : Name;
+}[keyof Checkpoint];
 
-/** What each list is called where a model reads it, in the order in which it does; names and files stand in one line. */
+/** The title of each list in the model's text, in reading order. Names and files share one line. */
 const LISTS: { readonly [Name in CheckpointList]: { readonly title: string; readonly isLine: boolean } } = {
   user_constraints: { title: 'Constraints and preferences of the user', isLine: false },
   decisions: { title: 'Decided', isLine: false },
@@ -36,7 +38,10 @@ const LISTS: { readonly [Name in CheckpointList]: { readonly title: string; read
 
 const CHECKPOINT_LISTS = Object.keys(LISTS) as readonly CheckpointList[];
 
-/** The lists whose known texts every checkpoint says: what was noted or decided, and is not settled. */
+/**
+ * The lists whose known texts every checkpoint must contain: notes and decisions that are not
+ * settled.
+ */
 export const OBLIGATION_LISTS = [
   'user_constraints',
   'decisions',
@@ -44,15 +49,15 @@ export const OBLIGATION_LISTS = [
   'unresolved_questions',
 ] as const satisfies readonly CheckpointList[];
 
-/** How one more element of a list is written, with what stands before it. */
+/** Formats one more element of a list, with its separator. */
 export function listedText(list: CheckpointList, text: string): string {
   return LISTS[list].isLine ? `, ${text}` : `\n- ${text}`;
 }
 
-/** The title of a list, with what stands before it. */
+/** Formats the title of a list, with its separator. */
 export const titleText = (list: CheckpointList): string => `\n${LISTS[list].title}:`;
 
-/** What a model reads of a checkpoint; empty for an empty one. */
+/** Formats a checkpoint for the model; an empty checkpoint gives an empty text. */
 export function checkpointText(checkpoint: Checkpoint): string {
   const { goal, handoff_md: handoff } = checkpoint;
   const lists = CHECKPOINT_LISTS.flatMap((list) => {

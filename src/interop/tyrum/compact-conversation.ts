@@ -14,37 +14,43 @@ import { digestCheckpoint, requiredOf, unsaidDemands } from './digest-checkpoint
 import { TyrumError } from './tyrum-error.js';
 import { sentEntries } from './visible-prompt.js';
 
-/** Why a conversation is compacted: it grew over its limit, somebody asked for it, or a provider refused a request as too long. */
+/**
+ * Why a conversation is compacted: it exceeds its limit, a user asked for it, or a provider
+ * rejected a request as too long.
+ */
 export type CompactionReason = 'token_pressure' | 'manual' | 'overflow';
 
-/** How a conversation is compacted. */
+/** Settings of a compaction. */
 export interface CompactionWish {
-  /** The most tokens of a request, what is reserved of them included: never passed. */
+  /** The hard token limit of a request, including the reserved tokens. */
   readonly tokens: number;
-  /** What of them the tools' schemas and the answer take; 0 if left out. */
+  /** Tokens reserved for tool schemas and the answer; 0 if omitted. */
   readonly reserved?: number;
-  /** The share above which `token_pressure` compacts; 1 if left out. */
+  /** The share of the limit above which `token_pressure` compacts; 1 if omitted. */
   readonly threshold?: number;
-  /** The share that a compaction brings the prompt down to; 0.5 if left out. */
+  /** The share of the limit to which a compaction shrinks the prompt; 0.5 if omitted. */
   readonly target?: number;
-  /** The newest messages whose turns stay for as long as the limit allows; 2 if left out. */
+  /** The number of newest messages whose turns stay while the limit allows it; 2 if omitted. */
   readonly keepLastMessages?: number;
-  /** The newest results that stay in full for as long as the limit allows; 3 if left out. */
+  /** The number of newest results kept in full while the limit allows it; 3 if omitted. */
   readonly keepResults?: number;
-  /** The most tokens of the checkpoint beside its obligations; a tenth of the limit if left out. */
+  /** Maximum tokens of the checkpoint beside its obligations; a tenth of the limit if omitted. */
   readonly checkpointTokens?: number;
-  /** What a provider said that the last request took: compacts where that is over the threshold, whatever is counted here. */
+  /**
+   * The token count of the last request as the provider reported it. Above the threshold it forces
+   * a compaction, regardless of our own count.
+   */
   readonly reported?: number;
   readonly reason: CompactionReason;
 }
 
-/** A conversation after its compaction, or as it was where nothing had to go. */
+/** A conversation after its compaction. It is unchanged if nothing had to go. */
 export interface CompactedConversation {
   readonly view: BudgetedView;
   readonly state: ConversationState;
-  /** What a checkpoint must name, and the messages that it is of. */
+  /** The identifiers that a checkpoint must name, and the messages that contain them. */
   readonly identifiers: readonly string[];
-  /** Sentences of users that say what must hold, and that the checkpoint has no room for. */
+  /** Requirements stated by users for which the checkpoint has no room. */
   readonly unsaid: readonly string[];
 }
 
@@ -58,9 +64,20 @@ function keptTurns(entries: readonly Entry[], keep: number): number {
 }
 
 function budgetOf({ facts, projection }: Conversation, entries: readonly Entry[], wish: CompactionWish): ViewBudget {
-  const { tokens, reserved = 0, threshold = 1, target = TARGET, keepLastMessages = KEEP_MESSAGES, reason, reported = 0 } = wish;
+  const {
+    tokens,
+    reserved = 0,
+    threshold = 1,
+    target = TARGET,
+    keepLastMessages = KEEP_MESSAGES,
+    reason,
+    reported = 0,
+  } = wish;
   if (reserved >= tokens) {
-    throw new TyrumError('invalid-settings', `${reserved} tokens of ${tokens} are reserved, which leaves none: give more, or reserve less`);
+    throw new TyrumError(
+      'invalid-settings',
+      `${reserved} tokens of ${tokens} are reserved, which leaves none: raise the limit, or reserve less`,
+    );
   }
   const isDue = reason !== 'token_pressure' || reported > tokens * threshold;
   return {
@@ -71,15 +88,27 @@ function budgetOf({ facts, projection }: Conversation, entries: readonly Entry[]
     keepBehindPending: true,
     renew: isDue,
     digest: (request) => digestCheckpoint(request, facts),
-    ...defined({ keepResults: wish.keepResults, summary: wish.checkpointTokens, required: requiredOf(facts, projection.counter) }),
+    ...defined({
+      keepResults: wish.keepResults,
+      summary: wish.checkpointTokens,
+      required: requiredOf(facts, projection.counter),
+    }),
   };
 }
 
 /**
- * A conversation within a limit of tokens, as Tyrum compacts: results become lines, then the oldest turns give way to a checkpoint, never at or behind the first call or approval that waits. What
- * is stored stays. A writer has two tries, is held to the limit and to the critical identifiers, and gets obligations put back that it left out; then the checkpoint is taken that is made without a model.
- * With `rewrite` it is asked also where nothing goes, for a checkpoint that stands already. Without a writer the same conversation and wish give the same.
- * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the least limit, where what waits and what stands behind it, the system's messages and the user's newest message pass it
+ * Compacts a conversation to a token limit, as Tyrum does. Results become lines first, then a
+ * checkpoint replaces the oldest turns. The first pending call or approval and everything after it
+ * stay. Stored data is unchanged.
+ *
+ * A writer has two attempts within the limit, and must name the critical identifiers. Obligations
+ * that it omits are added. If both attempts fail, the checkpoint made without a model is used. With
+ * `rewrite`, the writer also renews an existing checkpoint when nothing has to go. Without a
+ * writer, equal input gives an equal result.
+ * @throws {ProjectionError} `invalid-budget`
+ * @throws {ProjectionError} `budget-too-small`, with the least limit, if the entries that must stay
+ *   exceed it. These are pending entries and all after them, system messages, and the user's newest
+ *   message.
  * @throws {TyrumError} `invalid-settings`
  */
 export async function compactConversation(
@@ -90,7 +119,12 @@ export async function compactConversation(
     rewrite,
     signal,
     at,
-  }: { readonly writer?: CheckpointWriter | undefined; readonly rewrite?: boolean; readonly signal?: AbortSignal; readonly at: number },
+  }: {
+    readonly writer?: CheckpointWriter | undefined;
+    readonly rewrite?: boolean;
+    readonly signal?: AbortSignal;
+    readonly at: number;
+  },
 ): Promise<CompactedConversation> {
   const { projection, facts, state } = conversation;
   const entries = sentEntries(projection);
@@ -99,10 +133,17 @@ export async function compactConversation(
   const view =
     writer === undefined
       ? budgetedView(shown, budget, state)
-      : await summarisedView(shown, budget, { state, summariser: checkpointSummariser(writer, facts), ...defined({ signal, rewrite }) });
+      : await summarisedView(shown, budget, {
+          state,
+          summariser: checkpointSummariser(writer, facts),
+          ...defined({ signal, rewrite }),
+        });
   const isGone = new Set<string>(view.state.gone);
   const gone = entries.filter(({ id }) => isGone.has(id));
-  const after = conversationState(conversation, { state: view.state, at: view.shrunk === undefined ? conversation.compactedAt : at });
+  const after = conversationState(conversation, {
+    state: view.state,
+    at: view.shrunk === undefined ? conversation.compactedAt : at,
+  });
   return {
     view,
     state: after,
@@ -111,7 +152,7 @@ export async function compactConversation(
   };
 }
 
-/** The records of a compaction; none where nothing had to go. */
+/** Returns the records of a compaction; none if nothing had to go. */
 export function compactionRecords(
   projection: Projection,
   { view, unsaid }: CompactedConversation,
@@ -121,7 +162,8 @@ export function compactionRecords(
   if (shrunk === undefined) return [];
   const { reason, reserved } = wish;
   const losses = (state.summary?.summary.refused ?? []).map((why) => `a checkpoint was not taken: ${why}`);
-  if (unsaid.length > 0) losses.push(`the checkpoint has no room for ${unsaid.length} sentences of users that say what must hold`);
+  if (unsaid.length > 0)
+    losses.push(`the checkpoint has no room for ${unsaid.length} sentences of users that say what must hold`);
   return viewRecords(projection, view, { target: 'model', surface: SURFACE, trigger: reason, at }).map((record) => {
     if (record.kind === 'budget') return { ...record, body: { ...record.body, ...defined({ reserved }) } };
     if (record.kind !== 'compaction' || losses.length === 0) return record;

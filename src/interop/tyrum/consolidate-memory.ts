@@ -1,31 +1,36 @@
 import type { Burial, MemoryChange } from './agent-memory.js';
 import { type MemoryItem, memoryText, writtenAt } from './memory-item.js';
 
-/** How much an agent may remember. */
+/** The size limit of an agent's memory. */
 export interface MemoryBudget {
   readonly items: number;
-  /** Characters of what the items say. */
+  /** Total characters of the items' texts. */
   readonly chars: number;
 }
 
-/** What is never let go for a budget. */
+/** The tag of items that a budget never removes. */
 export const CANONICAL = 'canonical';
 
-/** What a text is shortened to before anything is let go. */
+/** The length to which texts are shortened before any item is removed. */
 const COMPRESSED = 600;
-/** What is let go first. */
+/** The order of removal, lowest first. */
 const WORTH = { episode: 0, note: 1, procedure: 2, fact: 3 } as const satisfies Record<MemoryItem['kind'], number>;
 
 const normal = (text: string): string => text.toLowerCase().replace(/\s+/gu, ' ').trim();
-const sameAs = (item: MemoryItem): string => `${item.kind} ${item.kind === 'fact' ? item.key : normal(memoryText(item))}`;
+const sameAs = (item: MemoryItem): string =>
+  `${item.kind} ${item.kind === 'fact' ? item.key : normal(memoryText(item))}`;
 const confidenceOf = (item: MemoryItem): number => ('confidence' in item ? (item.confidence ?? 1) : 1);
 
 const union = (...lists: readonly (readonly string[])[]): string[] => [...new Set(lists.flat())];
 const SENSITIVITIES = ['public', 'private', 'sensitive'] as const;
 type Sensitivity = (typeof SENSITIVITIES)[number];
-const mostSensitive = (a: Sensitivity, b: Sensitivity): Sensitivity => (SENSITIVITIES.indexOf(a) > SENSITIVITIES.indexOf(b) ? a : b);
+const mostSensitive = (a: Sensitivity, b: Sensitivity): Sensitivity =>
+  SENSITIVITIES.indexOf(a) > SENSITIVITIES.indexOf(b) ? a : b;
 
-/** The newer of two that say the same, or that are facts of one key, with what the older one is found and proved by. */
+/**
+ * Merges an older item into a newer one with the same text or fact key. The result keeps the tags
+ * and sources of both.
+ */
 function merged(kept: MemoryItem, older: MemoryItem): MemoryItem {
   return {
     ...kept,
@@ -36,7 +41,10 @@ function merged(kept: MemoryItem, older: MemoryItem): MemoryItem {
 }
 
 function newerFirst(a: MemoryItem, b: MemoryItem): number {
-  const [seenA, seenB] = [a, b].map((item) => (item.kind === 'fact' ? Date.parse(item.observed_at) : 0)) as [number, number];
+  const [seenA, seenB] = [a, b].map((item) => (item.kind === 'fact' ? Date.parse(item.observed_at) : 0)) as [
+    number,
+    number,
+  ];
   return seenB - seenA || writtenAt(b) - writtenAt(a) || (a.memory_item_id < b.memory_item_id ? -1 : 1);
 }
 
@@ -45,7 +53,7 @@ function shortened(text: string): string {
   return `${cut}\n[... ${text.length - cut.length} characters left out ...]`;
 }
 
-/** An item with a shorter text; itself where that is short, and of facts. */
+/** Shortens the text of an item. Facts and short texts stay unchanged. */
 function compressed(item: MemoryItem): MemoryItem {
   if (item.kind === 'fact') return item;
   const field = item.kind === 'episode' ? 'summary_md' : 'body_md';
@@ -57,9 +65,13 @@ function compressed(item: MemoryItem): MemoryItem {
 const isSame = (a: MemoryItem, b: MemoryItem): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * What becomes different in a memory so that it says everything once and keeps within its budget: what says the same is merged into the newest, of facts of one key the newest stands; then, only
- * where the budget is passed, long texts get shorter, the oldest first, and last items are let go: episodes, notes, procedures, facts, of each the least certain and oldest. What is tagged `canonical` is neither
- * shortened nor let go. A pure function: the same items and budget give the same change, and a memory that was consolidated needs none.
+ * Plans how to deduplicate a memory and fit it into its budget. Items with the same text are merged
+ * into the newest; of several facts with one key, the newest stays. If the budget is still
+ * exceeded, long texts are shortened, oldest first. Then items are removed: episodes, notes,
+ * procedures, facts, the least certain and oldest first. Items tagged `canonical` are neither
+ * shortened nor removed.
+ *
+ * Pure and idempotent: equal input gives an equal change, and a consolidated memory needs none.
  */
 export function consolidateMemory(items: readonly MemoryItem[], budget: MemoryBudget): MemoryChange {
   const bury: Burial[] = [];

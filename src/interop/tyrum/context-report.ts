@@ -8,7 +8,10 @@ const count = z.int().nonnegative();
 const name = z.string().min(1);
 const sized = z.strictObject({ id: name, chars: count });
 
-/** A context report in Tyrum's exact fields: sizes in characters (UTF-16 units) and names, no text of the prompt. What we have nothing of is empty. */
+/**
+ * A context report in Tyrum's exact fields: names and sizes in characters (UTF-16 units), without
+ * the prompt's text. Fields without data are empty.
+ */
 export const tyrumReportSchema = z.strictObject({
   context_report_id: z.uuid(),
   generated_at: z.iso.datetime().describe('When the last step that the context includes was acknowledged'),
@@ -24,7 +27,12 @@ export const tyrumReportSchema = z.strictObject({
   mcp_servers: z.array(name),
   memory: z.strictObject({ keyword_hits: count, semantic_hits: count }),
   pre_turn_tools: z.array(
-    z.strictObject({ tool_id: name, status: z.enum(['succeeded', 'failed', 'skipped']), injected_chars: count, error: name.optional() }),
+    z.strictObject({
+      tool_id: name,
+      status: z.enum(['succeeded', 'failed', 'skipped']),
+      injected_chars: count,
+      error: name.optional(),
+    }),
   ),
   tool_calls: z.array(z.strictObject({ tool_call_id: name, tool_id: name, injected_chars: count })),
   injected_files: z.array(
@@ -45,26 +53,27 @@ export const tyrumReportSchema = z.strictObject({
 /** A context report in Tyrum's exact fields. */
 export type TyrumReport = z.output<typeof tyrumReportSchema>;
 
-/** A context that a report can be made of. */
+/** A context from which a report can be made. */
 export interface ReportedMoment {
   readonly session: SessionId;
   readonly step: number;
-  /** Of the record of the context; undefined where the context is assembled at the end of a turn. */
+  /** The hash of the context's record; undefined for a context assembled at the end of a turn. */
   readonly sha256: string | undefined;
 }
 
 const ofSession = (session: SessionId): readonly string[] => ['context-report', session];
 
-/** The id of a report: always the same for one context, with the session's in front. */
+/** Returns the id of a report. It is stable for a context and begins with the session's part. */
 export function tyrumReportId({ session, step, sha256 = 'assembled' }: ReportedMoment): string {
   return stableUuid(ofSession(session), [step, sha256]);
 }
 
-/** Whether a report can be one of a session, by its id. */
-export const isReportOf = (report: string, session: SessionId): boolean => sharesFirst(report, stableUuid(ofSession(session), []));
+/** Returns true if a report's id can belong to a session. */
+export const isReportOf = (report: string, session: SessionId): boolean =>
+  sharesFirst(report, stableUuid(ofSession(session), []));
 
 const LARGEST_SCHEMAS = 5;
-/** Calls that bring what an agent remembers. */
+/** Calls that recall an agent's memory. */
 const RECALLS: ReadonlySet<string> = new Set(['memory.seed', 'memory.search']);
 
 const charsOf = ({ sections }: ContextLedger, wanted: ContextLedger['sections'][number]['name']): number =>
@@ -101,8 +110,10 @@ function injectedFiles({ context: { input } }: ReportedContext): TyrumReport['in
 }
 
 /**
- * The report of a context. `at` is when its last step was acknowledged, milliseconds since 1970; `tools` is what the harness told of its tools by then. Every character of the context is in
- * exactly one of `system_prompt.chars` and `user_parts`; calls and files are named beside it.
+ * Returns the report of a context. `at` is the time when its last step was acknowledged, in
+ * milliseconds since 1970. `tools` is the harness's last tool report by then. Each character of the
+ * context counts in exactly one of `system_prompt.chars` and `user_parts`. Calls and files are also
+ * listed by name.
  */
 export function tyrumReport(
   reported: ReportedContext,

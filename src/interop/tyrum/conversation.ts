@@ -17,12 +17,12 @@ export const SURFACE = 'tyrum';
 export interface Conversation {
   readonly projection: Projection;
   readonly facts: SessionFacts;
-  /** What its compactions decided so far, and when the last of them was, milliseconds since 1970. */
+  /** The decisions of its compactions, and the time of the last one in milliseconds since 1970. */
   readonly state: ViewState;
   readonly compactedAt: number | undefined;
 }
 
-/** A session as a conversation, with everything that its checkpoint is made of. */
+/** Returns a session as a conversation, with all input of its checkpoint. */
 export async function conversationAt(moment: SessionMoment): Promise<Conversation> {
   const { projection } = moment;
   const [facts, compactions] = await Promise.all([moment.records(FACT_KINDS), moment.records(['compaction'])]);
@@ -37,10 +37,17 @@ export async function conversationAt(moment: SessionMoment): Promise<Conversatio
 
 const callsOf = (entry: Entry): readonly EntryCall[] => (entry.kind === 'assistant' ? entry.calls : []);
 
-/** The tokens, beside its obligations, of a checkpoint that stands in no prompt, since none had room for it. */
+/**
+ * Token limit, beside obligations, of a checkpoint that no prompt contains because none had room
+ * for it.
+ */
 const UNSHOWN_TOKENS = 1_000;
 
-function checkpointOf(gone: readonly Entry[], { projection: { counter }, facts }: Conversation, { summary }: ViewState): Checkpoint | null {
+function checkpointOf(
+  gone: readonly Entry[],
+  { projection: { counter }, facts }: Conversation,
+  { summary }: ViewState,
+): Checkpoint | null {
   if (gone.length === 0) return null;
   const kept = checkpointSchema.safeParse(summary?.summary.form);
   if (kept.success) return kept.data;
@@ -48,7 +55,10 @@ function checkpointOf(gone: readonly Entry[], { projection: { counter }, facts }
   return checkpointSchema.parse(digestCheckpoint({ entries: gone, counter, limit }, facts).form);
 }
 
-/** Approvals that are obligations: without an answer, or answered while their call waits. */
+/**
+ * Returns approvals that are obligations: pending ones, and decided ones whose call is still
+ * pending.
+ */
 function openApprovals(entries: readonly Entry[], pending: ReadonlySet<string>): readonly ApprovalEntry[] {
   return entries.flatMap((entry) =>
     entry.kind === 'approval' && (entry.state === 'pending' || pending.has(entry.native ?? '')) ? [entry] : [],
@@ -57,7 +67,10 @@ function openApprovals(entries: readonly Entry[], pending: ReadonlySet<string>):
 
 const DECIDED: Partial<Readonly<Record<ApprovalEntry['state'], boolean>>> = { approved: true, denied: false };
 
-/** The state of a conversation, after a view of it where one was just made. The same conversation gives the same state. */
+/**
+ * Returns the state of a conversation, after a view if one was just made. Equal input gives an
+ * equal state.
+ */
 export function conversationState(
   conversation: Conversation,
   { state, at }: { readonly state: ViewState; readonly at: number | undefined } = {
@@ -75,7 +88,9 @@ export function conversationState(
   return {
     version: 1,
     ...defined({ compacted_through_message_id: entries[through]?.id }),
-    recent_message_ids: entries.slice(through + 1).flatMap(({ id, kind }) => (kind === 'approval' || kind === 'system' ? [] : [id])),
+    recent_message_ids: entries
+      .slice(through + 1)
+      .flatMap(({ id, kind }) => (kind === 'approval' || kind === 'system' ? [] : [id])),
     checkpoint: checkpointOf(gone, conversation, state),
     pending_approvals: approvals.map(({ approval, state: decided, native, tool }) => ({
       approval_id: approval,

@@ -22,7 +22,10 @@ import {
 } from './checkpoint.js';
 import type { KnownFacts, SessionFacts } from './session-facts.js';
 
-/** The most that each list may take, beside its obligations, of what is left when it is filled; in the order in which they are. */
+/**
+ * The maximum share of the remaining room that each list may use beside its obligations, in filling
+ * order.
+ */
 const SHARES: readonly (readonly [CheckpointList, number])[] = [
   ['user_constraints', 0.4],
   ['decisions', 0.4],
@@ -35,27 +38,27 @@ const SHARES: readonly (readonly [CheckpointList, number])[] = [
 ];
 const SHARE_OF_GOAL = 0.25;
 
-/** What is in a list, so that each stands once. */
+/** Removes duplicates and empty texts. */
 const distinct = (texts: readonly string[]): readonly string[] => [...new Set(texts.filter((text) => text !== ''))];
 
 const EMPTY: Checkpoint = checkpointSchema.parse({ goal: '', handoff_md: '' });
 
-/** The least checkpoint of a session: its obligations alone. */
+/** Returns the smallest checkpoint of a session, which holds only its obligations. */
 function obligationsAlone({ obligations }: SessionFacts): Checkpoint {
   return { ...EMPTY, ...Object.fromEntries(OBLIGATION_LISTS.map((list) => [list, [...distinct(obligations[list])]])) };
 }
 
-/** What every checkpoint must say; undefined where there is nothing. */
+/** Returns the text that every checkpoint must contain; undefined if there is none. */
 export function requiredOf(facts: SessionFacts, counter: TokenCounter): RequiredText | undefined {
   const text = checkpointText(obligationsAlone(facts));
   if (text === '') return undefined;
   const all = OBLIGATION_LISTS.flatMap((list) => distinct(facts.obligations[list]));
-  // Lines that meet may take a token more than each alone.
+  // Adjoining lines may take one token more than their sum.
   const tokens = counter.count(text) + reminderOverhead(counter) + counter.perMessage + 1;
   return { tokens, isIn: (said) => all.every((one) => said.includes(one)) };
 }
 
-/** Takes the oldest of the least important away until a checkpoint fits, its obligations last. */
+/** Removes the oldest, least important texts until a checkpoint fits. Obligations go last. */
 function fitted(checkpoint: Checkpoint, least: Checkpoint, { limit, counter }: SummaryRequest): Checkpoint {
   let left = checkpoint;
   const isOver = (): boolean => counter.count(checkpointText(left)) > limit;
@@ -70,11 +73,16 @@ function fitted(checkpoint: Checkpoint, least: Checkpoint, { limit, counter }: S
   return left;
 }
 
-/** The sentences of users that say what must hold, and that a checkpoint does not say. */
-export const unsaidDemands = ({ user_constraints: said }: Checkpoint, { user_constraints: all }: KnownFacts): readonly string[] =>
-  distinct(all).filter((one) => !said.includes(one));
+/** Returns the requirements stated by users that a checkpoint omits. */
+export const unsaidDemands = (
+  { user_constraints: said }: Checkpoint,
+  { user_constraints: all }: KnownFacts,
+): readonly string[] => distinct(all).filter((one) => !said.includes(one));
 
-/** A checkpoint within a limit: its obligations, then of each list the newest of the rest as far as they fit. */
+/**
+ * Returns a checkpoint within a limit: its obligations, then the newest other texts of each list
+ * that fit.
+ */
 function checkpointWithin(
   texts: Readonly<Record<CheckpointList, readonly string[]>>,
   {
@@ -99,16 +107,18 @@ function checkpointWithin(
     const part = list === 'user_constraints' ? (shareOfDemands ?? share) : share;
     const kept = lastThatFit(pieces, room * part - title, counter);
     if (kept.length > 0) room -= kept.reduce((sum, piece) => sum + counter.count(piece) + 1, title);
-    // Behind the rest, so that what goes first is no obligation.
+    // Obligations come last in a list, because removal starts at the front.
     lists[list] = [...kept.map((piece) => piece.slice(listedText(list, '').length)), ...required];
   }
   return fitted({ ...EMPTY, goal, ...lists, handoff_md: handoff }, least, request);
 }
 
 /**
- * The checkpoint that is made without a model, the same for the same entries and facts: obligations first (constraints, decisions, open work, open questions), whole; then the sentences in which users
- * demanded something, names, findings, files and what was done, of each the newest as far as they fit. Sentences that find no room raise it up to `spare`. Its text is never over the limit or what it
- * was raised to, so that it may be empty.
+ * Makes a checkpoint without a model; equal entries and facts give an equal one. Obligations come
+ * first and stay whole: constraints, decisions, open work, open questions. Requirements of users,
+ * names, findings, files and finished work follow, newest first, as far as they fit. Requirements
+ * without room raise the limit up to `spare`. The text never exceeds that limit, so it can be
+ * empty.
  */
 export function digestCheckpoint(request: SummaryRequest, facts: SessionFacts): Summary {
   const { entries, counter, limit, spare = limit } = request;
@@ -124,7 +134,11 @@ export function digestCheckpoint(request: SummaryRequest, facts: SessionFacts): 
   const unsaid = unsaidDemands(checkpoint, found);
   if (unsaid.length > 0 && spare > limit) {
     const more = unsaid.reduce((sum, one) => sum + counter.count(listedText('user_constraints', one)) + 1, 0);
-    checkpoint = checkpointWithin(texts, { ...about, shareOfDemands: 1 }, { ...request, limit: Math.min(spare, limit + more) });
+    checkpoint = checkpointWithin(
+      texts,
+      { ...about, shareOfDemands: 1 },
+      { ...request, limit: Math.min(spare, limit + more) },
+    );
   }
   const text = checkpointText(checkpoint);
   return {

@@ -7,31 +7,37 @@ import type { MemoryAdapter, MemoryChange } from './agent-memory.js';
 import { type MemoryItem, memoryItem, memoryText } from './memory-item.js';
 import type { SessionFacts } from './session-facts.js';
 
-/** What is asked to be remembered of a text. */
+/** A request to extract a memory from a text. */
 export interface MemoryAsk {
-  /** What a compaction leaves out, without secrets. */
+  /** The text that a compaction leaves out, without secrets. */
   readonly text: string;
   readonly signal: AbortSignal;
 }
 
-/** Whoever says what of a text is to be remembered, mostly by asking a model: one thing (kind and fields of a memory item), or nothing by null. May fail. */
+/**
+ * Chooses the memory to keep from a text, usually by asking a model. Returns the kind and fields of
+ * one item, or null for none. May fail.
+ */
 export type Remember = (ask: MemoryAsk) => Promise<unknown>;
 
-/** How a flush is done. */
+/** Options of a flush. */
 export interface FlushOptions {
   readonly memory: MemoryAdapter;
   readonly session: string;
-  /** When it happens, milliseconds since 1970. */
+  /** The time of the flush in milliseconds since 1970. */
   readonly at: number;
-  /** Without one, constraints, decisions and findings of what is left out are remembered. */
+  /** If omitted, constraints, decisions and findings of the removed text are remembered. */
   readonly remember?: Remember | undefined;
-  /** Whether an item may be kept; what is marked as sensitive is not, if left out. */
+  /** Returns true if an item may be kept. The default rejects items marked as sensitive. */
   readonly mayKeep?: (item: MemoryItem) => boolean;
-  /** The longest time that the flush takes, milliseconds; 2,500 if left out. */
+  /** Time limit of the flush in milliseconds; 2,500 if omitted. */
   readonly timeoutMs?: number;
 }
 
-/** What became of a flush: one item was written; nothing new was to be kept; the same text was flushed before; it was not allowed; it failed. */
+/**
+ * The outcome of a flush. An item was written, nothing was new, the text was flushed before, the
+ * item was not allowed, or the flush failed.
+ */
 export interface Flushed {
   readonly outcome: 'written' | 'nothing' | 'known' | 'refused' | 'failed';
   /** SHA-256 of the session and the redacted text. */
@@ -40,7 +46,7 @@ export interface Flushed {
   readonly why?: string;
 }
 
-/** The tags of what a flush writes; the second names the text that it is of. */
+/** Tags of flushed items. The second tag names the source text. */
 const FLUSH_TAG = 'pre-compaction-flush';
 const TIMEOUT_MS = 2_500;
 const NOTHING: MemoryChange = { put: [], bury: [] };
@@ -51,7 +57,9 @@ const TITLES = {
   discoveries: 'Found out',
 } as const;
 
-/** What is worth remembering without a model: what must hold, was decided or found out, and is not remembered yet. */
+/**
+ * Selects memory without a model: requirements, decisions and findings that are not remembered yet.
+ */
 function digestDraft(
   entries: readonly Entry[],
   facts: SessionFacts,
@@ -72,10 +80,15 @@ function digestDraft(
 const said = (entry: Entry): string => `${entry.kind}: ${entry.text ?? ''}`;
 
 /**
- * Remembers what a compaction is about to leave out, before it does: at most one item, once for a text (whichever process asks), without secrets on the way in and out, in a bounded time. Never throws: a
- * compaction goes on whatever becomes of it.
+ * Remembers one item of the text that a compaction is about to leave out. A text is flushed once
+ * across all processes. Secrets are removed from input and output, and the time is limited. Never
+ * throws, so the compaction always proceeds.
  */
-export async function flushMemory(gone: readonly Entry[], facts: SessionFacts, options: FlushOptions): Promise<Flushed> {
+export async function flushMemory(
+  gone: readonly Entry[],
+  facts: SessionFacts,
+  options: FlushOptions,
+): Promise<Flushed> {
   const { memory, session, at, remember, mayKeep = ({ sensitivity }) => sensitivity !== 'sensitive' } = options;
   const text = gone.map((entry) => withoutSecrets(said(entry))).join('\n');
   const hash = hashText(`${session}\n${text}`);
@@ -91,15 +104,20 @@ export async function flushMemory(gone: readonly Entry[], facts: SessionFacts, o
   async function flush(): Promise<Flushed> {
     const held = await memory.read();
     if (held.tags.has(tag)) return { outcome: 'known', hash };
-    const draft = remember === undefined ? digestDraft(gone, facts, { items: held.items, session }) : await remember({ text, signal });
+    const draft =
+      remember === undefined
+        ? digestDraft(gone, facts, { items: held.items, session })
+        : await remember({ text, signal });
     if (draft === null || draft === undefined) return { outcome: 'nothing', hash };
     let flushed: Flushed = { outcome: 'known', hash };
     await memory.change(({ items, tags }) => {
-      // What comes too late is not written behind the compaction.
+      // A late result must not be written after the compaction.
       signal.throwIfAborted();
       flushed = { outcome: 'known', hash };
       if (tags.has(tag)) return NOTHING;
-      const made = memoryItem(draft, { agent: memory.agent, session, at }, (id) => items.find((item) => item.memory_item_id === id));
+      const made = memoryItem(draft, { agent: memory.agent, session, at }, (id) =>
+        items.find((item) => item.memory_item_id === id),
+      );
       const item = { ...made, tags: [...new Set([...made.tags, FLUSH_TAG, tag])] };
       flushed = mayKeep(item)
         ? { outcome: 'written', hash, item }

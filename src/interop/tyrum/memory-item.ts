@@ -23,7 +23,7 @@ const provenance = z.strictObject({
   metadata: z.unknown().optional(),
 });
 
-/** The fields of each kind beside those that all have. */
+/** The fields of each kind beside the common ones. */
 const KINDS = {
   fact: { key: name.max(400), value: z.unknown(), observed_at: time, confidence },
   note: { title: name.max(400).optional(), body_md: body },
@@ -54,19 +54,28 @@ const memoryItemSchema = z.discriminatedUnion('kind', [
 
 const drafted = { memory_item_id: z.uuid().optional(), tags, sensitivity, provenance: provenance.optional() };
 
-/** What is to be remembered, before it has an id: `memory_item_id` corrects the item that has it, and a fact corrects the one of its key. */
+/**
+ * A memory before it has an id. `memory_item_id` corrects the item with that id, and a fact
+ * corrects the item with its key.
+ */
 const memoryDraftSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ ...drafted, kind: z.literal('fact'), ...KINDS.fact, observed_at: time.optional(), confidence: confidence.default(1) }),
+  z.strictObject({
+    ...drafted,
+    kind: z.literal('fact'),
+    ...KINDS.fact,
+    observed_at: time.optional(),
+    confidence: confidence.default(1),
+  }),
   z.strictObject({ ...drafted, kind: z.literal('note'), ...KINDS.note }),
   z.strictObject({ ...drafted, kind: z.literal('procedure'), ...KINDS.procedure }),
   z.strictObject({ ...drafted, kind: z.literal('episode'), ...KINDS.episode, occurred_at: time.optional() }),
 ]);
 
-/** What an agent remembers, in Tyrum's exact fields. */
+/** A memory of an agent in Tyrum's exact fields. */
 export type MemoryItem = z.output<typeof memoryItemSchema>;
 type MemoryDraft = z.output<typeof memoryDraftSchema>;
 
-/** That an item was forgotten, in Tyrum's exact fields. */
+/** The tombstone of a forgotten item in Tyrum's exact fields. */
 export interface MemoryTombstone {
   readonly v: 1;
   readonly memory_item_id: string;
@@ -76,7 +85,7 @@ export interface MemoryTombstone {
   readonly reason?: string;
 }
 
-/** Whose memory it is, where what is remembered comes from, and when, milliseconds since 1970. */
+/** The owner of a memory, the source of an item, and the time in milliseconds since 1970. */
 export interface Remembering {
   readonly agent: string;
   readonly session?: string;
@@ -85,16 +94,25 @@ export interface Remembering {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** An agent's id on Tyrum's surface: its name where that is a UUID, else one that is always the same for its name. */
-export const agentUuid = (agent: string): string => (UUID.test(agent) ? agent.toLowerCase() : stableUuid(['agent', agent], []));
+/**
+ * Returns an agent's id on Tyrum's surface: its name if that is a UUID, otherwise a stable UUID
+ * made from the name.
+ */
+export const agentUuid = (agent: string): string =>
+  UUID.test(agent) ? agent.toLowerCase() : stableUuid(['agent', agent], []);
 
 function idOf(agent: string, draft: MemoryDraft): string {
   if (draft.memory_item_id !== undefined) return draft.memory_item_id.toLowerCase();
-  const own = draft.kind === 'fact' ? [draft.key] : draft.kind === 'episode' ? [draft.summary_md] : [draft.title ?? '', draft.body_md];
+  const own =
+    draft.kind === 'fact'
+      ? [draft.key]
+      : draft.kind === 'episode'
+        ? [draft.summary_md]
+        : [draft.title ?? '', draft.body_md];
   return stableUuid(['memory', agent], [draft.kind, ...own]);
 }
 
-/** A draft without secrets; of a fact also where its key says that its value is one. */
+/** Removes secrets from a draft. A fact's key can also mark its value as a secret. */
 function withoutSecretsOf(draft: MemoryDraft): MemoryDraft {
   const clean = withoutSecretValues(draft as unknown as Json) as unknown as MemoryDraft;
   if (draft.kind !== 'fact' || clean.kind !== 'fact') return clean;
@@ -103,7 +121,7 @@ function withoutSecretsOf(draft: MemoryDraft): MemoryDraft {
 }
 
 /**
- * An item of what is to be remembered, without secrets; `before` is what stands under its id.
+ * Creates an item without secrets. `before` is the present item with its id.
  * @throws {TyrumError} `invalid-memory`, with the field
  */
 export function memoryItem(
@@ -116,7 +134,7 @@ export function memoryItem(
     const [issue] = read.error.issues;
     throw new TyrumError(
       'invalid-memory',
-      `what is to be remembered is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`,
+      `the item to remember is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`,
     );
   }
   const draft = withoutSecretsOf(read.data);
@@ -137,10 +155,10 @@ export function memoryItem(
   });
 }
 
-/** When an item was last written, milliseconds since 1970. */
+/** Returns the last write time of an item in milliseconds since 1970. */
 export const writtenAt = ({ created_at, updated_at }: MemoryItem): number => Date.parse(updated_at ?? created_at);
 
-/** What an item says, in one text. */
+/** Returns an item's content as one text. */
 export function memoryText(item: MemoryItem): string {
   switch (item.kind) {
     case 'fact':
@@ -152,8 +170,12 @@ export function memoryText(item: MemoryItem): string {
   }
 }
 
-/** An item as a record of its agent; one that is forgotten has no content, and keeps its tags. */
-export function memoryRecord(item: MemoryItem, { agent, at }: Remembering, isForgotten = false): ContextRecord<'memory'> {
+/** Creates the record of an item. A forgotten item has no content but keeps its tags. */
+export function memoryRecord(
+  item: MemoryItem,
+  { agent, at }: Remembering,
+  isForgotten = false,
+): ContextRecord<'memory'> {
   const {
     v: _v,
     memory_item_id,
@@ -185,7 +207,7 @@ export function memoryRecord(item: MemoryItem, { agent, at }: Remembering, isFor
   };
 }
 
-/** The item of a record; undefined where it was forgotten, or is none of this surface. */
+/** Returns the item of a record; undefined if it was forgotten or belongs to another surface. */
 export function itemOf({ owner, at, body: held }: ContextRecord<'memory'>): MemoryItem | undefined {
   if (!('agent' in owner) || held.content === null || typeof held.content !== 'object') return undefined;
   const { created_at = new Date(at).toISOString() } = (held.extra ?? {}) as { readonly created_at?: string };

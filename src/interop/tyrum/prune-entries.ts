@@ -2,54 +2,71 @@ import type { ObjectId } from '../../objects/ids.js';
 import type { AssistantEntry, Entry, EntryCall, EntryId, ResultEntry } from '../../projection/entry.js';
 import { TyrumError } from './tyrum-error.js';
 
-/** How a list is pruned. */
+/** Settings of pruning. */
 export interface PruneSettings {
-  /** The most messages that are sent; 0 for as many as there are, else 8 or more. 0 if left out. */
+  /** Maximum number of messages to send: at least 8, or 0 for no limit. 0 if omitted. */
   readonly maxMessages?: number;
-  /** Calls and results before the last so many messages are left out; 2 or more, 4 if left out. */
+  /** Calls and results before this many newest messages are removed; at least 2, 4 if omitted. */
   readonly keepLastMessages?: number;
 }
 
 /** A pruned list. */
 export interface PrunedEntries {
-  /** In their order; a message of the model has the calls alone whose results stand behind it, or that wait for theirs. */
+  /**
+   * The remaining entries in order. An assistant message keeps only calls that are pending or whose
+   * results follow it.
+   */
   readonly entries: readonly Entry[];
-  /** Results that are left out with their calls. */
+  /** Results that were removed with their calls. */
   readonly results: readonly EntryId[];
-  /** Other messages that are left out: those over the limit, and those of the model that had nothing but calls. */
+  /**
+   * Other messages that were removed: those over the limit, and assistant messages that had only
+   * calls.
+   */
   readonly messages: readonly EntryId[];
 }
 
-/** The least limit of messages, where there is one. */
+/** The smallest allowed message limit. */
 const LEAST_MESSAGES = 8;
 const LEAST_KEPT = 2;
 const KEPT_LAST = 4;
 
-/** A message with its results, which stay or go together. */
+/** A message and its results, which are kept or removed together. */
 interface Group {
   readonly entries: readonly Entry[];
-  /** How many messages it sends: an approval is none. */
+  /** The number of messages it sends. An approval counts 0. */
   readonly size: number;
-  /** It waits for an answer, or is the user's newest message. */
+  /** True for pending entries and the user's newest message. */
   readonly stays: boolean;
 }
 
 function checked(settings: PruneSettings): Required<PruneSettings> {
   const { maxMessages = 0, keepLastMessages = KEPT_LAST } = settings;
   if (!Number.isInteger(maxMessages) || (maxMessages !== 0 && maxMessages < LEAST_MESSAGES))
-    throw new TyrumError('invalid-settings', `max_messages is ${maxMessages}: give 0 for no limit, or ${LEAST_MESSAGES} or more`);
+    throw new TyrumError(
+      'invalid-settings',
+      `max_messages is ${maxMessages}: give 0 for no limit, or at least ${LEAST_MESSAGES}`,
+    );
   if (!Number.isInteger(keepLastMessages) || keepLastMessages < LEAST_KEPT)
-    throw new TyrumError('invalid-settings', `tool_prune_keep_last_messages is ${keepLastMessages}: give ${LEAST_KEPT} or more`);
+    throw new TyrumError(
+      'invalid-settings',
+      `tool_prune_keep_last_messages is ${keepLastMessages}: give ${LEAST_KEPT} or more`,
+    );
   return { maxMessages, keepLastMessages };
 }
 
 const isMessage = ({ kind }: Entry): boolean => kind !== 'approval';
 const isPending = ({ state }: EntryCall): boolean => state === 'pending';
 
-/** Calls that stay: those that wait for a result or an approval, and those that a message at the end makes or a result there answers. */
+/**
+ * Returns the calls that stay: those that wait for a result or an approval, and those made or
+ * answered in the newest messages.
+ */
 function keptCalls(entries: readonly Entry[], keepLast: number): ReadonlySet<ObjectId> {
   const last = new Set(entries.filter(isMessage).slice(-keepLast));
-  const asked = new Set(entries.flatMap((entry) => (entry.kind === 'approval' && entry.state === 'pending' ? (entry.native ?? []) : [])));
+  const asked = new Set(
+    entries.flatMap((entry) => (entry.kind === 'approval' && entry.state === 'pending' ? (entry.native ?? []) : [])),
+  );
   const kept = new Set<ObjectId>();
   for (const entry of entries) {
     if (entry.kind === 'result' && last.has(entry)) kept.add(entry.call);
@@ -59,7 +76,7 @@ function keptCalls(entries: readonly Entry[], keepLast: number): ReadonlySet<Obj
   return kept;
 }
 
-/** The list without the other calls and their results; what is left of a message counts its calls anew. */
+/** Removes the other calls and their results, and renumbers the calls of each remaining message. */
 function withoutCalls(entries: readonly Entry[], kept: ReadonlySet<ObjectId>): readonly Entry[] {
   const left: Entry[] = [];
   const makers = new Map<EntryId, AssistantEntry>();
@@ -96,17 +113,20 @@ function groupsOf(entries: readonly Entry[]): readonly Group[] {
 }
 
 /**
- * The groups within a limit of messages: those up to the first message of the model, what waits for an answer, the user's newest message, and then the newest as far as
- * they fit, without a gap between them. More than the limit only where what waits takes more.
+ * Returns the groups within a message limit. Kept are the groups up to the first assistant message,
+ * pending groups and the user's newest message. The newest groups fill the rest without a gap. Only
+ * pending groups can exceed the limit.
  */
 function capped(groups: readonly Group[], most: number): readonly Group[] {
-  const firstOfModel = groups.findIndex(({ entries: [first] }) => first?.kind === 'assistant' || first?.kind === 'result');
+  const firstOfModel = groups.findIndex(
+    ({ entries: [first] }) => first?.kind === 'assistant' || first?.kind === 'result',
+  );
   const head = firstOfModel < 0 ? groups.length : firstOfModel;
   const kept = new Set(groups.filter(({ stays }) => stays));
   let room = most - [...kept].reduce((sum, { size }) => sum + size, 0);
   for (const group of groups.slice(0, head)) {
     if (kept.has(group)) continue;
-    // Half of the room belongs to the end, however long the beginning is.
+    // Reserve half of the room for the end, however long the beginning is.
     if (room - group.size < most / 2) break;
     kept.add(group);
     room -= group.size;
@@ -121,17 +141,23 @@ function capped(groups: readonly Group[], most: number): readonly Group[] {
 }
 
 /**
- * A list with old tool results left out, as Tyrum prunes what it sends: calls and their results before the last messages go in pairs; with a limit of messages the
- * beginning up to the first message of the model stays, then the newest, which never begin with a result. What waits for an answer stays, and so does the
- * newest message of the user. Without a limit no message of a user or of the system goes, and of the model's only those that had nothing but calls. Changes nothing that is given; the same list and
- * settings give the same value.
+ * Prunes old tool results, as Tyrum prunes its requests. Calls before the newest messages are
+ * removed with their results. With a message limit, the beginning up to the first assistant message
+ * stays. Then the newest messages stay, never beginning with a result. Pending entries and the
+ * user's newest message always stay.
+ *
+ * Without a limit, user and system messages all stay, and only assistant messages that had nothing
+ * but calls are removed. Pure: equal input gives an equal result.
  * @throws {TyrumError} `invalid-settings`
  */
 export function pruneEntries(entries: readonly Entry[], settings: PruneSettings = {}): PrunedEntries {
   const { maxMessages, keepLastMessages } = checked(settings);
   const left = withoutCalls(entries, keptCalls(entries, keepLastMessages));
   const size = left.filter(isMessage).length;
-  const pruned = maxMessages === 0 || size <= maxMessages ? left : capped(groupsOf(left), maxMessages).flatMap((group) => group.entries);
+  const pruned =
+    maxMessages === 0 || size <= maxMessages
+      ? left
+      : capped(groupsOf(left), maxMessages).flatMap((group) => group.entries);
   const there = new Set(pruned.map(({ id }) => id));
   const gone = entries.filter(({ id }) => !there.has(id));
   const isResult = (entry: Entry): entry is ResultEntry => entry.kind === 'result';

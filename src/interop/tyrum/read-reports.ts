@@ -14,46 +14,46 @@ import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from '.
 import { isReportOf, type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';
 import { TyrumError } from './tyrum-error.js';
 
-/** Which reports are asked for. */
+/** Selects reports. */
 export interface WantedReports {
-  /** The session, by its id or the beginning of it; all that may be seen where left out. */
+  /** A session id or its prefix. If omitted, all visible sessions. */
   readonly conversation?: string | undefined;
   /** A turn, as `SESSION@turn:7`. */
   readonly turn?: string | undefined;
-  /** 50 if left out. */
+  /** 50 if omitted. */
   readonly limit?: number | undefined;
 }
 
-/** A report with the turn that it is of. */
+/** A report with its turn. */
 export interface ReportRow {
   readonly turn: string;
   readonly at: Date;
   readonly report: TyrumReport;
 }
 
-/** A report that can be made. */
+/** A context whose report can be made. */
 interface Found extends ReportedMoment {
   readonly id: string;
   readonly turn: number;
   readonly at: number;
-  /** The record of a context that was handed out. */
+  /** The record of a delivered context. */
   readonly proof: AssemblyProof | undefined;
 }
 
 const LISTED = 50;
 
-/** Which sessions may be seen. */
+/** Decides which sessions are visible. */
 export interface ReportAccess {
-  /** Those of some sessions that may. */
+  /** Returns the visible sessions among those given. */
   maySee(sessions: readonly SessionId[]): Promise<readonly SessionId[]>;
-  /** Refuses a session that may not. */
+  /** Throws if the session is not visible. */
   require(session: SessionId): Promise<void>;
 }
 
 /** A reviewer at the command line sees everything. */
 const EVERYTHING: ReportAccess = { maySee: async (sessions) => sessions, require: async () => undefined };
 
-/** What a turn is called on Tyrum's surface: the reference that every question of ours takes. */
+/** Returns the id of a turn on Tyrum's surface. All our queries accept this reference. */
 const turnId = ({ session, turn }: Pick<Found, 'session' | 'turn'>): string => `${session}@turn:${turn}`;
 
 function turnOf(reference: string): { readonly session: string; readonly turn: number } {
@@ -61,18 +61,26 @@ function turnOf(reference: string): { readonly session: string; readonly turn: n
   if (moment?.kind === 'turn' && moment.step === undefined) return { session: name, turn: moment.turn };
   throw new TyrumError(
     'invalid-settings',
-    `turn_id is ${JSON.stringify(reference.slice(0, 200))}: give it as SESSION@turn:7, as the list has it`,
+    `turn_id is ${JSON.stringify(reference.slice(0, 200))}: give it as SESSION@turn:7, as in the list`,
   );
 }
 
-const rowOf = (found: Found, report: TyrumReport): ReportRow => ({ turn: turnId(found), at: new Date(found.at), report });
+const rowOf = (found: Found, report: TyrumReport): ReportRow => ({
+  turn: turnId(found),
+  at: new Date(found.at),
+  report,
+});
 
-/** When a step of a session was acknowledged, milliseconds since 1970; of a context before the first step when that was. */
+/**
+ * Returns when a step was acknowledged, in milliseconds since 1970. A context before the first step
+ * gets the time of that step.
+ */
 const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
 
 /**
- * The context reports of one timeline: of every context that was handed out and a record kept of, or, of an imported session without records, as its context stood at
- * the end of each turn. Reports are made when they are asked for, from what the database keeps: the same context gives the same report under the same id.
+ * The context reports of one timeline. They cover every delivered context with a record. For an
+ * imported session without records, they cover the context at the end of each turn. Reports are
+ * made on request from stored data, so a context always gives the same report and id.
  */
 export class TyrumReports {
   readonly #contexts = new Map<Timeline, PastContexts>();
@@ -88,16 +96,16 @@ export class TyrumReports {
   }
 
   /**
-   * Reports, newest first.
-   * @throws {HistoryError} `unknown-session`, and what a rebuild throws
-   * @throws {TyrumError} `invalid-settings` for a turn that is none
+   * Returns reports, newest first.
+   * @throws {HistoryError} `unknown-session`, and errors of a rebuild
+   * @throws {TyrumError} `invalid-settings` for an invalid turn
    */
   async list({ conversation, turn, limit = LISTED }: WantedReports): Promise<readonly ReportRow[]> {
     const wanted = turn === undefined ? undefined : turnOf(turn);
     const name = conversation ?? wanted?.session;
     const session = name === undefined ? undefined : await this.#named(name);
     if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
-    // What each of its reports needs is on its way beside them; without one nobody asks for it.
+    // Starts reading the tool reports in parallel. They are needed only for a session.
     if (session !== undefined) begun(this.tools(session));
     const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
@@ -105,7 +113,8 @@ export class TyrumReports {
   }
 
   /**
-   * The report of an id, which says whose it is: of the session that is named, else of that one, or of a fork of it where that one may not be seen.
+   * Returns the report of an id. The named session owns it, otherwise the session in the id. If
+   * that one is not visible, a visible fork of it is used.
    * @throws {TyrumError} `unknown-report`
    * @throws {HistoryError} as `list`
    */
@@ -114,10 +123,13 @@ export class TyrumReports {
       const found = (await this.#of(session)).find((one) => one.id === id.toLowerCase());
       if (found !== undefined) return this.#row(found);
     }
-    throw new TyrumError('unknown-report', `there is no context report ${JSON.stringify(id)}; GET /context/list has those that there are`);
+    throw new TyrumError(
+      'unknown-report',
+      `there is no context report ${JSON.stringify(id)}; GET /context/list lists the existing reports`,
+    );
   }
 
-  /** The report of a context of the past. */
+  /** Returns the report of a past context. */
   async of(context: PastContext): Promise<TyrumReport> {
     const { session, step } = context;
     const steps = await this.timeline.steps(session);
@@ -125,24 +137,26 @@ export class TyrumReports {
     return tyrumReport(await withLedger(context, this.#count), { at: atOf(steps, step), tools });
   }
 
-  /** What the harness had told of a session's tools by a step; undefined where it told nothing. */
+  /** Returns the tools that the harness had reported by a step; undefined if it reported none. */
   async tools(session: SessionId, step = Number.POSITIVE_INFINITY): Promise<AnnouncedTools | undefined> {
     const known = await askOnce(this.#announced, session, () => readAnnouncements(this.timeline.present, session));
     return known.findLast(({ seq }) => seq <= step)?.tools;
   }
 
   /**
-   * The tools of a session, or of the one that was used last.
-   * @throws {TyrumError} `unknown-report` where there is no session
+   * Returns the tools of a session, or of the most recently used one.
+   * @throws {TyrumError} `unknown-report` if there is no session
    */
-  async lastTools(conversation?: string): Promise<{ readonly session: SessionId; readonly tools: AnnouncedTools | undefined }> {
+  async lastTools(
+    conversation?: string,
+  ): Promise<{ readonly session: SessionId; readonly tools: AnnouncedTools | undefined }> {
     const named = conversation === undefined ? undefined : await this.#named(conversation);
     const session = named ?? (await this.#sessions())[0]?.id;
-    if (session === undefined) throw new TyrumError('unknown-report', 'there is no session that may be seen here');
+    if (session === undefined) throw new TyrumError('unknown-report', 'there is no visible session');
     return { session, tools: await this.tools(session) };
   }
 
-  /** The session that a name says, whichever way it was asked for, if it may be seen. */
+  /** Resolves any form of session name to a visible session. */
   async #named(name: string): Promise<SessionId> {
     const session = await requireSession(this.timeline.present, name);
     await this.access.require(session);
@@ -152,11 +166,12 @@ export class TyrumReports {
   async #row(found: Found): Promise<ReportRow> {
     const { proof, session, turn } = found;
     const contexts = await this.#contextsOf(session);
-    const context = proof === undefined ? contexts.at(session, { moment: { kind: 'turn', turn } }) : contexts.ofRecord(proof);
+    const context =
+      proof === undefined ? contexts.at(session, { moment: { kind: 'turn', turn } }) : contexts.ofRecord(proof);
     return rowOf(found, await this.of(await context));
   }
 
-  /** Reads the contexts of a session: what is read of one is kept for all that find the same objects. */
+  /** Reads the contexts of a session. Contexts with the same objects share what was read. */
   async #contextsOf(session: SessionId): Promise<PastContexts> {
     const own = await this.timeline.of(session);
     const contexts = this.#contexts.get(own) ?? new PastContexts(own);
@@ -164,7 +179,7 @@ export class TyrumReports {
     return contexts;
   }
 
-  /** Several rows; the contexts that were handed out are read together, oldest first. */
+  /** Makes several rows. Delivered contexts are read together, oldest first. */
   async #rows(found: readonly Found[]): Promise<readonly ReportRow[]> {
     const oldestFirst = found.toReversed();
     const proofs = oldestFirst.flatMap(({ proof }) => proof ?? []);
@@ -185,14 +200,17 @@ export class TyrumReports {
     return rows;
   }
 
-  /** The sessions that may be seen, most recently used first, also where their turns run. */
+  /** Returns the visible sessions, most recently used first, even while a turn runs. */
   async #sessions(): Promise<readonly SessionSummary[]> {
     const sessions = await listSessions(this.timeline.present, []);
     const seen = new Set(await this.access.maySee(sessions.map(({ id }) => id)));
     return sessions.filter(({ id }) => seen.has(id));
   }
 
-  /** The sessions that a report can be of: that whose it is, then those that share its steps. */
+  /**
+   * Returns the sessions to which a report can belong: its own session, then those that share its
+   * steps.
+   */
   async #sessionsOf(report: string): Promise<readonly SessionId[]> {
     const sessions = await this.timeline.present.sessions();
     const parents = new Map(sessions.map(({ id, parent }) => [id, parent?.session]));
@@ -207,11 +225,15 @@ export class TyrumReports {
     return [...seen].sort((a, b) => Number(b === owner) - Number(a === owner));
   }
 
-  /** What can be reported of a session, newest first. */
+  /** Returns the reportable contexts of a session, newest first. */
   async #of(session: SessionId): Promise<readonly Found[]> {
     const contexts = await this.#contextsOf(session);
-    const [records, steps] = await Promise.all([contexts.records(session), this.timeline.steps(session), this.#count([])]);
-    // Those that a fork shares are its parent's.
+    const [records, steps] = await Promise.all([
+      contexts.records(session),
+      this.timeline.steps(session),
+      this.#count([]),
+    ]);
+    // The shared steps of a fork belong to its parent.
     if (steps[0]?.session === session) contexts.know(steps);
     const handedOut = records.map((proof): Found => {
       const { step, turn, sha256 } = proof;
@@ -219,7 +241,7 @@ export class TyrumReports {
       return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), proof };
     });
     if (handedOut.length > 0) return handedOut.reverse();
-    // What was not seen has no report (decision E12).
+    // A context that was never delivered has no report (decision E12).
     if (!(await this.timeline.isImported(session))) return [];
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {
@@ -228,7 +250,7 @@ export class TyrumReports {
     });
   }
 
-  /** The newest of all sessions. */
+  /** Returns the newest contexts of all sessions. */
   async #newest(limit: number): Promise<readonly Found[]> {
     let found: readonly Found[] = [];
     for (const session of await this.#sessions()) {

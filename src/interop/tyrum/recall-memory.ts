@@ -3,19 +3,22 @@ import { withoutSecrets } from '../../redaction/secrets.js';
 import { CANONICAL } from './consolidate-memory.js';
 import { type MemoryItem, memoryText, writtenAt } from './memory-item.js';
 
-/** What is to be recalled. */
+/** A recall request. */
 export interface RecallWish {
-  /** Words that the items are looked for by; without any the most telling items are recalled, as at the beginning of a session. */
+  /**
+   * Words to search for. Without any, the most important items are recalled, as at the start of a
+   * session.
+   */
   readonly query?: string;
-  /** The most items; 8 if left out. */
+  /** Maximum number of items; 8 if omitted. */
   readonly limit?: number;
-  /** The most characters of the text; 4,000 if left out. */
+  /** Maximum characters of the text; 4,000 if omitted. */
   readonly chars?: number;
-  /** Whether items that are marked as sensitive are recalled too; not if left out. */
+  /** Whether items marked as sensitive are recalled; false if omitted. */
   readonly sensitive?: boolean;
 }
 
-/** What was recalled, and as the call that it enters a context by. */
+/** The recalled items, and the call by which they enter a context. */
 export interface Recalled {
   readonly tool: 'memory.search' | 'memory.seed';
   readonly items: readonly MemoryItem[];
@@ -27,9 +30,10 @@ const CHARS = 4_000;
 const LONGEST_LINE = 1_000;
 
 const WORD = /[\p{L}\p{N}_./-]+/gu;
-const wordsOf = (text: string): ReadonlySet<string> => new Set((text.toLowerCase().match(WORD) ?? []).filter((word) => word.length > 1));
+const wordsOf = (text: string): ReadonlySet<string> =>
+  new Set((text.toLowerCase().match(WORD) ?? []).filter((word) => word.length > 1));
 
-/** What items are worth at the beginning of a session. */
+/** Priorities of the kinds at the start of a session. */
 const WORTH = { fact: 3, procedure: 2, note: 1, episode: 0 } as const satisfies Record<MemoryItem['kind'], number>;
 
 function nameOf(item: MemoryItem): string {
@@ -37,7 +41,7 @@ function nameOf(item: MemoryItem): string {
   return item.kind === 'episode' ? '' : (item.title ?? '');
 }
 
-/** How well an item answers some words; 0 where it has none of them. */
+/** Scores an item against the words; 0 if it contains none. */
 function score(item: MemoryItem, words: ReadonlySet<string>): number {
   const [name, tags, text] = [nameOf(item), item.tags.join(' '), memoryText(item)].map(wordsOf) as [
     ReadonlySet<string>,
@@ -56,8 +60,10 @@ function line(item: MemoryItem): string {
 }
 
 /**
- * What an agent remembers of something, within limits: the items that have most of the query's words, in their names above all, of equals the one that was written last; without a query what was
- * tagged `canonical`, then facts, procedures, notes and episodes, the newest first. Secrets are masked. A pure function.
+ * Recalls items of a memory within limits. With a query, items with most of its words come first.
+ * Words in names weigh most, and equal scores are ordered by write time, newest first. Without a
+ * query, `canonical` items come first, then facts, procedures, notes and episodes, newest first.
+ * Secrets are masked. Pure.
  */
 export function recallMemory(items: readonly MemoryItem[], wish: RecallWish): Recalled {
   const { query, limit = LIMIT, chars = CHARS, sensitive = false } = wish;
@@ -68,7 +74,12 @@ export function recallMemory(items: readonly MemoryItem[], wish: RecallWish): Re
     .filter((item) => sensitive || item.sensitivity !== 'sensitive')
     .map((item) => ({ item, worth: worth(item) }))
     .filter((one) => one.worth > 0)
-    .sort((a, b) => b.worth - a.worth || writtenAt(b.item) - writtenAt(a.item) || (a.item.memory_item_id < b.item.memory_item_id ? -1 : 1));
+    .sort(
+      (a, b) =>
+        b.worth - a.worth ||
+        writtenAt(b.item) - writtenAt(a.item) ||
+        (a.item.memory_item_id < b.item.memory_item_id ? -1 : 1),
+    );
   const found: MemoryItem[] = [];
   const lines: string[] = [];
   let room = chars;

@@ -4,32 +4,41 @@ import type { Projection } from '../../projection/project-session.js';
 import { oneLine, shownLine } from '../../projection/summary.js';
 import type { Checkpoint, CheckpointList, OBLIGATION_LISTS } from './checkpoint.js';
 
-/** The records that facts are read of. */
+/** The record kinds from which facts are derived. */
 export const FACT_KINDS = ['note', 'missing'] as const;
 
-/** What a checkpoint says of some entries, as far as that is known without a model. */
+/** The checkpoint texts of some entries that are known without a model. */
 export type KnownFacts = Readonly<Record<Exclude<CheckpointList, 'critical_identifiers'>, readonly string[]>>;
 
-/** What is known of a session without a model: what was noted, what users asked for, what was decided. */
+/** Facts of a session that are known without a model: notes, requests of users, decisions. */
 export interface SessionFacts {
   readonly goal: string;
-  /** What somebody noted or approvals decided, and what is open: every checkpoint says all of it. */
+  /** Notes, decided approvals and open work. Every checkpoint contains all of them. */
   readonly obligations: Pick<Checkpoint, (typeof OBLIGATION_LISTS)[number]>;
-  /** What concerns some entries; every text goes through `clean` whole, before anything is taken or cut out of it. */
+  /**
+   * Returns the facts of some entries. `clean` receives each text whole, before any part is taken
+   * from it.
+   */
   of(entries: readonly Entry[], clean?: Clean): KnownFacts;
 }
 
 type Clean = (text: string) => string;
 const asItIs: Clean = (text) => text;
 
-/** Words with which people say what must hold; in English, as the prompts of agents mostly are. What is said otherwise has notes. */
-const DEMANDS =
-  /\b(?:must|must ?n[o']t|never|always|do not|don['’]?t|should not|shouldn['’]?t|only|without|avoid|prefer|make sure|ensure|no longer|at (?:least|most)|required?)\b/i;
+/**
+ * English words that state requirements, as most prompts for agents are English. Notes cover other
+ * wordings.
+ */
+const DEMANDS = new RegExp(
+  "\\b(?:must|must ?n[o']t|never|always|do not|don['’]?t|should not|shouldn['’]?t|only|without|avoid" +
+    '|prefer|make sure|ensure|no longer|at (?:least|most)|required?)\\b',
+  'i',
+);
 const LONGEST_DEMAND = 240;
-/** Of one message: a text that was pasted has many sentences, and few of them are the user's. */
+/** Limit per message: a pasted text has many sentences, and few are the user's own. */
 const MOST_DEMANDS = 8;
 
-/** The sentences of a message that say what must hold. */
+/** Returns the sentences of a message that state a requirement. */
 function demandsOf(text: string): readonly string[] {
   const prose = text.replace(/```[\s\S]*?(?:```|$)/g, '\n');
   const sentences = prose.match(/[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?/g) ?? [];
@@ -41,7 +50,7 @@ function demandsOf(text: string): readonly string[] {
 
 type NoteKind = RecordBody<'note'>['note'];
 
-/** The last that was noted under each name, less what was closed. */
+/** Returns the last note of each name, without closed ones. */
 function openNotes(records: readonly ContextRecord<'note'>[]): (kind: NoteKind, clean?: Clean) => readonly string[] {
   const byName = new Map<string, RecordBody<'note'>>();
   for (const { body } of records) {
@@ -64,8 +73,11 @@ function decisionOf({ approval, state, text, tool, reason }: ApprovalEntry, clea
 
 const LONGEST_GOAL = 600;
 
-/** The facts of a session, by its projection and the records that stand at the same basis. */
-export function sessionFacts({ entries, files }: Projection, records: readonly ContextRecord<'note' | 'missing'>[]): SessionFacts {
+/** Derives the facts of a session from its projection and the records at the same basis. */
+export function sessionFacts(
+  { entries, files }: Projection,
+  records: readonly ContextRecord<'note' | 'missing'>[],
+): SessionFacts {
   const noted = openNotes(records.filter((record) => record.kind === 'note'));
   const paths = new Map(files.map(({ metadata }) => [metadata.id, metadata.displayPath]));
   const questions = new Set<string>();
@@ -76,7 +88,9 @@ export function sessionFacts({ entries, files }: Projection, records: readonly C
     else questions.add(question);
   }
   const decided = (clean: Clean): readonly string[] =>
-    entries.flatMap((entry) => (entry.kind === 'approval' && entry.state !== 'pending' ? [decisionOf(entry, clean)] : []));
+    entries.flatMap((entry) =>
+      entry.kind === 'approval' && entry.state !== 'pending' ? [decisionOf(entry, clean)] : [],
+    );
   const first = entries.find(({ kind }) => kind === 'user');
   const asked = first?.kind === 'user' ? first.text : '';
   const known = (clean: Clean): SessionFacts['obligations'] => ({
@@ -95,7 +109,9 @@ export function sessionFacts({ entries, files }: Projection, records: readonly C
         ...obligations,
         user_constraints: [...demands, ...obligations.user_constraints],
         discoveries: noted('fact', clean),
-        relevant_files: some.flatMap((entry) => (entry.kind === 'result' ? entry.files.flatMap((id) => paths.get(id) ?? []) : [])),
+        relevant_files: some.flatMap((entry) =>
+          entry.kind === 'result' ? entry.files.flatMap((id) => paths.get(id) ?? []) : [],
+        ),
         completed_work: noted('done', clean),
       };
     },

@@ -1,17 +1,23 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * What can be wrong with something that is asked for in Tyrum's terms.
+ * Why a request on Tyrum's surface is rejected.
  *
- * - `invalid-settings`: a number below its least value, or of the wrong kind; the message names it
- * - `unknown-report`: there is no context report of that id, or none that may be seen here
- * - `invalid-memory`: what is to be remembered is not valid; the message names the field
- * - `unknown-memory`: the agent remembers no item of that id
- * - `checkpoint-refused`: a checkpoint that somebody wrote is not valid, too long, or does not name what it must; the message says what
+ * - `invalid-settings`: a number is below its minimum or of the wrong kind; the message names it
+ * - `unknown-report`: no visible context report has that id
+ * - `invalid-memory`: the item to remember is invalid; the message names the field
+ * - `unknown-memory`: the agent has no item with that id
+ * - `checkpoint-refused`: a written checkpoint is invalid, too long or lacks a required name; the
+ *   message states the fault
  */
-export type TyrumErrorCode = 'invalid-settings' | 'unknown-report' | 'checkpoint-refused' | 'invalid-memory' | 'unknown-memory';
+export type TyrumErrorCode =
+  | 'invalid-settings'
+  | 'unknown-report'
+  | 'checkpoint-refused'
+  | 'invalid-memory'
+  | 'unknown-memory';
 
-/** Thrown for what Tyrum's contract refuses. Callers branch on `code`. */
+/** Thrown if Tyrum's contract rejects a request. Callers branch on `code`. */
 export class TyrumError extends CodedError<TyrumErrorCode> {
   override readonly name = 'TyrumError';
 }

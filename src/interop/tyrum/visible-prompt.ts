@@ -6,7 +6,7 @@ import { NO_VIEW, type ViewState } from '../../projection/shrink-view.js';
 import { reminderText } from '../../projection/summary.js';
 import { type PruneSettings, pruneEntries } from './prune-entries.js';
 
-/** A message of what a model is sent on Tyrum's surface. */
+/** A message that a model receives on Tyrum's surface. */
 export interface PromptMessage {
   readonly id: string;
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
@@ -16,20 +16,28 @@ export interface PromptMessage {
   readonly tool_name?: string;
 }
 
-/** What a model is sent, and what was left out of it. */
+/** The messages that a model receives, and those that were left out. */
 export interface VisiblePrompt {
   readonly messages: readonly PromptMessage[];
-  /** Results that were pruned with their calls, and other messages that were. */
+  /** Results that were pruned with their calls, and other pruned messages. */
   readonly pruned: { readonly results: readonly EntryId[]; readonly messages: readonly EntryId[] };
 }
 
-const ROLES = { system: 'system', user: 'user', reminder: 'user', approval: 'user', assistant: 'assistant', result: 'tool' } as const;
-/** The id of the message that stands for those that a compaction left out. */
+const ROLES = {
+  system: 'system',
+  user: 'user',
+  reminder: 'user',
+  approval: 'user',
+  assistant: 'assistant',
+  result: 'tool',
+} as const;
+/** The id of the message that replaces compacted messages. */
 const CHECKPOINT = 'checkpoint';
 
 /**
- * The entries as a model is sent them: a result that the session's retention let go as its line [§4.3]; an approval that waits is a reminder, so that it is not asked for again; of one that was decided the conversation's state and the
- * checkpoint speak.
+ * Returns the entries as a model receives them. A result outside the session's retention becomes
+ * its line [§4.3]. A pending approval becomes a reminder, so that the model does not ask again.
+ * Decided approvals appear in the conversation's state and the checkpoint.
  */
 export function sentEntries({ entries, counter }: Pick<Projection, 'entries' | 'counter'>): readonly Entry[] {
   return entries.flatMap((entry): readonly Entry[] => {
@@ -37,7 +45,10 @@ export function sentEntries({ entries, counter }: Pick<Projection, 'entries' | '
     if (entry.kind !== 'approval') return [entry];
     if (entry.state !== 'pending') return [];
     const { approval, tool, native } = entry;
-    const call = tool === undefined && native === undefined ? '' : ` of ${[tool, native].filter((one) => one !== undefined).join(' ')}`;
+    const call =
+      tool === undefined && native === undefined
+        ? ''
+        : ` of ${[tool, native].filter((one) => one !== undefined).join(' ')}`;
     const text = reminderText(`Approval ${approval}${call} waits for an answer: ${entry.text}`);
     return [{ ...entry, text, tokens: counter.count(text) }];
   });
@@ -54,11 +65,11 @@ function messageOf(item: ViewItem): PromptMessage {
   return { id, role, content: text, tool_calls: calls };
 }
 
-/** The messages of a view. */
 export const messagesOf = (items: readonly ViewItem[]): readonly PromptMessage[] => items.map(messageOf);
 
 /**
- * The messages of a session as a model of Tyrum is sent them: its checkpoint in place of what compactions left out, what waits, and what came since, pruned.
+ * Returns a session's messages as a Tyrum model receives them: the checkpoint of compacted
+ * messages, pending entries, and later messages, pruned.
  * @throws {TyrumError} `invalid-settings`
  */
 export function visiblePrompt(

@@ -412,7 +412,7 @@ describe('a session as a bundle of Agent Context', () => {
         one === item ? { ...one, metadata: { ...one.metadata, status: 'fail' } } : one,
       ),
     };
-    expect(bundleFindings(broken)).toEqual([expect.stringContaining('says how something went, at metadata.status')]);
+    expect(bundleFindings(broken)).toEqual([expect.stringContaining('states a runtime status at metadata.status')]);
   });
 
   test('reports a requested unknown file as missing context', async () => {
@@ -488,10 +488,10 @@ describe('a session as a bundle of Agent Context', () => {
         expect(code).not.toBe(0);
         return stderr;
       };
-      expect(await refused(first, 'foreign')).toContain('holds "notes.txt", which is not of a bundle');
-      expect(await refused(first, 'other')).toContain('holds another bundle, and a bundle is never written over');
-      expect(await refused(first, 'file')).toContain('is no folder');
-      expect(await refused(first, 'file/below')).toMatch(/is no folder|ENOTDIR/u);
+      expect(await refused(first, 'foreign')).toContain('holds "notes.txt", which is not part of a bundle');
+      expect(await refused(first, 'other')).toContain('holds another bundle, and a bundle is never overwritten');
+      expect(await refused(first, 'file')).toContain('is not a folder');
+      expect(await refused(first, 'file/below')).toMatch(/is not a folder|ENOTDIR/u);
       expect(await refused(first, 'link')).toContain('is a symbolic link');
       expect(await refused('nobody-at-all', 'new')).toContain('there is no session "nobody-at-all"');
       expect(await refused(`${first}@turn:99`, 'new')).toContain('has no turn 99');

@@ -256,7 +256,7 @@ describe('bundles of any session', () => {
     if (item === undefined) throw new Error('no item');
     const said = (broken: Partial<typeof bundle>): readonly string[] => bundleFindings({ ...bundle, ...broken });
     expect(said({ items: bundle.items.slice(1) })[0]).toContain('names "system", which is not among the items');
-    expect(said({ items: [item, ...bundle.items] })).toEqual(['there are two items of the name "system"']);
+    expect(said({ items: [item, ...bundle.items] })).toEqual(['two items have the name "system"']);
     const wrong = { ...item, visibility: [] as unknown as typeof item.visibility };
     expect(said({ items: [wrong, ...bundle.items.slice(1)] })[0]).toContain(
       'context_item system is not valid at visibility',

@@ -28,9 +28,9 @@ describe('sources of a pack', () => {
     ['context//facts.jsonl', 'part of it is empty'],
     ['context/./facts.jsonl', '. or ..'],
     ['../other/messages.jsonl', '. or ..'],
-    ['session/other/messages.jsonl', 'no file of the session'],
-    ['context/other.md', 'no file of the context area'],
-    ['context/swap/chunk/sha256-1', 'no file of the context area'],
+    ['session/other/messages.jsonl', 'not a file of the session'],
+    ['context/other.md', 'not a file of the context area'],
+    ['context/swap/chunk/sha256-1', 'not a file of the context area'],
     ['context/child/helper-1/messages.jsonl', 'of a child only'],
     ['context/child/bad name/result.md', 'of a child only'],
   ])('exclude %j', (source, why) => expect(sourceFault(source)).toContain(why));
@@ -151,11 +151,11 @@ describe('files', () => {
     );
     expect(found.map(findingText)).toEqual([
       'messages.jsonl, line 2: the field role must be one of system, user, assistant, tool',
-      'messages.jsonl, line 3: the last line has no end: it may be cut off',
+      'messages.jsonl, line 3: the last line has no line end and may be truncated',
     ]);
     expect(fileFindings('messages.jsonl', '')).toEqual([]);
     expect(fileFindings('context/facts.jsonl', '\n').map(findingText)).toEqual([
-      'context/facts.jsonl, line 1: it is no JSON',
+      'context/facts.jsonl, line 1: it is not JSON',
     ]);
   });
 

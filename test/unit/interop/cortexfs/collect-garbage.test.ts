@@ -94,12 +94,12 @@ describe('garbage of a session directory', () => {
   });
 
   test.each([
-    ['keep_messages=0', 'keep_messages=0 would let raw history go'],
+    ['keep_messages=0', 'keep_messages=0 would remove raw history'],
     ['keep_events=0', 'SSOT'],
-    ['pack_ttl=soon', 'pack_ttl must be a number with a unit'],
+    ['pack_ttl=soon', 'pack_ttl must be a number with the unit'],
     ['dedup_min_refs=-1', 'whole number'],
-    ['pack_ttl=1d\npack_ttl=2d', 'line 2: pack_ttl stands there twice'],
-    ['delete=all', 'is no rule'],
+    ['pack_ttl=1d\npack_ttl=2d', 'line 2: pack_ttl appears twice'],
+    ['delete=all', 'is not a rule'],
     ['nonsense', 'line 1'],
   ])('is not collected with a policy of %j, whose line is named', async (text, says) => {
     expect(() => readPolicy(text)).toThrow(says);

@@ -42,12 +42,12 @@ describe('reading a session directory', () => {
   });
 
   test.each<readonly [string, string, readonly string[], () => Promise<unknown>]>([
-    ['no folder', 'no-session', ['there is no folder'], () => rm(folder, { recursive: true })],
+    ['no folder', 'no-session', ['does not exist'], () => rm(folder, { recursive: true })],
     ['no messages', 'no-session', ['messages.jsonl is missing'], () => rm(join(folder, 'messages.jsonl'))],
     [
       'a cut last line',
       'invalid-file',
-      ['messages.jsonl, line 10', 'cut off'],
+      ['messages.jsonl, line 10', 'truncated'],
       () => appendFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"x"}'),
     ],
     [
@@ -144,7 +144,7 @@ describe('reading a session directory', () => {
     ).map(([what, kind, body]): [string, string, readonly string[], () => Promise<unknown>] => [
       `a record of ${what}`,
       'invalid-file',
-      ['context/palimpsest.jsonl, line 2', 'record.kind', 'a directory brings records of approval'],
+      ['context/palimpsest.jsonl, line 2', 'record.kind', 'a directory may only bring records of approval'],
       () =>
         writeFile(
           join(folder, 'context/palimpsest.jsonl'),
@@ -183,7 +183,7 @@ describe('reading a session directory', () => {
       new Map(files).set(path, (files.get(path) ?? '').replace(from, to));
     expect(planImport(files).steps).toHaveLength(1);
     expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow(
-      'line 1: sha256: it is of other messages',
+      'line 1: sha256: it belongs to other messages',
     );
     expect(() => planImport(changed('context/palimpsest.jsonl', '"seq":1', '"seq":2'))).toThrow('line 2: step.seq');
     expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow(

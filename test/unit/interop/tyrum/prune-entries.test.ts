@@ -58,7 +58,7 @@ describe('pruning a list as Tyrum does', () => {
     const { entries } = projectionOf(turns(1));
     for (const maxMessages of [-1, 1, 7, 8.5, Number.NaN])
       expect(() => pruneEntries(entries, { maxMessages })).toThrow(
-        `max_messages is ${maxMessages}: give 0 for no limit, or 8 or more`,
+        `max_messages is ${maxMessages}: give 0 for no limit, or at least 8`,
       );
     for (const keepLastMessages of [0, 1, -3])
       expect(() => pruneEntries(entries, { keepLastMessages })).toThrow(

@@ -28,7 +28,7 @@ describe('configurations', () => {
   test.each([
     [{ ...experiment, name: 'Not A Name' }, /name/],
     [{ ...experiment, sessions: [] }, /sessions/],
-    [{ ...experiment, parameters: [experiment.parameters[0], experiment.parameters[0]] }, /two are named "a"/],
+    [{ ...experiment, parameters: [experiment.parameters[0], experiment.parameters[0]] }, /two have the name "a"/],
   ])('refuse an invalid experiment: case %#', (value, message) => {
     expect(() => parseExperiment(value, 'x.json')).toThrow(message);
   });
