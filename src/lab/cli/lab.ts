@@ -2,17 +2,38 @@ import { Command, Option } from 'commander';
 import { wholeBetween } from '../../cli/flags.js';
 import type { LabFlags } from './run-lab.js';
 
-/** `palimpsest lab FILE…`: compares context policies on recorded sessions, without a model. */
+/**
+ * Creates the command `palimpsest lab FILE…`, which compares context policies on recorded sessions
+ * without a model.
+ */
 export function labCommand(): Command {
   return new Command('lab')
-    .description('compare context policies on recorded sessions, without a model: what each costs, what it keeps and what it loses')
-    .argument('<file...>', 'recordings, or folders of them such as ~/.claude/projects/NAME; the format is recognised by their content')
-    .addOption(new Option('--config <file>', 'JSON: policies with their parameters, least, window (docs/laboratory.md)'))
-    .addOption(new Option('--least <n>', 'model calls that a session has at least (default: 30)').argParser(wholeBetween(1, 1_000_000)))
-    .addOption(
-      new Option('--out <folder>', 'folder for laboratory.md, laboratory.json, laboratory.html (one page with plots) and times.json'),
+    .description(
+      'compare context policies on recorded sessions, without a model: what each costs, what it keeps and what it loses',
     )
-    .addOption(new Option('--jobs <n>', 'policies that run side by side (default: one for each core)').argParser(wholeBetween(1, 1_024)))
+    .argument(
+      '<file...>',
+      'recordings, or folders of them such as ~/.claude/projects/NAME; formats are recognised by content',
+    )
+    .addOption(
+      new Option('--config <file>', 'JSON: policies with their parameters, least, window (docs/laboratory.md)'),
+    )
+    .addOption(
+      new Option('--least <n>', 'minimum number of model calls in a session (default: 30)').argParser(
+        wholeBetween(1, 1_000_000),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--out <folder>',
+        'folder for laboratory.md, laboratory.json, laboratory.html (one page with plots) and times.json',
+      ),
+    )
+    .addOption(
+      new Option('--jobs <n>', 'policies to run in parallel (default: one per core)').argParser(wholeBetween(1, 1_024)),
+    )
     .addOption(new Option('--json', 'print the report as JSON'))
-    .action(async (files: readonly string[], flags: LabFlags) => (await import('./run-lab.js')).labAction(files, flags));
+    .action(async (files: readonly string[], flags: LabFlags) =>
+      (await import('./run-lab.js')).labAction(files, flags),
+    );
 }

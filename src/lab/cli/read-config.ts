@@ -3,15 +3,23 @@ import { systemCode } from '../../process/system-error.js';
 import { ReplayError } from '../replay/replay-error.js';
 
 /**
- * What a configuration file says, by the reader of its kind; `{}` where none is named.
- * @throws {ReplayError} `bad-config` when the file cannot be read or is no JSON, and what `parse` throws, which gets the file's name for its errors
+ * Reads a configuration file and passes it to `parse`; `{}` if no file is named.
+ * @throws {ReplayError} `bad-config` if the file cannot be read or is not JSON
+ * @throws errors of `parse`, which receives the file's name for them
  */
-export async function readConfig<T>(path: string | undefined, parse: (value: unknown, source: string) => T): Promise<T> {
+export async function readConfig<T>(
+  path: string | undefined,
+  parse: (value: unknown, source: string) => T,
+): Promise<T> {
   if (path === undefined) return parse({}, 'no configuration');
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new ReplayError('bad-config', `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`, {
-      cause,
-    });
+    throw new ReplayError(
+      'bad-config',
+      `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`,
+      {
+        cause,
+      },
+    );
   });
   let value: unknown;
   try {

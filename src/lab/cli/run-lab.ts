@@ -12,7 +12,7 @@ import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { readConfig } from './read-config.js';
 
-/** Flags of `palimpsest lab`, as commander hands them over. */
+/** Flags of `palimpsest lab`, as commander passes them. */
 export interface LabFlags {
   readonly config?: string;
   readonly least?: number;
@@ -21,22 +21,22 @@ export interface LabFlags {
   readonly json?: boolean;
 }
 
-/** What the configuration file says; a flag counts more. */
+/** Reads the configuration file. A flag takes precedence over it. */
 async function labConfig({ config: path, least }: LabFlags): Promise<LabConfig> {
   if (path === undefined) return parseLabConfig(defined({ least }), 'no configuration');
   return { ...(await readConfig(path, parseLabConfig)), ...defined({ least }) };
 }
 
-/** What could not be read, and what was too short: the report cannot tell which. */
+/** Reports unreadable and incomplete recordings, which the report cannot show. */
 function reportMissing({ report, failures }: LabRun): void {
   for (const { path, error } of failures) tell(`palimpsest: ${escapedLine(basename(path))}: ${error.message}`);
   if (failures.length > 0 || report.sessions.some(({ complete }) => !complete)) process.exitCode = 1;
   for (const { name, complete } of report.sessions) {
-    if (!complete) tell(`palimpsest: the recording of ${escapedLine(name)} is cut off: what came after is not in the report`);
+    if (!complete) tell(`palimpsest: the recording of ${escapedLine(name)} is truncated: the report lacks the rest`);
   }
 }
 
-/** `lab` */
+/** Runs `palimpsest lab`. */
 export async function labAction(files: readonly string[], flags: LabFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const config = await labConfig(flags);
@@ -50,7 +50,8 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
     if (paths.length === 0) return;
     const { dataDir: _shared, ...node } = readSettings(process.env).node;
     const stop = new AbortController();
-    const onSignal = (): void => stop.abort(new ReplayError('interrupted', 'the laboratory was interrupted; nothing was written'));
+    const onSignal = (): void =>
+      stop.abort(new ReplayError('interrupted', 'the laboratory run was interrupted; nothing was written'));
     process.on('SIGINT', onSignal);
     process.on('SIGTERM', onSignal);
     try {
@@ -65,7 +66,7 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
       if (run.report.sessions.length === 0) {
         throw new ReplayError(
           'bad-target',
-          `no session of these recordings has ${config.least} model calls (${run.report.leftOut} have fewer); name longer ones, or fewer calls with --least`,
+          `no session of these recordings has ${config.least} model calls (${run.report.leftOut} have fewer): name longer ones, or lower --least`,
         );
       }
       if (flags.out !== undefined) for (const path of await writeLab(flags.out, run)) tell(escapedLine(path));

@@ -18,7 +18,7 @@ import { type ReplayOutcome, replayInBatches, writeReports } from '../report/rep
 import { reportMarkdown } from '../report/report-markdown.js';
 import { readConfig } from './read-config.js';
 
-/** Flags of `palimpsest replay`, as commander hands them over. */
+/** Flags of `palimpsest replay`, as commander passes them. */
 export interface ReplayFlags {
   readonly into?: string;
   readonly config?: string;
@@ -29,18 +29,27 @@ export interface ReplayFlags {
   readonly json?: boolean;
 }
 
-/** Contexts are large and soon gone: collected often they cost time, rarely they cost memory. */
+/**
+ * Size of the young generation. Contexts are large and short-lived: frequent collections cost time,
+ * rare ones cost memory.
+ */
 const YOUNG_BYTES = 8 * 1_048_576;
-/** How far the old part of the heap may grow over what lived when it was collected last; V8's own choice is several times as much. */
+/**
+ * Maximum growth of the old generation between collections. V8's default is several times as large.
+ */
 const GROWING_PERCENT = 20;
 
-/** A folder for reports, made before anything is replayed. */
+/** Creates the folder for reports before the first replay. */
 async function reportFolder(path: string | undefined): Promise<void> {
   if (path === undefined) return;
   await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-    throw new ReplayError('bad-target', `--out ${path} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`, {
-      cause,
-    });
+    throw new ReplayError(
+      'bad-target',
+      `--out ${path} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`,
+      {
+        cause,
+      },
+    );
   });
 }
 
@@ -56,7 +65,7 @@ async function reportOutcome(outcome: ReplayOutcome, flags: ReplayFlags): Promis
   else printText(reportMarkdown(report));
 }
 
-/** `replay` */
+/** Runs `palimpsest replay`. */
 export async function replayAction(files: readonly string[], flags: ReplayFlags): Promise<void> {
   limitYoungGeneration(YOUNG_BYTES);
   setFlagsFromString(`--heap-growing-percent=${GROWING_PERCENT}`);
@@ -68,7 +77,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     if (flags.into !== undefined && paths.length > 1) {
       throw new ReplayError(
         'bad-target',
-        `--into ${flags.into} names one session for ${paths.length} recordings; replay them one by one, or leave it out`,
+        `--into ${flags.into} names one session for ${paths.length} recordings: replay them one by one, or omit it`,
       );
     }
     for (const { path, error } of failures) reportFailedRecording(path, error, flags);
@@ -79,14 +88,16 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     const { dataDir: _shared, ...node } = readSettings(process.env).node;
     const stop = new AbortController();
     const onSignal = (): void =>
-      stop.abort(new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command goes on from there'));
+      stop.abort(
+        new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command resumes it'),
+      );
     process.on('SIGINT', onSignal);
     process.on('SIGTERM', onSignal);
     try {
       const jobs = paths.map((path) => ({ path, config, ...defined({ into: flags.into }) }));
       await replayInBatches(jobs, {
         open: () => openReplayDatabase(flags.dataDir, { ...node, onProgress: progress }),
-        // A data folder is one database, and its node keeps what is written on the disk.
+        // A data folder is one database, whose node stores its data on disk.
         ...(flags.dataDir === undefined ? {} : { batchBytes: Number.POSITIVE_INFINITY }),
         jobs: flags.jobs ?? availableParallelism(),
         onProgress: progress,
@@ -101,10 +112,10 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
 }
 
 const REPORT_EVERY_MS = 2_000;
-/** Losses that are listed one by one; the JSON has all of them, up to its own bound. */
+/** Maximum number of losses listed; the JSON lists more, up to its own limit. */
 const SHOWN_LOSSES = 20;
 
-/** A recording that could not be read or replayed. */
+/** Reports a recording that could not be read or replayed. */
 function reportFailedRecording(path: string, error: Error, flags: ReplayFlags): void {
   process.exitCode = 1;
   const code = codeOf(error) ?? 'error';
@@ -112,21 +123,25 @@ function reportFailedRecording(path: string, error: Error, flags: ReplayFlags): 
   else tell(`palimpsest: ${error.message}`);
 }
 
-/** A recording of which something, or everything, could not be read. */
+/** Reports a recording that is partly or wholly unreadable. */
 function reportMissing(
   name: string,
   sessions: number,
   { complete, losses }: { readonly complete: boolean; readonly losses: { readonly total: number } },
 ): void {
   if (!complete || (sessions === 0 && losses.total > 0)) process.exitCode = 1;
-  if (!complete) tell(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
+  if (!complete) tell(escapedLine(`palimpsest: ${name} is truncated: its report lacks the rest`));
   else if (sessions === 0)
-    tell(escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report says why' : ''}`));
+    tell(
+      escapedLine(
+        `palimpsest: ${name} holds no session${losses.total > 0 ? ' readable; its report states the reason' : ''}`,
+      ),
+    );
 }
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
 
-/** `--dry-run`: what the recordings hold, one line each and their losses below; no database. */
+/** Runs `--dry-run`: prints a line per recording with its losses below it. Uses no database. */
 async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (line: string) => void): Promise<void> {
   for (const path of paths) {
     let reported = Date.now();
@@ -151,7 +166,8 @@ async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (l
         counted(results, 'result'),
       ];
       printLines([`${recording.name}: ${recording.formats.join(', ')}, ${held.join(', ')}`]);
-      for (const { reason, place, detail } of losses.each.slice(0, SHOWN_LOSSES)) printLines([`  ${reason}, ${place}: ${detail}`]);
+      for (const { reason, place, detail } of losses.each.slice(0, SHOWN_LOSSES))
+        printLines([`  ${reason}, ${place}: ${detail}`]);
       if (losses.total > SHOWN_LOSSES) printLines([`  and ${losses.total - SHOWN_LOSSES} more; --json has them`]);
     } catch (error) {
       reportFailedRecording(path, errorOf(error), flags);

@@ -2,13 +2,13 @@ import { STANDINGS } from '../replay/use-evidence.js';
 import { type Cell, table } from '../report/markdown.js';
 import type { Experiment, ExperimentResult } from './experiment.js';
 
-/** An experiment and how it was run. */
+/** An experiment and the facts of its run. */
 export interface ExperimentAbout {
   readonly experiment: Experiment;
   readonly command: string;
   readonly commit: string;
   readonly date: string;
-  /** Hash of the corpus. */
+  /** The hash of the corpus. */
   readonly corpus: string;
   readonly failures: readonly string[];
 }
@@ -18,7 +18,7 @@ const sum = (results: readonly ExperimentResult[], of: (result: ExperimentResult
 const size = ({ tokens, bytes }: ExperimentResult): number => (tokens ?? bytes).sum;
 const SECTIONS = ['system', 'pool', 'chat', 'active'];
 
-/** The difference from the size of the first parameters: `+8.8 %`. */
+/** Formats the difference from the size under the first parameters, such as `+8.8 %`. */
 function against(own: number, first: number): string {
   if (first === 0) return '';
   const percent = (100 * (own - first)) / first;
@@ -28,7 +28,10 @@ function against(own: number, first: number): string {
 const usesOf = (results: readonly ExperimentResult[], use: 'edited' | 'quoted'): string =>
   STANDINGS.map((standing) => sum(results, ({ uses }) => uses[use][standing])).join(' / ');
 
-/** One line for each set of parameters. Only recordings that were replayed with all of them are compared. */
+/**
+ * Returns one row for each set of parameters. Only recordings that were replayed with all of them
+ * are compared.
+ */
 function compared(experiment: Experiment, all: readonly ExperimentResult[]): readonly (readonly Cell[])[] {
   const names = experiment.parameters.map(({ name }) => name);
   const replayed = (recording: string): boolean =>
@@ -45,14 +48,19 @@ function compared(experiment: Experiment, all: readonly ExperimentResult[]): rea
       contexts,
       contexts === 0 ? 0 : Math.round(total / contexts),
       against(total, first),
-      ...SECTIONS.map((section) => (contexts === 0 ? 0 : Math.round(sum(own, ({ sections }) => sections[section] ?? 0) / contexts))),
+      ...SECTIONS.map((section) =>
+        contexts === 0 ? 0 : Math.round(sum(own, ({ sections }) => sections[section] ?? 0) / contexts),
+      ),
       usesOf(own, 'edited'),
       usesOf(own, 'quoted'),
     ];
   });
 }
 
-/** The figures of an experiment as Markdown: over all recordings, by format, and of each recording. */
+/**
+ * Returns the figures of an experiment as Markdown: over all recordings, by format, and for each
+ * recording.
+ */
 export function experimentMarkdown(about: ExperimentAbout, results: readonly ExperimentResult[]): string {
   const { experiment, command, commit, date, corpus, failures } = about;
   const unit = results.some(({ tokens }) => tokens !== undefined) ? 'tokens' : 'bytes';

@@ -9,7 +9,7 @@ const experimentSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,60}$/)
     .describe('Part of the name of the result folder'),
-  question: z.string().min(1).describe('What it is to find out'),
+  question: z.string().min(1).describe('The question that it answers'),
   sessions: z
     .array(z.string().min(1))
     .min(1)
@@ -23,7 +23,7 @@ const experimentSchema = z.strictObject({
 export type Experiment = z.output<typeof experimentSchema>;
 
 /**
- * Checks the description of an experiment; `name` names its file in messages.
+ * Validates the description of an experiment. `name` is the name of its file in error messages.
  * @throws {ReplayError} bad-config – a value is not valid, or two parameters have one name
  */
 export function parseExperiment(value: unknown, name: string): Experiment {
@@ -38,13 +38,17 @@ export function parseExperiment(value: unknown, name: string): Experiment {
   const names = parsed.data.parameters.map((one) => one.name);
   const twice = names.find((one, i) => names.indexOf(one) !== i);
   if (twice !== undefined)
-    throw new ReplayError('bad-config', `${name}: parameters: two are named ${JSON.stringify(twice)}; name them apart`);
+    throw new ReplayError('bad-config', `${name}: parameters: two have the name ${JSON.stringify(twice)}; rename one`);
   return parsed.data;
 }
 
-/** The figures that an experiment keeps from the report of a replay. They hold nothing of the recording's text, its paths or its author. */
+/**
+ * Returns the figures that an experiment keeps of a replay report. They contain no recorded text,
+ * path or author.
+ */
 export function experimentResult(report: ReplayReport) {
-  const { recording, variant, digest, complete, sessions, turns, steps, recorded, contexts, objects, uses, losses } = report;
+  const { recording, variant, digest, complete, sessions, turns, steps, recorded, contexts, objects, uses, losses } =
+    report;
   const format = recording.formats.join('+');
   return {
     /** The format and the first digits of the recording's hash. */
@@ -60,8 +64,10 @@ export function experimentResult(report: ReplayReport) {
     contexts: contexts.count,
     tokens: contexts.total.tokens,
     bytes: contexts.total.bytes,
-    /** Sums over all contexts, in tokens, or in bytes where tokens were not counted. */
-    sections: Object.fromEntries(Object.entries(contexts.sections).map(([name, { tokens, bytes }]) => [name, (tokens ?? bytes).sum])),
+    /** Sums over all contexts, in tokens; in bytes if tokens were not counted. */
+    sections: Object.fromEntries(
+      Object.entries(contexts.sections).map(([name, { tokens, bytes }]) => [name, (tokens ?? bytes).sum]),
+    ),
     objects,
     uses: { edited: uses.edited, quoted: uses.quoted },
     losses: losses.by_reason,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReplayReport } from '../report/replay-report.js';
 
-/** The counts of one recording in the list that comes with a corpus. */
+/** The counts of a recording in the list that comes with a corpus. */
 export interface ListedCounts {
   readonly bytes: number;
   readonly messages: number;
@@ -10,7 +10,9 @@ export interface ListedCounts {
   readonly reads: number;
 }
 
-/** Reads the counts in `PROVENANCE.tsv` of a corpus, by file name, and nothing else of it; empty where the file is missing. */
+/**
+ * Reads only the counts in a corpus's `PROVENANCE.tsv`, by file name; empty if the file is missing.
+ */
 export async function readProvenance(folder: string): Promise<ReadonlyMap<string, ListedCounts>> {
   const text = await readFile(join(folder, 'PROVENANCE.tsv'), 'utf8').catch(() => '');
   const [head = '', ...rows] = text.split('\n').filter((line) => line !== '');
@@ -33,40 +35,51 @@ export async function readProvenance(folder: string): Promise<ReadonlyMap<string
 type Recorded = Pick<ReplayReport, 'recording' | 'recorded' | 'sessions'>;
 type Field = 'items' | 'calls' | 'reads';
 
-/** A listed count, and the own one that differs from it. */
+/** A listed count and our differing count. */
 interface Difference {
   readonly field: Field;
   readonly own: number;
   readonly listed: number;
 }
 
-/** The list counted another file: the one here has less than nine tenths of its bytes. */
+/**
+ * Explains a difference by another version of the file: ours has less than nine tenths of the
+ * listed bytes.
+ */
 function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
   if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
   return `counted in a file of ${listed.bytes} bytes, of which the one here has ${recording.bytes}`;
 }
 
-/** The list counts the conversation without its sub-agents, which are sessions of their own here. */
+/**
+ * Explains a difference by sub-agents. The list counts the conversation without them, and here they
+ * are sessions of their own.
+ */
 function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Difference): string | undefined {
   const agents = sessions.filter(({ relation }) => relation === 'subagent').length;
   if (agents === 0 || recorded.main[field] !== listed) return undefined;
   return `${listed} in the conversation itself, as listed, and ${own - listed} in ${agents} sub-agents, sessions of their own here`;
 }
 
-/** The list counts reads by other rules: reads by a shell, and files that no call read. */
+/**
+ * Explains a difference by the list's other rules for reads: reads by a shell, and files that no
+ * call read.
+ */
 function reads({ recorded }: Recorded, { field, own, listed }: Difference): string | undefined {
   if (field !== 'reads') return undefined;
   const { shell_reads: shell, attached_files: attached } = recorded;
   const byTool = own - shell;
-  if (listed === byTool) return `${byTool} by reading tools, as listed, and ${shell} by command lines that print a file`;
-  if (listed === own + attached) return `${own} by calls, and ${attached} attached to a prompt: listed as reads, no calls here`;
+  if (listed === byTool)
+    return `${byTool} by reading tools, as listed, and ${shell} by command lines that print a file`;
+  if (listed === own + attached)
+    return `${own} by calls, and ${attached} attached to a prompt: listed as reads, no calls here`;
   const whose = 'by which commands the list counts, it does not tell';
   return `${byTool} by reading tools and ${shell} by command lines that print a file; listed are ${listed - byTool} of the latter: ${whose}`;
 }
 
 /**
- * Compares the counts of a replayed recording with the listed ones. Every difference is a line with a reason whose numbers add up, or `unexplained` where no
- * reason does.
+ * Compares the counts of a replayed recording with the listed ones. Returns a line for each
+ * difference with a reason whose numbers add up, or with `unexplained`.
  */
 export function countDifferences(report: Recorded, listed: ListedCounts): readonly string[] {
   const { recorded } = report;

@@ -10,11 +10,11 @@ import { type BatchOptions, type ReplayJob, type ReplayOutcome, replayInBatches 
 import type { ReplayReport } from '../report/replay-report.js';
 import { countDifferences, type ListedCounts, readProvenance } from './listed-counts.js';
 
-/** How recordings of a corpus are replayed, and what the results say about that. */
+/** Settings of a corpus replay, and the facts that its results state. */
 export interface CorpusRun extends Pick<BatchOptions, 'open' | 'jobs' | 'onProgress' | 'signal'> {
-  /** Folder of the recordings. */
+  /** The folder of the recordings. */
   readonly corpus: string;
-  /** Folder for the results. */
+  /** The folder for the results. */
   readonly out: string;
   /** The command line, commit and date that the results name. */
   readonly command: string;
@@ -22,7 +22,7 @@ export interface CorpusRun extends Pick<BatchOptions, 'open' | 'jobs' | 'onProgr
   readonly date: string;
 }
 
-/** Replays recordings of a corpus and reports each to `onProgress` as it is done. */
+/** Replays recordings of a corpus and reports each finished one to `onProgress`. */
 export function replayJobs(
   { open, jobs, onProgress, signal }: CorpusRun,
   all: readonly ReplayJob[],
@@ -33,15 +33,17 @@ export function replayJobs(
     if ('report' in outcome) await onReport?.(outcome.report);
     done += 1;
     const { name, variant = '' } = outcome.job;
-    onProgress?.(`${done}/${all.length} ${name} ${variant}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`);
+    onProgress?.(
+      `${done}/${all.length} ${name} ${variant}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`,
+    );
   };
   return replayInBatches(all, { open, jobs, onOutcome, ...defined({ onProgress, signal }) });
 }
 
-/** Why there is no report, without the path of the corpus. */
+/** Returns why a report is missing, without the path of the corpus. */
 export const failureOf = ({ corpus }: CorpusRun, error: Error): string => error.message.replaceAll(corpus, 'CORPUS');
 
-/** The hash of a set of recordings, by their contents alone. */
+/** Returns the hash of a set of recordings, by their contents alone. */
 export function corpusHash(reports: readonly ReplayReport[]): string {
   const hashes = [...new Set(reports.map(({ recording }) => recording.sha256))].sort();
   return createHash('sha256').update(hashes.join('\n')).digest('hex');
@@ -77,7 +79,9 @@ function cells({ name, listed, report, failure, ms }: CorpusResult): readonly st
   ];
 }
 
-/** Counts the files that are no recordings by folder and reason. Their names are left out, since they may name people. */
+/**
+ * Counts other files by folder and reason. Their names are left out because they may name people.
+ */
 function otherLines(others: Corpus['others']): readonly string[] {
   const counts = new Map<string, number>();
   for (const { name, reason } of others) {
@@ -88,14 +92,15 @@ function otherLines(others: Corpus['others']): readonly string[] {
   return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
 }
 
-/** What a summary says about its run; the machine and its load for judging the seconds. */
+/** Facts of a run for its summary. The machine and its load help to judge the seconds. */
 type RunFacts = Pick<CorpusRun, 'command' | 'commit' | 'date'> & { readonly machine: string };
 
-/** The summary of a replayed corpus as Markdown. */
+/** Returns the summary of a replayed corpus as Markdown. */
 function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others: Corpus['others']): string {
   const reports = results.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const differing = results.flatMap((result) => {
-    const said = result.report === undefined || result.listed === undefined ? [] : countDifferences(result.report, result.listed);
+    const said =
+      result.report === undefined || result.listed === undefined ? [] : countDifferences(result.report, result.listed);
     return said.length === 0 ? [] : [`- ${result.name}: ${said.join('; ')}.`];
   });
   const sum = (of: (report: ReplayReport) => number): number => reports.reduce((all, report) => all + of(report), 0);
@@ -112,7 +117,19 @@ function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others:
     `result / one step away / absent. Changes: followed / to an unknown text. Seconds: several side by side, on ${run.machine}.`,
     '',
     ...table(
-      ['recording', 'items', 'calls', 'reads', 'contexts', 'tokens p50', 'max', 'edited', 'changes', 'seconds', 'losses'],
+      [
+        'recording',
+        'items',
+        'calls',
+        'reads',
+        'contexts',
+        'tokens p50',
+        'max',
+        'edited',
+        'changes',
+        'seconds',
+        'losses',
+      ],
       results.map(cells),
     ),
     '',
@@ -127,7 +144,10 @@ function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others:
   ].join('\n');
 }
 
-/** The summary as data: each report without the single contexts, uses and losses, which name and quote what was recorded. */
+/**
+ * Returns the summary as data: each report without single contexts, uses and losses, which name and
+ * quote recorded text.
+ */
 function corpusJson(run: RunFacts, results: readonly CorpusResult[]): unknown {
   return {
     ...run,
@@ -142,8 +162,8 @@ function corpusJson(run: RunFacts, results: readonly CorpusResult[]): unknown {
 }
 
 /**
- * Replays every recording below a folder and writes a summary of them as Markdown and JSON, named after the date. Returns the path of the Markdown file and the
- * number of recordings that could not be replayed.
+ * Replays every recording below a folder and writes a dated summary as Markdown and JSON. Returns
+ * the path of the Markdown file and the number of failed replays.
  * @throws {ReplayError} bad-target – the corpus folder cannot be read
  * @throws {ReplayError} bad-config – the configuration is not valid
  */

@@ -8,10 +8,13 @@ import { type Experiment, experimentResult } from './experiment.js';
 import { experimentMarkdown } from './experiment-markdown.js';
 import { type CorpusRun, corpusHash, failureOf, replayJobs } from './replay-corpus.js';
 
-/** What is to be found out, and how the recordings are replayed for that. */
+/** An experiment and the settings of its replays. */
 interface ExperimentRun extends CorpusRun {
   readonly experiment: Experiment;
-  /** Whether the report of every replay is written too. Reports name the files of the recordings, so they are not for everybody. */
+  /**
+   * Whether the report of every replay is also written. Reports name the recorded files, so they
+   * are confidential.
+   */
   readonly reports: boolean;
 }
 
@@ -21,33 +24,38 @@ function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly
   if (unknown !== undefined)
     throw new ReplayError(
       'bad-config',
-      `sessions: the corpus has no recording ${JSON.stringify(unknown)}; its names are those below PALIMPSEST_CORPUS`,
+      `sessions: the corpus has no recording ${JSON.stringify(unknown)}; use names below PALIMPSEST_CORPUS`,
     );
   return files;
 }
 
-/** JSON with one result on each line, so that a later run can be compared line by line. */
+/** Writes JSON with one result per line, so that runs can be compared by line. */
 const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly unknown[]): string =>
   `${JSON.stringify(fields, undefined, 1).replace(/\n}$/, '')},\n "results": [\n${results.map((one) => `  ${JSON.stringify(one)}`).join(',\n')}\n ]\n}\n`;
 
 /**
- * Runs an experiment: replays every chosen recording with every set of parameters. Writes the result folder `DATE-NAME` with the command, the commit, the hash of
- * the corpus and the figures (`figures.md`, `experiment.json`), but no text, name or path of a recording; a person adds what the figures mean. Returns the folder
- * and the number of failed replays.
+ * Runs an experiment: replays every chosen recording with every set of parameters. Writes the
+ * folder `DATE-NAME` with the command, the commit, the corpus hash and the figures (`figures.md`,
+ * `experiment.json`). The folder contains no text, name or path of a recording; a person adds the
+ * interpretation. Returns the folder and the number of failed replays.
  * @throws {ReplayError} bad-target – the corpus folder cannot be read
  * @throws {ReplayError} bad-config – the corpus has no recording of a given name
  */
 export async function runExperiment(run: ExperimentRun): Promise<{ readonly folder: string; readonly failed: number }> {
   const { experiment, command, commit, date } = run;
   const files = chosen((await findCorpus(run.corpus)).files, experiment.sessions);
-  const all = files.flatMap((file) => experiment.parameters.map(({ name, config }) => ({ ...file, config, variant: name })));
+  const all = files.flatMap((file) =>
+    experiment.parameters.map(({ name, config }) => ({ ...file, config, variant: name })),
+  );
   const folder = join(run.out, `${date}-${experiment.name}`);
   await mkdir(folder, { recursive: true });
   const outcomes = await replayJobs(run, all, async (report) => {
     if (run.reports) await writeReports(join(folder, 'replays'), report);
   });
   const reports = outcomes.flatMap((outcome) => ('report' in outcome ? [outcome.report] : []));
-  const failures = outcomes.flatMap((outcome) => ('error' in outcome ? [`${outcome.job.variant}: ${failureOf(run, outcome.error)}`] : []));
+  const failures = outcomes.flatMap((outcome) =>
+    'error' in outcome ? [`${outcome.job.variant}: ${failureOf(run, outcome.error)}`] : [],
+  );
   const results = reports.map(experimentResult);
   const about = { experiment, command, commit, date, corpus: corpusHash(reports), failures };
   await writeFileAtomic(join(folder, 'experiment.json'), jsonLines(about, results));

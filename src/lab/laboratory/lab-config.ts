@@ -24,7 +24,7 @@ const DEFAULT_POLICIES: readonly z.input<typeof policySchema>[] = [
   { policy: 'clairvoyant', where: 'anywhere' },
 ];
 
-/** What the laboratory compares; everything may be left out. */
+/** The laboratory's configuration. All fields are optional. */
 const labConfigSchema = z.strictObject({
   policies: z
     .array(policySchema)
@@ -32,15 +32,20 @@ const labConfigSchema = z.strictObject({
     .max(100)
     .default(() => DEFAULT_POLICIES.map((one) => policySchema.parse(one)))
     .describe('Compared with `raw`, which is always there'),
-  least: z.int().min(1).max(1_000_000).default(30).describe('Model calls that a session has at least; shorter ones are left out'),
+  least: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(30)
+    .describe('Model calls that a session has at least; shorter ones are left out'),
   window: tokens.default(200_000).describe("Tokens of the model's window: larger requests are counted"),
 });
 
 export type LabConfig = z.output<typeof labConfigSchema>;
 
 /**
- * Checks a configuration; `{}` is the default one.
- * @throws {ReplayError} `bad-config` – naming the value that is wrong
+ * Validates a configuration; `{}` is the default one.
+ * @throws {ReplayError} `bad-config`, naming the invalid value
  */
 export function parseLabConfig(value: unknown, name: string): LabConfig {
   const parsed = labConfigSchema.safeParse(value);

@@ -20,7 +20,7 @@ svg .axis{text-anchor:end}svg .unit{display:none}svg .point{fill:#1d2330}
 details{margin:.4rem 0}summary{cursor:pointer}
 `;
 
-/** Colours by whose a policy is, in the order in which they are compared. */
+/** Colours by the policy's family, in the order of comparison. */
 const COLOURS: Readonly<Record<LabPolicy['family'], readonly string[]>> = {
   raw: ['#8b93a5'],
   peer: ['#d9822b', '#c23030', '#8f398f', '#9e6b3f', '#b83a84', '#6b4e9b', '#bf7326', '#a82a2a'],
@@ -28,7 +28,7 @@ const COLOURS: Readonly<Record<LabPolicy['family'], readonly string[]>> = {
   bound: ['#2965cc', '#48aff0', '#1f4b99'],
 };
 
-/** How each policy is drawn, in every plot. */
+/** Returns how each policy is drawn in every plot. */
 function marksOf(policies: readonly LabPolicy[]): ReadonlyMap<string, Mark> {
   const used = { raw: 0, peer: 0, own: 0, bound: 0 };
   return new Map(
@@ -58,13 +58,15 @@ function tableHtml({ heading, intro, head, rows, texts }: LabTable): string {
   ].join('');
 }
 
-/** Cost against calls and lines kept, over all policies. */
+/** Plots cost against kept calls and lines, over all policies. */
 function frontierPlots({ policies, prices }: LabReport, marks: ReadonlyMap<string, Mark>): string {
   const [compared = { name: '' }] = prices.tables;
   const points = (of: 'callsKept' | 'linesKept'): readonly PlotPoint[] =>
     policies.flatMap(({ name, pooled }) => {
       const [mark, cost] = [marks.get(name), pooled?.cost[compared.name]];
-      return pooled === undefined || mark === undefined || cost === undefined ? [] : [{ ...mark, x: cost, y: pooled[of] }];
+      return pooled === undefined || mark === undefined || cost === undefined
+        ? []
+        : [{ ...mark, x: cost, y: pooled[of] }];
     });
   const frame = {
     width: 600,
@@ -87,7 +89,7 @@ const accumulated = (values: readonly number[]): readonly number[] => {
   });
 };
 
-/** Size, price and hits of every call of a session under every policy. */
+/** Plots size, price and cache hits of each call of a session under every policy. */
 function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<string, Mark>): string {
   const scored = Object.entries(policies).flatMap(
     ([policy, { score }]): readonly { readonly mark: Mark; readonly score: PolicyScore }[] => {
@@ -95,7 +97,8 @@ function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<
       return score === undefined || mark === undefined ? [] : [{ mark, score }];
     },
   );
-  const lines = (of: (series: CallSeries) => readonly number[]) => scored.map(({ mark, score }) => ({ ...mark, values: of(score.series) }));
+  const lines = (of: (series: CallSeries) => readonly number[]) =>
+    scored.map(({ mark, score }) => ({ ...mark, values: of(score.series) }));
   const frame = { width: 395, height: 230, x: 'call', y: '' };
   return [
     `<details open><summary>${escapedHtml(name)}, ${calls} calls</summary>`,
@@ -115,10 +118,15 @@ function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<
   ].join('');
 }
 
-/** The report as one page with plots: no script, nothing that is loaded, and nothing of what a recording says. */
+/**
+ * Returns the report as one page with plots. It has no script, loads nothing, and contains no
+ * recorded text.
+ */
 export function labHtml(report: LabReport): string {
   const marks = marksOf(report.policies);
-  const legend = [...marks.values()].map(({ name, colour }) => `<span><i style="background:${colour}"></i>${escapedHtml(name)}</span>`);
+  const legend = [...marks.values()].map(
+    ({ name, colour }) => `<span><i style="background:${colour}"></i>${escapedHtml(name)}</span>`,
+  );
   const [pooled, ...tables] = labTables(report);
   return [
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',

@@ -3,7 +3,7 @@ import type { LabReport } from './lab-report.js';
 import { aboutReport, labTables } from './lab-tables.js';
 import { MEASURES } from './measures.js';
 
-/** The report as Markdown. It holds nothing of what a recording says. */
+/** Returns the report as Markdown without recorded text. */
 export function labMarkdown(report: LabReport): string {
   const tables = labTables(report).flatMap(({ heading, intro, head, rows, texts }) => [
     `## ${heading}`,

@@ -3,14 +3,14 @@ import type { Interval, PooledScore } from '../scorecard/pooled.js';
 import type { PolicyScore } from '../scorecard/score.js';
 import type { LabPolicy, LabReport } from './lab-report.js';
 
-/** A table of a report, for Markdown and HTML alike. */
+/** A table of a report for Markdown and HTML. */
 export interface LabTable {
   readonly heading: string;
-  /** What stands above it. */
+  /** The paragraphs above it. */
   readonly intro: readonly string[];
   readonly head: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
-  /** How many columns in front hold texts. */
+  /** The number of leading text columns. */
   readonly texts: number;
 }
 
@@ -21,7 +21,7 @@ const range = ({ low, high }: Interval, show: (value: number) => string): string
 const withScore = (policies: readonly LabPolicy[]): readonly (LabPolicy & { readonly pooled: PooledScore })[] =>
   policies.flatMap((policy) => (policy.pooled === undefined ? [] : [{ ...policy, pooled: policy.pooled }]));
 
-/** Cost, hits, recall and reasoning: they never appear apart. */
+/** Cost, hits, recall and reasoning, which always appear together. */
 const FOUR = ['cost', 'lines', 'calls', 'hits', 'reasoning'];
 const four = (cost: Interval, { linesKept, callsKept, hits, reasoningKept }: PooledScore): readonly Cell[] => [
   `${times(cost.value)} ${range(cost, times)}`,
@@ -131,7 +131,7 @@ function priceTables(report: LabReport): LabTable {
   };
 }
 
-/** The pooled cost with every session under the table of its own model. */
+/** Returns the pooled cost with every session under its model's own table. */
 function ownTableCost({ sessions }: LabReport, policy: string): number {
   const pairs = sessions.flatMap(({ policies, priceTable }) => {
     const [own, raw] = [policies[policy]?.score?.cost[priceTable], policies.raw?.score?.cost[priceTable]];
@@ -140,13 +140,22 @@ function ownTableCost({ sessions }: LabReport, policy: string): number {
   return pairs.reduce((sum, { own }) => sum + own, 0) / pairs.reduce((sum, { raw }) => sum + raw, 0);
 }
 
-/** A session under a policy: cost, calls kept, hits, reasoning, and up to which call its figures are exact. */
+/**
+ * Formats a session under a policy: cost, calls kept, hits, reasoning, and the call up to which its
+ * figures are exact.
+ */
 function sessionCell(score: PolicyScore, raw: PolicyScore, compared: string): string {
   const { calls, callsKept } = score.needed;
   const cost = (score.cost[compared] ?? 0) / (raw.cost[compared] ?? 1);
   const kept = calls === 0 ? 'none needed' : percent(callsKept / calls, 0);
   const mark = score.exact === score.calls ? 'exact' : `bounded@${score.exact}`;
-  return [times(cost), kept, percent(score.hits / score.tokens.total, 0), percent(score.reasoning.kept / score.calls, 0), mark].join(' · ');
+  return [
+    times(cost),
+    kept,
+    percent(score.hits / score.tokens.total, 0),
+    percent(score.reasoning.kept / score.calls, 0),
+    mark,
+  ].join(' · ');
 }
 
 function sessionTable({ policies, sessions, prices }: LabReport): LabTable {
@@ -161,7 +170,8 @@ function sessionTable({ policies, sessions, prices }: LabReport): LabTable {
       Math.round(raw?.tokens.peak ?? 0),
       ...names.map((name) => {
         const result = session.policies[name];
-        if (result?.score === undefined || raw === undefined) return `out of support: ${result?.unsupported ?? 'not compared'}`;
+        if (result?.score === undefined || raw === undefined)
+          return `out of support: ${result?.unsupported ?? 'not compared'}`;
         return sessionCell(result.score, raw, compared.name);
       }),
     ];
@@ -188,20 +198,33 @@ function calibrationTable({ sessions }: LabReport): LabTable {
           percent(calibration.difference),
           calibration.cached === undefined ? '' : percent(calibration.cached),
         ]),
-    [...marks, ...(complete ? [] : ['the recording is cut off']), ...(losses === 0 ? [] : [`${losses} losses of the import`])].join('; '),
+    [
+      ...marks,
+      ...(complete ? [] : ['the recording is cut off']),
+      ...(losses === 0 ? [] : [`${losses} losses of the import`]),
+    ].join('; '),
   ]);
   return {
     heading: 'How far the estimates can be trusted',
     intro: [
       "What the recording's own model was sent, against what its provider counted: tokens beyond the texts (system prompt, tools, sealed thinking), characters of a token in what was added, and how far the estimate is off with the fixed part added.",
     ],
-    head: ['session', 'prices', 'counted calls', 'fixed part', 'characters a token', 'difference', 'from cache', 'marks'],
+    head: [
+      'session',
+      'prices',
+      'counted calls',
+      'fixed part',
+      'characters a token',
+      'difference',
+      'from cache',
+      'marks',
+    ],
     rows,
     texts: 2,
   };
 }
 
-/** What the sessions say about the peers: at which of their costs ours keep less. */
+/** Compares our policies with the others: the costs at which ours keep less. */
 function frontier({ policies, prices }: LabReport): readonly string[] {
   const [compared = { name: '' }] = prices.tables;
   const scored = withScore(policies);
@@ -209,7 +232,8 @@ function frontier({ policies, prices }: LabReport): readonly string[] {
   const peers = scored.filter(({ family }) => family === 'peer');
   if (own.length === 0 || peers.length === 0) return [];
   const better = peers.filter(({ pooled: peer }) => !own.some(({ pooled }) => isNoWorse(pooled, peer, compared.name)));
-  if (better.length === 0) return ['At no cost level does a policy of others keep more calls than one of ours that costs no more.'];
+  if (better.length === 0)
+    return ['At no cost level does a policy of others keep more calls than one of ours that costs no more.'];
   return [
     `These policies of others keep more calls than every one of ours that costs no more: ${better.map(({ name }) => name).join('; ')}.`,
     '',
@@ -218,10 +242,13 @@ function frontier({ policies, prices }: LabReport): readonly string[] {
 
 const isNoWorse = (own: PooledScore, peer: PooledScore, compared: string): boolean =>
   own.sessions === peer.sessions
-    ? (own.cost[compared]?.value ?? 0) <= (peer.cost[compared]?.value ?? 0) && own.callsKept.value >= peer.callsKept.value
+    ? (own.cost[compared]?.value ?? 0) <= (peer.cost[compared]?.value ?? 0) &&
+      own.callsKept.value >= peer.callsKept.value
     : true;
 
-/** Our own as it would do on sessions that nobody looked at: each session under what was best on the others. */
+/**
+ * Shows our policies on unseen sessions: each session under the policy that did best on the others.
+ */
 function chosenTable({ crossValidation, sessions, prices }: LabReport): readonly LabTable[] {
   if (crossValidation === undefined) return [];
   const [compared = { name: '' }] = prices.tables;
@@ -246,13 +273,13 @@ function chosenTable({ crossValidation, sessions, prices }: LabReport): readonly
   ];
 }
 
-/** What a report is about, in a paragraph. */
+/** Describes the report in a paragraph. */
 export function aboutReport({ sessions, recordings, leftOut, config, corpus }: LabReport): string {
   const calls = sessions.reduce((sum, session) => sum + session.calls, 0);
   return `${sessions.length} sessions with at least ${config.least} model calls (${calls} calls) of ${recordings} recordings, sha256 ${corpus} (over the sorted hashes of their contents); ${leftOut} shorter sessions are left out. No model was asked: every policy is shown the requests for the answers that were recorded, so nothing here is a solve rate.`;
 }
 
-/** The tables of a report, in their order. */
+/** Returns the tables of a report in order. */
 export function labTables(report: LabReport): readonly LabTable[] {
   return [
     pooledTable(report),

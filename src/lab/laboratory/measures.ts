@@ -1,11 +1,11 @@
-/** What one measure of the laboratory says, and what it cannot show: the report prints both. */
+/** The meaning and limits of a measure. The report prints both. */
 export interface Measure {
   readonly name: string;
   readonly says: string;
   readonly cannot: string;
 }
 
-/** Every measure of a report, in the order of its columns. */
+/** The measures of a report in the order of its columns. */
 export const MEASURES: readonly Measure[] = [
   {
     name: 'cost',

@@ -2,7 +2,7 @@
 export interface Mark {
   readonly name: string;
   readonly colour: string;
-  /** Dashed lines and hollow points: bounds that no policy can reach by knowing only the past. */
+  /** Dashed lines and hollow points mark bounds that no policy can reach from the past alone. */
   readonly hollow: boolean;
 }
 
@@ -11,13 +11,13 @@ export interface PlotLine extends Mark {
   readonly values: readonly number[];
 }
 
-/** A point with the interval around it. */
+/** A point with its interval. */
 export interface PlotPoint extends Mark {
   readonly x: { readonly value: number; readonly low: number; readonly high: number };
   readonly y: { readonly value: number; readonly low: number; readonly high: number };
 }
 
-/** How a plot is labelled and how large it is. */
+/** The labels and size of a plot. */
 export interface PlotFrame {
   readonly title: string;
   readonly x: string;
@@ -33,15 +33,15 @@ interface Range {
 }
 
 const MARGIN = { left: 56, right: 12, top: 24, bottom: 34 };
-/** Points of a line; more cannot be seen. */
+/** Maximum points of a line; more are not visible. */
 const MOST_POINTS = 120;
 
-/** Text for HTML and SVG. */
+/** Escapes text for HTML and SVG. */
 export function escapedHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** Round numbers that divide a range into about five parts. */
+/** Returns round numbers that divide a range into about five parts. */
 function ticks({ from, to }: Range): readonly number[] {
   const rough = (to - from) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -51,14 +51,14 @@ function ticks({ from, to }: Range): readonly number[] {
   return Array.from({ length: Math.max(0, count) }, (_one, i) => (first + i) * step);
 }
 
-/** A range that can be drawn, also where all values are equal. */
+/** Returns a drawable range even if all values are equal. */
 function rangeOf(values: readonly number[], least?: number): Range {
   const from = least ?? Math.min(...values);
   const to = Math.max(...values);
   return to > from ? { from, to } : { from: from - 0.5, to: from + 0.5 };
 }
 
-/** With room for what stands beside the outermost points. */
+/** Adds a margin for labels beside the outermost points. */
 const padded = ({ from, to }: Range): Range => ({ from: from - (to - from) / 20, to: to + (to - from) / 20 });
 
 const short = (value: number): string => {
@@ -68,7 +68,7 @@ const short = (value: number): string => {
 };
 const place = (value: number): string => String(Math.round(value * 10) / 10);
 
-/** Where values stand in the picture. */
+/** Maps values to positions in the picture. */
 class Scales {
   readonly #frame: PlotFrame;
   readonly #ranges: { readonly x: Range; readonly y: Range };
@@ -85,10 +85,14 @@ class Scales {
 
   y(value: number): string {
     const { from, to } = this.#ranges.y;
-    return place(this.#frame.height - MARGIN.bottom - ((value - from) / (to - from)) * (this.#frame.height - MARGIN.top - MARGIN.bottom));
+    return place(
+      this.#frame.height -
+        MARGIN.bottom -
+        ((value - from) / (to - from)) * (this.#frame.height - MARGIN.top - MARGIN.bottom),
+    );
   }
 
-  /** The picture with its axes around what is drawn in it. */
+  /** Returns the picture with axes around its content. */
   svg(inside: readonly string[]): string {
     const { title, x, y, width, height, show = short } = this.#frame;
     const bottom = height - MARGIN.bottom;
@@ -96,7 +100,9 @@ class Scales {
       (tick) =>
         `<path class="grid" d="M${MARGIN.left} ${this.y(tick)}H${width - MARGIN.right}"/><text x="${MARGIN.left - 6}" y="${this.y(tick)}" class="left">${show(tick)}</text>`,
     );
-    const along = ticks(this.#ranges.x).map((tick) => `<text x="${this.x(tick)}" y="${bottom + 14}" class="below">${short(tick)}</text>`);
+    const along = ticks(this.#ranges.x).map(
+      (tick) => `<text x="${this.x(tick)}" y="${bottom + 14}" class="below">${short(tick)}</text>`,
+    );
     return [
       `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapedHtml(title)}">`,
       `<text x="${MARGIN.left}" y="14" class="title">${escapedHtml(title)}</text>`,
@@ -110,7 +116,7 @@ class Scales {
   }
 }
 
-/** At most so many of the values, evenly spread, with their places. */
+/** Returns evenly spaced values with their indexes, up to a maximum number. */
 function thinned(values: readonly number[]): readonly (readonly [number, number])[] {
   const step = Math.max(1, values.length / MOST_POINTS);
   const places = Array.from({ length: Math.min(values.length, MOST_POINTS) }, (_one, i) =>
@@ -119,7 +125,7 @@ function thinned(values: readonly number[]): readonly (readonly [number, number]
   return places.map((at) => [at, values[at] ?? 0]);
 }
 
-/** One line for each policy over the calls of a session. */
+/** Draws one line for each policy over the calls of a session. */
 export function linePlot(frame: PlotFrame, lines: readonly PlotLine[]): string {
   const longest = Math.max(1, ...lines.map(({ values }) => values.length - 1));
   const all = lines.flatMap(({ values }) => values);
@@ -133,7 +139,7 @@ export function linePlot(frame: PlotFrame, lines: readonly PlotLine[]): string {
   );
 }
 
-/** One point for each policy, with its intervals as a cross. */
+/** Draws one point for each policy, with its intervals as a cross. */
 export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): string {
   const scales = new Scales(frame, {
     x: rangeOf(

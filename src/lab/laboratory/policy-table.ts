@@ -14,7 +14,7 @@ const tokens = z.int().min(1_000).max(10_000_000);
 
 const lifetime = z.number().min(0).max(10_000);
 
-/** One policy with its parameters. */
+/** A policy with its parameters. */
 export const policySchema = z.discriminatedUnion('policy', [
   z.strictObject({ policy: z.literal('raw') }),
   z.strictObject({
@@ -49,7 +49,7 @@ type Kind = PolicyConfig['policy'];
 type Made = ContextPolicy | Promise<ContextPolicy>;
 type Makers = { readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>, open: OpenDatabase) => Made };
 
-/** How each policy is made from its parameters. */
+/** Creates each policy from its parameters. */
 const MAKERS: Makers = {
   raw: () => raw,
   'last-results': lastResults,
@@ -61,9 +61,16 @@ const MAKERS: Makers = {
   clairvoyant: ({ where }) => clairvoyant(PRICE_TABLES[0], where),
 };
 
-/** The policies of a configuration, `raw` in front; `open` gives the database of our own. */
-export async function policiesOf(configs: readonly PolicyConfig[], open: OpenDatabase): Promise<readonly ContextPolicy[]> {
+/**
+ * Returns the policies of a configuration, preceded by `raw`. `open` returns the database of our
+ * own policies.
+ */
+export async function policiesOf(
+  configs: readonly PolicyConfig[],
+  open: OpenDatabase,
+): Promise<readonly ContextPolicy[]> {
   const others = configs.filter(({ policy }) => policy !== 'raw');
-  const make = (config: PolicyConfig): Made => (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => Made)(config, open);
+  const make = (config: PolicyConfig): Made =>
+    (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => Made)(config, open);
   return [raw, ...(await Promise.all(others.map(make)))];
 }

@@ -20,22 +20,24 @@ import type { LabConfig } from './lab-config.js';
 import type { LabReport, LabSession, LabTimes, SessionPolicy } from './lab-report.js';
 import { policiesOf } from './policy-table.js';
 
-/** What the laboratory runs over. */
+/** Options of a laboratory run. */
 export interface LabOptions {
   readonly config: LabConfig;
-  /** Opens a database for our own policies, which write what they keep into it; it is closed behind each recording. */
+  /**
+   * Opens a database for our own policies, which write to it. It is closed after each recording.
+   */
   readonly open: OpenDatabase;
-  /** How many policies run side by side; one if left out. */
+  /** Number of policies run in parallel; 1 if omitted. */
   readonly jobs?: number;
   readonly onProgress?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** A run of the laboratory: what is the same in every run, and how long it took. */
+/** A laboratory run: its reproducible report, and the times it took. */
 export interface LabRun {
   readonly report: LabReport;
   readonly times: LabTimes;
-  /** Recordings that could not be read, and why. */
+  /** Recordings that could not be read, with the errors. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
 }
 
@@ -66,11 +68,14 @@ async function scoreOne(
   return { score: scorer.finish(), ms };
 }
 
-/** What a session is called: nothing of what its recording says. */
+/** Returns the name of a session, without recorded text. */
 const nameOf = ({ format }: Timeline, sha256: string, nth: number): string =>
   `${format} ${sha256.slice(0, 8)}${nth === 0 ? '' : `.${nth + 1}`}`;
 
-/** What a text in front of every request costs over a session, under the first table. */
+/**
+ * Returns the cost of a constant text in front of every request of a session, under the first
+ * table.
+ */
 function fixedCostOf({ calls }: Timeline, fixed: number): number {
   const [table] = PRICE_TABLES;
   const size = Math.max(0, fixed);
@@ -80,7 +85,7 @@ function fixedCostOf({ calls }: Timeline, fixed: number): number {
   );
 }
 
-/** Why a whole session says less than others. */
+/** Returns why the whole session's figures are limited. */
 function marksOf(timeline: Timeline): readonly string[] {
   const { calls, compactions, unknownRewinds, copiedCalls } = timeline;
   const first = compactions[0]?.before;
@@ -93,8 +98,8 @@ function marksOf(timeline: Timeline): readonly string[] {
 }
 
 /**
- * Compares policies on the sessions of recordings, without a model. Recordings of the same bytes count once; sessions with too few model calls are left out
- * and counted. The report holds nothing of what a recording says.
+ * Compares policies on recorded sessions without a model. Recordings with equal bytes count once.
+ * Sessions with too few model calls are excluded and counted. The report contains no recorded text.
  * @throws the reason of an aborted `signal`
  */
 export async function runLab(paths: readonly string[], options: LabOptions): Promise<LabRun> {

@@ -7,15 +7,19 @@ import { labHtml } from './lab-html.js';
 import { labMarkdown } from './lab-markdown.js';
 import type { LabRun } from './run-lab.js';
 
-/** JSON with rounded numbers, since nobody reads a sixteenth digit; what has a figure for each call stands in one line. */
+/** Writes JSON with rounded numbers. A figure for each call takes one line. */
 function rounded(value: unknown): string {
-  const text = JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(7)) : one), 1);
+  const text = JSON.stringify(
+    value,
+    (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(7)) : one),
+    1,
+  );
   return `${text.replaceAll(/\[[\d\s.,e+-]*\]/g, (numbers) => numbers.replaceAll(/\s+/g, ''))}\n`;
 }
 
 /**
- * Writes a run into a folder: `laboratory.md`, `laboratory.json` and `laboratory.html`, the same bytes for the same recordings and configuration, and `times.json`,
- * which differs. Returns the paths.
+ * Writes a run into a folder. `laboratory.md`, `laboratory.json` and `laboratory.html` have equal
+ * bytes for equal input; `times.json` differs. Returns the paths.
  * @throws {ReplayError} bad-target – the folder cannot be written
  */
 export async function writeLab(folder: string, { report, times }: LabRun): Promise<readonly string[]> {
@@ -35,8 +39,12 @@ export async function writeLab(folder: string, { report, times }: LabRun): Promi
     }
     return paths;
   } catch (cause) {
-    throw new ReplayError('bad-target', `--out ${folder} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`, {
-      cause,
-    });
+    throw new ReplayError(
+      'bad-target',
+      `--out ${folder} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`,
+      {
+        cause,
+      },
+    );
   }
 }

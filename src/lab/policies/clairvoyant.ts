@@ -40,7 +40,9 @@ class Rewrites {
 
   /** The calls, behind the first one, before which the context may be written anew. */
   get choices(): readonly number[] {
-    return this.#calls.slice(1).flatMap(({ index, opensTurn }) => (opensTurn || this.#where === 'anywhere' ? [index] : []));
+    return this.#calls
+      .slice(1)
+      .flatMap(({ index, opensTurn }) => (opensTurn || this.#where === 'anywhere' ? [index] : []));
   }
 
   call(at: number): ModelCall {
@@ -53,7 +55,8 @@ class Rewrites {
   part(item: TimelineItem, from: number): RequestPart | undefined {
     if (from === 0 || item.position >= this.call(from).visible) return wholePart(item);
     if (item.kind === 'result') return (this.#last.get(item) ?? -1) >= from ? wholePart(item) : undefined;
-    if (item.kind === 'thinking') return this.#where !== 'anywhere' || item.turn < this.call(from).turn ? undefined : wholePart(item);
+    if (item.kind === 'thinking')
+      return this.#where !== 'anywhere' || item.turn < this.call(from).turn ? undefined : wholePart(item);
     return item.kind === 'call' ? this.#line(item) : wholePart(item);
   }
 
@@ -128,7 +131,9 @@ function costsBehind(
 function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: PriceTable): readonly number[] {
   const choices = [0, ...rewrites.choices];
   const sizes = choices.map((at) => rewrites.size(rewrites.call(at), at));
-  const best = new Map<number, Way>([[0, { cost: requestCost(prices, { size: sizes[0] ?? 0, same: 0 }), before: undefined }]]);
+  const best = new Map<number, Way>([
+    [0, { cost: requestCost(prices, { size: sizes[0] ?? 0, same: 0 }), before: undefined }],
+  ]);
   let end: Way = { cost: Number.POSITIVE_INFINITY, before: undefined };
   for (const [i, from] of choices.entries()) {
     const reached = best.get(from)?.cost ?? 0;
@@ -151,7 +156,11 @@ function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: Price
  * What a rewrite before a call would save and cost by ski rental: the rent of what could go, for every call since it could, against the price of writing again
  * what stays behind the first change.
  */
-function rentOf(rewrites: Rewrites, at: number, { from, prices }: { readonly from: number; readonly prices: PriceTable }) {
+function rentOf(
+  rewrites: Rewrites,
+  at: number,
+  { from, prices }: { readonly from: number; readonly prices: PriceTable },
+) {
   const call = rewrites.call(at);
   let rent = 0;
   let behind = 0;
@@ -180,7 +189,8 @@ function rentedRewrites(rewrites: Rewrites, prices: PriceTable): readonly number
 
 const WHERE: Readonly<Record<Where, string>> = {
   'at borders': 'at messages of the user where that makes the session cheapest',
-  'at borders by rent': 'at messages of the user as soon as the rent of what can go has paid for it, or the cache is cold',
+  'at borders by rent':
+    'at messages of the user as soon as the rent of what can go has paid for it, or the cache is cold',
   anywhere: 'before any call where that makes the session cheapest, which breaks the prefix check',
 };
 
@@ -195,11 +205,17 @@ export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
     about: `Keeps exactly the results of which a line will be needed, and is written anew ${WHERE[where]}.`,
     reach: 'none',
     unsupported: ({ calls }) =>
-      calls.length > MOST_CHOICES && where === 'anywhere' ? `more than ${MOST_CHOICES} calls to choose from` : undefined,
+      calls.length > MOST_CHOICES && where === 'anywhere'
+        ? `more than ${MOST_CHOICES} calls to choose from`
+        : undefined,
     *requests(timeline: Timeline): Iterable<PolicyRequest> {
       const rewrites = new Rewrites(timeline, where);
-      const chosen = where === 'at borders by rent' ? rentedRewrites(rewrites, prices) : cheapestRewrites(timeline, rewrites, prices);
-      for (const call of timeline.calls) yield { parts: rewrites.parts(call, chosen.findLast((at) => at <= call.index) ?? 0) };
+      const chosen =
+        where === 'at borders by rent'
+          ? rentedRewrites(rewrites, prices)
+          : cheapestRewrites(timeline, rewrites, prices);
+      for (const call of timeline.calls)
+        yield { parts: rewrites.parts(call, chosen.findLast((at) => at <= call.index) ?? 0) };
     },
   };
 }

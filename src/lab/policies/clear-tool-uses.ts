@@ -86,14 +86,25 @@ class LangChainMessages {
     const calls = items.filter(({ kind }) => kind === 'call');
     return new this.#langChain.AIMessage({
       content: items.flatMap(({ kind, text }) => (kind === 'call' ? [] : [text])).join('\n'),
-      tool_calls: calls.map(({ callId = '', tool = '', argumentTexts }) => ({ id: callId, name: tool, args: { ...argumentTexts } })),
+      tool_calls: calls.map(({ callId = '', tool = '', argumentTexts }) => ({
+        id: callId,
+        name: tool,
+        args: { ...argumentTexts },
+      })),
     });
   }
 
   #input({ kind, text, callId = '', tool = '' }: TimelineItem, isCleared: boolean): object {
     if (kind !== 'result') return new this.#langChain.HumanMessage({ content: text });
-    const told = isCleared ? { response_metadata: { context_editing: { cleared: true, strategy: 'clear_tool_uses' } } } : {};
-    return new this.#langChain.ToolMessage({ content: isCleared ? PLACEHOLDER : text, tool_call_id: callId, name: tool, ...told });
+    const told = isCleared
+      ? { response_metadata: { context_editing: { cleared: true, strategy: 'clear_tool_uses' } } }
+      : {};
+    return new this.#langChain.ToolMessage({
+      content: isCleared ? PLACEHOLDER : text,
+      tool_call_id: callId,
+      name: tool,
+      ...told,
+    });
   }
 }
 
@@ -110,7 +121,11 @@ export async function clearToolUses({ over, keep }: ClearToolUsesSettings): Prom
     unsupported: () => (langChain === undefined ? 'the npm package langchain is not installed' : undefined),
     async *requests({ calls }: Timeline): AsyncIterable<PolicyRequest> {
       if (langChain === undefined) return;
-      const edit = new langChain.ClearToolUsesEdit({ trigger: { tokens: over }, keep: { messages: keep }, placeholder: PLACEHOLDER });
+      const edit = new langChain.ClearToolUsesEdit({
+        trigger: { tokens: over },
+        keep: { messages: keep },
+        placeholder: PLACEHOLDER,
+      });
       const middleware = langChain.contextEditingMiddleware({ edits: [edit], tokenCountMethod: 'approx' });
       const messages = new LangChainMessages(langChain);
       const conversation = new MaskedConversation();

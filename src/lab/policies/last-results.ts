@@ -24,7 +24,8 @@ export function lastResults({ keep, step }: LastResultsSettings): ContextPolicy 
       const conversation = new MaskedConversation();
       for (const call of calls) {
         const whole = itemsOf(call).filter((item) => item.kind === 'result' && !conversation.isMasked(item));
-        if (whole.length >= keep + step) for (const item of whole.slice(0, -keep)) conversation.mask(item, placeholder(item));
+        if (whole.length >= keep + step)
+          for (const item of whole.slice(0, -keep)) conversation.mask(item, placeholder(item));
         yield { parts: conversation.parts(call) };
       }
     },

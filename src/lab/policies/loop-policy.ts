@@ -43,7 +43,8 @@ type Parts = readonly RequestPart[];
 const ownParts = ({ parts }: RenderedMessage): Parts => parts.map(({ text }) => ({ text }));
 
 /** Whether an epoch begins because the request would not have fitted otherwise. */
-const isPressed = (context: LoopContext | undefined): boolean => context?.epoch?.begins === true && context.epoch.reason === 'pressure';
+const isPressed = (context: LoopContext | undefined): boolean =>
+  context?.epoch?.begins === true && context.epoch.reason === 'pressure';
 
 /** The harness's list with our context in it, by the code that the extensions use. */
 function listOf({ groups }: ReportedList, context: LoopContext | undefined): readonly Parts[] {

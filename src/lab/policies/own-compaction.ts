@@ -5,7 +5,8 @@ import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, whol
 export const ownCompaction: ContextPolicy = {
   name: "the recording's own compaction",
   family: 'peer',
-  about: 'What the recorded model was sent: where the recorded program compacted, its summary stands in the place of what it dropped.',
+  about:
+    'What the recorded model was sent: where the recorded program compacted, its summary stands in the place of what it dropped.',
   reach: 'none',
   asRecorded: true,
   unsupported: ({ compactions }) => (compactions.length === 0 ? 'the recorded program did not compact' : undefined),
@@ -13,7 +14,9 @@ export const ownCompaction: ContextPolicy = {
     const summaries = new Map(compactions.map((one) => [one, { text: one.summary }]));
     for (const call of calls) {
       const last = compactions.findLast(({ before }) => before <= call.index);
-      yield { parts: last === undefined ? itemsOf(call).map(wholePart) : compacted(last, summaries.get(last), itemsOf(call)) };
+      yield {
+        parts: last === undefined ? itemsOf(call).map(wholePart) : compacted(last, summaries.get(last), itemsOf(call)),
+      };
     }
   },
 };
@@ -27,5 +30,9 @@ function compacted(
   const stays = new Set(kept);
   const system = items.filter((item) => item.kind === 'system' && item.position < visible);
   const rest = items.filter((item) => item.position >= visible || (item.kind !== 'system' && stays.has(item)));
-  return [...system.map(wholePart), ...(summary === undefined || summary.text === '' ? [] : [summary]), ...rest.map(wholePart)];
+  return [
+    ...system.map(wholePart),
+    ...(summary === undefined || summary.text === '' ? [] : [summary]),
+    ...rest.map(wholePart),
+  ];
 }

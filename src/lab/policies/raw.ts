@@ -5,7 +5,8 @@ import { type ContextPolicy, itemsOf, type PolicyRequest, wholePart } from './po
 export const raw: ContextPolicy = {
   name: 'raw',
   family: 'raw',
-  about: 'Everything stays; a request is the one before it and what came since. A compaction of the recorded program is not done.',
+  about:
+    'Everything stays; a request is the one before it and what came since. A compaction of the recorded program is not done.',
   reach: 'none',
   *requests({ calls }: Timeline): Iterable<PolicyRequest> {
     for (const call of calls) yield { parts: itemsOf(call).map(wholePart) };

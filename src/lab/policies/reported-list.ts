@@ -75,7 +75,13 @@ export class ReportedLists {
       content: texts.length === 0 ? null : texts.join('\n'),
       ...(calls.length === 0
         ? {}
-        : { tool_calls: calls.map(({ callId, tool = '', args = {} }) => ({ id: this.#id(callId), name: tool, arguments: args })) }),
+        : {
+            tool_calls: calls.map(({ callId, tool = '', args = {} }) => ({
+              id: this.#id(callId),
+              name: tool,
+              arguments: args,
+            })),
+          }),
     };
   }
 

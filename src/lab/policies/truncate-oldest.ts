@@ -39,7 +39,8 @@ export function truncateOldest({ over, keep }: TruncateSettings): ContextPolicy 
           const orphans = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
           for (const [at, item] of items.entries()) {
             const isOrphan = item.kind === 'result' && !orphans.has(item.callId);
-            if ((at < start || isOrphan) && item.kind !== 'system' && item !== first) conversation.mask(item, undefined);
+            if ((at < start || isOrphan) && item.kind !== 'system' && item !== first)
+              conversation.mask(item, undefined);
           }
         }
         yield { parts: conversation.parts(call) };

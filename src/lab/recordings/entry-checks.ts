@@ -29,7 +29,8 @@ interface SessionState {
 
 /** The last moment that a `Date` can hold. */
 const LAST_MOMENT = 8.64e15;
-const shown = (moment: number): string => (Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString());
+const shown = (moment: number): string =>
+  Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString();
 
 /** Checks the guarantees of `importRecording`, entry by entry; reports everything that it changes or leaves out. */
 export class EntryChecks {
@@ -53,7 +54,11 @@ export class EntryChecks {
     }
     const state = this.#sessions.get(entry.session);
     if (state === undefined)
-      return this.#lose('malformed-record', entry.place, `${entry.kind} of no session (${excerpt(entry.session)}): left out`);
+      return this.#lose(
+        'malformed-record',
+        entry.place,
+        `${entry.kind} of no session (${excerpt(entry.session)}): left out`,
+      );
     this.#checkClock(state, entry);
     if (entry.kind === 'call') return this.#checkCall(state, entry);
     return entry.kind === 'result' ? this.#checkResult(state, entry) : entry;
@@ -77,10 +82,12 @@ export class EntryChecks {
       const clean = wellFormed(entry, () => {
         repaired += 1;
       });
-      if (repaired > 0) this.#lose('repaired-text', place, `lone surrogates in ${repaired} texts were replaced by U+FFFD`);
+      if (repaired > 0)
+        this.#lose('repaired-text', place, `lone surrogates in ${repaired} texts were replaced by U+FFFD`);
       const { data, error } = recordedEntrySchema.safeParse(clean);
       const [issue] = error?.issues ?? [];
-      if (issue !== undefined) this.#lose('malformed-record', place, `${kind} left out: ${issue.path.join('.')} ${issue.message}`);
+      if (issue !== undefined)
+        this.#lose('malformed-record', place, `${kind} left out: ${issue.path.join('.')} ${issue.message}`);
       return data;
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -100,7 +107,8 @@ export class EntryChecks {
     const count = (seen.get(call_id) ?? 0) + 1;
     seen.set(call_id, count);
     const id = count === 1 ? call_id : `${call_id}~${count}`;
-    if (count > 1) this.#lose('duplicate-id', place, `the call id ${excerpt(call_id)} came before: here ${excerpt(id)}`);
+    if (count > 1)
+      this.#lose('duplicate-id', place, `the call id ${excerpt(call_id)} came before: here ${excerpt(id)}`);
     open.set(call_id, [...(open.get(call_id) ?? []), { id, place }]);
     return { ...call, call_id: id };
   }
@@ -113,7 +121,11 @@ export class EntryChecks {
     if (first !== undefined) return { ...result, call_id: first.id };
     const further = seen.has(call_id);
     const what = further ? 'a further result of' : 'a result without';
-    this.#lose(further ? 'duplicate-id' : 'orphan-result', place, `${what} the call ${excerpt(call_id)}: kept as an event`);
+    this.#lose(
+      further ? 'duplicate-id' : 'orphan-result',
+      place,
+      `${what} the call ${excerpt(call_id)}: kept as an event`,
+    );
     return {
       kind: 'event',
       session,

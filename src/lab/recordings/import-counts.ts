@@ -52,7 +52,8 @@ export class SessionCounts {
     if ('copied' in entry && entry.copied === true) this.copied += 1;
     if (!('usage' in entry) || entry.usage === undefined) return;
     this.usage.answers += 1;
-    for (const name of ['input', 'output', 'cache_read', 'cache_write'] as const) this.usage[name] += entry.usage[name] ?? 0;
+    for (const name of ['input', 'output', 'cache_read', 'cache_write'] as const)
+      this.usage[name] += entry.usage[name] ?? 0;
   }
 
   #call({ tool, args }: EntryOf<'call'>): void {
@@ -170,7 +171,8 @@ const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
 const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
 
 /** Programs that print the files that they name. */
-const PRINTERS = /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;
+const PRINTERS =
+  /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;
 
 function commandLine(args: JsonObject): string {
   for (const name of COMMAND_ARGUMENTS) {
@@ -178,7 +180,9 @@ function commandLine(args: JsonObject): string {
     if (text !== undefined) return text;
     const words = textsAt(args, name);
     if (words.length > 0)
-      return /^(?:.*\/)?(?:ba|z|da)?sh$/.test(words[0] ?? '') ? (words.at(-1) ?? '') : words.join(name === 'commands' ? '\n' : ' ');
+      return /^(?:.*\/)?(?:ba|z|da)?sh$/.test(words[0] ?? '')
+        ? (words.at(-1) ?? '')
+        : words.join(name === 'commands' ? '\n' : ' ');
     const several = objectsAt(args, name);
     if (several.length > 0) return several.map((one) => textAt(one, 'command') ?? '').join('\n');
   }

@@ -64,15 +64,23 @@ export function recogniseRecording(source: RecordingSource): Importer {
   }
   if (best !== undefined) return best.importer;
   if (!isText(head)) {
-    throw new RecordingError('binary', `The recording ${name} is no UTF-8 text: give it uncompressed, as the agent wrote it.`, {
-      recording: name,
-    });
+    throw new RecordingError(
+      'binary',
+      `The recording ${name} is no UTF-8 text: give it uncompressed, as the agent wrote it.`,
+      {
+        recording: name,
+      },
+    );
   }
   const formats = IMPORTERS.map(({ format }) => format).join(', ');
   const start = excerpt(head.toString('utf8').trim());
-  throw new RecordingError('unrecognised', `The recording ${name} is of no known format (${formats}); it begins: ${start}`, {
-    recording: name,
-  });
+  throw new RecordingError(
+    'unrecognised',
+    `The recording ${name} is of no known format (${formats}); it begins: ${start}`,
+    {
+      recording: name,
+    },
+  );
 }
 
 /** The same recording with its progress reported. A read that fails ends the bytes and is reported as a loss. */

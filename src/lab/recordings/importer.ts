@@ -76,12 +76,20 @@ export function excerpt(text: string): string {
 
 /** The loss of a value that is no object where one was expected: `a message`. */
 export function notAnObject(value: unknown, expected: string, place: string): Loss {
-  return { reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where ${expected} was expected` };
+  return {
+    reason: 'malformed-record',
+    place,
+    detail: `a ${value === null ? 'null' : typeof value} where ${expected} was expected`,
+  };
 }
 
 /** The loss of a role that no entry has: what has it is kept as a message of the program. */
 export function unknownRole(role: unknown, place: string, what = 'a message'): Loss {
-  return { reason: 'unknown-record', place, detail: `${what} with the role ${JSON.stringify(role)}: kept as what the program said` };
+  return {
+    reason: 'unknown-record',
+    place,
+    detail: `${what} with the role ${JSON.stringify(role)}: kept as what the program said`,
+  };
 }
 
 /** Counts the content of a recording that only the provider can read, such as encrypted thoughts and pictures. */

@@ -44,7 +44,10 @@ const usage = z
 
 /** What a recording shows of one file at one moment. */
 const shownFile = z.strictObject({
-  path: z.string().min(1).describe('As the recording names it; relative paths start in the working directory of the call'),
+  path: z
+    .string()
+    .min(1)
+    .describe('As the recording names it; relative paths start in the working directory of the call'),
   moment: z.enum(['before', 'after']).describe('Before or after what the call did'),
   text: z.string().optional().describe('Without line-number gutters; absent where only its name is shown'),
   whole: z.boolean().describe('Whether `text` is all of the file'),
@@ -76,7 +79,9 @@ const entries = {
     kind: z.literal('message'),
     ...common,
     role: z.enum(MESSAGE_ROLES),
-    origin: z.enum(['person', 'model', 'harness']).describe('`harness`: put in by the program, such as reminders and environment notes'),
+    origin: z
+      .enum(['person', 'model', 'harness'])
+      .describe('`harness`: put in by the program, such as reminders and environment notes'),
     text: z.string().describe('What the model saw or said; other parts one line each'),
     name: z.string().optional(),
     thinking: z.string().optional(),
@@ -97,7 +102,10 @@ const entries = {
     text: z.string().describe('What the model saw'),
     is_error: z.boolean(),
     truncated: z.boolean().optional().describe('Whether the recording says that it was cut'),
-    files: z.array(shownFile).optional().describe('What the structured twin of the result shows of files, beyond the text'),
+    files: z
+      .array(shownFile)
+      .optional()
+      .describe('What the structured twin of the result shows of files, beyond the text'),
     listed: z.array(z.string()).optional().describe('Paths that the structured twin lists'),
   }),
   compaction: z.strictObject({
@@ -107,7 +115,10 @@ const entries = {
     summary: z.string().optional(),
     tokens_before: z.number().optional(),
     kept_from: id.optional().describe('`native_id` of the first earlier entry that stays in the context'),
-    dropped: z.array(id).optional().describe('`native_id` of the entries that leave the context, where the recording names them'),
+    dropped: z
+      .array(id)
+      .optional()
+      .describe('`native_id` of the entries that leave the context, where the recording names them'),
   }),
   event: z.strictObject({
     kind: z.literal('event'),
@@ -118,7 +129,9 @@ const entries = {
         'Such as `model-change`, `aborted`, `file-attached`; `rewind`: the conversation goes on from `parent_id`, `text` is what was left',
       ),
     text: z.string().optional(),
-    undone_from: id.optional().describe('Of a `rewind`: `native_id` of the first entry that was taken back, where the recording names it'),
+    undone_from: id
+      .optional()
+      .describe('Of a `rewind`: `native_id` of the first entry that was taken back, where the recording names it'),
     undone_turns: z.int().positive().optional().describe('Of a `rewind`: how many turns of the person were taken back'),
     files: z.array(shownFile).optional(),
     usage: usage.optional().describe('Of an answer that has no message of its own'),

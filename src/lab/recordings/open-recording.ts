@@ -14,7 +14,11 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
   /** The path or name by which the recording was opened. */
   readonly recording: string;
 
-  constructor(code: RecordingErrorCode, message: string, details: { readonly recording: string; readonly cause?: unknown }) {
+  constructor(
+    code: RecordingErrorCode,
+    message: string,
+    details: { readonly recording: string; readonly cause?: unknown },
+  ) {
     super(code, message, details);
     this.recording = details.recording;
   }
@@ -42,12 +46,20 @@ async function readHead(path: string): Promise<Buffer> {
 async function openFile(path: string, size: number): Promise<RecordingSource> {
   // The agent may still be writing: the end is fixed, so that every reading sees the same bytes.
   const range = size === 0 ? {} : { end: size - 1 };
-  return { name: path, size, head: await readHead(path), members: undefined, open: () => createReadStream(path, range) };
+  return {
+    name: path,
+    size,
+    head: await readHead(path),
+    members: undefined,
+    open: () => createReadStream(path, range),
+  };
 }
 
 async function openFolder(path: string): Promise<RecordingSource> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
-  const names = entries.filter((entry) => !entry.isDirectory()).map((entry) => relative(path, join(entry.parentPath, entry.name)));
+  const names = entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(path, join(entry.parentPath, entry.name)));
   const members: string[] = [];
   let size = 0;
   for (const name of names.sort()) {
@@ -59,7 +71,9 @@ async function openFolder(path: string): Promise<RecordingSource> {
   }
   const [first] = members;
   if (first === undefined)
-    throw new RecordingError('empty', `No file in the folder ${path}: give a recording or the folder of one.`, { recording: path });
+    throw new RecordingError('empty', `No file in the folder ${path}: give a recording or the folder of one.`, {
+      recording: path,
+    });
   return {
     name: path,
     size,
@@ -82,7 +96,12 @@ export async function openRecording(path: string): Promise<RecordingSource> {
     if (cause instanceof RecordingError) throw cause;
     const code = codeOf(cause) ?? 'unknown error';
     const next =
-      code === 'ESPIPE' ? 'it is read more than once, so save what the pipe gives in a file' : 'see that it exists and may be read';
-    throw new RecordingError('unreadable', `The recording ${path} cannot be read (${code}): ${next}.`, { recording: path, cause });
+      code === 'ESPIPE'
+        ? 'it is read more than once, so save what the pipe gives in a file'
+        : 'see that it exists and may be read';
+    throw new RecordingError('unreadable', `The recording ${path} cannot be read (${code}): ${next}.`, {
+      recording: path,
+      cause,
+    });
   }
 }

@@ -96,7 +96,11 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
   }
   const text = how === 'named' ? undefined : tree.text(path);
   if (text !== undefined) {
-    sorted.readings.push({ source, reading: readingOfText(text, now), activate: how === 'whole' || (strict && how === 'part') });
+    sorted.readings.push({
+      source,
+      reading: readingOfText(text, now),
+      activate: how === 'whole' || (strict && how === 'part'),
+    });
     return;
   }
   if (how === 'written') sorted.unknown += 1;
@@ -109,12 +113,28 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
   const tool = recordedTool(call.tool);
-  const none = { kind: tool.kind, acts: [], seen: [], readings: [], mentions: [], read: undefined, unknown: 0, left: 0 };
+  const none = {
+    kind: tool.kind,
+    acts: [],
+    seen: [],
+    readings: [],
+    mentions: [],
+    read: undefined,
+    unknown: 0,
+    left: 0,
+  };
   if (result.is_error && tool.kind !== 'shell') return none;
   const cwd = folderOf(call, context.cwd);
   const resolve = (name: string): CanonicalPath | undefined => recordedPath(cwd, name);
-  const finished = { tool: call.tool, args: withSubject(call, result), output: result.text, truncated: result.truncated === true };
-  const acts = tool.acts(finished).filter((act) => !result.is_error || (act.kind !== 'show' && act.kind !== 'name' && act.kind !== 'list'));
+  const finished = {
+    tool: call.tool,
+    args: withSubject(call, result),
+    output: result.text,
+    truncated: result.truncated === true,
+  };
+  const acts = tool
+    .acts(finished)
+    .filter((act) => !result.is_error || (act.kind !== 'show' && act.kind !== 'name' && act.kind !== 'list'));
   const reading = tool.kind === 'read' || (tool.kind === 'edit' && call.args.command === 'view');
   const evidence = { files: result.files ?? [], listed: result.listed ?? [], reading };
   const seen = applyActs(acts, evidence, { tree: context.tree, resolve, undo: context.undo });
@@ -123,7 +143,9 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
   const [only, second] = seen;
   const isRead = second === undefined && (only?.how === 'whole' || only?.how === 'part');
   const read =
-    only !== undefined && isRead ? { path: only.path, text: only.how === 'whole' ? context.tree.text(only.path) : undefined } : undefined;
+    only !== undefined && isRead
+      ? { path: only.path, text: only.how === 'whole' ? context.tree.text(only.path) : undefined }
+      : undefined;
   return { kind: tool.kind, acts, seen, ...sorted, read, left: Math.max(0, seen.length - MOST_DISCOVERED) };
 }
 
@@ -208,10 +230,16 @@ export function wrappedCall(
   if (kind === 'other') return { tool: call.tool, args: recorded, content: output };
   const shown = onlyShown(acts);
   const argsDisplay = displayOf(call);
-  if (read?.text !== undefined) return { tool: WRAPPED.read, args: { path: read.path }, argsDisplay, content: read.text };
+  if (read?.text !== undefined)
+    return { tool: WRAPPED.read, args: { path: read.path }, argsDisplay, content: read.text };
   if (shown !== undefined && read !== undefined) {
     const lines = shown.text === '' ? 0 : shown.text.replace(/\n$/, '').split('\n').length;
-    return { tool: WRAPPED.read, args: { path: read.path, offset: shown.startLine, limit: lines }, argsDisplay, content: output };
+    return {
+      tool: WRAPPED.read,
+      args: { path: read.path, offset: shown.startLine, limit: lines },
+      argsDisplay,
+      content: output,
+    };
   }
   const [only, second] = acts;
   const lists = kind === 'shell' && only?.kind === 'list' && second === undefined;

@@ -59,8 +59,12 @@ async function readLog(path: string, config: string): Promise<KeptMeasures> {
 /** In which settings two configurations differ; empty where the other one is not known in full. */
 function differences(other: string, config: ReplayConfig): string {
   const there = (parseJson(other) ?? {}) as Readonly<Record<string, unknown>>;
-  const all = Object.entries(config).filter(([name, here]) => name in there && canonicalJson(there[name]) !== canonicalJson(here));
-  const said = all.map(([name, here]) => `${name} was ${canonicalJson(there[name])} there and is ${canonicalJson(here)} here`);
+  const all = Object.entries(config).filter(
+    ([name, here]) => name in there && canonicalJson(there[name]) !== canonicalJson(here),
+  );
+  const said = all.map(
+    ([name, here]) => `${name} was ${canonicalJson(there[name])} there and is ${canonicalJson(here)} here`,
+  );
   return said.length === 0 ? '' : ` (${said.join(', ')})`;
 }
 

@@ -5,9 +5,15 @@ import { openRecording } from '../recordings/open-recording.js';
 import { recordingHash } from './replay-identity.js';
 
 /** What a recording holds, without replaying it. */
-interface RecordingSummary extends Pick<SessionCounts, 'items' | 'messages' | 'calls' | 'results' | 'compactions' | 'events' | 'tools'> {
+interface RecordingSummary
+  extends Pick<SessionCounts, 'items' | 'messages' | 'calls' | 'results' | 'compactions' | 'events' | 'tools'> {
   readonly report: 'recording';
-  readonly recording: { readonly name: string; readonly sha256: string; readonly bytes: number; readonly formats: readonly string[] };
+  readonly recording: {
+    readonly name: string;
+    readonly sha256: string;
+    readonly bytes: number;
+    readonly formats: readonly string[];
+  };
   readonly sessions: number;
   /** Whether all of it was read. */
   readonly complete: boolean;
@@ -19,16 +25,28 @@ interface RecordingSummary extends Pick<SessionCounts, 'items' | 'messages' | 'c
  *
  * @throws {RecordingError} – for what is no recording
  */
-export async function summariseRecording(path: string, onProgress: NonNullable<ImportOptions['onProgress']>): Promise<RecordingSummary> {
+export async function summariseRecording(
+  path: string,
+  onProgress: NonNullable<ImportOptions['onProgress']>,
+): Promise<RecordingSummary> {
   const source = await openRecording(path);
   const losses = new LossList();
   const counter = new ImportCounter();
-  const options: ImportOptions = { onLoss: (loss) => losses.add(loss), onItem: (session) => counter.addItem(session), onProgress };
+  const options: ImportOptions = {
+    onLoss: (loss) => losses.add(loss),
+    onItem: (session) => counter.addItem(session),
+    onProgress,
+  };
   for await (const entry of importRecording(source, options)) counter.add(entry);
   const { messages, calls, results, compactions, events, tools } = counter.total;
   return {
     report: 'recording',
-    recording: { name: basename(path), sha256: await recordingHash(source), bytes: source.size, formats: counter.formats },
+    recording: {
+      name: basename(path),
+      sha256: await recordingHash(source),
+      bytes: source.size,
+      formats: counter.formats,
+    },
     sessions: counter.counted.length,
     items: counter.counted.reduce((sum, { items }) => sum + items, 0),
     messages,

@@ -50,7 +50,8 @@ class CorpusSearch {
   async visit(folder: string): Promise<void> {
     const entries = (await readdir(folder)).sort();
     this.#seen.add(await realpath(folder));
-    if (hasEvents(entries) && (await hindrance(folder)) === undefined) this.files.push({ path: folder, name: this.#nameOf(folder) });
+    if (hasEvents(entries) && (await hindrance(folder)) === undefined)
+      this.files.push({ path: folder, name: this.#nameOf(folder) });
     else for (const name of entries) await this.#entry(join(folder, name));
   }
 
@@ -107,10 +108,13 @@ export interface FoundRecordings {
 
 /** Why a file is no recording, where its name does not have to say so. */
 const NO_RECORDING: ReadonlySet<string> = new Set<RecordingErrorCode>(['unrecognised', 'empty', 'binary']);
-const otherName = ({ name, reason }: Corpus['others'][number]): string => (NO_RECORDING.has(reason) ? name : `${name} (${reason})`);
+const otherName = ({ name, reason }: Corpus['others'][number]): string =>
+  NO_RECORDING.has(reason) ? name : `${name} (${reason})`;
 
 /** The recordings at a path: a file, a folder that is one recording, or every recording below a folder. */
-async function recordingsAt(path: string): Promise<{ readonly paths: readonly string[]; readonly others: readonly string[] }> {
+async function recordingsAt(
+  path: string,
+): Promise<{ readonly paths: readonly string[]; readonly others: readonly string[] }> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() !== true) {
     recogniseRecording(await openRecording(path));

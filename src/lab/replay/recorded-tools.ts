@@ -45,7 +45,9 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
 /** The replacements that a call is made of: a list of them, or its own arguments; undefined where one of them is not known. */
 function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
   const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
-  const each = given.map((one) => (typeof one === 'object' && one !== null ? replacementOf(one as ToolArguments) : undefined));
+  const each = given.map((one) =>
+    typeof one === 'object' && one !== null ? replacementOf(one as ToolArguments) : undefined,
+  );
   return each.includes(undefined) ? undefined : (each as readonly Replacement[]);
 }
 
@@ -70,7 +72,8 @@ const editOrCreate: Acts = (call) => {
   const { args } = call;
   const path = pathArgument(args);
   const whole = filled(args.new_text) ?? filled(args.content) ?? filled(args.file_text);
-  if (path === undefined || whole === undefined || args.insert_line !== undefined || replacementOf(args) !== undefined) return edit(call);
+  if (path === undefined || whole === undefined || args.insert_line !== undefined || replacementOf(args) !== undefined)
+    return edit(call);
   return [{ kind: 'write', path, text: whole }];
 };
 
@@ -101,7 +104,8 @@ const move: Acts = ({ args }) => {
   return from === undefined || to === undefined ? ANYTHING : [{ kind: 'move', from, to }];
 };
 
-const listed = (format: ListingFormat, output: string, place: ListedPlace = {}): readonly string[] => certainNames(format, output, place);
+const listed = (format: ListingFormat, output: string, place: ListedPlace = {}): readonly string[] =>
+  certainNames(format, output, place);
 
 /** A search says in which of two formats it answers, or names only files. */
 const search: Acts = ({ args, output }) => {

@@ -6,7 +6,12 @@ export const replayConfigSchema = z.strictObject({
   window: z
     .strictObject({
       perTurn: z.int().min(0).max(1_000).default(5).describe('Tool results of a turn that stay active'),
-      turns: z.int().min(1).max(1_000).default(3).describe('Newest turns, the running one included, whose results stay active'),
+      turns: z
+        .int()
+        .min(1)
+        .max(1_000)
+        .default(3)
+        .describe('Newest turns, the running one included, whose results stay active'),
     })
     .default({ perTurn: 5, turns: 3 })
     .describe('Auto-collapse [§4.3, decision D4]'),

@@ -21,7 +21,10 @@ type NodeSettings = Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
  *
  * @throws {NodeError} – when the node cannot be started
  */
-export async function openReplayDatabase(dataDir: string | undefined, node: NodeSettings = {}): Promise<ReplayDatabase> {
+export async function openReplayDatabase(
+  dataDir: string | undefined,
+  node: NodeSettings = {},
+): Promise<ReplayDatabase> {
   if (dataDir !== undefined) {
     const { address, release } = await ensureNode({ profile: 'rocksdb', ...node, dataDir });
     return { address, dataDir, close: release };

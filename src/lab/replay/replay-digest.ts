@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
-import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../../objects/ids.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
@@ -71,7 +77,10 @@ async function countedVersions(
  * chat, sets and prompt of every session. Transaction times and the versions that only opening or pausing a session makes are not in it: two replays of one
  * recording have the same digest, on any machine, whether one was interrupted or not.
  */
-export async function replayDigest(snapshot: StoreSnapshot, sessions: readonly DigestedSession[]): Promise<ReplayDigest> {
+export async function replayDigest(
+  snapshot: StoreSnapshot,
+  sessions: readonly DigestedSession[],
+): Promise<ReplayDigest> {
   const hash = createHash('sha256');
   const line = (...words: readonly unknown[]): void => {
     hash.update(`${JSON.stringify(words)}\n`);
@@ -85,7 +94,9 @@ export async function replayDigest(snapshot: StoreSnapshot, sessions: readonly D
   for (let from = 0; from < all.length; from += HEADS_AT_ONCE) {
     const ids = all.slice(from, from + HEADS_AT_ONCE);
     const heads = await snapshot.heads(ids);
-    const versions = await Promise.all(ids.map((id) => limit(() => countedVersions(snapshot, { id, head: heads.get(id) }, objects))));
+    const versions = await Promise.all(
+      ids.map((id) => limit(() => countedVersions(snapshot, { id, head: heads.get(id) }, objects))),
+    );
     for (const [i, id] of ids.entries()) {
       for (const version of versions[i] ?? []) line('version', id, version.hash, version.validTime.getTime());
     }

@@ -133,7 +133,10 @@ export class ReplayEngine {
   #of(entry: { readonly session: string }): RecordedSession {
     const session = this.#current.get(entry.session);
     if (session === undefined)
-      throw new ReplayError('no-session', `an entry belongs to the session ${quoted(entry.session)}, which the recording did not begin`);
+      throw new ReplayError(
+        'no-session',
+        `an entry belongs to the session ${quoted(entry.session)}, which the recording did not begin`,
+      );
     return session;
   }
 
@@ -185,7 +188,11 @@ export class ReplayEngine {
     await this.#record(session, open, entry);
   }
 
-  async #record(session: RecordedSession, { entry: call, at: startedAt, by }: OpenRecordedCall, result: EntryOf<'result'>): Promise<void> {
+  async #record(
+    session: RecordedSession,
+    { entry: call, at: startedAt, by }: OpenRecordedCall,
+    result: EntryOf<'result'>,
+  ): Promise<void> {
     const { clock, identity, config } = this.#options;
     const context = {
       tree: this.tree,
@@ -262,7 +269,10 @@ export class ReplayEngine {
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
       // Back to the conversation itself, or over to one that was left before.
-      const all = [session, ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse()];
+      const all = [
+        session,
+        ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse(),
+      ];
       for (const one of all) {
         const kept = one.keptBy(entry);
         if (kept !== undefined) return this.#branch(session, one, kept);

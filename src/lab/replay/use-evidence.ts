@@ -48,7 +48,10 @@ export class UseEvidence {
   }
 
   /** Notes that a tool result showed a text of a file. */
-  shown(session: SessionId, { path, call, text }: { readonly path: CanonicalPath; readonly call: ObjectId; readonly text: string }): void {
+  shown(
+    session: SessionId,
+    { path, call, text }: { readonly path: CanonicalPath; readonly call: ObjectId; readonly text: string },
+  ): void {
     this.#lines.learn(path, text);
     const key = `${session} ${path}`;
     const results = this.#results.get(key) ?? [];
@@ -86,7 +89,8 @@ export class UseEvidence {
           ? 'one-step'
           : 'absent';
     this.counts[use][standing] += 1;
-    if (this.uses.length < KEPT_USES) this.uses.push({ session: state.id, turn: state.turn, step: state.seq, use, path, object, standing });
+    if (this.uses.length < KEPT_USES)
+      this.uses.push({ session: state.id, turn: state.turn, step: state.seq, use, path, object, standing });
   }
 }
 

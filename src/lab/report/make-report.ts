@@ -28,7 +28,11 @@ const NOTHING: Size = { chars: 0, bytes: 0, tokens: 0 };
 
 function total(context: ContextMeasure): Size {
   return context.sections.reduce<Size>(
-    (sum, { chars, bytes, tokens = 0 }) => ({ chars: sum.chars + chars, bytes: sum.bytes + bytes, tokens: (sum.tokens ?? 0) + tokens }),
+    (sum, { chars, bytes, tokens = 0 }) => ({
+      chars: sum.chars + chars,
+      bytes: sum.bytes + bytes,
+      tokens: (sum.tokens ?? 0) + tokens,
+    }),
     NOTHING,
   );
 }
@@ -49,8 +53,12 @@ function contextsOf(each: readonly ContextMeasure[], tokenizer: string | undefin
   };
 }
 
-/** The session that another one came from, and how. */
-function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | undefined, ids: ReadonlyMap<string, SessionId>) {
+/** Returns a session's origin and the kind of its derivation. */
+function cameFrom(
+  parent: EntryOf<'session'>['parent'],
+  branchOf: SessionId | undefined,
+  ids: ReadonlyMap<string, SessionId>,
+) {
   if (branchOf !== undefined) return { relation: 'branch', parent: branchOf };
   if (parent === undefined) return {};
   const replayed = ids.get(parent.native_id);
@@ -66,7 +74,7 @@ interface FinishedReplay {
   readonly digest: ReplayDigest;
   readonly losses: LossList;
   readonly clock: ReplayReport['clock'];
-  /** The tokenizer that counted; undefined where tokens were not counted. */
+  /** The name of the tokenizer; undefined if tokens were not counted. */
   readonly tokenizer: string | undefined;
 }
 
@@ -95,11 +103,20 @@ function recordedOf({ entries: { total, counted }, effects }: ReplayEngine): Rep
   };
 }
 
-/** The report of a finished replay. */
-export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: FinishedReplay): ReplayReport {
+/** Returns the report of a finished replay. */
+export function makeReport({
+  recording,
+  config,
+  variant,
+  engine,
+  digest,
+  losses,
+  clock,
+  tokenizer,
+}: FinishedReplay): ReplayReport {
   const { entries, effects, tree, evidence, sessions } = engine;
   const { objects } = digest;
-  // The map is filled in reverse, so that of a session with branches the first one counts.
+  // Filled in reverse, so that the first session of a branched one wins.
   const ids = new Map([...sessions].reverse().map(({ entry, id }) => [entry.native_id, id]));
   const sessionReports = sessions.map(({ entry, id, state, contexts, branchOf }) => ({
     session: id,

@@ -19,7 +19,7 @@ import { recordingHash, replayIdentity } from '../replay/replay-identity.js';
 import { makeReport } from './make-report.js';
 import type { ReplayReport } from './replay-report.js';
 
-/** How far a replay is; bytes are those of the recording that were read, and all of them. */
+/** The progress of a replay, in bytes read and total bytes of the recording. */
 interface ReplayProgress {
   readonly entries: number;
   readonly steps: number;
@@ -28,38 +28,46 @@ interface ReplayProgress {
   readonly total: number;
 }
 
-/** How one recording is replayed. */
+/** Settings of the replay of one recording. */
 export interface ReplayFileOptions {
   readonly config: ReplayConfig;
   /** Distinguishes replays of one recording in one database; empty for the plain replay. */
   readonly variant?: string;
-  /** The session to replay into; one derived from the recording where absent. */
+  /** The target session; derived from the recording if omitted. */
   readonly into?: string;
-  /** The hash of the recording, where the caller has it already. */
+  /** The hash of the recording, if the caller knows it. */
   readonly sha256?: string;
   readonly onProgress?: (progress: ReplayProgress) => void;
   readonly onNotice?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** The filesystem of this machine for a client that must never reach a recorded path: no recording has it. */
+/** A filesystem id that no recording has, so that the client never reads a recorded path. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 
-/** How much text the client caches: a replay reads back little but what is active and what it has just written. */
+/**
+ * The client's text cache. A replay reads back little except active content and its latest writes.
+ */
 const KEPT_UNITS = 4 * 1_048_576;
 const REPORT_EVERY_ENTRIES = 64;
-/** Steps and contexts that may be on their way to the database. */
+/** Maximum number of steps and contexts in flight to the database. */
 const MOST_WAITING = 48;
 
 /**
- * Replays the recording at a path into a database and reports the result. Nothing of this machine gets into it: no recorded path is looked up here, the clock
- * is the recording's, and ids are derived from its content (decision H6).
+ * Replays a recording into a database and reports the result. No data of this machine enters it:
+ * recorded paths are not read, the clock is the recording's, and ids are derived from its content
+ * (decision H6).
  * @throws {RecordingError} – the recording cannot be read
  * @throws {ReplayError} – the replay cannot go on
- * @throws {SessionError} – the client refuses a step
- * @throws {XtdbError} – the database fails; what was replayed until then stays, and the next replay into the same database goes on from there
+ * @throws {SessionError} – the client rejects a step
+ * @throws {XtdbError} – the database fails; replayed steps stay, and the next replay into the same
+ *   database resumes there
  */
-export async function replayFile(path: string, database: ReplayDatabase, options: ReplayFileOptions): Promise<ReplayReport> {
+export async function replayFile(
+  path: string,
+  database: ReplayDatabase,
+  options: ReplayFileOptions,
+): Promise<ReplayReport> {
   const { config, variant = '', into, signal, onProgress, onNotice } = options;
   const source = await openRecording(path);
   const sha256 = options.sha256 ?? (await recordingHash(source, signal));
@@ -78,7 +86,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     shortIds: config.shortIds,
     track: false,
     soleWriter: true,
-    // Whose session it is, a replay asks itself.
+    // The replay itself checks who owns a session.
     shareSessions: true,
     keptUnits: KEPT_UNITS,
     what: 'a replay',
@@ -86,7 +94,14 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     ...defined({ dataDir, onNotice }),
   });
   const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
-  const engine = new ReplayEngine({ client, clock, identity, config, log, ...defined({ countTokens: counter?.countTokens, signal }) });
+  const engine = new ReplayEngine({
+    client,
+    clock,
+    identity,
+    config,
+    log,
+    ...defined({ countTokens: counter?.countTokens, signal }),
+  });
   const losses = new LossList();
   let bytes = 0;
   let entries = 0;
@@ -107,7 +122,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     for await (const entry of importRecording(source, importing)) {
       await engine.take(entry);
       entries += 1;
-      // The database follows behind; it must not fall back without end.
+      // Back pressure: bounds the database's lag.
       if (client.status.waiting > MOST_WAITING) await client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
       if (entries % REPORT_EVERY_ENTRIES === 0) report();
     }
@@ -117,7 +132,16 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     const sessions = engine.sessions.map(({ id, contexts, state }) => ({ id, contexts, index: state.sets.index }));
     const digest = await replayDigest(await client.snapshot(), sessions);
     const recording = { name: basename(path), sha256, bytes: source.size };
-    return makeReport({ recording, config, variant, engine, digest, losses, clock: clock.repairs, tokenizer: counter && TOKENIZER });
+    return makeReport({
+      recording,
+      config,
+      variant,
+      engine,
+      digest,
+      losses,
+      clock: clock.repairs,
+      tokenizer: counter && TOKENIZER,
+    });
   } finally {
     await client.close();
     await log.close();

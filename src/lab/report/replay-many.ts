@@ -12,10 +12,10 @@ import { replayFile } from './replay-file.js';
 import type { ReplayReport } from './replay-report.js';
 import { reportMarkdown } from './report-markdown.js';
 
-/** One recording to be replayed in one way. */
+/** A recording with the settings of its replay. */
 export interface ReplayJob {
   readonly path: string;
-  /** How progress names it; the name of the file where absent. */
+  /** Its name in progress lines; the file name if omitted. */
   readonly name?: string;
   readonly config: ReplayConfig;
   readonly variant?: string;
@@ -27,13 +27,13 @@ export type ReplayOutcome =
   | { readonly job: ReplayJob; readonly report: ReplayReport; readonly ms: number }
   | { readonly job: ReplayJob; readonly error: Error; readonly ms: number };
 
-/** How several replays run side by side. */
+/** Settings of several parallel replays. */
 export interface ReplayManyOptions {
   readonly database: ReplayDatabase;
   readonly jobs: number;
-  /** One line about how far a replay is. */
+  /** Receives progress lines of a replay. */
   readonly onProgress?: (line: string) => void;
-  /** Called with each outcome as soon as it is there. */
+  /** Receives each outcome as soon as it is known. */
   readonly onOutcome?: (outcome: ReplayOutcome) => Promise<void> | void;
   readonly signal?: AbortSignal;
 }
@@ -55,7 +55,9 @@ async function replayOne(
       onProgress: ({ steps, contexts, bytes, total }) => {
         if (Date.now() - reported < REPORT_EVERY_MS) return;
         reported = Date.now();
-        onProgress?.(`${name}: ${Math.floor((100 * bytes) / Math.max(1, total))} % read, ${steps} steps, ${contexts} contexts`);
+        onProgress?.(
+          `${name}: ${Math.floor((100 * bytes) / Math.max(1, total))} % read, ${steps} steps, ${contexts} contexts`,
+        );
       },
     });
     return { job, report, ms: Date.now() - started };
@@ -65,7 +67,10 @@ async function replayOne(
   }
 }
 
-/** The hash of a job's recording; undefined where it cannot be read, which the replay then reports. */
+/**
+ * Returns the hash of a job's recording; undefined if it is unreadable, which the replay then
+ * reports.
+ */
 async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Promise<string | undefined> {
   try {
     return await recordingHash(await openRecording(path), signal);
@@ -75,7 +80,7 @@ async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Pro
   }
 }
 
-/** The outcome of a job, or of the same bytes under another name. */
+/** Returns the outcome of a job, or of a job with the same bytes, under the job's own name. */
 function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
   if ('error' in outcome) return { ...outcome, job };
   const { report, ms } = outcome;
@@ -83,9 +88,9 @@ function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
 }
 
 /**
- * Replays several recordings side by side into one database, each into sessions of its own, so that the order in which they run makes no difference. Files of
- * the same bytes would be one session: they are replayed once, and all get the report. A replay that fails does not stop the others. Returns the outcomes in
- * the order of the jobs.
+ * Replays recordings in parallel into one database. Each has its own sessions, so the order has no
+ * effect. Files with equal bytes would share a session: they are replayed once, and all get the
+ * report. A failed replay does not stop the others. Returns the outcomes in the order of the jobs.
  * @throws the reason of an aborted `signal`
  */
 async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {
@@ -107,35 +112,44 @@ async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions
   );
 }
 
-/** Writes a report as JSON and Markdown, readable by its user alone, into a folder, named after the recording and the first digits of its hash. Returns the path without its extension. */
+/**
+ * Writes a report as JSON and Markdown into a folder, readable only by its user. The name is the
+ * recording's with the first digits of its hash. Returns the path without its extension.
+ */
 export async function writeReports(folder: string, report: ReplayReport): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const variant = report.variant === '' ? '' : `-${report.variant.replaceAll(/[^A-Za-z0-9_=.-]+/g, '_')}`;
-  const stem = join(folder, `${report.recording.name.replace(/\.[a-z]+$/, '')}-${report.recording.sha256.slice(0, 8)}${variant}`);
+  const stem = join(
+    folder,
+    `${report.recording.name.replace(/\.[a-z]+$/, '')}-${report.recording.sha256.slice(0, 8)}${variant}`,
+  );
   await writeFileAtomic(`${stem}.json`, `${JSON.stringify(report, undefined, 1)}\n`, { mode: 0o600 });
   await writeFileAtomic(`${stem}.md`, reportMarkdown(report), { mode: 0o600 });
   return stem;
 }
 
 /**
- * How many bytes of recordings are replayed into one in-memory database. What is written stays in its heap: 100 MB of recordings of real agents filled a heap of
- * 1 GB, and a node that is short of heap spends its time on collecting it.
+ * Maximum bytes of recordings replayed into one in-memory database, whose heap holds all writes.
+ * 100 MB of real recordings filled a heap of 1 GB, and then garbage collection takes most of the
+ * time.
  */
 const BATCH_BYTES = 40_000_000;
 
-/** How replays are spread over databases. */
+/** Distributes replays over databases. */
 export interface BatchOptions extends Omit<ReplayManyOptions, 'database'> {
-  /** Opens the database for a batch, which is closed after the batch. */
+  /** Opens the database of a batch. It is closed after the batch. */
   readonly open: () => Promise<ReplayDatabase>;
   readonly batchBytes?: number;
 }
 
-/** Splits jobs into batches of neighbours, each as large as one database should hold, with one job at least. */
+/**
+ * Splits jobs into batches of neighbours that fit into one database, with at least one job each.
+ */
 async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<readonly (readonly ReplayJob[])[]> {
   const batches: ReplayJob[][] = [];
   let filled = 0;
   for (const job of jobs) {
-    // A recording that cannot be opened is reported when it is replayed.
+    // The replay reports a recording that cannot be opened.
     const { size } = await openRecording(job.path).catch(() => ({ size: 0 }));
     if (batches.length === 0 || filled + size > most) {
       batches.push([]);
@@ -148,10 +162,13 @@ async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<read
 }
 
 /**
- * Replays several recordings as `replayMany` does, batch by batch, each into a database of its own.
+ * Replays recordings as `replayMany` does, in batches with a database each.
  * @throws the error of `open`, and the reason of an aborted `signal`
  */
-export async function replayInBatches(jobs: readonly ReplayJob[], options: BatchOptions): Promise<readonly ReplayOutcome[]> {
+export async function replayInBatches(
+  jobs: readonly ReplayJob[],
+  options: BatchOptions,
+): Promise<readonly ReplayOutcome[]> {
   const { open, batchBytes = BATCH_BYTES, ...rest } = options;
   const outcomes: ReplayOutcome[] = [];
   for (const batch of await batchesOf(jobs, batchBytes)) {

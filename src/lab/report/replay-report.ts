@@ -49,7 +49,9 @@ export const replayReportSchema = z.strictObject({
       .strictObject({ items: count, calls: count, reads: count })
       .describe('The same of the first session alone, without its sub-agents'),
     shell_reads: count.describe('Those of `read_files` that stand in a command line'),
-    attached_files: count.describe('Files that came to the context without a call: attached to a prompt, or by the program'),
+    attached_files: count.describe(
+      'Files that came to the context without a call: attached to a prompt, or by the program',
+    ),
     copied: count.describe('Entries taken over from a parent session'),
     calls: count,
     results: count,
@@ -59,8 +61,12 @@ export const replayReportSchema = z.strictObject({
     events: counts,
     tools: counts.describe('Calls by the recorded name of the tool'),
     kinds: counts.describe('Calls by what the tool is for'),
-    reads: z.strictObject({ whole: count, part: count, by_shell: count }).describe('Files that calls showed, all of them or lines'),
-    changes: z.strictObject({ followed: count, unknown: count }).describe('Changes of files whose text is known afterwards, and others'),
+    reads: z
+      .strictObject({ whole: count, part: count, by_shell: count })
+      .describe('Files that calls showed, all of them or lines'),
+    changes: z
+      .strictObject({ followed: count, unknown: count })
+      .describe('Changes of files whose text is known afterwards, and others'),
     usage: z
       .strictObject({ answers: count, input: count, output: count, cache_read: count, cache_write: count })
       .describe('As the provider counted'),
@@ -85,7 +91,9 @@ export const replayReportSchema = z.strictObject({
   losses: z.strictObject({
     total: count,
     by_reason: z.partialRecord(z.enum(LOSS_REASONS), count),
-    each: z.array(z.strictObject({ reason: z.enum(LOSS_REASONS), place: z.string(), detail: z.string() })).describe('The first thousand'),
+    each: z
+      .array(z.strictObject({ reason: z.enum(LOSS_REASONS), place: z.string(), detail: z.string() }))
+      .describe('The first thousand'),
   }),
   complete: z.boolean().describe('Whether all of the recording was read; what is missing stands among the losses'),
 });

@@ -2,7 +2,8 @@ import { STANDINGS } from '../replay/use-evidence.js';
 import { type Cell, grouped, table } from './markdown.js';
 import type { Quantiles, ReplayReport } from './replay-report.js';
 
-const sizeCells = (size: Quantiles | undefined): readonly Cell[] => (size === undefined ? ['', '', ''] : [size.p50, size.p95, size.max]);
+const sizeCells = (size: Quantiles | undefined): readonly Cell[] =>
+  size === undefined ? ['', '', ''] : [size.p50, size.p95, size.max];
 
 function contextTable({ contexts }: ReplayReport): readonly string[] {
   const unit = contexts.tokenizer === undefined ? 'bytes' : 'tokens';
@@ -25,24 +26,33 @@ function lossLines({ losses }: ReplayReport): readonly string[] {
 function notes({ clock, complete, objects, tree, recorded }: ReplayReport): readonly string[] {
   const said: readonly (string | undefined)[] = [
     complete ? undefined : '**The recording is cut off: what came after is not in this report.**',
-    clock.backwards > 0 ? `The clock ran backwards ${grouped(clock.backwards)} times; such moments count as the one before.` : undefined,
+    clock.backwards > 0
+      ? `The clock ran backwards ${grouped(clock.backwards)} times; such moments count as the one before.`
+      : undefined,
     clock.impossible > 0
       ? `${grouped(clock.impossible)} moments are impossible or in the future; they count as the one before.`
       : undefined,
     recorded.unanswered > 0
       ? `${grouped(recorded.unanswered)} calls never had a result; they are recorded as failed, with empty output.`
       : undefined,
-    objects.not_discovered > 0 ? `${grouped(objects.not_discovered)} files were beyond the cap of a call (decision C7).` : undefined,
-    tree.stale > 0 ? `Of ${grouped(tree.stale)} files the text is not known at the end: their last known version stays.` : undefined,
+    objects.not_discovered > 0
+      ? `${grouped(objects.not_discovered)} files were beyond the cap of a call (decision C7).`
+      : undefined,
+    tree.stale > 0
+      ? `Of ${grouped(tree.stale)} files the text is not known at the end: their last known version stays.`
+      : undefined,
   ];
   return said.filter((line) => line !== undefined);
 }
 
-/** The report of a replay for people, short; everything else is in the JSON. */
+/** Returns a short report of a replay for people. The JSON has all other data. */
 export function reportMarkdown(report: ReplayReport): string {
   const { recording, recorded, objects, uses, contexts } = report;
   const { files, toolcalls } = objects;
-  const use = (name: 'edited' | 'quoted'): readonly Cell[] => [name, ...STANDINGS.map((standing) => uses[name][standing])];
+  const use = (name: 'edited' | 'quoted'): readonly Cell[] => [
+    name,
+    ...STANDINGS.map((standing) => uses[name][standing]),
+  ];
   const messages = Object.values(recorded.messages).reduce((sum, count) => sum + count, 0);
   const lines = [
     `# Replay of ${recording.name}`,

@@ -3,17 +3,22 @@ import { ownCompaction } from '../policies/own-compaction.js';
 import { charsOf, type PolicyRequest } from '../policies/policy.js';
 import type { Timeline } from '../timeline/timeline.js';
 
-/** How the estimated tokens of what was really sent compare with what the provider counted. */
+/** Compares the estimated tokens of the sent requests with the provider's counts. */
 export interface Calibration {
   /** Calls that the provider counted. */
   readonly calls: number;
-  /** What the provider counts beyond the estimate when a request is small: system prompt and tools, which most recordings leave out; tokens. */
+  /**
+   * Tokens that the provider counts beyond the estimate of a small request: system prompt and
+   * tools, which most recordings lack.
+   */
   readonly fixed: number;
-  /** Characters of a token in what was added from call to call. */
+  /** Characters per token in the text added from call to call. */
   readonly charsPerToken: number;
-  /** How far the estimate is from the count over all calls, the fixed part added: 0.05 is 5 % too much. */
+  /** Relative error of the estimate with the fixed part over all calls; 0.05 is 5 % too much. */
   readonly difference: number;
-  /** Share of the prompt tokens that the provider took from its cache; undefined where it did not say. */
+  /**
+   * Share of the prompt tokens read from the provider's cache; undefined if it was not reported.
+   */
   readonly cached: number | undefined;
 }
 
@@ -22,18 +27,23 @@ interface Counted {
   readonly tokens: number;
 }
 
-/** The straight line through the points that is nearest to them: `tokens = fixed + chars * slope`. */
+/** Fits a straight line to the points: `tokens = fixed + chars * slope`. */
 function fitted(points: readonly Counted[]): { readonly fixed: number; readonly slope: number } {
   const n = points.length;
   const mean = (of: (one: Counted) => number): number => points.reduce((sum, one) => sum + of(one), 0) / n;
   const [x, y] = [mean(({ chars }) => chars), mean(({ tokens }) => tokens)];
   const spread = points.reduce((sum, { chars }) => sum + (chars - x) ** 2, 0);
   const slope =
-    spread === 0 ? 1 / CHARS_PER_TOKEN : points.reduce((sum, { chars, tokens }) => sum + (chars - x) * (tokens - y), 0) / spread;
+    spread === 0
+      ? 1 / CHARS_PER_TOKEN
+      : points.reduce((sum, { chars, tokens }) => sum + (chars - x) * (tokens - y), 0) / spread;
   return { fixed: y - slope * x, slope };
 }
 
-/** Compares the estimate with the recording's own usage, call by call; undefined where fewer than three calls were counted. */
+/**
+ * Compares the estimate with the recorded usage, call by call; undefined if fewer than three calls
+ * were counted.
+ */
 export function calibrate(timeline: Timeline): Calibration | undefined {
   const requests = [...(ownCompaction.requests(timeline) as Iterable<PolicyRequest>)];
   const points = timeline.calls.flatMap(({ index, recorded }): readonly Counted[] =>

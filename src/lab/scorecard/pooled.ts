@@ -1,34 +1,43 @@
 import { PRICE_TABLES } from '../prices/price-table.js';
 import type { PolicyScore } from './score.js';
 
-/** A figure over several sessions, and the interval that holds 95 of 100 resamplings of the sessions. */
+/** A figure over several sessions with its 95 % interval over resampled sessions. */
 export interface Interval {
   readonly value: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** One session under one policy, beside the same session under `raw`. */
+/** A session under one policy and under `raw`. */
 export interface ScoredPair {
   readonly session: string;
   readonly raw: PolicyScore;
   readonly own: PolicyScore;
-  /** What the system prompt and the tools cost under the first table, the same for every policy: 0 where the recording does not tell their size. */
+  /**
+   * The cost of system prompt and tools under the first table, equal for every policy; 0 if the
+   * recording lacks their size.
+   */
   readonly fixedCost: number;
 }
 
-/** What a policy does to several sessions taken together. Costs and tokens are relative to `raw` on the same sessions. */
+/**
+ * The score of a policy over several sessions together. Costs and tokens are relative to `raw` on
+ * the same sessions.
+ */
 export interface PooledScore {
   readonly sessions: number;
   readonly calls: number;
-  /** By the name of the price table. */
+  /** Costs by the name of the price table. */
   readonly cost: Readonly<Record<string, Interval>>;
   readonly costWithRepeats: number;
-  /** With the system prompt and the tools of every call, which no policy touches. */
+  /** The cost including the system prompt and tools of every call, which no policy changes. */
   readonly costWithFixed: number;
   /** The highest relative cost of a session, under the first table. */
   readonly worstSession: number;
-  /** The mean of the relative costs of the sessions, each counting the same, and the pooled cost without the session that costs most under `raw`. */
+  /**
+   * The unweighted mean of the sessions' relative costs, and the pooled cost without the session
+   * that is most expensive under `raw`.
+   */
   readonly meanOfSessions: number;
   readonly withoutHeaviest: number;
   readonly tokens: number;
@@ -48,7 +57,7 @@ export interface PooledScore {
   readonly stale: number;
   readonly rewrites: number;
   readonly storedPerCall: number | undefined;
-  /** Share of the calls that were made before anything was missing in their session. */
+  /** The share of calls made before anything was missing in their session. */
   readonly exact: number;
   readonly overWindow: number;
 }
@@ -56,7 +65,7 @@ export interface PooledScore {
 const RESAMPLINGS = 2_000;
 const OUTSIDE = 0.025;
 
-/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 that is equal in every run (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -67,20 +76,24 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** A sum over sessions in relation to another one. */
+/** The ratio of two sums over sessions. */
 interface Ratio {
   readonly of: (pair: ScoredPair) => number;
   readonly to: (pair: ScoredPair) => number;
 }
 
-const sum = (pairs: readonly ScoredPair[], of: (pair: ScoredPair) => number): number => pairs.reduce((all, pair) => all + of(pair), 0);
-/** Where nothing was asked for, all of it was given. */
+const sum = (pairs: readonly ScoredPair[], of: (pair: ScoredPair) => number): number =>
+  pairs.reduce((all, pair) => all + of(pair), 0);
+/** If nothing was needed, everything needed was kept. */
 const ratioOf = (pairs: readonly ScoredPair[], { of, to }: Ratio): number => {
   const whole = sum(pairs, to);
   return whole === 0 ? 1 : sum(pairs, of) / whole;
 };
 
-/** The ratio with its interval: sessions are drawn anew, with repetition, as many as there are (bootstrap). */
+/**
+ * Returns the ratio with its interval by bootstrap: as many sessions are drawn, with repetition, as
+ * there are.
+ */
 function interval(pairs: readonly ScoredPair[], ratio: Ratio, isAsked: boolean): Interval {
   if (!isAsked) return { value: ratioOf(pairs, ratio), low: Number.NaN, high: Number.NaN };
   const random = seeded(pairs.length);
@@ -94,14 +107,20 @@ function interval(pairs: readonly ScoredPair[], ratio: Ratio, isAsked: boolean):
   return { value: ratioOf(pairs, ratio), low: at(OUTSIDE), high: at(1 - OUTSIDE) };
 }
 
-/** Takes the scores of one policy together; undefined where it has none. Without `intervals` theirs are no numbers. */
+/**
+ * Pools the scores of a policy; undefined if it has none. Without `intervals` their bounds are NaN.
+ */
 export function pooledScore(pairs: readonly ScoredPair[], { intervals = true } = {}): PooledScore | undefined {
   if (pairs.length === 0) return undefined;
   const [compared] = PRICE_TABLES;
   const calls = sum(pairs, ({ own }) => own.calls);
-  const costIn = (name: string): Ratio => ({ of: ({ own }) => own.cost[name] ?? 0, to: ({ raw }) => raw.cost[name] ?? 0 });
+  const costIn = (name: string): Ratio => ({
+    of: ({ own }) => own.cost[name] ?? 0,
+    to: ({ raw }) => raw.cost[name] ?? 0,
+  });
   const lines = (of: (pair: ScoredPair) => number): number => ratioOf(pairs, { of, to: ({ own }) => own.needed.lines });
-  const missed = (of: (pair: ScoredPair) => number): number => (sum(pairs, ({ own }) => own.needed.lines) === 0 ? 0 : lines(of));
+  const missed = (of: (pair: ScoredPair) => number): number =>
+    sum(pairs, ({ own }) => own.needed.lines) === 0 ? 0 : lines(of);
   const costs = pairs.map((pair) => ratioOf([pair], costIn(compared.name)));
   const heaviest = Math.max(...pairs.map(costIn(compared.name).to));
   const lighter = pairs.filter((pair) => pairs.length === 1 || costIn(compared.name).to(pair) < heaviest);

@@ -6,65 +6,74 @@ import { isCold, PRICE_TABLES, type PriceTable, requestCost } from '../prices/pr
 import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** What came of the lines that answers needed. */
+/** Where the lines that answers needed were found. */
 export interface NeededCounts {
   readonly lines: number;
-  /** A text of the request held it. */
+  /** A text of the request held the line. */
   readonly kept: number;
-  /** It was not there, and its request named what holds it: one `activate`. */
+  /** The request lacked it but named its object: one `activate` away. */
   readonly activate: number;
-  /** It was in no reach, but in a file that had not changed since: it can be read again. */
+  /** Not reachable by id, but in an unchanged file that can be read again. */
   readonly readAgain: number;
-  /** Nothing of the above. */
+  /** None of the above. */
   readonly lost: number;
-  /** Calls with needed lines, and those of them that had all. */
+  /** Calls with needed lines, and the calls among them that had all. */
   readonly calls: number;
   readonly callsKept: number;
 }
 
-/** One figure for each call of a session, for the plots. */
+/** A figure for each call of a session, for the plots. */
 export interface CallSeries {
   readonly tokens: readonly number[];
   readonly cost: readonly number[];
-  /** Share of the request that begins as the one before did. */
+  /** The share of the request that equals the start of the previous one. */
   readonly same: readonly number[];
   readonly missed: readonly number[];
 }
 
-/** What one policy does to one session. Tokens are estimates; a price is in tokens at the price of a fresh one. */
+/**
+ * The score of a policy on one session. Tokens are estimates. Prices are in tokens at the price of
+ * a fresh one.
+ */
 export interface PolicyScore {
   readonly calls: number;
   readonly tokens: { readonly total: number; readonly mean: number; readonly peak: number };
-  /** Tokens that stood at the beginning of a request as they stood in the one before. */
+  /** Tokens in the common prefix of a request and the one before. */
   readonly same: number;
-  /** Tokens that the cache had under the first price table: those that stood there before, in calls that did not come too late. */
+  /**
+   * Tokens read from the cache under the first price table: common prefixes in calls within its
+   * lifetime.
+   */
   readonly hits: number;
-  /** By the name of the price table. */
+  /** Costs by the name of the price table. */
   readonly cost: Readonly<Record<string, number>>;
-  /** The price under the first table with a call for every text that was needed and gone. */
+  /** The price under the first table with a further call for each needed text that was missing. */
   readonly costWithRepeats: number;
   readonly needed: NeededCounts;
-  /** Calls whose running turn still had all of its thinking, and calls before which thinking left under pressure. */
+  /**
+   * Calls with all thinking of the running turn intact, and calls before which a lack of room
+   * removed thinking.
+   */
   readonly reasoning: { readonly kept: number; readonly pressed: number };
-  /** Results that a model would have had to fetch again, each once in a turn. */
+  /** Results that a model would have had to fetch again, counted once per turn. */
   readonly repeats: number;
-  /** Tokens of results that show a file as it no longer is, a call. */
+  /** Mean tokens per call of results that show an outdated file. */
   readonly stale: number;
-  /** Requests that do not begin with all of the one before. */
+  /** Requests that do not begin with the whole request before. */
   readonly rewrites: number;
-  /** Bytes written for contexts, all calls together; undefined where the policy keeps nothing. */
+  /** Bytes written for contexts in all calls; undefined if the policy stores nothing. */
   readonly stored: number | undefined;
   /**
-   * How many calls were made before the first one that missed something or that the recorded model made with a summary: up to there the recorded answers are
-   * what the model would have said.
+   * The number of calls before the first one that missed something or that the recorded model made
+   * with a summary. Up to there, the recorded answers are valid for the policy.
    */
   readonly exact: number;
-  /** Calls whose request is larger than the window. */
+  /** Calls whose request exceeds the window. */
   readonly overWindow: number;
   readonly series: CallSeries;
 }
 
-/** How many characters two requests have in common from their beginning. */
+/** Returns the length of the common prefix of two requests in characters. */
 function sharedChars(before: readonly RequestPart[], now: readonly RequestPart[]): number {
   let chars = 0;
   for (const [at, part] of now.entries()) {
@@ -82,17 +91,20 @@ function sharedChars(before: readonly RequestPart[], now: readonly RequestPart[]
 interface ScoreOptions {
   readonly reach: Reach;
   readonly needed: NeededLines;
-  /** Tokens of the model's window. */
+  /** The model's window in tokens. */
   readonly window: number;
-  /** Whether the requests are those that the recorded model was sent. */
+  /** True if the requests are those that the recorded model received. */
   readonly asRecorded: boolean;
 }
 
-/** Texts whose lines are remembered: an epoch has tens, other contexts of ours are made anew with every call. */
+/**
+ * Number of texts whose lines are cached. An epoch has tens of texts; our other contexts are new at
+ * every call.
+ */
 const KEPT_TEXTS = 256;
 const COMPARED: PriceTable = PRICE_TABLES[0];
 
-/** Takes the requests of one policy for one session, one after another, and measures them. */
+/** Scores the requests of one policy for one session, in order. */
 export class Scorer {
   readonly #timeline: Timeline;
   readonly #options: ScoreOptions;
@@ -113,9 +125,9 @@ export class Scorer {
   readonly #cost: Record<string, number> = Object.fromEntries(PRICE_TABLES.map(({ name }) => [name, 0]));
   readonly #needed = { lines: 0, kept: 0, activate: 0, readAgain: 0, lost: 0, calls: 0, callsKept: 0 };
   readonly #series = { tokens: [] as number[], cost: [] as number[], same: [] as number[], missed: [] as number[] };
-  /** The lines of texts of the policy's own, which come again call after call. */
+  /** The lines of the policy's own texts, which recur at every call. */
   readonly #lines = new LRUCache<string, ReadonlySet<number>>({ max: KEPT_TEXTS });
-  /** What a model would have fetched in the running turn. */
+  /** Items that a model would have fetched in the running turn. */
   readonly #fetched = new Set<TimelineItem>();
 
   constructor(timeline: Timeline, options: ScoreOptions) {
@@ -148,18 +160,24 @@ export class Scorer {
     this.#series.tokens.push(tokensOf(size));
     this.#series.same.push(size === 0 ? 0 : same / size);
     this.#series.missed.push(this.#need(call, parts, size));
-    for (const { item } of parts) if (item?.staleFrom !== undefined && item.staleFrom <= call.index) this.#stale += item.text.length;
+    for (const { item } of parts)
+      if (item?.staleFrom !== undefined && item.staleFrom <= call.index) this.#stale += item.text.length;
     this.#before = { parts, size, call };
     this.#at += 1;
   }
 
   finish(): PolicyScore {
     const calls = this.#at;
-    if (calls !== this.#timeline.calls.length) throw new Error(`${calls} requests for ${this.#timeline.calls.length} calls`);
+    if (calls !== this.#timeline.calls.length)
+      throw new Error(`${calls} requests for ${this.#timeline.calls.length} calls`);
     const cost = { ...this.#cost };
     return {
       calls,
-      tokens: { total: tokensOf(this.#total), mean: tokensOf(this.#total) / Math.max(1, calls), peak: tokensOf(this.#peak) },
+      tokens: {
+        total: tokensOf(this.#total),
+        mean: tokensOf(this.#total) / Math.max(1, calls),
+        peak: tokensOf(this.#peak),
+      },
       same: tokensOf(this.#same),
       hits: tokensOf(this.#hits),
       cost,
@@ -170,13 +188,18 @@ export class Scorer {
       stale: tokensOf(this.#stale) / Math.max(1, calls),
       rewrites: this.#rewrites,
       stored: this.#stored,
-      exact: this.#options.asRecorded ? calls : Math.min(this.#exact ?? calls, this.#timeline.compactions[0]?.before ?? calls),
+      exact: this.#options.asRecorded
+        ? calls
+        : Math.min(this.#exact ?? calls, this.#timeline.compactions[0]?.before ?? calls),
       overWindow: this.#overWindow,
       series: this.#series,
     };
   }
 
-  /** Within a turn a request must begin with all of the one before, or a thinking block of the turn is no longer bound to what stands before it. */
+  /**
+   * Within a turn, a request must begin with the whole request before. Otherwise thinking blocks of
+   * the turn lose their binding to the preceding text.
+   */
   #reason(call: ModelCall, isRewritten: boolean, pressed: boolean): void {
     if (call.opensTurn || this.#before === undefined) {
       this.#reasoning.broken = false;
@@ -188,7 +211,7 @@ export class Scorer {
     if (!this.#reasoning.broken) this.#reasoning.kept += 1;
   }
 
-  /** Looks for the needed lines of a call in its request; returns how many are missing. */
+  /** Looks for the needed lines of a call in its request. Returns the number of missing lines. */
   #need(call: ModelCall, parts: readonly RequestPart[], size: number): number {
     const needed = this.#options.needed.byCall[call.index] ?? [];
     if (needed.length === 0) return 0;
@@ -208,7 +231,9 @@ export class Scorer {
 
   #miss({ holders }: NeededLine, call: ModelCall, size: number): void {
     const newest = holders.at(-1);
-    const isThere = holders.some(({ files, staleFrom }) => files.shows.length > 0 && (staleFrom === undefined || staleFrom > call.index));
+    const isThere = holders.some(
+      ({ files, staleFrom }) => files.shows.length > 0 && (staleFrom === undefined || staleFrom > call.index),
+    );
     if (this.#options.reach === 'activate') this.#needed.activate += 1;
     else if (isThere) this.#needed.readAgain += 1;
     else this.#needed.lost += 1;
@@ -218,7 +243,7 @@ export class Scorer {
     const { read, write } = COMPARED;
     const left = this.#timeline.calls.slice(call.index).findIndex(({ opensTurn }, i) => i > 0 && opensTurn);
     const rest = left < 0 ? this.#timeline.calls.length - call.index : left;
-    // One more call over the same context, and the text in every further one of the turn.
+    // One more call over the same context, and the text in every later call of the turn.
     this.#repeatCost += tokensOf(read * size + newest.text.length * (write + read * rest));
   }
 

@@ -1,12 +1,17 @@
 import { isVisible, type ModelCall, type Timeline, type TimelineItem } from './timeline.js';
 
-/** Shorter lines stand in many texts by chance. */
+/** Shorter lines occur in many texts by chance. */
 const LEAST_CHARS = 24;
 
-/** What stands in front of a line that is shown: who said it in a chat, its number, the file and the number, the sign of a patch. */
+/**
+ * The prefix of a displayed line: a speaker, a line number, a file with a number, or a patch sign.
+ */
 const DECORATION = /^(?:user: )?(?:\d+(?:→|\t)\s*)?(?:[\w./@-]+:\d+[:-]\s*)?(?:[+-]\s*)?/;
 
-/** A line without what tools put around it; undefined where it is too short to say where it came from. */
+/**
+ * Returns a line without the decoration of tools; undefined if it is too short to identify its
+ * origin.
+ */
 function bareLine(line: string): string | undefined {
   const trimmed = line.trim();
   if (trimmed.length < LEAST_CHARS) return undefined;
@@ -14,11 +19,11 @@ function bareLine(line: string): string | undefined {
   return bare.length < LEAST_CHARS ? undefined : bare;
 }
 
-/** Numbers for the lines of a session's texts: the same line has the same number wherever it stands. */
+/** Numbers the lines of a session's texts. Equal lines have equal numbers. */
 export class LineNumbers {
   readonly #numbers = new Map<string, number>();
 
-  /** The lines of a text, each once; those that were never seen get a number. */
+  /** Returns the distinct lines of a text and numbers new ones. */
   learn(text: string): readonly number[] {
     const found = new Set<number>();
     for (const line of text.split('\n')) {
@@ -31,7 +36,7 @@ export class LineNumbers {
     return [...found];
   }
 
-  /** The lines of a text that were seen before. */
+  /** Returns the lines of a text that were seen before. */
   known(text: string): ReadonlySet<number> {
     const found = new Set<number>();
     for (const line of text.split('\n')) {
@@ -42,24 +47,25 @@ export class LineNumbers {
   }
 }
 
-/** A line that an answer used, with the results and messages of users of its request that held it. */
+/** A line that an answer used, with the results and user messages of its request that held it. */
 export interface NeededLine {
   readonly line: number;
   readonly holders: readonly TimelineItem[];
 }
 
-/** What the answers of a session used of what they had been shown. */
+/** The lines that a session's answers used of their requests. */
 export interface NeededLines {
   readonly numbers: LineNumbers;
-  /** By the number of the call; empty where its answer used nothing. */
+  /** Needed lines by call number; empty if the answer used none. */
   readonly byCall: readonly (readonly NeededLine[])[];
 }
 
 const SOURCES: ReadonlySet<TimelineItem['kind']> = new Set(['user', 'result']);
 
 /**
- * The needed lines of every call: lines of at least 24 characters in the words and arguments of its answer that stood in a result or in a message of the user
- * in its request, and in no earlier answer. A line that the model had said itself may come from there.
+ * Returns the needed lines of every call. A needed line has at least 24 characters and is in the
+ * words or arguments of the answer. It was in a result or user message of the request, and in no
+ * earlier answer, from which the model could have repeated it.
  */
 export function neededLines({ items, calls }: Timeline): NeededLines {
   const numbers = new LineNumbers();
@@ -78,7 +84,7 @@ export function neededLines({ items, calls }: Timeline): NeededLines {
     }
   };
   const usedBy = (call: ModelCall): readonly NeededLine[] => {
-    // Results that came between the calls of one answer were no part of its request.
+    // Results that arrived between the calls of one answer were not part of its request.
     learnUpTo(call.outputs[0]?.index ?? learnt);
     const texts = call.outputs.flatMap(({ kind, text, argumentTexts }) =>
       kind === 'call' ? argumentTexts : kind === 'text' ? [text] : [],

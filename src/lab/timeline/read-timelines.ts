@@ -18,7 +18,8 @@ export interface RecordedTimelines {
 }
 
 /**
- * Reads the recording at a path into memory as timelines: one for each session that it holds, sub-agents among them, in its order.
+ * Reads a recording into memory as timelines, one for each of its sessions in order, including
+ * sub-agents.
  * @throws {RecordingError} – the recording cannot be read
  * @throws the reason of an aborted `signal`
  */

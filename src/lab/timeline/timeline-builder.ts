@@ -3,16 +3,27 @@ import { isJsonObject } from '../../values/json-object.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
 import { callEffects } from '../replay/call-effects.js';
 import type { FileTree, UndoTexts } from '../replay/files/file-tree.js';
-import type { FileFacts, ItemKind, ModelCall, RecordedCompaction, RecordedTokens, Timeline, TimelineItem } from './timeline.js';
+import type {
+  FileFacts,
+  ItemKind,
+  ModelCall,
+  RecordedCompaction,
+  RecordedTokens,
+  Timeline,
+  TimelineItem,
+} from './timeline.js';
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
-/** Formats that give every answer of the model a message, also one that only calls tools: their calls belong to the newest message. */
+/**
+ * Formats in which every answer has a message, even if it only calls tools. Calls belong to the
+ * newest message.
+ */
 const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi']);
-/** Formats whose count of input tokens is without those that came from the cache. */
+/** Formats whose input token count excludes cached tokens. */
 const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
 
-/** No filesystem of any machine: only paths are asked for. */
+/** A filesystem of no machine, because only paths are needed. */
 const NO_FILESYSTEM = filesystemId('timeline');
 const NO_FILES: FileFacts = { shows: [], changes: [], texts: new Map() };
 
@@ -23,34 +34,37 @@ function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens |
   return prompt === 0 ? undefined : { prompt, cacheRead: cache_read };
 }
 
-/** The texts in the arguments of a call, at any depth. */
+/** Returns the texts in a call's arguments at any depth. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(textsIn);
   return isJsonObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** An item whose place is not settled yet: until the next call of the model something may come in front of it. */
+/** An item without a final position: until the next model call, items may be inserted before it. */
 type Placed = Omit<TimelineItem, 'position'> & { position: number };
 
 interface OpenAnswer {
   readonly call: { recorded: RecordedTokens | undefined } & ModelCall;
   readonly outputs: TimelineItem[];
-  /** Whether something came for the model since it began: results, messages. */
+  /** True if input arrived after the call began: results or messages. */
   answered: boolean;
 }
 
 type ItemFields = Pick<TimelineItem, 'kind' | 'text'> &
   Partial<Pick<TimelineItem, 'answer' | 'callId' | 'tool' | 'isError' | 'files' | 'args' | 'argumentTexts'>>;
 
-/** Makes the timeline of one session from its entries, one after another. Files are followed in a tree that the sessions of a recording share. */
+/**
+ * Builds the timeline of a session from its entries in order. The sessions of a recording share a
+ * file tree.
+ */
 export class TimelineBuilder {
   readonly #entry: EntryOf<'session'>;
   readonly #files: { readonly tree: FileTree; readonly undo: UndoTexts };
   readonly #items: TimelineItem[] = [];
   readonly #calls: ModelCall[] = [];
   readonly #compactions: RecordedCompaction[] = [];
-  /** The conversation as it is now. */
+  /** The present conversation. */
   #current: TimelineItem[] = [];
   #turn = 0;
   #opensTurn = false;
@@ -60,7 +74,7 @@ export class TimelineBuilder {
   #unknownRewinds = 0;
   #copied = 0;
   readonly #open = new Map<string, EntryOf<'call'>>();
-  /** Where the items of an entry begin and end in the conversation, by the recording's id. */
+  /** The range of each entry's items in the conversation, by the recording's id. */
   readonly #places = new Map<string, { readonly from: number; readonly to: number }>();
 
   constructor(entry: EntryOf<'session'>, files: { readonly tree: FileTree; readonly undo: UndoTexts }) {
@@ -82,7 +96,7 @@ export class TimelineBuilder {
     this.#places.set(entry.native_id, { from: known?.from ?? from, to: this.#current.length });
   }
 
-  /** `recording` is the hash of the recording. */
+  /** Returns the timeline. `recording` is the hash of the recording. */
   finish(recording: string): Timeline {
     const { format, native_id: nativeId, model, cwd } = this.#entry;
     return {
@@ -99,7 +113,7 @@ export class TimelineBuilder {
     };
   }
 
-  /** Adds an item to the conversation, at its end or in front of what came meanwhile. */
+  /** Adds an item to the conversation, at its end or before items that arrived meanwhile. */
   #add(fields: ItemFields, position = this.#current.length): TimelineItem {
     const item: Placed = {
       index: this.#items.length,
@@ -128,7 +142,7 @@ export class TimelineBuilder {
     }
   }
 
-  /** What comes for the model: it is answered by its next call. */
+  /** Adds input for the model, which its next call answers. */
   #input(fields: ItemFields, at: number | undefined): TimelineItem {
     this.#at = at ?? this.#at;
     if (this.#answer !== undefined) this.#answer.answered = true;
@@ -139,8 +153,11 @@ export class TimelineBuilder {
     this.#answer ??= this.#begin(copied);
     const { call, outputs } = this.#answer;
     const last = outputs.at(-1);
-    // Calls of one answer stand together in a request, also where a recording has the first results between them.
-    outputs.push(this.#add({ ...fields, answer: call.index }, last === undefined ? this.#current.length : last.position + 1));
+    // The calls of one answer are adjacent in a request, even if a recording has the first results
+    // between them.
+    outputs.push(
+      this.#add({ ...fields, answer: call.index }, last === undefined ? this.#current.length : last.position + 1),
+    );
   }
 
   #begin(copied = false): OpenAnswer {
@@ -206,7 +223,13 @@ export class TimelineBuilder {
   }
 
   #filesOf(call: EntryOf<'call'>, result: EntryOf<'result'>): FileFacts {
-    const context = { ...this.#files, cwd: this.#entry.cwd, filesystem: NO_FILESYSTEM, now: result.at ?? 0, strict: false };
+    const context = {
+      ...this.#files,
+      cwd: this.#entry.cwd,
+      filesystem: NO_FILESYSTEM,
+      now: result.at ?? 0,
+      strict: false,
+    };
     const { seen } = callEffects(call, result, context);
     const texts = seen.flatMap(({ path }) => {
       const text = this.#files.tree.text(path);
@@ -221,7 +244,8 @@ export class TimelineBuilder {
 
   #outdate(path: string): void {
     for (const item of this.#current) {
-      if (item.staleFrom === undefined && item.files.shows.some((shown) => shown === path)) item.staleFrom = this.#calls.length;
+      if (item.staleFrom === undefined && item.files.shows.some((shown) => shown === path))
+        item.staleFrom = this.#calls.length;
     }
   }
 
@@ -229,7 +253,8 @@ export class TimelineBuilder {
     const from = this.#places.get(entry.kept_from ?? '')?.from;
     const dropped = new Set(entry.dropped?.flatMap((id) => range(this.#places.get(id))));
     const keeps = (item: TimelineItem): boolean =>
-      item.kind === 'system' || (entry.dropped !== undefined ? !dropped.has(item.position) : from !== undefined && item.position >= from);
+      item.kind === 'system' ||
+      (entry.dropped !== undefined ? !dropped.has(item.position) : from !== undefined && item.position >= from);
     this.#compactions.push({
       before: this.#calls.length,
       summary: entry.summary ?? '',
@@ -248,7 +273,10 @@ export class TimelineBuilder {
     if (text !== '') this.#input({ kind: 'harness', text }, entry.at);
   }
 
-  /** The conversation goes on from an earlier place; what was left stays with the calls that saw it. */
+  /**
+   * Continues the conversation from an earlier position. Removed items stay with the calls that saw
+   * them.
+   */
   #rewind({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): void {
     const prompts = this.#current.filter(({ kind }) => kind === 'user').map(({ position }) => position);
     const kept =

@@ -42,7 +42,8 @@ export class QueuedPrompts {
     }
     const first = this.#waiting.shift() ?? '';
     const text = content ?? first;
-    if (operation !== 'remove' || text === '' || takeFirst(this.#attached, (one) => one === text) !== undefined) return [];
+    if (operation !== 'remove' || text === '' || takeFirst(this.#attached, (one) => one === text) !== undefined)
+      return [];
     this.#removed.push(text);
     return [{ text, given: true }];
   }
@@ -76,8 +77,15 @@ export function readSystem(context: ClaudeContext, at: ClaudeRecord): void {
   }
   if (QUIET.has(subtype)) return;
   const text = textAt(record, 'content') ?? textAt(objectAt(record, 'error'), 'message');
-  if (subtype === 'local_command') context.queue.push({ kind: 'message', ...common, role: 'user', origin: 'harness', text: text ?? '' });
-  else context.queue.push({ kind: 'event', ...common, name: subtype === '' ? 'system' : subtype.replaceAll('_', '-'), text });
+  if (subtype === 'local_command')
+    context.queue.push({ kind: 'message', ...common, role: 'user', origin: 'harness', text: text ?? '' });
+  else
+    context.queue.push({
+      kind: 'event',
+      ...common,
+      name: subtype === '' ? 'system' : subtype.replaceAll('_', '-'),
+      text,
+    });
 }
 
 /** Reads an attachment of a prompt. */
@@ -90,7 +98,8 @@ export function readAttached({ queue, onLoss }: ClaudeContext, at: ClaudeRecord,
   const attachment = readAttachment(fields);
   if (attachment === undefined) return;
   const common = commonOf(at);
-  if (attachment.kind === 'event') queue.push({ ...common, ...attachment, files: attachment.files?.length ? attachment.files : undefined });
+  if (attachment.kind === 'event')
+    queue.push({ ...common, ...attachment, files: attachment.files?.length ? attachment.files : undefined });
   else if (attachment.name !== 'queued_command') queue.push({ ...common, ...attachment, role: 'user' });
   else if (queued.attach(attachment.text)) queue.push({ ...common, ...attachment, role: 'user', name: undefined });
 }

@@ -86,7 +86,11 @@ class ClaudeCodeReader implements LineReader {
   #handle(handler: (at: ClaudeRecord) => void, type: string, { record, place }: Omit<ClaudeRecord, 'session'>): void {
     const uuid = idAt(record, 'uuid');
     if (uuid !== undefined && this.#seen.has(uuid)) {
-      this.#context.onLoss({ reason: 'duplicate-id', place, detail: `the record ${excerpt(uuid)} was there before: left out` });
+      this.#context.onLoss({
+        reason: 'duplicate-id',
+        place,
+        detail: `the record ${excerpt(uuid)} was there before: left out`,
+      });
       return;
     }
     if (uuid !== undefined) this.#seen.add(uuid);
@@ -106,7 +110,11 @@ class ClaudeCodeReader implements LineReader {
     if (textAt(data, 'type') !== 'agent_progress' || nested === undefined) return;
     const agent = idAt(data, 'agentId') ?? idAt(record, 'parentToolUseID') ?? 'agent';
     const started = { ...record, timestamp: nested.timestamp ?? record.timestamp };
-    const child = { session: this.#sessions.subagent(session, agent, { record: started, place }), record: nested, place };
+    const child = {
+      session: this.#sessions.subagent(session, agent, { record: started, place }),
+      record: nested,
+      place,
+    };
     const type = textAt(nested, 'type') ?? '';
     if (SAID.has(type)) this.#onItem(child.session.id);
     if (type === 'user') readUser(this.#context, child);
@@ -116,4 +124,7 @@ class ClaudeCodeReader implements LineReader {
 }
 
 /** Claude Code: JSON lines under `~/.claude/projects`, one file for each session; the file of a sub-agent alone is a session too. */
-export const claudeCode: Importer = lineImporter('claude-code', (id, onLoss, onItem) => new ClaudeCodeReader(id, onLoss, onItem));
+export const claudeCode: Importer = lineImporter(
+  'claude-code',
+  (id, onLoss, onItem) => new ClaudeCodeReader(id, onLoss, onItem),
+);

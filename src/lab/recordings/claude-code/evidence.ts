@@ -40,7 +40,8 @@ interface Edit {
 /** The text after one edit by the tool; undefined where the edit does not fit the text. An edit to nothing takes the line end with it. */
 function applyEdit(text: string, edit: Edit): string | undefined {
   if (edit.from === '') return text === '' ? edit.to : undefined;
-  const wider = edit.to === '' && !edit.from.endsWith('\n') && text.includes(`${edit.from}\n`) ? `${edit.from}\n` : edit.from;
+  const wider =
+    edit.to === '' && !edit.from.endsWith('\n') && text.includes(`${edit.from}\n`) ? `${edit.from}\n` : edit.from;
   const at = text.indexOf(wider);
   if (at < 0) return undefined;
   if (edit.all) return text.split(wider).join(edit.to);
@@ -50,14 +51,18 @@ function applyEdit(text: string, edit: Edit): string | undefined {
 function editOf(fields: JsonObject): Edit | undefined {
   const from = textAt(fields, 'oldString') ?? textAt(fields, 'old_string');
   const to = textAt(fields, 'newString') ?? textAt(fields, 'new_string');
-  return from === undefined || to === undefined ? undefined : { from, to, all: (fields.replaceAll ?? fields.replace_all) === true };
+  return from === undefined || to === undefined
+    ? undefined
+    : { from, to, all: (fields.replaceAll ?? fields.replace_all) === true };
 }
 
 /** Whether the lines of a patch are those of the file: some versions show leading tabs as spaces. */
 function isExactPatch(lines: readonly string[], edits: readonly JsonObject[]): boolean {
   const bodies = lines.map((line) => line.slice(1));
   if (bodies.some((line) => line.startsWith('\t')) || !bodies.some((line) => line.startsWith(' '))) return true;
-  const known = new Set(edits.flatMap((fields) => editOf(fields) ?? []).flatMap(({ from, to }) => `${from}\n${to}`.split('\n')));
+  const known = new Set(
+    edits.flatMap((fields) => editOf(fields) ?? []).flatMap(({ from, to }) => `${from}\n${to}`.split('\n')),
+  );
   return lines.some((line) => /^[-+] /.test(line) && known.has(line.slice(1)));
 }
 
@@ -125,7 +130,12 @@ type Attachment =
 
 type AttachmentReader = (fields: JsonObject) => Attachment | undefined;
 
-const attached = (text: string | undefined, files: ShownFile[]): Attachment => ({ kind: 'event', name: 'file-attached', text, files });
+const attached = (text: string | undefined, files: ShownFile[]): Attachment => ({
+  kind: 'event',
+  name: 'file-attached',
+  text,
+  files,
+});
 
 /** The runs of numbered lines in a snippet, each a piece of the file. */
 function snippetPieces(path: string, snippet: string): ShownFile[] {
@@ -184,7 +194,13 @@ const queued: AttachmentReader = (fields) => {
 };
 
 /** Attachments that only the person at the terminal sees. */
-const UNSEEN = new Set(['hook_system_message', 'command_permissions', 'auto_mode', 'hook_non_blocking_error', 'hook_cancelled']);
+const UNSEEN = new Set([
+  'hook_system_message',
+  'command_permissions',
+  'auto_mode',
+  'hook_non_blocking_error',
+  'hook_cancelled',
+]);
 
 const ATTACHMENTS: Readonly<Record<string, AttachmentReader>> = {
   file: attachedFile,

@@ -25,14 +25,19 @@ function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, te
 }
 
 /** Reads `content-replacement`: which texts the model was shown in the place of results. Later versions of a session repeat the record. */
-export function readReplacements({ onLoss }: ClaudeContext, sessions: Iterable<ClaudeSession>, at: Omit<ClaudeRecord, 'session'>): void {
+export function readReplacements(
+  { onLoss }: ClaudeContext,
+  sessions: Iterable<ClaudeSession>,
+  at: Omit<ClaudeRecord, 'session'>,
+): void {
   const all = [...sessions];
   for (const [index, one] of listAt(at.record, 'replacements').entries()) {
     const fields = isJsonObject(one) ? one : undefined;
     const [call, text] = [idAt(fields, 'toolUseId'), textAt(fields, 'replacement')];
     const done = call !== undefined && text !== undefined && all.some((session) => replaceResult(session, call, text));
     if (done) continue;
-    const what = call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;
+    const what =
+      call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;
     const detail = `the model was shown ${text?.length ?? 'unknown'} characters ${what}; what was recorded before is kept as it is`;
     onLoss({ reason: 'not-as-shown', place: `${at.place}.replacements[${index}]`, detail });
   }
@@ -47,8 +52,14 @@ export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRec
   const unknown = calls.length - records.length;
   if (unknown > 0 || dropped.length === 0) {
     const detail =
-      dropped.length === 0 && unknown === 0 ? 'it does not say which results left the context' : `${unknown} results are not here`;
-    onLoss({ reason: 'not-as-shown', place: at.place, detail: `a micro-compaction: ${detail}; they stay in the context` });
+      dropped.length === 0 && unknown === 0
+        ? 'it does not say which results left the context'
+        : `${unknown} results are not here`;
+    onLoss({
+      reason: 'not-as-shown',
+      place: at.place,
+      detail: `a micro-compaction: ${detail}; they stay in the context`,
+    });
   }
   const tokens_before = numberAt(about, 'preTokens');
   queue.push({ kind: 'compaction', ...commonOf(at), trigger: 'microcompact', tokens_before, dropped });

@@ -125,7 +125,14 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
   session.unanswered.clear();
   noteModel(context, at);
   const origin = record.isApiErrorMessage === true || textAt(message, 'model') === SYNTHETIC ? 'harness' : 'model';
-  const held = context.queue.hold<'message'>({ kind: 'message', ...commonOf(at), role: 'assistant', origin, text: '', usage });
+  const held = context.queue.hold<'message'>({
+    kind: 'message',
+    ...commonOf(at),
+    role: 'assistant',
+    origin,
+    text: '',
+    usage,
+  });
   session.answer = { id, held, texts: [], thoughts: [] };
   return session.answer;
 }
@@ -141,7 +148,14 @@ export function addToAnswer(
   if (thinking !== undefined) answer.thoughts.push(thinking);
   const thoughts = answer.thoughts.length === 0 ? {} : { thinking: answer.thoughts.join('\n') };
   if (answer.held.update({ text: answer.texts.join('\n'), ...thoughts })) return;
-  context.queue.push({ kind: 'message', ...commonOf(at), role: 'assistant', origin: 'model', text: text ?? '', thinking });
+  context.queue.push({
+    kind: 'message',
+    ...commonOf(at),
+    role: 'assistant',
+    origin: 'model',
+    text: text ?? '',
+    thinking,
+  });
 }
 
 /** Queues a compaction without a summary, since the conversation goes on before one came. */
@@ -191,13 +205,24 @@ export class ClaudeSessions {
     if (id !== undefined && id !== this.#mainId) {
       // A resumed session goes on in the same file under another id.
       this.#mainId = id;
-      this.#queue.push({ kind: 'event', session: main.id, place, at: momentOf(record.timestamp), name: 'resumed', text: id });
+      this.#queue.push({
+        kind: 'event',
+        session: main.id,
+        place,
+        at: momentOf(record.timestamp),
+        name: 'resumed',
+        text: id,
+      });
     }
     return main;
   }
 
   /** The session of a sub-agent whose records come as progress of a call. */
-  subagent(parent: ClaudeSession, agent: string, from: { readonly record: JsonObject; readonly place: string }): ClaudeSession {
+  subagent(
+    parent: ClaudeSession,
+    agent: string,
+    from: { readonly record: JsonObject; readonly place: string },
+  ): ClaudeSession {
     const id = `${parent.id}/agent-${agent}`;
     const call = idAt(from.record, 'parentToolUseID');
     return this.#byId.get(id) ?? this.#open(id, from, { native_id: parent.id, relation: 'subagent', call_id: call });
@@ -223,7 +248,10 @@ export class ClaudeSessions {
     const main = this.#main?.id ?? this.#mainId ?? this.#fallbackId;
     const agent = idAt(record, 'agentId');
     const uuid = idAt(record, 'uuid') ?? place;
-    const known = agent === undefined ? this.#chains.get(idAt(record, 'parentUuid') ?? '') : this.#byId.get(`${main}/agent-${agent}`);
+    const known =
+      agent === undefined
+        ? this.#chains.get(idAt(record, 'parentUuid') ?? '')
+        : this.#byId.get(`${main}/agent-${agent}`);
     const prompt = promptText(record);
     const call = this.#main?.spawns.get(prompt);
     if (known === undefined && call !== undefined) this.#main?.spawns.delete(prompt);

@@ -3,7 +3,15 @@ import { callArguments, partsText, placeAsCallId } from '../entries/chat-message
 import { idAt, objectAt, textAt } from '../entries/fields.js';
 import { twinEvidence } from './evidence.js';
 import { keepResult } from './replacements.js';
-import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
+import {
+  addToAnswer,
+  answerOf,
+  type ClaudeContext,
+  type ClaudeRecord,
+  closeAnswer,
+  closeBoundary,
+  commonOf,
+} from './sessions.js';
 
 /** A part of a prompt that has one author. */
 interface PromptPart {
@@ -28,7 +36,9 @@ const HARNESS_TAGS = [
   'ide_opened_file',
   'ide_selection',
 ];
-const HARNESS_TEXT = new RegExp(`^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|\\[Request interrupted by user|Caveat: The messages below)`);
+const HARNESS_TEXT = new RegExp(
+  `^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|\\[Request interrupted by user|Caveat: The messages below)`,
+);
 
 /** Who wrote a text of the user's role. */
 function originOf(record: JsonObject, text: string): PromptPart['origin'] {
@@ -70,7 +80,9 @@ function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): r
   const blocks = given.filter(isJsonObject);
   if (blocks.length < given.length) {
     const detail =
-      message === undefined ? 'a record without a message' : `${given.length - blocks.length} blocks of a message are no objects: left out`;
+      message === undefined
+        ? 'a record without a message'
+        : `${given.length - blocks.length} blocks of a message are no objects: left out`;
     onLoss({ reason: message === undefined ? 'malformed-record' : 'unknown-block', place, detail });
   }
   return blocks;
@@ -117,7 +129,14 @@ function takeResult(
   const text = textOf(context, place, block.content);
   const evidence = twinEvidence(session.calls.get(call), twin, text);
   session.calls.delete(call);
-  const entry = { kind: 'result' as const, ...commonOf(at), call_id: call, text, is_error: block.is_error === true, ...evidence };
+  const entry = {
+    kind: 'result' as const,
+    ...commonOf(at),
+    call_id: call,
+    text,
+    is_error: block.is_error === true,
+    ...evidence,
+  };
   keepResult(session, context.queue.hold<'result'>(entry));
 }
 
@@ -144,7 +163,8 @@ function noteRewind({ queue }: ClaudeContext, at: ClaudeRecord): void {
   // Without ids of what was before it, a prompt follows the one above it. A second beginning is a way back only where the others name what they follow.
   if (!('parentUuid' in record)) return;
   const earlier = parent === '' && !session.chained ? undefined : session.prompts.get(parent);
-  if (earlier !== undefined) queue.push({ kind: 'event', ...commonOf(at), name: 'rewind', text: earlier, undone_from: earlier });
+  if (earlier !== undefined)
+    queue.push({ kind: 'event', ...commonOf(at), name: 'rewind', text: earlier, undone_from: earlier });
   session.prompts.set(parent, idAt(record, 'uuid') ?? place);
 }
 

@@ -17,7 +17,9 @@ const PROMPTED = /^\s*<(?:task|user_message|feedback)>|<environment_details>/;
 function isHistory(messages: readonly JsonObject[]): boolean {
   if (messages.some((message) => 'modelInfo' in message && 'ts' in message)) return true;
   const [first] = messages;
-  return first?.role === 'user' && objectsAt(first, 'content').some((block) => PROMPTED.test(textAt(block, 'text') ?? ''));
+  return (
+    first?.role === 'user' && objectsAt(first, 'content').some((block) => PROMPTED.test(textAt(block, 'text') ?? ''))
+  );
 }
 
 function recognise(source: RecordingSource): number {
@@ -32,7 +34,11 @@ function recognise(source: RecordingSource): number {
     headObjects(head.messages).every(
       (message) => 'role' in message || Object.values(message).filter((value) => value !== undefined).length < 2,
     );
-  if (hasMessages && typeof head.sessionId === 'string' && ('agent' in head || 'system_prompt' in head || 'updated_at' in head))
+  if (
+    hasMessages &&
+    typeof head.sessionId === 'string' &&
+    ('agent' in head || 'system_prompt' in head || 'updated_at' in head)
+  )
     return 0.95;
   return hasMessages && isHistory(headObjects(head.messages)) ? 0.8 : 0;
 }
@@ -77,12 +83,23 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
   yield session;
   const messages = new ClineMessages(session.native_id, onLoss);
   let prompt = session.system_prompt;
-  for await (const { path, place, value } of documentItems(source.open(), { items: ['messages.*', '*', 'system_prompt'] }, onLoss)) {
+  for await (const { path, place, value } of documentItems(
+    source.open(),
+    { items: ['messages.*', '*', 'system_prompt'] },
+    onLoss,
+  )) {
     if (path[0] === 'system_prompt') {
       // Behind the first messages the prompt comes too late for the session entry.
       if (prompt === undefined && typeof value === 'string') {
         prompt = value;
-        yield { kind: 'message', session: session.native_id, place: 'system_prompt', role: 'system', origin: 'harness', text: value };
+        yield {
+          kind: 'message',
+          session: session.native_id,
+          place: 'system_prompt',
+          role: 'system',
+          origin: 'harness',
+          text: value,
+        };
       }
       continue;
     }

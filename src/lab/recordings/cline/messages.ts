@@ -1,7 +1,17 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { ownMember } from '../../../values/own-member.js';
 import { callArguments, partsText, saysSomething } from '../entries/chat-message.js';
-import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
+import {
+  type EntryCommon,
+  entryCommon,
+  idAt,
+  momentOf,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  usageAt,
+} from '../entries/fields.js';
 import { fileEvidence, numberedText, printedFile, shownLines, wholeFile } from '../entries/shown-file.js';
 import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
@@ -29,7 +39,8 @@ function readFile({ query, result }: Answer, asked: readonly JsonObject[]): Show
   const path = range?.[1] ?? query;
   const file = asked.find((one) => textAt(one, 'path') === path);
   const shown = numberedText(result, 'spacedBar');
-  if (shown === undefined) return range === null && result === '' ? { path, moment: 'after', whole: true, text: '' } : undefined;
+  if (shown === undefined)
+    return range === null && result === '' ? { path, moment: 'after', whole: true, text: '' } : undefined;
   const all =
     range === null &&
     (file === undefined || (file.start_line === undefined && file.end_line === undefined)) &&
@@ -42,7 +53,9 @@ function clineEvidence(tool: string, args: JsonObject, content: unknown): readon
   const answers = answersOf(content).filter(({ success }) => success);
   if (tool === 'read_files') return answers.flatMap((answer) => readFile(answer, objectsAt(args, 'files')) ?? []);
   if (tool === 'run_commands')
-    return answers.flatMap(({ query, result }) => printedFile(query, result.endsWith('\n') ? result : `${result}\n`) ?? []);
+    return answers.flatMap(
+      ({ query, result }) => printedFile(query, result.endsWith('\n') ? result : `${result}\n`) ?? [],
+    );
   return [];
 }
 
@@ -91,12 +104,16 @@ export class ClineMessages {
     const text = partsText(blocks.texts, { place, onLoss: this.#onLoss });
     const before = this.#modelChange(message, common);
     if (kind === 'compaction_summary') {
-      const tokens_before = numberAt(objectAt(metadata, 'details'), 'tokensBefore') ?? numberAt(metadata, 'tokensBefore');
+      const tokens_before =
+        numberAt(objectAt(metadata, 'details'), 'tokensBefore') ?? numberAt(metadata, 'tokensBefore');
       return [...before, { ...common, kind: 'compaction', summary: text, tokens_before }, ...blocks.entries];
     }
-    if (kind === 'compaction') before.push({ ...common, kind: 'compaction', trigger: textAt(metadata, 'reason') ?? 'unknown' });
+    if (kind === 'compaction')
+      before.push({ ...common, kind: 'compaction', trigger: textAt(metadata, 'reason') ?? 'unknown' });
     const said =
-      role === 'assistant' ? this.#answer(message, { text, thoughts: blocks.thoughts }, common) : this.#prompt(role, text, common);
+      role === 'assistant'
+        ? this.#answer(message, { text, thoughts: blocks.thoughts }, common)
+        : this.#prompt(role, text, common);
     const silent = role !== 'assistant' && text === '' && blocks.entries.length > 0;
     return silent
       ? [...before, ...blocks.entries]
@@ -121,7 +138,13 @@ export class ClineMessages {
     }
     const system = role === 'system';
     const person = role === 'user' && !/^\s*<(?:SYSTEM_NOTICE|environment_details)>/i.test(text);
-    return { ...common, kind: 'message', role: system ? 'system' : 'user', origin: person ? 'person' : 'harness', text };
+    return {
+      ...common,
+      kind: 'message',
+      role: system ? 'system' : 'user',
+      origin: person ? 'person' : 'harness',
+      text,
+    };
   }
 
   #answer(
@@ -129,10 +152,16 @@ export class ClineMessages {
     { text, thoughts }: { readonly text: string; readonly thoughts: readonly string[] },
     common: EntryCommon,
   ): EntryOf<'message'> {
-    const names = { input: 'inputTokens', output: 'outputTokens', cache_read: 'cacheReadTokens', cache_write: 'cacheWriteTokens' };
+    const names = {
+      input: 'inputTokens',
+      output: 'outputTokens',
+      cache_read: 'cacheReadTokens',
+      cache_write: 'cacheWriteTokens',
+    };
     const metrics = objectAt(message, 'metrics');
     const usage =
-      usageAt(metrics, names) ?? usageAt(objectAt(metrics, 'tokens'), { input: 'prompt', output: 'completion', cache_read: 'cached' });
+      usageAt(metrics, names) ??
+      usageAt(objectAt(metrics, 'tokens'), { input: 'prompt', output: 'completion', cache_read: 'cached' });
     if (TAGGED_CALL.test(text)) this.#opaque.note('calls written as tags in a text', common.place);
     const thinking = thoughts.length === 0 ? undefined : thoughts.join('\n\n');
     return { ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage, thinking };
@@ -141,7 +170,11 @@ export class ClineMessages {
   #blocks(message: JsonObject, common: EntryCommon): Blocks {
     const blocks: Blocks = { texts: [], thoughts: [], entries: [] };
     const { content } = message;
-    const list: readonly unknown[] = Array.isArray(content) ? content : content === undefined || content === null ? [] : [content];
+    const list: readonly unknown[] = Array.isArray(content)
+      ? content
+      : content === undefined || content === null
+        ? []
+        : [content];
     for (const [index, block] of list.entries()) {
       const here = { ...common, place: Array.isArray(content) ? `${common.place}.content[${index}]` : common.place };
       const type = isJsonObject(block) ? textAt(block, 'type') : undefined;
@@ -153,7 +186,8 @@ export class ClineMessages {
   }
 
   readonly #readers: Readonly<Record<string, (block: JsonObject, common: EntryCommon, into: Blocks) => void>> = {
-    thinking: (block, _common, { thoughts }) => void thoughts.push(textAt(block, 'thinking') ?? textAt(block, 'text') ?? ''),
+    thinking: (block, _common, { thoughts }) =>
+      void thoughts.push(textAt(block, 'thinking') ?? textAt(block, 'text') ?? ''),
     redacted_thinking: (_block, { place }) => this.#opaque.note('encrypted thoughts', place),
     file: (block, common, { texts, entries }) => {
       const path = textAt(block, 'path');
@@ -162,7 +196,9 @@ export class ClineMessages {
         texts.push(block);
         return;
       }
-      const files = [text === undefined ? { path, moment: 'before' as const, whole: false } : wholeFile(path, text, 'before')];
+      const files = [
+        text === undefined ? { path, moment: 'before' as const, whole: false } : wholeFile(path, text, 'before'),
+      ];
       entries.push({ ...common, kind: 'event', name: 'file-attached', text: path, files });
     },
     tool_use: (block, common, { entries }) => {
@@ -192,5 +228,7 @@ const isResult = ({ kind }: RecordedEntry): boolean => kind === 'result';
 /** The text of a result: the model sees the answers to several questions as JSON text, and parts of a message as such. */
 function resultText(content: unknown, place: string, onLoss: OnLoss): string {
   const answers = Array.isArray(content) && content.some((item) => isJsonObject(item) && 'query' in item);
-  return answers || (isJsonObject(content) && 'query' in content) ? JSON.stringify(content) : partsText(content, { place, onLoss });
+  return answers || (isJsonObject(content) && 'query' in content)
+    ? JSON.stringify(content)
+    : partsText(content, { place, onLoss });
 }

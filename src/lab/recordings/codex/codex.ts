@@ -50,7 +50,8 @@ class CopiedHistory {
 
   /** Whether a record of this moment belongs to the copy. */
   holds(at: number | undefined): boolean {
-    if (!this.#copying || at === undefined || this.#began === undefined || this.#last === undefined) return this.#copying;
+    if (!this.#copying || at === undefined || this.#began === undefined || this.#last === undefined)
+      return this.#copying;
     if (at >= this.#began && at - this.#last > COPY_GAP_MS) this.#copying = false;
     this.#last = Math.max(at, this.#began);
     return this.#copying;
@@ -112,10 +113,15 @@ class CodexReader implements LineReader {
     const payload = objectAt(record, 'payload');
     const handler = ownMember(this.#records, type);
     if (handler !== undefined && payload !== undefined) handler({ payload, place, at });
-    else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined) this.#meta({ payload: record, place, at });
+    else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined)
+      this.#meta({ payload: record, place, at });
     else if (payload === undefined && Object.hasOwn(this.#items, type)) this.#item({ payload: record, place, at });
     else if (!BOOKKEEPING.has(type)) {
-      this.#onLoss({ reason: 'unknown-record', place, detail: `a record of the kind ${JSON.stringify(excerpt(type))}: left out` });
+      this.#onLoss({
+        reason: 'unknown-record',
+        place,
+        detail: `a record of the kind ${JSON.stringify(excerpt(type))}: left out`,
+      });
     }
     return this.#queue.take();
   }
@@ -151,7 +157,13 @@ class CodexReader implements LineReader {
     const { native_id: own, parent } = this.#head.entry;
     const id = idAt(meta, 'id');
     if (id === parent?.native_id) this.#copy.begin(at);
-    else this.#queue.push({ kind: 'event', ...this.#common({ place, at }), name: 'resumed', text: id === own ? undefined : id });
+    else
+      this.#queue.push({
+        kind: 'event',
+        ...this.#common({ place, at }),
+        name: 'resumed',
+        text: id === own ? undefined : id,
+      });
   }
 
   #turn({ payload, ...where }: CodexRecord): void {
@@ -173,7 +185,11 @@ class CodexReader implements LineReader {
     const handler = Object.hasOwn(this.#items, type) ? this.#items[type] : undefined;
     if (handler !== undefined) handler(payload, common);
     else if (!BOOKKEEPING.has(type)) {
-      this.#onLoss({ reason: 'unknown-record', place, detail: `an item of the kind ${JSON.stringify(excerpt(type))}: left out` });
+      this.#onLoss({
+        reason: 'unknown-record',
+        place,
+        detail: `an item of the kind ${JSON.stringify(excerpt(type))}: left out`,
+      });
     }
   }
 
@@ -181,7 +197,14 @@ class CodexReader implements LineReader {
   #flushThinking(): void {
     const { thinking } = this.#context;
     if (thinking === undefined) return;
-    this.#queue.push({ kind: 'message', ...thinking.common, role: 'assistant', origin: 'model', text: '', thinking: thinking.text });
+    this.#queue.push({
+      kind: 'message',
+      ...thinking.common,
+      role: 'assistant',
+      origin: 'model',
+      text: '',
+      thinking: thinking.text,
+    });
     this.#context.thinking = undefined;
   }
 
@@ -207,7 +230,8 @@ class CodexReader implements LineReader {
     const call = this.#context.calls.get(idAt(payload, 'call_id') ?? '');
     if (type === 'token_count') this.#usage(payload, common);
     else if (type === 'item_completed') this.#completed.item(objectAt(payload, 'item'), common);
-    else if (type === 'turn_aborted') this.#queue.push({ kind: 'event', ...common, name: 'aborted', text: textAt(payload, 'reason') });
+    else if (type === 'turn_aborted')
+      this.#queue.push({ kind: 'event', ...common, name: 'aborted', text: textAt(payload, 'reason') });
     else if (type === 'thread_rolled_back') {
       const turns = numberAt(payload, 'num_turns') ?? 0;
       const undone_turns = Number.isSafeInteger(turns) && turns > 0 ? turns : undefined;
@@ -227,7 +251,12 @@ class CodexReader implements LineReader {
     const total = JSON.stringify(info?.total_token_usage);
     if (last === undefined || total === this.#tokens) return;
     this.#tokens = total;
-    const names = { input: 'input_tokens', output: 'output_tokens', cache_read: 'cached_input_tokens', total: 'total_tokens' };
+    const names = {
+      input: 'input_tokens',
+      output: 'output_tokens',
+      cache_read: 'cached_input_tokens',
+      total: 'total_tokens',
+    };
     this.#queue.push({ kind: 'event', ...common, name: 'usage', usage: usageAt(last, names) ?? {} });
   }
 }

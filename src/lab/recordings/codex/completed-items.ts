@@ -14,7 +14,8 @@ const textsIn = (holder: JsonObject): readonly string[] => [
 ];
 
 /** Stands for a message's text, so that memory does not grow with the recording. */
-const keyOf = (role: string | undefined, text: string): string => createHash('sha1').update(`${role} ${text}`).digest('base64');
+const keyOf = (role: string | undefined, text: string): string =>
+  createHash('sha1').update(`${role} ${text}`).digest('base64');
 
 const ROLES: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['UserMessage', 'user'],
@@ -45,11 +46,14 @@ interface MadeCall extends Pick<EntryOf<'call'>, 'tool' | 'args'> {
 
 function madeCall(item: JsonObject): MadeCall {
   const type = textAt(item, 'type');
-  const failed = /^(?:failed|declined)$/i.test(textAt(item, 'status') ?? '') || (numberAt(item, 'exit_code') ?? 0) !== 0;
+  const failed =
+    /^(?:failed|declined)$/i.test(textAt(item, 'status') ?? '') || (numberAt(item, 'exit_code') ?? 0) !== 0;
   if (type === 'CommandExecution') {
     const cmd = textAt(item, 'command');
     const call =
-      cmd === undefined ? { tool: 'shell', args: { command: textsAt(item, 'command') } } : { tool: 'exec_command', args: { cmd } };
+      cmd === undefined
+        ? { tool: 'shell', args: { command: textsAt(item, 'command') } }
+        : { tool: 'exec_command', args: { cmd } };
     return { ...call, text: textAt(item, 'aggregated_output') ?? textAt(item, 'stdout') ?? '', failed, files: [] };
   }
   if (type === 'FileChange') {
@@ -58,7 +62,8 @@ function madeCall(item: JsonObject): MadeCall {
     return { tool: 'apply_patch', args: { paths }, text: textAt(item, 'stdout') ?? '', failed, files };
   }
   const output = objectAt(item, 'result') ?? { content: item.content_items };
-  const text = textsIn(output).join('\n') || (textAt(item, 'error') ?? textAt(objectAt(item, 'error'), 'message') ?? '');
+  const text =
+    textsIn(output).join('\n') || (textAt(item, 'error') ?? textAt(objectAt(item, 'error'), 'message') ?? '');
   const args = isJsonObject(item.arguments) ? item.arguments : { input: item.arguments };
   const name = [textAt(item, 'server'), textAt(item, 'tool')].filter((part) => part !== undefined).join('__');
   return { tool: name || 'unknown', args: { ...args }, text, failed, files: [] };
@@ -131,8 +136,10 @@ export class CompletedItems {
     }
     const [first] = role === undefined ? [] : textsIn(item);
     const key = keyOf(role, first ?? '');
-    if (first !== undefined && !this.#said.has(key)) this.#unsaid.set(key, { place: common.place, text: excerpt(first) });
-    if (!this.#hasTranscript) for (const entry of entriesOf(item, common)) this.#held.push(this.#context.queue.hold(entry));
+    if (first !== undefined && !this.#said.has(key))
+      this.#unsaid.set(key, { place: common.place, text: excerpt(first) });
+    if (!this.#hasTranscript)
+      for (const entry of entriesOf(item, common)) this.#held.push(this.#context.queue.hold(entry));
     else if (MADE.has(type)) this.#made(item, common);
   }
 

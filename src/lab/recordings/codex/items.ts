@@ -114,7 +114,11 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     else context.thinking = { ...context.thinking, text: `${context.thinking.text}\n${thoughts}` };
   };
 
-  const call = (payload: JsonObject, common: EntryCommon, { tool, args }: { readonly tool: string; readonly args: JsonObject }): void => {
+  const call = (
+    payload: JsonObject,
+    common: EntryCommon,
+    { tool, args }: { readonly tool: string; readonly args: JsonObject },
+  ): void => {
     const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? placeAsCallId(common.place);
     context.calls.set(id, { script: tool === 'exec', exitCode: undefined, files: undefined });
     const cwd = callDirectory(args, context.turnCwd);
@@ -134,9 +138,13 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     const known = context.calls.get(id);
     context.calls.delete(id);
     const given = isJsonObject(payload.output) && !('type' in payload.output) ? payload.output.content : payload.output;
-    const said = text(given ?? objectsAt(payload, 'tools').map((tool) => ({ type: 'text', text: JSON.stringify(tool) })), common.place);
+    const said = text(
+      given ?? objectsAt(payload, 'tools').map((tool) => ({ type: 'text', text: JSON.stringify(tool) })),
+      common.place,
+    );
     const code = exitCodeOf(said) ?? known?.exitCode;
-    const failed = (code === undefined ? FAILED.test(said) : code !== 0) || objectAt(payload, 'output')?.success === false;
+    const failed =
+      (code === undefined ? FAILED.test(said) : code !== 0) || objectAt(payload, 'output')?.success === false;
     queue.push({
       kind: 'result',
       ...common,
@@ -151,7 +159,12 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
   const aside =
     (name: string): ItemReader =>
     (payload, common) =>
-      queue.push({ kind: 'event', ...common, name, text: JSON.stringify(payload.action ?? payload.revised_prompt ?? null) });
+      queue.push({
+        kind: 'event',
+        ...common,
+        name,
+        text: JSON.stringify(payload.action ?? payload.revised_prompt ?? null),
+      });
 
   const sealed: ItemReader = (_payload, common) => {
     opaque.note('encrypted summary', common.place);
@@ -171,7 +184,8 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
       if (tool === 'exec') opaque.note('scripts of the code mode', common.place);
       call(payload, common, { tool, args: { input: textAt(payload, 'input') ?? '' } });
     },
-    local_shell_call: (payload, common) => call(payload, common, { tool: 'local_shell', args: objectAt(payload, 'action') ?? {} }),
+    local_shell_call: (payload, common) =>
+      call(payload, common, { tool: 'local_shell', args: objectAt(payload, 'action') ?? {} }),
     tool_search_call: (payload, common) => called(payload, common, 'tool_search'),
     function_call_output: output,
     custom_tool_call_output: output,

@@ -74,7 +74,10 @@ export function partsText(content: unknown, at: ContentPlace): string {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
   const texts = parts.map((part, index) => {
     if (typeof part === 'string') return part;
-    return partText(part, { ...at, place: Array.isArray(content) ? `${at.place}.content[${index}]` : `${at.place}.content` });
+    return partText(part, {
+      ...at,
+      place: Array.isArray(content) ? `${at.place}.content[${index}]` : `${at.place}.content`,
+    });
   });
   return texts.filter((one, index) => one !== '' || typeof parts[index] === 'string').join('\n');
 }
@@ -87,7 +90,11 @@ function partText(part: unknown, { place, onLoss, other }: ContentPlace): string
   const kind = textAt(part, 'type') ?? (typeof part.text === 'string' ? 'text' : Object.keys(part)[0]) ?? '';
   const known = other?.(part) ?? ownMember(PARTS, kind)?.(part);
   if (known !== undefined) return known;
-  onLoss({ reason: 'unknown-block', place, detail: `a part of the kind ${JSON.stringify(kind)} is kept as its name alone` });
+  onLoss({
+    reason: 'unknown-block',
+    place,
+    detail: `a part of the kind ${JSON.stringify(kind)} is kept as its name alone`,
+  });
   return `[${kind}]`;
 }
 
@@ -135,7 +142,10 @@ export function chatCalls(message: JsonObject, place: string, onLoss: OnLoss): r
   const older = objectAt(message, 'function_call');
   if (older === undefined) return calls;
   const here = `${place}.function_call`;
-  return [...calls, { id: here, tool: toolName(older, here, onLoss), args: callArguments(older.arguments, here, onLoss), place: here }];
+  return [
+    ...calls,
+    { id: here, tool: toolName(older, here, onLoss), args: callArguments(older.arguments, here, onLoss), place: here },
+  ];
 }
 
 function toolName(named: JsonObject | undefined, place: string, onLoss: OnLoss): string {
@@ -149,9 +159,11 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
   const custom = objectAt(call, 'custom');
   const named = objectAt(call, 'function') ?? custom ?? call;
   const id = idAt(call, 'id') ?? idAt(call, 'call_id');
-  if (id === undefined) onLoss({ reason: 'malformed-record', place, detail: 'a call without an id: its place stands for it' });
+  if (id === undefined)
+    onLoss({ reason: 'malformed-record', place, detail: 'a call without an id: its place stands for it' });
   const tool = toolName(named, place, onLoss);
-  const args = custom === undefined ? callArguments(named.arguments ?? named.input, place, onLoss) : { input: custom.input };
+  const args =
+    custom === undefined ? callArguments(named.arguments ?? named.input, place, onLoss) : { input: custom.input };
   return { id: id ?? place, tool, args, place };
 }
 
@@ -159,13 +171,18 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
  * A record of OpenAI's Responses interface as the chat message that says the same: a whole answer (`{object: 'response', output}`), or the output of a call.
  * Any other record comes back as it is.
  */
-export function asChatMessage(record: JsonObject, { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>): JsonObject {
-  if (record.type === 'function_call_output') return { ...record, role: 'tool', tool_call_id: record.call_id, content: record.output };
+export function asChatMessage(
+  record: JsonObject,
+  { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>,
+): JsonObject {
+  if (record.type === 'function_call_output')
+    return { ...record, role: 'tool', tool_call_id: record.call_id, content: record.output };
   if (record.object !== 'response' || !Array.isArray(record.output)) return record;
   const [texts, thoughts, calls]: [unknown[], string[], JsonObject[]] = [[], [], []];
   for (const [index, item] of record.output.entries()) {
     const type = isJsonObject(item) ? textAt(item, 'type') : undefined;
-    if (isJsonObject(item) && type === 'message') texts.push(...(Array.isArray(item.content) ? item.content : [item.content]));
+    if (isJsonObject(item) && type === 'message')
+      texts.push(...(Array.isArray(item.content) ? item.content : [item.content]));
     else if (isJsonObject(item) && type === 'reasoning') {
       const parts = [...objectsAt(item, 'summary'), ...objectsAt(item, 'content')];
       thoughts.push(...parts.flatMap((part) => textAt(part, 'text') ?? []));
@@ -183,7 +200,11 @@ export function asChatMessage(record: JsonObject, { place, onLoss }: Pick<Conten
 export function saysSomething(record: JsonObject, { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>): boolean {
   if (typeof record.role === 'string' || (record.content !== undefined && record.content !== null)) return true;
   const fields = excerpt(Object.keys(record).join(', '));
-  onLoss({ reason: 'unknown-record', place, detail: `neither a role nor a content, only ${fields || 'no field'}: left out` });
+  onLoss({
+    reason: 'unknown-record',
+    place,
+    detail: `neither a role nor a content, only ${fields || 'no field'}: left out`,
+  });
   return false;
 }
 

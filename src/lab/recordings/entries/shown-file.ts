@@ -1,5 +1,10 @@
 import { posix } from 'node:path';
-import { type LineGutter, type NumberedLines, numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
+import {
+  type LineGutter,
+  type NumberedLines,
+  numberedLines,
+  outputLines,
+} from '../../../foreign-tools/numbered-lines.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 type Moment = ShownFile['moment'];
@@ -31,7 +36,10 @@ export type FileEvidence = Pick<EntryOf<'result'>, 'files' | 'listed' | 'truncat
 
 /** Files, listed paths and the mark of a cut as fields of an entry. */
 export function fileEvidence(files: readonly ShownFile[], listed?: readonly string[]): FileEvidence {
-  return { ...(files.length === 0 ? {} : { files: [...files] }), ...(listed === undefined ? {} : { listed: [...listed] }) };
+  return {
+    ...(files.length === 0 ? {} : { files: [...files] }),
+    ...(listed === undefined ? {} : { listed: [...listed] }),
+  };
 }
 
 /** A hunk of a patch: its lines with their marks (` `, `-`, `+`), and where it begins before and after. */
@@ -42,7 +50,11 @@ export interface PatchHunk {
 }
 
 /** The pieces of a file that a hunk shows, before and after the patch; `movedTo` is the path of the file afterwards. */
-export function hunkPieces(path: string, { oldStart, newStart, lines }: PatchHunk, movedTo = path): readonly ShownFile[] {
+export function hunkPieces(
+  path: string,
+  { oldStart, newStart, lines }: PatchHunk,
+  movedTo = path,
+): readonly ShownFile[] {
   const textWithout = (mark: string): string | undefined => {
     const kept = lines.filter((line) => /^[-+ ]/.test(line) && !line.startsWith(mark)).map((line) => line.slice(1));
     return kept.length === 0 ? undefined : kept.join('\n');
@@ -51,7 +63,9 @@ export function hunkPieces(path: string, { oldStart, newStart, lines }: PatchHun
     { path, moment: 'before' as const, start_line: oldStart, text: textWithout('+') },
     { path: movedTo, moment: 'after' as const, start_line: newStart, text: textWithout('-') },
   ];
-  return pieces.flatMap(({ text, ...piece }) => (text === undefined || piece.start_line < 1 ? [] : [{ ...piece, whole: false, text }]));
+  return pieces.flatMap(({ text, ...piece }) =>
+    text === undefined || piece.start_line < 1 ? [] : [{ ...piece, whole: false, text }],
+  );
 }
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
@@ -123,7 +137,9 @@ export function numberedAnswer(
   const path = asked.path ?? NUMBERED_RESULT.exec(lines[at] ?? '')?.[1];
   const shown = numberedLines(lines, at + 1, 'tab');
   if (shown === undefined || path === undefined || path === '') return [];
-  const cut = /<response clipped>|<NOTE>|\[\.\.\.? ?\d+ (?:characters|lines)/i.test(lines.slice(at + 1 + shown.lines.length).join('\n'));
+  const cut = /<response clipped>|<NOTE>|\[\.\.\.? ?\d+ (?:characters|lines)/i.test(
+    lines.slice(at + 1 + shown.lines.length).join('\n'),
+  );
   const trimmed = asked.whole ? withoutPhantomLine(shown) : shown;
   return [shownLines(path, trimmed, { total: asked.whole && !cut ? trimmed.lines.length : undefined })];
 }
@@ -148,7 +164,9 @@ export function listedByEditor(output: string): readonly string[] | undefined {
   const at = lines.findIndex((line) => FOLDER_VIEW.test(line));
   if (at < 0) return undefined;
   const end = lines.findIndex((line, index) => index > at && line.trim() === '');
-  const names = lines.slice(at + 1, end < 0 ? undefined : end).filter((line) => line.startsWith('/') || /^[A-Za-z]:[\\/]/.test(line));
+  const names = lines
+    .slice(at + 1, end < 0 ? undefined : end)
+    .filter((line) => line.startsWith('/') || /^[A-Za-z]:[\\/]/.test(line));
   return names.some((name) => name.endsWith('/')) ? names : names.filter((name) => looksLikeFile(name, names));
 }
 
@@ -161,7 +179,9 @@ export function numberedText(text: string, gutter: LineGutter): NumberedLines | 
 }
 
 const PATH = String.raw`(?:'([^']+)'|"([^"$\`\\]+)"|([^\s'"$\`\\|&;<>()*?[\]{}!#~-][^\s'"$\`\\|&;<>()*?[\]{}!]*))`;
-const PRINTS = new RegExp(String.raw`^(?:cd ([^\s'"$\`\\|&;<>()*?]+) && )?(cat|sed -n '?(\d+),(\d+)p'?|head -n ?(\d+)) ${PATH}$`);
+const PRINTS = new RegExp(
+  String.raw`^(?:cd ([^\s'"$\`\\|&;<>()*?]+) && )?(cat|sed -n '?(\d+),(\d+)p'?|head -n ?(\d+)) ${PATH}$`,
+);
 
 /**
  * The file that a command line prints, of which `output` is everything that it printed; undefined for all but the plainest commands (`cat P`,

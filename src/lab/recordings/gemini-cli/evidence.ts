@@ -9,7 +9,9 @@ import type { ShownFile } from '../neutral-session.js';
 type Reader = (args: JsonObject, output: string) => FileEvidence;
 
 const pathOf = (args: JsonObject): string | undefined =>
-  ['file_path', 'absolute_path', 'path', 'dir_path'].map((name) => textAt(args, name)).find((path) => path !== undefined && path !== '');
+  ['file_path', 'absolute_path', 'path', 'dir_path']
+    .map((name) => textAt(args, name))
+    .find((path) => path !== undefined && path !== '');
 
 const PART =
   /^IMPORTANT: The file content has been truncated\.[\s\S]*?Showing lines (\d+)-(\d+) of (\d+) total lines[\s\S]*?--- FILE CONTENT \(truncated\) ---\n/;
@@ -46,22 +48,31 @@ const listDirectory: Reader = (args, output) => {
   if (folder === undefined) return {};
   const names = lines.filter((line) => line !== '' && !line.startsWith('('));
   return {
-    listed: names.map((line) => posix.join(folder, line.startsWith('[DIR] ') ? `${line.slice(6)}/` : line.replace(/ \(\d+ bytes\)$/, ''))),
+    listed: names.map((line) =>
+      posix.join(folder, line.startsWith('[DIR] ') ? `${line.slice(6)}/` : line.replace(/ \(\d+ bytes\)$/, '')),
+    ),
   };
 };
 
 const glob: Reader = (_args, output) => {
   const [header = '', ...lines] = output.split('\n');
-  return /^Found \d+ (?:file|match)/.test(header) ? { listed: lines.filter((line) => line !== '' && !/^[[(]/.test(line)) } : {};
+  return /^Found \d+ (?:file|match)/.test(header)
+    ? { listed: lines.filter((line) => line !== '' && !/^[[(]/.test(line)) }
+    : {};
 };
 
 /** The report on a command, with what it printed. */
 const shell: Reader = (args, output) => {
-  const own = /(?:^|\n)Output: ([\s\S]*?)(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): |$)/.exec(output)?.[1];
+  const own = /(?:^|\n)Output: ([\s\S]*?)(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): |$)/.exec(
+    output,
+  )?.[1];
   const dir = /(?:^|\n)Directory: (.+)/.exec(output)?.[1];
-  const printed = own === undefined || own === '(empty)' ? undefined : printedFile(textAt(args, 'command') ?? '', `${own}\n`);
+  const printed =
+    own === undefined || own === '(empty)' ? undefined : printedFile(textAt(args, 'command') ?? '', `${own}\n`);
   if (printed === undefined) return {};
-  return { files: [{ ...printed, path: dir === undefined || dir === '(root)' ? printed.path : posix.join(dir, printed.path) }] };
+  return {
+    files: [{ ...printed, path: dir === undefined || dir === '(root)' ? printed.path : posix.join(dir, printed.path) }],
+  };
 };
 
 const READERS: Readonly<Record<string, Reader>> = {

@@ -16,7 +16,11 @@ function recognise(source: RecordingSource): number {
   if (typeof head.sessionId === 'string' && ('projectHash' in head || 'startTime' in head)) return 0.95;
   const messages = headObjects(head.messages);
   if (messages[0] !== undefined && isMessage(messages[0]) && !('role' in messages[0])) return 0.8;
-  return recordingHead(source).several && isMessage(head) && 'timestamp' in head && !('sessionId' in head) && !('message' in head)
+  return recordingHead(source).several &&
+    isMessage(head) &&
+    'timestamp' in head &&
+    !('sessionId' in head) &&
+    !('message' in head)
     ? 0.6
     : 0;
 }
@@ -95,7 +99,8 @@ class GeminiLog {
   #objects(list: unknown, place: string): readonly JsonObject[] {
     const items: readonly unknown[] = Array.isArray(list) ? list : [];
     const others = items.filter((item) => !isJsonObject(item)).length;
-    if (others > 0) this.#onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are no objects: left out` });
+    if (others > 0)
+      this.#onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are no objects: left out` });
     return items.filter(isJsonObject);
   }
 

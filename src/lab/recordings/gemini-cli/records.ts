@@ -53,9 +53,15 @@ export class GeminiRecords {
     if (type === 'user') return this.#user(message, common, known);
     if (type === 'gemini' || type === 'model') return this.#gemini(message, common, known);
     if (type === 'info' || type === 'warning' || type === 'error') {
-      return known ? [] : [{ ...common, kind: 'event', name: type, text: partsText(message.content, { place, onLoss: this.#onLoss }) }];
+      return known
+        ? []
+        : [{ ...common, kind: 'event', name: type, text: partsText(message.content, { place, onLoss: this.#onLoss }) }];
     }
-    this.#onLoss({ reason: 'unknown-record', place, detail: `a message of the type ${JSON.stringify(message.type)}: left out` });
+    this.#onLoss({
+      reason: 'unknown-record',
+      place,
+      detail: `a message of the type ${JSON.stringify(message.type)}: left out`,
+    });
     return [];
   }
 
@@ -69,7 +75,8 @@ export class GeminiRecords {
       .map((message) => partsText(message.content, { place, onLoss: () => undefined, other }))
       .find((text) => /<state_snapshot>/.test(text));
     const entries: RecordedEntry[] = [];
-    if (compacted) entries.push({ kind: 'compaction', session: this.#session, place, trigger: 'replaced', dropped, summary });
+    if (compacted)
+      entries.push({ kind: 'compaction', session: this.#session, place, trigger: 'replaced', dropped, summary });
     for (const [index, message] of messages.entries()) {
       const id = idAt(message, 'id');
       if (id === undefined || this.#seen.has(id)) continue;
@@ -100,12 +107,23 @@ export class GeminiRecords {
       const id = idAt(answer, 'id') ?? this.#openOf(textAt(answer, 'name')) ?? common.place;
       return [...this.#result(id, { parts: [{ functionResponse: answer }] }, common)];
     });
-    const text = partsText(message.content, { place: common.place, onLoss: known ? () => undefined : this.#onLoss, other });
+    const text = partsText(message.content, {
+      place: common.place,
+      onLoss: known ? () => undefined : this.#onLoss,
+      other,
+    });
     if (known || (text === '' && answers.length > 0)) return results;
     this.#texts.add(digest('user', text));
     const files = referencedFiles(text);
-    const said: RecordedEntry = { ...common, kind: 'message', role: 'user', origin: HARNESS_TEXT.test(text) ? 'harness' : 'person', text };
-    const attached: RecordedEntry[] = files.length === 0 ? [] : [{ ...common, kind: 'event', name: 'file-attached', files: [...files] }];
+    const said: RecordedEntry = {
+      ...common,
+      kind: 'message',
+      role: 'user',
+      origin: HARNESS_TEXT.test(text) ? 'harness' : 'person',
+      text,
+    };
+    const attached: RecordedEntry[] =
+      files.length === 0 ? [] : [{ ...common, kind: 'event', name: 'file-attached', files: [...files] }];
     return [...results, said, ...attached];
   }
 
@@ -140,7 +158,9 @@ export class GeminiRecords {
     const thoughts = objectsAt(message, 'thoughts').map((thought) =>
       [textAt(thought, 'subject'), textAt(thought, 'description')].filter(Boolean).join('\n'),
     );
-    const inText = objectsAt(message, 'content').flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
+    const inText = objectsAt(message, 'content').flatMap((part) =>
+      part.thought === true ? (textAt(part, 'text') ?? []) : [],
+    );
     const thinking = [...thoughts, ...inText].filter((thought) => thought !== '').join('\n\n');
     const usage = usageOf(objectAt(message, 'tokens'));
     const more = { thinking: thinking === '' ? undefined : thinking, usage };
@@ -180,10 +200,13 @@ export class GeminiRecords {
       .join('\n');
     const status = textAt(call, 'status');
     const exit = Number(/(?:^|\n)Exit Code: (-?\d+)/.exec(text)?.[1] ?? 0);
-    const is_error = status === 'error' || status === 'cancelled' || outputs.some((output) => output.failed) || exit > 0;
+    const is_error =
+      status === 'error' || status === 'cancelled' || outputs.some((output) => output.failed) || exit > 0;
     const evidence = is_error ? {} : geminiEvidence(known?.tool ?? '', call, text);
     const cut =
-      /^IMPORTANT: The file content has been truncated|\.\.\. \[CONTENT TRUNCATED\] \.\.\.|\[WARNING: This file was truncated/.test(text);
+      /^IMPORTANT: The file content has been truncated|\.\.\. \[CONTENT TRUNCATED\] \.\.\.|\[WARNING: This file was truncated/.test(
+        text,
+      );
     yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
   }
 

@@ -19,7 +19,11 @@ export interface EventFiles {
 }
 
 /** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
-export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
+export async function memberRecord(
+  source: RecordingSource,
+  member: string,
+  onLoss: OnLoss,
+): Promise<JsonObject | undefined> {
   const lose = (reason: LossReason, detail: string): undefined => {
     onLoss({ reason, place: member, detail });
   };
@@ -49,13 +53,19 @@ function numberedMembers(source: RecordingSource, name: RegExp): readonly string
 
 /** Whether the events below a folder belong to one conversation: all lie in the folder itself, or all in its folder `events`. */
 export function holdsOneConversation(source: RecordingSource, { name }: EventFiles): boolean {
-  const folders = new Set((source.members ?? []).filter((member) => name.test(member)).map((member) => member.replace(/[^\\/]*$/, '')));
+  const folders = new Set(
+    (source.members ?? []).filter((member) => name.test(member)).map((member) => member.replace(/[^\\/]*$/, '')),
+  );
   const [only = '?'] = folders;
   return folders.size === 1 && /^(?:events[\\/])?$/.test(only);
 }
 
 /** The events of a folder in their order; every other file that is not known is reported as a loss. */
-export async function* folderEvents(source: RecordingSource, { name, known }: EventFiles, onLoss: OnLoss): AsyncIterable<PlacedRecord> {
+export async function* folderEvents(
+  source: RecordingSource,
+  { name, known }: EventFiles,
+  onLoss: OnLoss,
+): AsyncIterable<PlacedRecord> {
   const events = numberedMembers(source, name);
   const taken = new Set(events);
   for (const member of source.members ?? []) {

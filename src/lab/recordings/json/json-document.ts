@@ -39,7 +39,11 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
       text = decoder.decode(chunk, { stream: true });
     } catch {
       if (decoder.fatal)
-        onLoss({ reason: 'repaired-text', place: `byte ${bytes}`, detail: 'bytes that are not UTF-8 were replaced by U+FFFD' });
+        onLoss({
+          reason: 'repaired-text',
+          place: `byte ${bytes}`,
+          detail: 'bytes that are not UTF-8 were replaced by U+FFFD',
+        });
       decoder = new TextDecoder('utf-8');
       text = decoder.decode(chunk, { stream: true });
     }
@@ -54,7 +58,11 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
  * throws for the content. A document that ends early yields the items before its end and the loss `truncated-file`; a broken one yields the items before the
  * broken place and the loss `malformed-record`, as do items that are too large or nested too deeply; replaced text is `repaired-text`.
  */
-export async function* documentItems(chunks: AsyncIterable<Buffer>, shape: DocumentShape, onLoss: OnLoss): AsyncIterable<DocumentItem> {
+export async function* documentItems(
+  chunks: AsyncIterable<Buffer>,
+  shape: DocumentShape,
+  onLoss: OnLoss,
+): AsyncIterable<DocumentItem> {
   const tokensOf = createTokenizer();
   const walk = new DocumentWalk(shape, onLoss);
   for await (const piece of decoded(chunks, onLoss)) {
@@ -69,7 +77,12 @@ export async function* documentItems(chunks: AsyncIterable<Buffer>, shape: Docum
     } catch (error) {
       const place = walk.place === '' ? 'document' : walk.place;
       if (ended) onLoss({ reason: 'truncated-file', place, detail: 'the file ends inside a value' });
-      else onLoss({ reason: 'malformed-record', place, detail: `not JSON, nothing behind it is read: ${messageOf(error)}` });
+      else
+        onLoss({
+          reason: 'malformed-record',
+          place,
+          detail: `not JSON, nothing behind it is read: ${messageOf(error)}`,
+        });
       return;
     }
     yield* items;
@@ -91,11 +104,14 @@ type Pattern = readonly string[];
 
 const fits = (step: string | number | undefined, part: string | undefined): boolean =>
   part === '*' ? typeof step === 'number' : String(step) === part;
-const begins = (path: DocumentPath, pattern: Pattern): boolean => path.every((step, index) => fits(step, pattern[index]));
+const begins = (path: DocumentPath, pattern: Pattern): boolean =>
+  path.every((step, index) => fits(step, pattern[index]));
 const same = (path: DocumentPath, pattern: Pattern): boolean => path.length === pattern.length && begins(path, pattern);
 
 function placeOf(path: DocumentPath): string {
-  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
+  return path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`))
+    .join('');
 }
 
 /** A value that the shape of a document asks for. */
@@ -164,7 +180,11 @@ class DocumentWalk {
     const opens = OPENING.has(token.name);
     const skipping = this.#skipped > 0;
     if (skipping && opens) this.#skipped += 1;
-    const done = skipping ? undefined : this.#item === undefined ? this.#begin(token, opens) : this.#extend(this.#item, token, opens);
+    const done = skipping
+      ? undefined
+      : this.#item === undefined
+        ? this.#begin(token, opens)
+        : this.#extend(this.#item, token, opens);
     if (opens) this.#frames.push({ list: token.name === 'startArray', key: token.name === 'startArray' ? -1 : '' });
     return done;
   }

@@ -66,7 +66,8 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, onLoss:
 function decode(raw: RawLine, onLoss: OnLoss): string {
   const text = raw.bytes.toString('utf8');
   const place = `line ${raw.line}`;
-  if (!isUtf8(raw.bytes)) onLoss({ reason: 'repaired-text', place, detail: 'bytes that are not UTF-8 were replaced by U+FFFD' });
+  if (!isUtf8(raw.bytes))
+    onLoss({ reason: 'repaired-text', place, detail: 'bytes that are not UTF-8 were replaced by U+FFFD' });
   if (!text.startsWith('\uFEFF')) return text;
   onLoss({ reason: 'repaired-text', place, detail: 'a byte order mark was removed' });
   return text.slice(1);
@@ -116,7 +117,11 @@ function readUnclean(
   if (torn) {
     onLoss({ reason: 'truncated-file', place, detail: `the file ends inside a record: ${excerpt(rest)}` });
   } else {
-    onLoss({ reason: raw.bytes.includes(NUL) ? 'binary' : 'malformed-record', place, detail: `not JSON: ${excerpt(rest)}` });
+    onLoss({
+      reason: raw.bytes.includes(NUL) ? 'binary' : 'malformed-record',
+      place,
+      detail: `not JSON: ${excerpt(rest)}`,
+    });
   }
   return behind === undefined ? values : [...values, behind];
 }

@@ -37,15 +37,28 @@ function claudeCode(record: JsonObject): number {
 }
 
 const ENVELOPED = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted', 'world_state']);
-const BARE = new Set(['message', 'reasoning', 'function_call', 'function_call_output', 'local_shell_call', 'custom_tool_call']);
+const BARE = new Set([
+  'message',
+  'reasoning',
+  'function_call',
+  'function_call_output',
+  'local_shell_call',
+  'custom_tool_call',
+]);
 
 function codex(record: JsonObject): number {
   const type = textAt(record, 'type') ?? '';
   if (ENVELOPED.has(type) && objectAt(record, 'payload') !== undefined) return CERTAIN;
   if (textAt(record, 'record_type') === 'state') return POSSIBLE;
-  if (BARE.has(type) && record.message === undefined && ('content' in record || 'call_id' in record || 'summary' in record))
+  if (
+    BARE.has(type) &&
+    record.message === undefined &&
+    ('content' in record || 'call_id' in record || 'summary' in record)
+  )
     return POSSIBLE;
-  return type === '' && idAt(record, 'id') !== undefined && 'timestamp' in record && 'instructions' in record ? LIKELY : 0;
+  return type === '' && idAt(record, 'id') !== undefined && 'timestamp' in record && 'instructions' in record
+    ? LIKELY
+    : 0;
 }
 
 const PI_ENTRIES = new Set([
@@ -105,7 +118,10 @@ export interface LineReader {
  * left out and reported as `mixed-formats`.
  * @param open makes the reader of one file; `id` names a session that has no id of its own
  */
-export function lineImporter(format: LineFormat, open: (id: string, onLoss: OnLoss, onItem: OnItem) => LineReader): Importer {
+export function lineImporter(
+  format: LineFormat,
+  open: (id: string, onLoss: OnLoss, onItem: OnItem) => LineReader,
+): Importer {
   return {
     format,
     recognise: (source) => recogniseLines(source, format),

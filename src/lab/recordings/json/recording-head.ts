@@ -49,7 +49,8 @@ function tornValue({ stack, current, key: last }: Assembler): unknown {
     const around = stack[at];
     const key = stack[at + 1];
     if (Array.isArray(around)) around.push(value);
-    else if (typeof around === 'object' && around !== null && typeof key === 'string') Object.assign(around, { [key]: value });
+    else if (typeof around === 'object' && around !== null && typeof key === 'string')
+      Object.assign(around, { [key]: value });
     value = around;
   }
   return value;
@@ -75,7 +76,9 @@ function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) =>
 }
 
 /** The first JSON value of a recording, as far as its head goes. */
-export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead((head) => readHead(new TextDecoder().decode(head)));
+export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead((head) =>
+  readHead(new TextDecoder().decode(head)),
+);
 
 /** The records at the beginning of a file of JSON lines; the last one, which may be torn, with the fields that are complete. */
 export const headRecords: (source: RecordingSource) => readonly JsonObject[] = oncePerHead(readHeadRecords);

@@ -97,7 +97,11 @@ class Conversations {
     const tool = textAt(message, 'name');
     const call = takeFirst(open, (one) => (id === undefined ? tool === undefined || one.tool === tool : one.id === id));
     if (id === undefined && message.role === 'tool') {
-      this.#onLoss({ reason: 'malformed-record', place, detail: 'a result without the id of its call: put to the oldest open one' });
+      this.#onLoss({
+        reason: 'malformed-record',
+        place,
+        detail: 'a result without the id of its call: put to the oldest open one',
+      });
     }
     const text = this.#text(message, place);
     const is_error = message.is_error === true || numberAt(message, 'exit_code') === 1 || /^Error\b/.test(text);
@@ -134,7 +138,8 @@ async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterabl
     const list = listIn(record);
     const messages = list === undefined ? undefined : record[list];
     if (Array.isArray(messages)) {
-      for (const [index, message] of messages.entries()) yield* conversations.message(line, message, `${place}.${list}[${index}]`);
+      for (const [index, message] of messages.entries())
+        yield* conversations.message(line, message, `${place}.${list}[${index}]`);
     } else if (typeof record.role === 'string') yield* conversations.message(rows ? line : 0, record, place);
     else onLoss({ reason: 'unknown-record', place, detail: 'neither a message nor a list of messages: left out' });
   }
@@ -146,7 +151,9 @@ function shapeOf(source: RecordingSource): { readonly items: readonly string[]; 
   const { value } = recordingHead(source);
   if (isJsonObject(value)) return { items: [`${listIn(value) ?? 'messages'}.*`], several: false };
   const list = listIn(headObjects(value)[0]);
-  return list === undefined ? { items: ['*'], several: false } : { items: LISTS.map((name) => `*.${name}.*`), several: true };
+  return list === undefined
+    ? { items: ['*'], several: false }
+    : { items: LISTS.map((name) => `*.${name}.*`), several: true };
 }
 
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {

@@ -26,7 +26,9 @@ export function editorEvidence(
     ]);
   }
   const listed = listedByEditor(text);
-  return listed === undefined ? fileEvidence(numberedAnswer(text, { path, whole: view.whole })) : fileEvidence([], listed);
+  return listed === undefined
+    ? fileEvidence(numberedAnswer(text, { path, whole: view.whole }))
+    : fileEvidence([], listed);
 }
 
 /** What a shell shows: the file that a plain command printed. */

@@ -1,6 +1,16 @@
 import type { JsonObject } from '../../../values/json-object.js';
 import { chatCalls, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
-import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
+import {
+  type EntryCommon,
+  entryCommon,
+  idAt,
+  momentOf,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+} from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileWindows, wholeFile } from '../entries/shown-file.js';
 import type { OnLoss } from '../importer.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
@@ -98,7 +108,10 @@ export class LegacyEvents {
 
   #message(event: JsonObject, args: JsonObject, common: EntryCommon): RecordedEntry {
     const source = textAt(event, 'source') ?? (this.#asked && args.wait_for_response === true ? 'agent' : 'user');
-    const images = [...textsAt(args, 'image_urls'), ...textsAt(args, 'images_urls')].map((url) => ({ type: 'image_url', image_url: url }));
+    const images = [...textsAt(args, 'image_urls'), ...textsAt(args, 'images_urls')].map((url) => ({
+      type: 'image_url',
+      image_url: url,
+    }));
     const text = partsText([textAt(args, 'content') ?? '', ...images], { place: common.place, onLoss: this.#onLoss });
     const isUser = source === 'user';
     this.#asked ||= isUser;
@@ -119,7 +132,8 @@ export class LegacyEvents {
 
   /** What the model said along with a call. */
   #said(event: JsonObject, args: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
-    const text = [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
+    const text =
+      [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
     const usage = this.#usage(event);
     const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
     // A further call of an answer whose message has come already.
@@ -156,7 +170,10 @@ export class LegacyEvents {
     const call = this.#answered(event, observation);
     if (
       call === undefined &&
-      (observation === 'agent_state_changed' || observation === 'recall' || observation === 'null' || observation === 'error')
+      (observation === 'agent_state_changed' ||
+        observation === 'recall' ||
+        observation === 'null' ||
+        observation === 'error')
     ) {
       return [
         {
@@ -167,12 +184,14 @@ export class LegacyEvents {
         },
       ];
     }
-    const is_error = observation === 'error' || observation === 'user_rejected' || exitFailed(extras) || FAILED.test(text);
+    const is_error =
+      observation === 'error' || observation === 'user_rejected' || exitFailed(extras) || FAILED.test(text);
     const dir = observation === 'run' ? shellDir(extras, text) : undefined;
     this.#cwd = dir ?? this.#cwd;
     const shown = is_error && observation !== 'edit' ? {} : evidenceOf(observation, extras, { text, args: call?.args });
     const cut = /<response clipped>|\[\.\.\. Observation truncated/.test(text);
-    const call_id = call?.id ?? idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id') ?? idAt(event, 'cause') ?? common.place;
+    const call_id =
+      call?.id ?? idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id') ?? idAt(event, 'cause') ?? common.place;
     return [{ ...common, kind: 'result', call_id, text, is_error, ...(cut ? { truncated: true } : {}), ...shown }];
   }
 
@@ -180,7 +199,8 @@ export class LegacyEvents {
   #answered(event: JsonObject, observation: string): OpenCall | undefined {
     const cause = idAt(event, 'cause');
     const id = idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id');
-    const byOrder = cause === undefined && id === undefined && !/^(?:agent_state_changed|recall|null)$/.test(observation);
+    const byOrder =
+      cause === undefined && id === undefined && !/^(?:agent_state_changed|recall|null)$/.test(observation);
     return takeFirst(
       this.#open,
       (call) => byOrder || (cause !== undefined && call.event === cause) || (id !== undefined && call.id === id),
@@ -200,7 +220,14 @@ function evidenceOf(
   if (observation !== 'read' && observation !== 'edit') return {};
   const whole = args?.view_range === undefined || args.view_range === null;
   const shown = editorEvidence(extras, text, { path, whole: whole && observation === 'read' });
-  const plain = observation === 'read' && shown.files === undefined && shown.listed === undefined && path !== undefined && path !== '';
+  const plain =
+    observation === 'read' &&
+    shown.files === undefined &&
+    shown.listed === undefined &&
+    path !== undefined &&
+    path !== '';
   const all = (numberAt(args, 'start') ?? 0) === 0 && (numberAt(args, 'end') ?? -1) === -1;
-  return plain && all && whole && !/running `cat -n` on/.test(text) ? { files: [wholeFile(path, text, 'after')] } : shown;
+  return plain && all && whole && !/running `cat -n` on/.test(text)
+    ? { files: [wholeFile(path, text, 'after')] }
+    : shown;
 }

@@ -14,7 +14,9 @@ const EVENT_FILES: EventFiles = {
 };
 
 const isEvent = (record: unknown): boolean =>
-  isJsonObject(record) && (typeof record.action === 'string' || typeof record.observation === 'string') && !('role' in record);
+  isJsonObject(record) &&
+  (typeof record.action === 'string' || typeof record.observation === 'string') &&
+  !('role' in record);
 /** Whether a list holds events: single ones, or pairs of an action and its observation. */
 const isHistory = (list: unknown): boolean => {
   if (!Array.isArray(list)) return false;
@@ -27,7 +29,8 @@ function recognise(source: RecordingSource): number {
   if (source.members !== undefined) return holdsOneConversation(source, EVENT_FILES) && isEvent(value) ? 0.9 : 0;
   if (isJsonObject(value)) {
     if (isHistory(value.history)) return 0.95;
-    const row = Array.isArray(value.history) && 'instruction' in value && ('git_patch' in value || 'test_result' in value);
+    const row =
+      Array.isArray(value.history) && 'instruction' in value && ('git_patch' in value || 'test_result' in value);
     return row ? 0.8 : isEvent(value) && ('source' in value || 'args' in value || 'extras' in value) ? 0.85 : 0;
   }
   const first = headObjects(value)[0];
@@ -38,7 +41,8 @@ function recognise(source: RecordingSource): number {
 /** The events in an item of a history: the item itself, or those of a pair. */
 function* eventsIn(item: unknown, place: string, onLoss: OnLoss): Iterable<PlacedRecord> {
   if (isJsonObject(item)) yield { record: item, place };
-  else if (Array.isArray(item)) for (const [index, part] of item.entries()) yield* eventsIn(part, `${place}[${index}]`, onLoss);
+  else if (Array.isArray(item))
+    for (const [index, part] of item.entries()) yield* eventsIn(part, `${place}[${index}]`, onLoss);
   else onLoss(notAnObject(item, 'an event', place));
 }
 
@@ -77,7 +81,8 @@ class HistoryReader {
     const { id, place, row } = this.#of;
     if (this.#events === undefined) yield this.#session(undefined);
     const error = textAt(row, 'error');
-    if (error !== undefined && error !== '') yield { kind: 'event', session: id, place: `${place}.error`, name: 'error', text: error };
+    if (error !== undefined && error !== '')
+      yield { kind: 'event', session: id, place: `${place}.error`, name: 'error', text: error };
   }
 
   #session(system_prompt: string | undefined): RecordedEntry {
@@ -95,7 +100,14 @@ function* rowEntries(row: JsonObject, { id, place }: HistoryOf, onLoss: OnLoss):
   yield* reader.end();
   const instruction = textAt(row, 'instruction');
   if (history.length > 0 || instruction === undefined || instruction === '') return;
-  yield { kind: 'message', session: id, place: `${place}.instruction`, role: 'user', origin: 'person', text: instruction };
+  yield {
+    kind: 'message',
+    session: id,
+    place: `${place}.instruction`,
+    role: 'user',
+    origin: 'person',
+    text: instruction,
+  };
 }
 
 /** Reads JSON lines: rows of an evaluation, a session each; single events, which are one session together. */
@@ -127,7 +139,10 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
     yield* reader.end();
   } else if (Array.isArray(value) || /^\s*\{\s*\n/.test(source.head.subarray(0, 64).toString('utf8'))) {
     const row = isJsonObject(value) ? value : undefined;
-    const reader = new HistoryReader({ id: idAt(row, 'instance_id') ?? recordingId(source), place: 'history', row }, onLoss);
+    const reader = new HistoryReader(
+      { id: idAt(row, 'instance_id') ?? recordingId(source), place: 'history', row },
+      onLoss,
+    );
     const items = documentItems(source.open(), { items: ['history.*', '*'] }, onLoss);
     for await (const { place, value } of items) yield* reader.item(value, place);
     yield* reader.end();

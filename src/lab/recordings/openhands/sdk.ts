@@ -1,10 +1,26 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { ownMember } from '../../../values/own-member.js';
 import { callArguments, chatThinking, partsText } from '../entries/chat-message.js';
-import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, roleAt, textAt, textsAt } from '../entries/fields.js';
+import {
+  type EntryCommon,
+  entryCommon,
+  idAt,
+  momentOf,
+  numberAt,
+  objectAt,
+  roleAt,
+  textAt,
+  textsAt,
+} from '../entries/fields.js';
 import type { FileEvidence } from '../entries/shown-file.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
-import { type EventFiles, folderEvents, holdsOneConversation, memberRecord, type PlacedRecord } from '../json/folder-events.js';
+import {
+  type EventFiles,
+  folderEvents,
+  holdsOneConversation,
+  memberRecord,
+  type PlacedRecord,
+} from '../json/folder-events.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
 import { headObjects, recordingHead, recordingId } from '../json/recording-head.js';
@@ -58,18 +74,30 @@ class SdkEvents {
     if (read !== undefined) return read(event, common);
     const aside = ownMember(ASIDE, kind);
     if (aside !== undefined) return [{ ...common, kind: 'event', name: aside[0], text: textAt(event, aside[1]) }];
-    this.#onLoss({ reason: 'unknown-record', place, detail: `an event of the kind ${JSON.stringify(event.kind)}: left out` });
+    this.#onLoss({
+      reason: 'unknown-record',
+      place,
+      detail: `an event of the kind ${JSON.stringify(event.kind)}: left out`,
+    });
     return [];
   }
 
   readonly #readers: Readonly<Record<string, (event: JsonObject, common: EntryCommon) => readonly RecordedEntry[]>> = {
     SystemPromptEvent: (event, common) => [
-      { ...common, kind: 'message', role: 'system', origin: 'harness', text: systemPrompt(event, common.place, this.#onLoss) },
+      {
+        ...common,
+        kind: 'message',
+        role: 'system',
+        origin: 'harness',
+        text: systemPrompt(event, common.place, this.#onLoss),
+      },
     ],
     MessageEvent: (event, common) => this.#message(event, common),
     ActionEvent: (event, common) => this.#action(event, common),
     ObservationEvent: (event, common) => [this.#observation(event, common)],
-    AgentErrorEvent: (event, common) => [this.#answer(event, common, { text: textAt(event, 'error') ?? '', is_error: true })],
+    AgentErrorEvent: (event, common) => [
+      this.#answer(event, common, { text: textAt(event, 'error') ?? '', is_error: true }),
+    ],
     UserRejectObservation: (event, common) => [
       this.#answer(event, common, { text: textAt(event, 'rejection_reason') ?? '', is_error: true }),
     ],
@@ -90,7 +118,9 @@ class SdkEvents {
     const message = objectAt(event, 'llm_message');
     const { place } = common;
     const extended = partsText(event.extended_content, { place: `${place}.extended_content`, onLoss: this.#onLoss });
-    const text = [partsText(message?.content, { place, onLoss: this.#onLoss }), extended].filter((part) => part !== '').join('\n');
+    const text = [partsText(message?.content, { place, onLoss: this.#onLoss }), extended]
+      .filter((part) => part !== '')
+      .join('\n');
     const role = roleAt(message);
     if (role === undefined) this.#onLoss(unknownRole(message?.role, place));
     const origin = role === undefined ? 'harness' : (ORIGINS.get(textAt(event, 'source') ?? '') ?? 'harness');
@@ -126,10 +156,18 @@ class SdkEvents {
     const shell = metadata !== undefined || typeof twin?.exit_code === 'number';
     if (shell) this.#cwd = shellDir(twin, own) ?? this.#cwd;
     const is_error = twin?.is_error === true || exitFailed(twin);
-    const view = { path: textAt(open?.args, 'path'), whole: open?.args.command === 'view' && open.args.view_range === undefined };
+    const view = {
+      path: textAt(open?.args, 'path'),
+      whole: open?.args.command === 'view' && open.args.view_range === undefined,
+    };
     const command = textAt(twin, 'command') ?? textAt(open?.args, 'command') ?? '';
     const shown = is_error ? {} : shell ? shellEvidence(command, own) : editorEvidence(twin, own, view);
-    return this.#answer(event, common, { text, is_error, ...shown, ...(/<response clipped>/.test(own) ? { truncated: true } : {}) });
+    return this.#answer(event, common, {
+      text,
+      is_error,
+      ...shown,
+      ...(/<response clipped>/.test(own) ? { truncated: true } : {}),
+    });
   }
 
   /** The open call that an event answers. */
@@ -140,7 +178,11 @@ class SdkEvents {
     return [...this.#open.values()].find((call) => call.id === id);
   }
 
-  #answer(event: JsonObject, common: EntryCommon, result: Pick<EntryOf<'result'>, 'text' | 'is_error'> & FileEvidence): RecordedEntry {
+  #answer(
+    event: JsonObject,
+    common: EntryCommon,
+    result: Pick<EntryOf<'result'>, 'text' | 'is_error'> & FileEvidence,
+  ): RecordedEntry {
     const open = this.#opened(event);
     for (const [action, call] of this.#open) if (call === open) this.#open.delete(action);
     const id = open?.id ?? idAt(event, 'tool_call_id') ?? idAt(event, 'action_id') ?? common.place;

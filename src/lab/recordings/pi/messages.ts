@@ -127,18 +127,28 @@ export class PiMessages {
 
 function usageOf(message: JsonObject): EntryOf<'message'>['usage'] {
   const usage = objectAt(message, 'usage');
-  const names = { input: 'input', output: 'output', cache_read: 'cacheRead', cache_write: 'cacheWrite', total: 'totalTokens' };
+  const names = {
+    input: 'input',
+    output: 'output',
+    cache_read: 'cacheRead',
+    cache_write: 'cacheWrite',
+    total: 'totalTokens',
+  };
   return usage === undefined ? undefined : (usageAt(usage, names) ?? {});
 }
 
 /** A command that the person ran, in the words in which the model gets it. */
 function bashExecutionText(message: JsonObject): string {
   const output = textAt(message, 'output') ?? '';
-  const lines = [`Ran \`${textAt(message, 'command') ?? ''}\``, output === '' ? '(no output)' : `\`\`\`\n${output}\n\`\`\``];
+  const lines = [
+    `Ran \`${textAt(message, 'command') ?? ''}\``,
+    output === '' ? '(no output)' : `\`\`\`\n${output}\n\`\`\``,
+  ];
   const code = numberAt(message, 'exitCode');
   if (message.cancelled === true) lines.push('(command cancelled)');
   else if (code !== undefined && code !== 0) lines.push(`Command exited with code ${code}`);
-  if (message.truncated === true) lines.push(`[Output truncated. Full output: ${textAt(message, 'fullOutputPath') ?? 'not kept'}]`);
+  if (message.truncated === true)
+    lines.push(`[Output truncated. Full output: ${textAt(message, 'fullOutputPath') ?? 'not kept'}]`);
   return lines.join('\n');
 }
 

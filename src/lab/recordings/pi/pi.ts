@@ -34,11 +34,15 @@ class PiReader implements LineReader {
   readonly #handlers: Readonly<Record<string, Handler>> = {
     message: (record, common) => this.#messages.entries(objectAt(record, 'message'), common),
     compaction: (record, common) => [compaction(record, common)],
-    model_change: (record, common) => [{ kind: 'event', ...common, name: 'model-change', text: textAt(record, 'modelId') }],
+    model_change: (record, common) => [
+      { kind: 'event', ...common, name: 'model-change', text: textAt(record, 'modelId') },
+    ],
     thinking_level_change: (record, common) => [
       { kind: 'event', ...common, name: 'thinking-level', text: textAt(record, 'thinkingLevel') },
     ],
-    branch_summary: (record, common) => [this.#messages.handed('branch_summary', { summary: textAt(record, 'summary') ?? '' }, common)],
+    branch_summary: (record, common) => [
+      this.#messages.handed('branch_summary', { summary: textAt(record, 'summary') ?? '' }, common),
+    ],
     custom_message: (record, common) => [this.#messages.handed('custom_message', { content: record.content }, common)],
   };
 
@@ -54,7 +58,11 @@ class PiReader implements LineReader {
     if (type === 'session') return this.#header(record, place);
     const handler = ownMember(this.#handlers, type);
     if (handler === undefined && !BOOKKEEPING.has(type)) {
-      this.#onLoss({ reason: 'unknown-record', place, detail: `an entry of the kind ${JSON.stringify(excerpt(type))}: left out` });
+      this.#onLoss({
+        reason: 'unknown-record',
+        place,
+        detail: `an entry of the kind ${JSON.stringify(excerpt(type))}: left out`,
+      });
     }
     const begun = this.#session === undefined ? this.#begin(undefined, place) : [];
     return [...begun, ...this.#entry(record, place, handler)];

@@ -6,16 +6,20 @@ import type { ChatCall } from '../entries/chat-message.js';
 function commandWords(line: string): readonly string[] {
   const words = line.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^\s"'\\])+/gs) ?? [];
   return words.map((word) =>
-    word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/gs, (_all, ...[double, single, escaped]: readonly (string | undefined)[]) =>
-      double === undefined ? (single ?? escaped ?? '') : double.replace(/\\(["\\$`])/g, '$1'),
+    word.replace(
+      /"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/gs,
+      (_all, ...[double, single, escaped]: readonly (string | undefined)[]) =>
+        double === undefined ? (single ?? escaped ?? '') : double.replace(/\\(["\\$`])/g, '$1'),
     ),
   );
 }
 
 type Reader = (words: readonly string[], line: string, body: string) => JsonObject | undefined;
 
-const given = (fields: JsonObject): JsonObject => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-const lineNumber = (word: string | undefined): number | undefined => (word !== undefined && /^\d+$/.test(word) ? Number(word) : undefined);
+const given = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+const lineNumber = (word: string | undefined): number | undefined =>
+  word !== undefined && /^\d+$/.test(word) ? Number(word) : undefined;
 
 const edit: Reader = (words, line, body) => {
   const range = /^edit\s+(\d+):(\d+)\s*$/.exec(line);
@@ -39,7 +43,8 @@ const editor: Reader = (_words, line, body) => {
     if (name !== undefined) {
       option = name;
       args[name] = name === 'view_range' ? [] : '';
-    } else if (option === 'view_range') args.view_range = [...(Array.isArray(args.view_range) ? args.view_range : []), Number(word)];
+    } else if (option === 'view_range')
+      args.view_range = [...(Array.isArray(args.view_range) ? args.view_range : []), Number(word)];
     else if (option !== undefined) args[option] = NUMBER_OPTIONS.has(option) ? Number(word) : word;
   }
   return args;

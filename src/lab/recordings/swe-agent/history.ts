@@ -44,7 +44,8 @@ const CURRENT_DIR = /^\(Current directory: (.+)\)$/m;
 export const promptedDir = (text: string): string | undefined => CURRENT_DIR.exec(text)?.[1];
 
 /** Whether an item is part of the demonstration in front of a run. */
-export const isDemonstration = (item: JsonObject): boolean => item.is_demo === true || item.message_type === 'demonstration';
+export const isDemonstration = (item: JsonObject): boolean =>
+  item.is_demo === true || item.message_type === 'demonstration';
 
 /** Turns the history of a run into entries, item by item. */
 export class SweAgentHistory {
@@ -66,13 +67,16 @@ export class SweAgentHistory {
     const text = partsText(item.content, { place, onLoss: this.#onLoss });
     if (isDemonstration(item)) return [this.#demonstration(item, text, place)];
     const [id] = callIds(item);
-    if (role === 'tool' || id !== undefined || (role === 'user' && this.#open.length > 0)) return [this.#result(text, id, place)];
+    if (role === 'tool' || id !== undefined || (role === 'user' && this.#open.length > 0))
+      return [this.#result(text, id, place)];
     if (role !== 'user' && role !== 'system') {
       this.#onLoss(unknownRole(item.role, place, 'an item'));
     }
     const first = role === 'user' && !this.#spoken;
     this.#spoken ||= role === 'user';
-    return [this.#message({ role: role === 'system' ? 'system' : 'user', origin: first ? 'person' : 'harness', text, place })];
+    return [
+      this.#message({ role: role === 'system' ? 'system' : 'user', origin: first ? 'person' : 'harness', text, place }),
+    ];
   }
 
   /** The entries of an action. */
@@ -92,14 +96,17 @@ export class SweAgentHistory {
   stepped(step: SweAgentStep): readonly RecordedEntry[] {
     const place = `trajectory[${step.index}]`;
     const entries = [...this.acted({ content: step.response ?? '', action: step.action }, place, step)];
-    if (step.observation !== undefined && this.#open.length > 0) entries.push(this.#result(step.observation, undefined, place));
+    if (step.observation !== undefined && this.#open.length > 0)
+      entries.push(this.#result(step.observation, undefined, place));
     return entries;
   }
 
   /** The observation of the last action, where the history ends in front of it. */
   lastObservation(): readonly RecordedEntry[] {
     const step = this.#open.at(0)?.step;
-    return step?.observation === undefined ? [] : [this.#result(step.observation, undefined, `trajectory[${step.index}]`)];
+    return step?.observation === undefined
+      ? []
+      : [this.#result(step.observation, undefined, `trajectory[${step.index}]`)];
   }
 
   #message(said: Pick<EntryOf<'message'>, 'role' | 'origin' | 'text' | 'place'>): EntryOf<'message'> {
@@ -109,7 +116,12 @@ export class SweAgentHistory {
   #demonstration(item: JsonObject, text: string, place: string): RecordedEntry {
     const calls = objectsAt(item, 'tool_calls').map((call) => JSON.stringify(objectAt(call, 'function') ?? call));
     const role = item.role === 'assistant' || item.role === 'system' ? item.role : 'user';
-    return this.#message({ role, origin: 'harness', text: [text, ...calls].filter((part) => part !== '').join('\n'), place });
+    return this.#message({
+      role,
+      origin: 'harness',
+      text: [text, ...calls].filter((part) => part !== '').join('\n'),
+      place,
+    });
   }
 
   #call({ id, tool, args, place }: ChatCall, step: SweAgentStep | undefined): RecordedEntry {
@@ -126,7 +138,10 @@ export class SweAgentHistory {
       openFile: call?.step?.openFile ?? (openFile === 'n/a' ? undefined : openFile),
       workingDir: call?.step?.workingDir ?? promptedDir(text) ?? this.#workingDir,
     };
-    const files = evidence(call, call?.step?.observation ?? seen).map((file) => ({ ...file, path: pathInStep(file.path, state) }));
+    const files = evidence(call, call?.step?.observation ?? seen).map((file) => ({
+      ...file,
+      path: pathInStep(file.path, state),
+    }));
     const listed = call?.tool === 'str_replace_editor' ? listedByEditor(seen) : undefined;
     this.#workingDir = state.workingDir;
     return {

@@ -53,9 +53,15 @@ function recognise(source: RecordingSource): number {
   const { value, several } = recordingHead(source);
   if (several) return 0;
   if (isJsonObject(value) && /^mini-swe-agent/.test(textAt(value, 'trajectory_format') ?? '')) return 1;
-  const messages = headObjects(isJsonObject(value) ? value.messages : value).filter(({ role }) => typeof role === 'string');
+  const messages = headObjects(isJsonObject(value) ? value.messages : value).filter(
+    ({ role }) => typeof role === 'string',
+  );
   const texts = messages.slice(0, 8).map(contentText);
-  if (isJsonObject(value) && objectAt(value, 'info') !== undefined && 'exit_status' in (objectAt(value, 'info') ?? {})) {
+  if (
+    isJsonObject(value) &&
+    objectAt(value, 'info') !== undefined &&
+    'exit_status' in (objectAt(value, 'info') ?? {})
+  ) {
     if (messages.length > 0 && texts.some((text) => MARKS.test(text) || /^<returncode>/.test(text))) return 0.97;
   }
   if (messages.length === 0) return 0;
@@ -102,7 +108,9 @@ class MiniSweMessages {
     }
     const origin = role === 'user' && !this.#asked ? 'person' : 'harness';
     this.#asked ||= role === 'user';
-    return [{ ...this.#common(message, place), kind: 'message', role: role === 'system' ? 'system' : 'user', origin, text }];
+    return [
+      { ...this.#common(message, place), kind: 'message', role: role === 'system' ? 'system' : 'user', origin, text },
+    ];
   }
 
   #common(message: JsonObject, place: string): { session: string; place: string; at: number | undefined } {
@@ -118,14 +126,24 @@ class MiniSweMessages {
     const usage = chatUsage(objectAt(extra, 'response') ?? message);
     const calls = this.#calls(message, text, place);
     this.#open = calls.map(({ id, args, place: at }) => ({ id, command: textAt(args, 'command'), named: id !== at }));
-    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, thinking, usage };
+    const said: RecordedEntry = {
+      ...common,
+      kind: 'message',
+      role: 'assistant',
+      origin: 'model',
+      text,
+      thinking,
+      usage,
+    };
     return [said, ...calls.map(({ id, ...call }) => ({ ...common, kind: 'call' as const, call_id: id, ...call }))];
   }
 
   #calls(message: JsonObject, text: string, place: string): readonly ChatCall[] {
     const made = chatCalls(message, place, this.#onLoss);
     if (made.length > 0) return made;
-    const actions = objectsAt(objectAt(message, 'extra'), 'actions').filter(({ command }) => typeof command === 'string');
+    const actions = objectsAt(objectAt(message, 'extra'), 'actions').filter(
+      ({ command }) => typeof command === 'string',
+    );
     if (actions.length > 0) {
       return actions.map((action, index) => {
         const at = `${place}.extra.actions[${index}]`;
@@ -140,7 +158,8 @@ class MiniSweMessages {
     const id = idAt(message, 'tool_call_id');
     const call = takeFirst(this.#open, (one) => id === undefined || one.id === id);
     const { output, failed, cut } = commandAnswer(text, message.extra);
-    const shown = call?.command === undefined || output === undefined || failed ? undefined : printedFile(call.command, output);
+    const shown =
+      call?.command === undefined || output === undefined || failed ? undefined : printedFile(call.command, output);
     return {
       ...this.#common(message, place),
       kind: 'result',

@@ -8,7 +8,8 @@ import { headObject, headObjects, recordingId } from '../json/recording-head.js'
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { isDemonstration, promptedDir, SweAgentHistory, type SweAgentStep } from './history.js';
 
-const named = (name: string | undefined): string | undefined => (name === undefined || name === '' || name === 'n/a' ? undefined : name);
+const named = (name: string | undefined): string | undefined =>
+  name === undefined || name === '' || name === 'n/a' ? undefined : name;
 
 function stepOf({ path, value }: DocumentItem): SweAgentStep {
   const step: JsonObject = isJsonObject(value) ? value : {};
@@ -80,7 +81,8 @@ function recognise(source: RecordingSource): number {
   const head = headObject(source);
   if (head === undefined) return 0;
   const [step] = headObjects(head.trajectory);
-  if (step !== undefined && 'action' in step && ('observation' in step || 'response' in step || 'thought' in step)) return 0.95;
+  if (step !== undefined && 'action' in step && ('observation' in step || 'response' in step || 'thought' in step))
+    return 0.95;
   const history = headObjects(head.history);
   return history.some((item) => typeof item.role === 'string' && ('message_type' in item || 'agent' in item)) ? 0.9 : 0;
 }
@@ -93,7 +95,11 @@ interface HistoryItem {
   readonly place: string;
 }
 
-function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir: string | undefined): EntryOf<'session'> {
+function opening(
+  source: RecordingSource,
+  items: readonly HistoryItem[],
+  stepDir: string | undefined,
+): EntryOf<'session'> {
   const cwd = items
     .filter(({ item }) => item.role !== 'system' && !isDemonstration(item))
     .map(({ item }) => promptedDir(partsText(item.content, { place: '', onLoss: () => undefined })))
@@ -108,7 +114,9 @@ function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir
     agent: 'SWE-agent',
     agent_version: textAt(objectAt(headObject(source), 'info'), 'swe_agent_version'),
     cwd: cwd ?? stepDir,
-    system_prompt: isPrompt ? partsText(first.item.content, { place: first.place, onLoss: () => undefined }) : undefined,
+    system_prompt: isPrompt
+      ? partsText(first.item.content, { place: first.place, onLoss: () => undefined })
+      : undefined,
   };
 }
 
@@ -142,7 +150,8 @@ async function* begin(
   const session = opening(source, prompts, (await steps.peek())?.workingDir);
   yield session;
   const history = new SweAgentHistory({ id: session.native_id, cwd: session.cwd }, onLoss);
-  for (const { item, place } of session.system_prompt === undefined ? prompts : prompts.slice(1)) yield* history.observed(item, place);
+  for (const { item, place } of session.system_prompt === undefined ? prompts : prompts.slice(1))
+    yield* history.observed(item, place);
   return history;
 }
 
@@ -164,13 +173,17 @@ async function* entriesOf(source: RecordingSource, steps: StepReader, onLoss: On
       continue;
     }
     history ??= yield* begin(source, { prompts, steps }, onLoss);
-    yield* isAction(item) ? history.acted(item, place, await steps.of(textAt(item, 'action') ?? '')) : history.observed(item, place);
+    yield* isAction(item)
+      ? history.acted(item, place, await steps.of(textAt(item, 'action') ?? ''))
+      : history.observed(item, place);
   }
   const stepsLeft = cut || history === undefined;
-  if (history === undefined && prompts.length === 0) for await (const prompt of firstPrompts(source)) prompts.push(prompt);
+  if (history === undefined && prompts.length === 0)
+    for await (const prompt of firstPrompts(source)) prompts.push(prompt);
   history ??= yield* begin(source, { prompts, steps }, onLoss);
   if (stepsLeft) yield* history.lastObservation();
-  for (let step = stepsLeft ? await steps.next() : undefined; step !== undefined; step = await steps.next()) yield* history.stepped(step);
+  for (let step = stepsLeft ? await steps.next() : undefined; step !== undefined; step = await steps.next())
+    yield* history.stepped(step);
   if (exit.status !== undefined) {
     yield { kind: 'event', session: recordingId(source), place: 'info.exit_status', name: 'exit', text: exit.status };
   }
@@ -178,7 +191,9 @@ async function* entriesOf(source: RecordingSource, steps: StepReader, onLoss: On
 
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const copies = ['trajectory.*.messages', 'trajectory.*.query', 'trajectory.*.extra_info'];
-  const steps = new StepReader(documentItems(source.open(), { items: ['trajectory.*'], skip: copies }, () => undefined));
+  const steps = new StepReader(
+    documentItems(source.open(), { items: ['trajectory.*'], skip: copies }, () => undefined),
+  );
   try {
     yield* entriesOf(source, steps, onLoss);
   } finally {

@@ -1,5 +1,11 @@
 import { type PatchHunk, patched } from '../../../foreign-tools/patch-envelope.js';
-import { inserted, type LineReplacement, type Replacement, rangeReplaced, replaced } from '../../../foreign-tools/text-edits.js';
+import {
+  inserted,
+  type LineReplacement,
+  type Replacement,
+  rangeReplaced,
+  replaced,
+} from '../../../foreign-tools/text-edits.js';
 import type { CanonicalPath } from '../../../objects/ids.js';
 import { defined } from '../../../values/defined.js';
 import type { ShownFile } from '../../recordings/neutral-session.js';
@@ -24,7 +30,12 @@ export type FileAct =
   | { readonly kind: 'replace'; readonly path: string; readonly replacements: readonly Replacement[] }
   | { readonly kind: 'insert'; readonly path: string; readonly afterLine: number; readonly text: string }
   | ({ readonly kind: 'range'; readonly path: string } & LineReplacement)
-  | { readonly kind: 'update'; readonly path: string; readonly moveTo: string | undefined; readonly hunks: readonly PatchHunk[] }
+  | {
+      readonly kind: 'update';
+      readonly path: string;
+      readonly moveTo: string | undefined;
+      readonly hunks: readonly PatchHunk[];
+    }
   | { readonly kind: 'undo'; readonly path: string }
   /** It changes in a way that is not followed. */
   | { readonly kind: 'change'; readonly path: string }
@@ -97,7 +108,8 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
   append: ({ path, text }, work) => changed(work, path, (before) => before + text),
   replace: ({ path, replacements }, work) => {
     const at = work.resolve(path);
-    const fresh = at !== undefined && (work.tree.get(at)?.state ?? 'deleted') === 'deleted' && replacements[0]?.from === '';
+    const fresh =
+      at !== undefined && (work.tree.get(at)?.state ?? 'deleted') === 'deleted' && replacements[0]?.from === '';
     // An empty text to be replaced makes a new file.
     if (fresh && at !== undefined) {
       work.tree.setWhole(at, replaced('', replacements) ?? '');
@@ -189,7 +201,8 @@ export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Wo
   const seen = new Map<CanonicalPath, SeenFile['how']>();
   const note = (path: CanonicalPath, how: SeenFile['how']): void => {
     const before = seen.get(path);
-    if (before === undefined || how === 'deleted' || before === 'deleted' || RANK[how] > RANK[before]) seen.set(path, how);
+    if (before === undefined || how === 'deleted' || before === 'deleted' || RANK[how] > RANK[before])
+      seen.set(path, how);
   };
   for (const file of evidence.files) {
     if (file.moment === 'before') lay(file, work);
@@ -200,7 +213,9 @@ export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Wo
     if (path !== undefined && shown.has(path)) continue;
     for (const file of applyAct(act, work)) note(file.path, file.how);
   }
-  const before = new Set(evidence.files.flatMap(({ moment, whole, path }) => (moment === 'before' && whole ? [path] : [])));
+  const before = new Set(
+    evidence.files.flatMap(({ moment, whole, path }) => (moment === 'before' && whole ? [path] : [])),
+  );
   for (const file of evidence.files) {
     if (file.moment === 'after') lay(file, work);
     const path = work.resolve(file.path);

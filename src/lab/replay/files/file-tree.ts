@@ -54,7 +54,10 @@ function contradicts(known: FileKnowledge, shown: ShownLines, lines: readonly st
   if (known.state === 'whole') {
     const own = bareLines(known.text);
     if (shown.total !== undefined && Math.abs(shown.total - own.length) > 1) return true;
-    return lines.some((line, i) => own[shown.startLine - 1 + i] !== line && !(line === '' && own[shown.startLine - 1 + i] === undefined));
+    return lines.some(
+      (line, i) =>
+        own[shown.startLine - 1 + i] !== line && !(line === '' && own[shown.startLine - 1 + i] === undefined),
+    );
   }
   if (known.state !== 'partial') return false;
   if (shown.total !== undefined && known.total !== undefined && shown.total !== known.total) return true;
@@ -184,7 +187,8 @@ const ENTRY_UNITS = 64;
 /** What stood in a file before a change; undefined where that was not known. */
 type Before = string | undefined;
 
-const undoSize = (texts: readonly Before[]): number => texts.reduce((sum, text) => sum + (text?.length ?? 0) + ENTRY_UNITS, ENTRY_UNITS);
+const undoSize = (texts: readonly Before[]): number =>
+  texts.reduce((sum, text) => sum + (text?.length ?? 0) + ENTRY_UNITS, ENTRY_UNITS);
 
 /**
  * The texts of files before their last changes, for tools that take a change back. A text that was given up is not known any more, nor is then the file whose

@@ -13,7 +13,12 @@ export type ShellAct =
   /** Prints a file: all of it where there is no range. */
   | { readonly kind: 'show'; readonly path: string; readonly range: LineRange | undefined; readonly exact: boolean }
   /** Its output names files, below a folder where the names are relative to that. */
-  | { readonly kind: 'list'; readonly format: ListingFormat; readonly folder: string; readonly targets: readonly string[] }
+  | {
+      readonly kind: 'list';
+      readonly format: ListingFormat;
+      readonly folder: string;
+      readonly targets: readonly string[];
+    }
   /** What it does whatever it prints. */
   | Exclude<FileAct, { kind: 'show' | 'list' }>;
 
@@ -36,11 +41,15 @@ export const PRINTS: CommandActs = { acts: [], prints: true };
 export const ANYTHING: CommandActs = { acts: [{ kind: 'anything' }], prints: true };
 
 /** Whether one of the words is known and fits. */
-export const some = (words: Words, pattern: RegExp): boolean => words.some((word) => word !== undefined && pattern.test(word));
+export const some = (words: Words, pattern: RegExp): boolean =>
+  words.some((word) => word !== undefined && pattern.test(word));
 /** The words that are known. */
 export const known = (words: Words): readonly string[] => words.filter((word) => word !== undefined);
 /** Reads files in a way that shows nothing to be taken up: they exist. */
-export const reads = (words: Words): CommandActs => ({ acts: known(words).map((path) => ({ kind: 'name', path })), prints: true });
+export const reads = (words: Words): CommandActs => ({
+  acts: known(words).map((path) => ({ kind: 'name', path })),
+  prints: true,
+});
 
 /** Does the same to each file that it names; one that is not known may be any file. */
 export function toEach(files: Words, prints: boolean, act: (path: string) => ShellAct): CommandActs {
@@ -48,4 +57,5 @@ export function toEach(files: Words, prints: boolean, act: (path: string) => She
 }
 
 /** Changes files in a way that is not followed. */
-export const changes = (files: Words, prints: boolean): CommandActs => toEach(files, prints, (path) => ({ kind: 'change', path }));
+export const changes = (files: Words, prints: boolean): CommandActs =>
+  toEach(files, prints, (path) => ({ kind: 'change', path }));

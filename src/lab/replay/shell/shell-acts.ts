@@ -59,7 +59,9 @@ function filterActs(before: CommandActs, filter: ShellCommand): CommandActs {
 }
 
 function writesTo({ operator, descriptor, target }: ShellRedirect): boolean {
-  return /^(?:>|>>|>\||&>|&>>|<>)$/.test(operator) && target !== '/dev/null' && !(descriptor !== 1 && target === undefined);
+  return (
+    /^(?:>|>>|>\||&>|&>>|<>)$/.test(operator) && target !== '/dev/null' && !(descriptor !== 1 && target === undefined)
+  );
 }
 
 /** A redirected output is written, not printed: known where a here-document goes straight into a file. */
@@ -67,12 +69,17 @@ function redirectedActs(pipeline: ShellPipeline, redirect: ShellRedirect): Comma
   const { operator, target } = redirect;
   if (target === undefined) return ANYTHING;
   const [only] = pipeline;
-  const texts = only?.redirects.flatMap(({ text, operator: one }) => (one.startsWith('<<') && one !== '<<<' ? [text] : [])) ?? [];
+  const texts =
+    only?.redirects.flatMap(({ text, operator: one }) => (one.startsWith('<<') && one !== '<<<' ? [text] : [])) ?? [];
   const append = operator.endsWith('>>');
-  const straight = pipeline.length === 1 && only?.name === 'cat' && only.words.filter((word) => word !== '-').length === 0;
+  const straight =
+    pipeline.length === 1 && only?.name === 'cat' && only.words.filter((word) => word !== '-').length === 0;
   const [text] = texts;
   const known = straight && texts.length === 1 && text !== undefined;
-  return { acts: [known ? { kind: append ? 'append' : 'write', path: target, text } : { kind: 'change', path: target }], prints: false };
+  return {
+    acts: [known ? { kind: append ? 'append' : 'write', path: target, text } : { kind: 'change', path: target }],
+    prints: false,
+  };
 }
 
 function pipelineActs(pipeline: ShellPipeline): CommandActs {
@@ -86,12 +93,15 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
     const here = redirectedActs(pipeline, redirect);
     // Into a file goes what would have been printed; messages on another stream do not count.
     done =
-      redirect.descriptor === 1 ? { acts: [...kept, ...here.acts], prints: here.prints } : { ...done, acts: [...done.acts, ...here.acts] };
+      redirect.descriptor === 1
+        ? { acts: [...kept, ...here.acts], prints: here.prints }
+        : { ...done, acts: [...done.acts, ...here.acts] };
   }
   return done;
 }
 
-const changesFiles = ({ acts }: CommandActs): boolean => acts.some(({ kind }) => kind !== 'show' && kind !== 'list' && kind !== 'name');
+const changesFiles = ({ acts }: CommandActs): boolean =>
+  acts.some(({ kind }) => kind !== 'show' && kind !== 'list' && kind !== 'name');
 
 /** Whether what runs inside a command's words may change files; what it prints goes into the words. */
 const mayChange = (steps: readonly ShellStep[] | undefined): boolean =>

@@ -32,7 +32,10 @@ const ls: CommandReader = (words) => {
 const CHANGING_FIND = /^-(?:delete|exec|execdir|ok|okdir|fprint.*|fls)$/;
 const find: CommandReader = (words) => {
   const at = words.findIndex((word) => CHANGING_FIND.test(word ?? ''));
-  if (at >= 0) return words[at] !== '-delete' && /^(?:grep|wc|ls|cat|head|file|stat)$/.test(words[at + 1] ?? '') ? PRINTS : ANYTHING;
+  if (at >= 0)
+    return words[at] !== '-delete' && /^(?:grep|wc|ls|cat|head|file|stat)$/.test(words[at + 1] ?? '')
+      ? PRINTS
+      : ANYTHING;
   const onlyFiles = words.some((word, i) => word === '-type' && words[i + 1] === 'f');
   return onlyFiles && !some(words, /^-(?:printf|ls|print0)$/) ? lists('paths', []) : PRINTS;
 };
@@ -60,11 +63,20 @@ const twoPlaces =
     const folder = places.at(-1);
     // Into a folder, several at once or one: each keeps its name.
     if (folder?.endsWith('/') === true && places.length > 1 && !/\.\.?\/$/.test(folder)) {
-      const into = (one: string): ShellAct => ({ kind, from: one, to: `${folder}${one.replace(/\/$/, '').split('/').at(-1) ?? ''}` });
+      const into = (one: string): ShellAct => ({
+        kind,
+        from: one,
+        to: `${folder}${one.replace(/\/$/, '').split('/').at(-1) ?? ''}`,
+      });
       return toEach(places.slice(0, -1), false, into);
     }
     const plain =
-      from !== undefined && to !== undefined && third === undefined && !to.endsWith('/') && to !== '.' && !some(words, /^-[a-zA-Z]*[rRat]/);
+      from !== undefined &&
+      to !== undefined &&
+      third === undefined &&
+      !to.endsWith('/') &&
+      to !== '.' &&
+      !some(words, /^-[a-zA-Z]*[rRat]/);
     return plain ? { acts: [{ kind, from, to }], prints: false } : ANYTHING;
   };
 
@@ -98,13 +110,17 @@ const gofmt: CommandReader = (words) => (words.includes('-w') ? changes(operands
 /** What it runs is what counts. */
 const xargs: CommandReader = (words) => {
   const [run] = operands(words, /^-[IdEnLPs]$/);
-  return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run) ? PRINTS : ANYTHING;
+  return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run)
+    ? PRINTS
+    : ANYTHING;
 };
 
 /** A line of assignments has the empty name. */
 const SILENT_NAMES = [
   '',
-  ...'true false : mkdir sleep export set unset exit popd wait kill pkill test [ chmod trap shopt alias umask ulimit return'.split(' '),
+  ...'true false : mkdir sleep export set unset exit popd wait kill pkill test [ chmod trap shopt alias umask ulimit return'.split(
+    ' ',
+  ),
 ];
 const PRINTING_NAMES =
   'echo printf pwd date which type whoami hostname uname printenv ps df du free uptime id seq basename dirname realpath readlink expr bc cal history jobs top lsof pgrep gh jq ping pytest tsc man nproc locale cut tr column diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum uniq paste fold fmt rev join golangci-lint'.split(

@@ -27,8 +27,10 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
 
 /** An act with what a command's own output adds to it; undefined where the output is not one command's alone. */
 function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct[] {
-  if (act.kind === 'show') return own === undefined || own.partial ? [{ kind: 'name', path: act.path }] : shown(act, own.text);
-  if (act.kind === 'list') return own === undefined ? [] : [{ kind: 'list', paths: certainNames(act.format, own.text, act) }];
+  if (act.kind === 'show')
+    return own === undefined || own.partial ? [{ kind: 'name', path: act.path }] : shown(act, own.text);
+  if (act.kind === 'list')
+    return own === undefined ? [] : [{ kind: 'list', paths: certainNames(act.format, own.text, act) }];
   return [act];
 }
 
@@ -38,9 +40,11 @@ const below = (folder: string, path: string): string =>
 /** An act whose names are relative to where the script had gone. */
 function inFolder(act: FileAct, folder: string): readonly FileAct[] {
   if (folder === '.' || act.kind === 'anything') return [act];
-  if (folder.includes('\0')) return act.kind === 'name' || act.kind === 'show' || act.kind === 'list' ? [] : [{ kind: 'anything' }];
+  if (folder.includes('\0'))
+    return act.kind === 'name' || act.kind === 'show' || act.kind === 'list' ? [] : [{ kind: 'anything' }];
   if (act.kind === 'list') return [{ ...act, paths: act.paths.map((path) => below(folder, path)) }];
-  if (act.kind === 'move' || act.kind === 'copy') return [{ ...act, from: below(folder, act.from), to: below(folder, act.to) }];
+  if (act.kind === 'move' || act.kind === 'copy')
+    return [{ ...act, from: below(folder, act.from), to: below(folder, act.to) }];
   return [{ ...act, path: below(folder, act.path) }];
 }
 
@@ -57,7 +61,8 @@ export function shellFileActs({ args, output, truncated }: ReadCall): readonly F
   return acts.flatMap(({ act, folder }) => {
     if ((failed || missing) && (act.kind === 'name' || act.kind === 'show')) return [];
     // A script that failed somewhere did some of what it says.
-    if (failed && act.kind !== 'list' && act.kind !== 'anything') return touched(act).flatMap((one) => inFolder(one, folder));
+    if (failed && act.kind !== 'list' && act.kind !== 'anything')
+      return touched(act).flatMap((one) => inFolder(one, folder));
     return fileActs(act, own).flatMap((one) => inFolder(one, folder));
   });
 }

@@ -9,10 +9,15 @@ function shows(words: Words, range: LineRange | undefined, exact: boolean): Comm
 }
 
 /** All of a file, numbered with an option. */
-export const cat: CommandReader = (words) => shows(operands(words), undefined, !words.some((word) => isOption(word) && word !== '-u'));
+export const cat: CommandReader = (words) =>
+  shows(operands(words), undefined, !words.some((word) => isOption(word) && word !== '-u'));
 /** All of a file with the numbers of its lines. */
 export const nl: CommandReader = (words) =>
-  shows(operands(words, /^-[bdfhilnpsvw]$/), undefined, words.some((word) => word === '-ba') || words.join(' ').includes('-b a'));
+  shows(
+    operands(words, /^-[bdfhilnpsvw]$/),
+    undefined,
+    words.some((word) => word === '-ba') || words.join(' ').includes('-b a'),
+  );
 
 /** How many lines `head` or `tail` is asked for; undefined where it is asked otherwise. */
 export function countOf(words: Words): number | undefined {
@@ -35,7 +40,9 @@ export const head: CommandReader = (words) => {
 /** The last lines of a file; from a line on where one is named. */
 export const tail: CommandReader = (words) => {
   const from = words.flatMap(
-    (word, i) => /^(?:-n)?\+(\d+)$/.exec(word ?? '')?.[1] ?? (word === '-n' ? (/^\+(\d+)$/.exec(words[i + 1] ?? '')?.[1] ?? []) : []),
+    (word, i) =>
+      /^(?:-n)?\+(\d+)$/.exec(word ?? '')?.[1] ??
+      (word === '-n' ? (/^\+(\d+)$/.exec(words[i + 1] ?? '')?.[1] ?? []) : []),
   )[0];
   const files = operands(words, /^-[nc]$|^--(?:lines|bytes)$/).filter((word) => !/^\+\d+$/.test(word ?? ''));
   return from === undefined ? reads(files) : shows(files, { from: Number(from) }, true);
