@@ -26,14 +26,8 @@ import {
 } from './api-answers.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
-import {
-  type ApiOperation,
-  EVENTS_PATH,
-  OPENAPI_PATH,
-  OPERATIONS,
-  type OperationId,
-  openApiDocument,
-} from './operations.js';
+import { openApiDocument } from './openapi-document.js';
+import { type ApiOperation, EVENTS_PATH, OPENAPI_PATH, OPERATIONS, type OperationId } from './operations.js';
 import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';

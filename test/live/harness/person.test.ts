@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/operations.js';
+import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/http/review-schemas.js';
 import { openClient } from '../../support/context.js';
 import { suiteClientFolder, suiteData } from '../../support/mcp-clients.js';

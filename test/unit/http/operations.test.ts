@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { ANSWERS, REQUESTS } from '../../../src/http/api-schemas.js';
-import { OPERATIONS, openApiDocument, REVIEW_OPERATIONS } from '../../../src/http/operations.js';
+import { openApiDocument } from '../../../src/http/openapi-document.js';
+import { OPERATIONS } from '../../../src/http/operations.js';
+import { REVIEW_OPERATIONS } from '../../../src/http/review-operations.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 
 type JsonMap = { readonly [key: string]: unknown };

@@ -1,0 +1,117 @@
+import type { ListedOperation } from './operations.js';
+import type { ReviewAnswerName } from './review-schemas.js';
+
+/**
+ * A question about the past: a GET whose parameters are in the query; `{id}` in its path is one of
+ * them.
+ */
+export interface ReviewOperation extends ListedOperation {
+  readonly answer: ReviewAnswerName | null;
+}
+
+/**
+ * All questions by their OpenAPI ids. The command line has the same questions under the same names.
+ */
+export const REVIEW_OPERATIONS = {
+  log: {
+    path: '/v1/log',
+    summary: 'The turns of a session, or the latest of all, or the versions of an object',
+    answer: 'Log',
+  },
+  show: { path: '/v1/show', summary: 'An object at a moment', answer: 'Show' },
+  cat: { path: '/v1/cat', summary: "An object's exact text at a moment", answer: null },
+  diff: { path: '/v1/diff', summary: 'How an object or a session changed between two moments', answer: 'Diff' },
+  diffPrefix: {
+    path: '/v1/diff/prefix',
+    summary: 'Where the requests of a session diverge from the previous ones, why, and at what cost',
+    answer: 'PrefixDiff',
+    kind: 'long',
+  },
+  pastContext: {
+    path: '/v1/context',
+    summary: 'The delivered context of a session, or the session as of a moment',
+    answer: 'PastContext',
+  },
+  bundle: {
+    path: '/v1/sessions/{id}/bundle',
+    summary: 'A session as one file for other databases, as gzipped lines; an error breaks the connection off',
+    answer: null,
+    media: 'application/gzip',
+    kind: 'stream',
+  },
+  notes: { path: '/v1/notes', summary: "Reviewers' notes on a session, its steps and objects", answer: 'Notes' },
+  strip: {
+    path: '/v1/strip',
+    summary: 'A session call by call: the contents of its contexts, and the events between them',
+    answer: 'Strip',
+  },
+  request: {
+    path: '/v1/request',
+    summary: 'One delivered request, part by part, rebuilt and verified',
+    answer: 'Request',
+  },
+  changes: {
+    path: '/v1/changes',
+    summary: 'Objects that came, left, changed or moved between two requests, with the actor and the cost',
+    answer: 'Changes',
+  },
+  search: {
+    path: '/v1/search',
+    summary: 'Search all messages and versions of a session for a text, with the contexts that contained it',
+    answer: 'Search',
+    kind: 'long',
+  },
+  verbPrice: {
+    path: '/v1/price',
+    summary: 'The cost of a verb on an object for the next requests of a session',
+    answer: 'VerbPrice',
+  },
+  restorePlan: {
+    path: '/v1/restore',
+    summary: "How a session's files on disk differ from those its agent had at a moment",
+    answer: 'RestorePlan',
+  },
+  who: { path: '/v1/who', summary: 'Sessions that saw an object, and when', answer: 'Who' },
+  query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
+  verify: {
+    path: '/v1/verify',
+    summary:
+      'Verify that the database can rebuild every delivered context of a session, byte for byte; stops if the client ' +
+      'disconnects',
+    answer: 'Verify',
+    kind: 'long',
+  },
+  reportList: {
+    path: '/v1/report/list',
+    summary: 'The contexts of a session with their sizes',
+    answer: 'ReportList',
+    kind: 'long',
+  },
+  reportDetail: { path: '/v1/report/detail', summary: 'One context by section and object', answer: 'ReportDetail' },
+  lastContextReport: {
+    path: '/context',
+    summary: "The last context's report in Tyrum's fields",
+    answer: 'TyrumReport',
+    kind: 'long',
+  },
+  listContextReports: {
+    path: '/context/list',
+    summary: "Reports of contexts in Tyrum's fields",
+    answer: 'TyrumReports',
+    kind: 'long',
+  },
+  getContextReport: {
+    path: '/context/detail/{id}',
+    summary: "One report in Tyrum's fields",
+    answer: 'TyrumReport',
+    kind: 'long',
+  },
+  listContextTools: {
+    path: '/context/tools',
+    summary: 'The tools of a session with the sizes of their schemas',
+    answer: 'TyrumTools',
+  },
+} as const satisfies Readonly<Record<string, ReviewOperation>>;
+
+/** A question's OpenAPI id. */
+export type ReviewOperationId = keyof typeof REVIEW_OPERATIONS;
