@@ -1,210 +1,10 @@
 import { Argument, Command, Option } from 'commander';
-import type { BundleMask } from '../bundle/masked-names.js';
 import { defined } from '../values/defined.js';
 import { ownMember } from '../values/own-member.js';
+import { type AskedExport, EXPORT_FORMATS } from './export-formats.js';
 import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
 import type { ReviewedSession } from './review/session-answer.js';
-
-/** A mask, and the length of the shortest text that it hides. */
-interface ExportMask extends BundleMask {
-  readonly shortest: number;
-}
-
-/** A requested export and its destination. */
-export interface AskedExport extends ReviewedSession {
-  readonly folder: string;
-  /** The agent whose memory is included; undefined for none. */
-  readonly agent: string | undefined;
-  /** Whether redacted text may be included. */
-  readonly withRedacted: boolean;
-  /** Masks every text by rules; undefined for no masking. */
-  readonly mask: ExportMask | undefined;
-  /** The folder of the built review page for files. */
-  readonly web: string;
-}
-
-/** The result of an export, for people and for programs. */
-export interface Exported {
-  readonly lines: readonly string[];
-  readonly json: object;
-}
-
-/** An export format. Its module loads on demand, while the database opens. */
-interface ExportFormat {
-  readonly about: string;
-  load(): Promise<(asked: AskedExport) => Promise<Exported>>;
-}
-
-/**
- * Rejects a bundle of a session with redaction rules. A bundle holds every byte, because ids and
- * proofs cover every byte.
- */
-async function requireUnredacted({ timeline, session, withRedacted, mask }: AskedExport): Promise<void> {
-  if (withRedacted || mask !== undefined) return;
-  const [{ hiddenTexts }, { BundleError }] = await Promise.all([
-    import('../interop/agent-context/export-bundle.js'),
-    import('../bundle/bundle-error.js'),
-  ]);
-  const count = (await hiddenTexts(timeline, session)).inForce;
-  if (count === 0) return;
-  throw new BundleError(
-    'redacted',
-    `session ${session} has redaction rules (${count}), and the file would contain the text that they hide: use ` +
-      '--redact to mask it, --with-redacted to include it, or --format agent-context, which applies the rules',
-  );
-}
-
-/**
- * Rejects a page if a rule hides a very short text: masking that text everywhere would break the
- * page.
- */
-async function requireFindable({ session, mask }: AskedExport): Promise<void> {
-  const { LEAST_TEXT } = await import('../redaction/text-mask.js');
-  if (mask === undefined || mask.shortest >= LEAST_TEXT) return;
-  const { BundleError } = await import('../bundle/bundle-error.js');
-  throw new BundleError(
-    'redacted',
-    `a rule of session ${session} hides an item whose text has fewer than ${LEAST_TEXT} characters, which cannot be ` +
-      'masked in a page: use --format bundle with --redact, which hides the item itself',
-  );
-}
-
-/** Returns the last step of the requested moment; undefined for the end of the session. */
-async function lastStep({ timeline, session, when }: AskedExport): Promise<number | undefined> {
-  const { stepAt } = await import('../client/session/fork-at.js');
-  const isPlaced = Object.values(when).some((clock) => clock !== undefined);
-  return isPlaced ? stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
-}
-
-/** Every export format. */
-const FORMATS: Readonly<Record<string, ExportFormat>> = {
-  bundle: {
-    about: 'one file with the whole session, for palimpsest import into any database (docs/bundle.md)',
-    load: async () => {
-      const { exportBundle } = await import('../bundle/export-bundle.js');
-      return async (asked) => {
-        const { timeline, session, folder } = asked;
-        await requireUnredacted(asked);
-        const { file, turn, step, manifest } = await exportBundle(timeline, {
-          session,
-          file: folder,
-          upto: await lastStep(asked),
-          mask: asked.mask,
-        });
-        const { documents, texts, transactions, redacted } = manifest;
-        return {
-          lines: [
-            `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} ` +
-              `transactions, ${texts} texts in ${file}`,
-            ...(redacted === undefined
-              ? []
-              : [
-                  `redacted: something in ${redacted.versions} versions, ${redacted.steps} steps and ` +
-                    `${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts ` +
-                    'rendered anew out of what is left',
-                ]),
-          ],
-          json: { format: 'bundle', session, turn, step, file, manifest },
-        };
-      };
-    },
-  },
-  html: {
-    about: 'one page for the browser with the session in it; needs no server (docs/review-page.md)',
-    load: async () => {
-      const [{ writePage }, { progressLine }] = await Promise.all([
-        import('../http/write-page.js'),
-        import('./output.js'),
-      ]);
-      const { MaskedAnswers } = await import('../http/mask-answers.js');
-      return async (asked) => {
-        const { timeline, session, folder, web } = asked;
-        await requireUnredacted(asked);
-        await requireFindable(asked);
-        const line = progressLine();
-        const onProgress = (what: string, done: number, total: number): void =>
-          line.show(`${done} of ${total} ${what}`);
-        try {
-          const mask = asked.mask === undefined ? undefined : new MaskedAnswers(asked.mask);
-          const written = await writePage(timeline, {
-            session,
-            file: folder,
-            upto: await lastStep(asked),
-            web,
-            mask,
-            onProgress,
-          });
-          const { file, bytes, sha256, manifest } = written;
-          const { turn, step, calls, versions, objects, masked } = manifest;
-          return {
-            lines: [
-              `session ${session}, turn ${turn}, step ${step}: ${calls.length} calls, ${versions} versions of ` +
-                `${objects} objects in ${file} (${bytes} bytes)`,
-              `the SHA-256 of its content is ${sha256}; the page shows it too`,
-              ...(masked === null ? [] : [`${masked} texts were masked`]),
-            ],
-            json: {
-              format: 'html',
-              session,
-              turn,
-              step,
-              file,
-              bytes,
-              sha256,
-              calls: calls.length,
-              versions,
-              objects,
-              masked,
-            },
-          };
-        } finally {
-          line.end();
-        }
-      };
-    },
-  },
-  'agent-context': {
-    about: 'an Agent Context bundle, one file for each kind of object (docs/agent-context.md)',
-    load: async () => {
-      const { exportBundle } = await import('../interop/agent-context/export-bundle.js');
-      return ({ folder, ...asked }) => exportBundle(asked, folder);
-    },
-  },
-  cortexfs: {
-    about: 'a CortexFS session directory; an existing one is updated (docs/cortexfs.md)',
-    load: async () => {
-      const { exportSession } = await import('../interop/cortexfs/export-session.js');
-      return async ({ timeline, session, when, folder }) => {
-        const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, {
-          session,
-          when,
-        });
-        const { entries, digest, turn, seq } = projection;
-        return {
-          lines: [
-            `session ${session}, turn ${turn}, step ${seq}: ${entries.length} entries in ${folder}`,
-            `${appended} lines added to messages.jsonl; ${written.length} files written, ${unchanged} unchanged`,
-            ...removed.map((path) => `removed ${path}: it is no longer pinned`),
-          ],
-          json: {
-            format: 'cortexfs',
-            session,
-            folder,
-            turn,
-            step: seq,
-            entries: entries.length,
-            digest,
-            appended,
-            written,
-            unchanged,
-            removed,
-          },
-        };
-      };
-    },
-  },
-};
 
 interface ExportFlags extends ReviewFlags {
   readonly format: string;
@@ -282,7 +82,7 @@ async function runExport(
   }: { readonly reference: string; readonly path: string | undefined; readonly flags: ExportFlags },
 ): Promise<void> {
   const { folder, format: name } = await wantedFile(path, flags);
-  const format = ownMember(FORMATS, name);
+  const format = ownMember(EXPORT_FORMATS, name);
   if (format === undefined) throw new Error(`unknown format ${JSON.stringify(name)}`);
   const loading = format.load();
   loading.catch(() => undefined);
@@ -311,14 +111,16 @@ export function exportCommand(web: string): Command {
     const { reportFailure } = await import('./output.js');
     await reportFailure(flags, () => runExport(web, { reference, path, flags }));
   };
-  const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  const abouts = Object.entries(EXPORT_FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return withMoment(new Command('export'))
     .description(
       "write a session as one file for other databases, as a page for the browser, or in another program's format",
     )
     .argument('<session>', 'session id or prefix, optionally with @MOMENT, such as @turn:7')
     .addArgument(new Argument('[path]', 'destination folder; for a bundle or a page, the file'))
-    .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).default('bundle'))
+    .addOption(
+      new Option('--format <format>', 'what is written').choices(Object.keys(EXPORT_FORMATS)).default('bundle'),
+    )
     .addOption(
       new Option('--html <file>', 'write the review page with the session in it; same as --format html and this file'),
     )

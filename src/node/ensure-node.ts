@@ -21,7 +21,7 @@ import {
   registerUser,
   removeDeadUsers,
 } from './node-state.js';
-import { probeNode } from './node-status.js';
+import { probeNode } from './probe-node.js';
 import { refuseOverIndex, restoreCheckpoint } from './restore-checkpoint.js';
 import {
   type ChosenLog,

@@ -10,7 +10,7 @@ import { systemCode } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
 import { installApart } from './build-apart.js';
-import { type DataFolder, makeRuntimeFolder, socketIn } from './data-folder.js';
+import type { DataFolder } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { findJava } from './java.js';
 import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
@@ -24,6 +24,7 @@ import {
   readState,
   startingState,
 } from './node-state.js';
+import { makeRuntimeFolder, socketIn } from './runtime-folder.js';
 import { type ChosenLog, type SharedLog, sharedLogFile } from './shared-log.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';

@@ -20,7 +20,7 @@ import {
 } from './checkpoint.js';
 import { DATA_FORMAT, type DataFolder, findDataFolder } from './data-folder.js';
 import { readLiveness } from './node-state.js';
-import { askNode, probeNode } from './node-status.js';
+import { askNode, probeNode } from './probe-node.js';
 import { runningNode } from './start-node.js';
 import { TIME_LIMITS } from './time-limits.js';
 

@@ -1,6 +1,5 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { config } from 'zod';
 import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
@@ -8,23 +7,14 @@ import { type Point, Timeline } from '../../history/rebuild/timeline.js';
 import { type OpenStore, openStore } from '../../host/open-store.js';
 import { settingsOfPast } from '../../host/past-settings.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
-import {
-  asideFiles,
-  type InspectedJournal,
-  inspectJournals,
-  isBrokenJournal,
-  waitingRecords,
-} from '../../journal/journals.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ObjectId } from '../../objects/ids.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { reportedTime } from '../../store/object-store.js';
-import { messageOf } from '../../values/thrown.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import {
   type Colours,
   coloursFor,
   escapedLine,
-  progressLine,
   reportFailure,
   standardOutput,
   tell,
@@ -32,6 +22,7 @@ import {
   writeJson,
   writeOutput,
 } from '../output.js';
+import { type JournalNotes, settleJournals } from './settle-journals.js';
 
 /** Flags that all questions about the past share. */
 export interface ReviewFlags {
@@ -58,18 +49,6 @@ export interface ReviewFlags {
   readonly query?: string;
   /** False with `--no-content`. */
   readonly content?: boolean;
-}
-
-/** The report of a data folder's journals on steps that are not in the database. */
-interface JournalNotes {
-  /** Sentences on what the answer may lack. */
-  readonly notes: readonly string[];
-  /** False if acknowledged steps in the journals are unreadable. */
-  readonly isWhole: boolean;
-  /** Whether no acknowledged step waited in a journal before the database was read. */
-  readonly isSettled: boolean;
-  /** Counts the acknowledged steps of each session that wait in a journal. Reads all journals. */
-  waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }
 
 /** The database and settings that a question is answered from. The opener closes it. */
@@ -108,13 +87,6 @@ export const wireAnswers = () => import('../../http/review-answers.js');
 export type NameOf = (id: ObjectId) => string;
 
 /**
- * How long a question waits for the next of the steps that other processes have acknowledged,
- * milliseconds.
- */
-const WAIT_MS = 2_000;
-const POLL_EVERY_MS = 50;
-
-/**
  * Opens the database of the settings without changes. A node that already runs keeps its profile.
  */
 async function openPast(settings: Settings): Promise<OpenStore> {
@@ -122,99 +94,6 @@ async function openPast(settings: Settings): Promise<OpenStore> {
     if (process.stderr.isTTY) tell(message);
   };
   return openStore(await settingsOfPast(settings), report);
-}
-
-const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
-
-/** Counts the steps of each session that wait in some journals. */
-async function waitingSteps(
-  folder: string,
-  journals: readonly InspectedJournal[],
-): Promise<ReadonlyMap<SessionId, number>> {
-  const counts = new Map<SessionId, number>();
-  const { readWrite } = await import('../../client/delivery/damaged-journal.js');
-  for (const { owner } of journals) {
-    for await (const { payload } of waitingRecords(folder, owner)) {
-      const write = readWrite(payload);
-      if (!(write instanceof Error)) counts.set(write.session, (counts.get(write.session) ?? 0) + 1);
-    }
-  }
-  return counts;
-}
-
-function waitingNote({ holder, pending }: InspectedJournal): string {
-  const whose = holder === undefined ? 'an ended process' : `process ${holder.pid}`;
-  return `${pending} acknowledged steps of ${whose} are not in the database yet`;
-}
-
-/**
- * How long the database may take no record of dead processes before the question is answered
- * without them, milliseconds.
- */
-const STUCK_MS = 10_000;
-
-/** Delivers the journals of dead processes. Returns notes on undelivered records. */
-async function deliverLeft(settings: Settings): Promise<readonly string[]> {
-  const { deliverJournals } = await import('../../host/deliver-journals.js');
-  const notes: string[] = [];
-  const line = progressLine();
-  try {
-    await deliverJournals(settings, {
-      what: 'palimpsest review',
-      stuckMs: STUCK_MS,
-      onNotice: (notice) => notes.push(notice),
-      onWaiting: (records) => line.show(`${records} acknowledged steps are being delivered`),
-    });
-  } catch (error) {
-    notes.push(`the journals of ended processes could not be delivered: ${messageOf(error)}`);
-  } finally {
-    line.end();
-  }
-  return notes;
-}
-
-const waitingIn = (journals: readonly InspectedJournal[]): number =>
-  journals.reduce((sum, { pending }) => sum + pending, 0);
-
-/**
- * Delivers the journals of dead processes. Then waits for steps that living processes acknowledged,
- * as long as their number falls. Returns notes on what is missing.
- */
-async function settleJournals(settings: Settings): Promise<JournalNotes> {
-  const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);
-  const askedAt = Date.now();
-  const isUnderWay = ({ holder, oldestAt }: InspectedJournal): boolean =>
-    holder !== undefined && oldestAt !== undefined && oldestAt <= askedAt;
-  let notes: readonly string[] = [];
-  let journals = await inspectJournals(folder);
-  if (journals.some((journal) => isWaiting(journal) && journal.holder === undefined)) {
-    notes = await deliverLeft(settings);
-    journals = await inspectJournals(folder);
-  }
-  for (let end = Date.now() + WAIT_MS; journals.some(isUnderWay) && Date.now() < end; ) {
-    // Another process delivers; its journal is the only sign of progress.
-    await delay(POLL_EVERY_MS);
-    const before = waitingIn(journals);
-    journals = await inspectJournals(folder);
-    if (waitingIn(journals) < before) end = Date.now() + WAIT_MS;
-  }
-  const aside = await asideFiles(folder);
-  const broken = journals.filter(isBrokenJournal);
-  const look = 'run palimpsest journal salvage';
-  const waiting = journals.filter(isWaiting);
-  return {
-    waitingSteps: () => waitingSteps(folder, waiting),
-    notes: [
-      ...notes,
-      ...waiting.map(waitingNote),
-      ...broken.map(({ owner }) => `the journal ${owner} is damaged and acknowledged steps may be lost; ${look}`),
-      ...aside.map(
-        ({ path }) => `${path} was damaged before it was fully delivered and acknowledged steps may be lost; ${look}`,
-      ),
-    ],
-    isWhole: broken.length + aside.length === 0,
-    isSettled: waiting.length === 0,
-  };
 }
 
 /**

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ensureNode } from '../../../src/node/ensure-node.js';
-import { nodeStatus, probeNode } from '../../../src/node/node-status.js';
+import { nodeStatus } from '../../../src/node/node-status.js';
+import { probeNode } from '../../../src/node/probe-node.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { pollUntil } from '../../../src/process/within-limit.js';
 

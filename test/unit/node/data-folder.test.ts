@@ -1,15 +1,13 @@
 import { chmod, chown, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { findDataFolder, openDataFolder, protectDataFolder } from '../../../src/node/data-folder.js';
 import {
-  findDataFolder,
   MAX_SOCKET_PATH_BYTES,
   makeRuntimeFolder,
-  openDataFolder,
-  protectDataFolder,
   runtimeFolderFor,
   socketIn,
-} from '../../../src/node/data-folder.js';
+} from '../../../src/node/runtime-folder.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 describe('the data folder', () => {

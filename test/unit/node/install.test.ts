@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { changedFiles, expiredEntries, installationKey, readFrontFiles } from '../../../src/node/install.js';
+import { changedFiles, installationKey, readFrontFiles } from '../../../src/node/front-files.js';
+import { expiredEntries } from '../../../src/node/install.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const DAY = 86_400_000;

@@ -7,7 +7,7 @@ import {
   parseReadyLine,
   parseStartingLine,
 } from '../../../src/node/launch.js';
-import { parseStatus } from '../../../src/node/node-status.js';
+import { parseStatus } from '../../../src/node/probe-node.js';
 
 const plan: LaunchPlan = {
   dataDir: '/data',
