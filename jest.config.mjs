@@ -16,7 +16,11 @@ const base = {
 /** Two projects: `unit` needs no JVM, `live` runs on one real in-memory XTDB node that the run starts once, for all its workers. */
 export default {
   projects: [
-    { ...base, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts', '<rootDir>/test/architecture/**/*.test.ts'] },
+    {
+      ...base,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/test/unit/**/*.test.ts', '<rootDir>/test/architecture/**/*.test.ts'],
+    },
     {
       ...base,
       displayName: 'live',

@@ -29,7 +29,10 @@ const BUSY = `
 
 /** One `npm test`; resolves to its exit code. */
 function suite() {
-  const child = spawn('npm', ['test', ...(positionals.length > 0 ? ['--', ...positionals] : [])], { cwd: root, stdio: 'inherit' });
+  const child = spawn('npm', ['test', ...(positionals.length > 0 ? ['--', ...positionals] : [])], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => resolve(code ?? 1));
@@ -45,7 +48,9 @@ try {
     const code = await suite();
     const seconds = Math.round((performance.now() - from) / 1_000);
     const load = loadavg()[0]?.toFixed(1);
-    console.log(`run ${run} of ${values.times}: ${code === 0 ? 'passed' : `failed with code ${code}`} after ${seconds} s, load ${load}`);
+    console.log(
+      `run ${run} of ${values.times}: ${code === 0 ? 'passed' : `failed with code ${code}`} after ${seconds} s, load ${load}`,
+    );
     if (code !== 0) process.exitCode = 1;
   }
 } finally {

@@ -69,7 +69,7 @@ export function withServerFlags(command: Command): Command {
         .choices(['process', 'power'])
         .default('process'),
     )
-    .addOption(new Option('--strict', 'follow the specification exactly, without the documented divergences'))
+    .addOption(new Option('--strict', 'follow the specification exactly; docs/ssot.md lists what changes'))
     .addOption(new Option('--short-ids', 'show the shortest unique prefixes of ids'))
     .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))
     .addOption(new Option('--read-only', 'leave out write, edit and bash'))

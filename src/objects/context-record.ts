@@ -8,7 +8,7 @@ import { CHUNK_UNITS } from './large-text.js';
 const DEEPEST = 200;
 
 /** The latest time that the database accepts: 9999-12-31. */
-export const LATEST = Date.UTC(9999, 11, 31);
+const LATEST = Date.UTC(9999, 11, 31);
 
 const count = z.int().nonnegative();
 const word = z.string().min(1).max(400);

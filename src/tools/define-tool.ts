@@ -15,7 +15,7 @@ export interface ToolSettings {
   /** Maximum size of an answer, including header and hints. */
   readonly limits: OutputLimits;
   /**
-   * Follows the specification literally for every divergence that has this option (decision E8).
+   * Follows the specification literally for every divergence that has one (decision E8).
    */
   readonly strict: boolean;
   /** Shows the shortest unique prefixes instead of full ids (decision D6). */

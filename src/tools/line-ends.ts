@@ -51,7 +51,7 @@ export function findAcrossEnds(
 const LONE_LF = /(?:^|[^\r])\n/;
 
 /** Whether a text has line ends, and only Windows ones. */
-export const hasOnlyCrlf = (text: string): boolean => text.includes('\r\n') && !LONE_LF.test(text);
+const hasOnlyCrlf = (text: string): boolean => text.includes('\r\n') && !LONE_LF.test(text);
 
 /**
  * Returns the line end after a range. If the last line has none, returns that of the previous line.

@@ -43,7 +43,8 @@ async function install(name: string, version: string, program: string, folder: s
       throw Object.assign(new Error(`the package has no program ${program}`), { stdout, stderr });
     }
     // Another process may have been faster; a folder without the program is what a process left that was killed.
-    if (!(await exists(join(folder, 'node_modules', '.bin', program)))) await rm(folder, { recursive: true, force: true });
+    if (!(await exists(join(folder, 'node_modules', '.bin', program))))
+      await rm(folder, { recursive: true, force: true });
     await rename(making, folder).catch(async (error: unknown) => {
       if (!(await exists(join(folder, 'node_modules', '.bin', program)))) throw error;
     });

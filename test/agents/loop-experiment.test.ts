@@ -24,7 +24,10 @@ function moves(harness: Harness, root: string, prompt: number): readonly Move[] 
   const tools = Array.from({ length: calls }, (_, i) => {
     const path = join(root, 'src', `f${prompt * calls + i}.txt`);
     if (i % 2 === 0) return { name: 'read', args: harness === 'pi' ? { path } : { filePath: path } };
-    return { name: 'bash', args: { command: `cat ${path}`, ...(harness === 'pi' ? {} : { description: 'shows a file' }) } };
+    return {
+      name: 'bash',
+      args: { command: `cat ${path}`, ...(harness === 'pi' ? {} : { description: 'shows a file' }) },
+    };
   });
   return [...tools.map((tool): Move => ({ tools: [tool] })), { say: `Part ${prompt} is read.` }];
 }
@@ -43,7 +46,13 @@ async function measure(harness: Harness, layout: string | undefined): Promise<Me
   const wire = new ThinkingWire({ tells: true });
   const model = await startLoopModel(THINKS_MS, wire);
   const times = join(dataDir, 'times.jsonl');
-  const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times, PALIMPSEST_LOOP_LAYOUT: layout ?? '' } };
+  const common = {
+    home,
+    cwd: root,
+    dataDir,
+    model,
+    env: { PALIMPSEST_LOOP_TIMES: times, PALIMPSEST_LOOP_LAYOUT: layout ?? '' },
+  };
   await mkdir(join(root, 'src'));
   const { prompts, calls: perPrompt } = SIZE;
   for (let i = 0; i < prompts * perPrompt; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
@@ -79,7 +88,8 @@ const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 function rowOf(name: string, measured: Measured, alone: Measured): string {
   const { calls, seen, times } = measured;
-  const tokens = ({ calls: all }: Measured): readonly number[] => all.map(({ messages }) => countTokens(JSON.stringify(messages)));
+  const tokens = ({ calls: all }: Measured): readonly number[] =>
+    all.map(({ messages }) => countTokens(JSON.stringify(messages)));
   const [own, theirs] = [tokens(measured), tokens(alone)];
   const [totals, before] = [totalsOf(seen), totalsOf(alone.seen)];
   const same = seen.slice(1).map((call, i) => call.same / (seen[i]?.chars ?? 1));

@@ -14,7 +14,10 @@ export type Move = {
 export interface WireMessage {
   readonly role: string;
   readonly content?: string | null | readonly { readonly type: string; readonly text?: string }[];
-  readonly tool_calls?: readonly { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }[];
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
   readonly tool_call_id?: string;
 }
 
@@ -90,7 +93,11 @@ const CHAT: LoopWire = {
       type: 'function',
       function: { name, arguments: JSON.stringify(args) },
     }));
-    const delta = { role: 'assistant', content: say ?? null, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) };
+    const delta = {
+      role: 'assistant',
+      content: say ?? null,
+      ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+    };
     const base = { id: `chat_${number}`, object: 'chat.completion.chunk', created: 0, model: 'scripted' };
     const events = [
       { ...base, choices: [{ index: 0, delta, finish_reason: null }] },
@@ -114,7 +121,9 @@ function send(response: ServerResponse, answer: WireAnswer): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const event of answer.events) {
     const data = typeof event === 'string' ? event : JSON.stringify(event);
-    response.write(`${answer.named && typeof event !== 'string' ? `event: ${String(event.type)}\n` : ''}data: ${data}\n\n`);
+    response.write(
+      `${answer.named && typeof event !== 'string' ? `event: ${String(event.type)}\n` : ''}data: ${data}\n\n`,
+    );
   }
   response.end();
 }

@@ -18,11 +18,14 @@ export async function makeProject(root: string): Promise<void> {
   for (let i = 1; i <= 9; i++) await writeFile(join(root, 'notes', `s${i}.log`), linesOf(`only in the shell ${i}`));
 }
 
-export const linesOf = (what: string): string => Array.from({ length: 40 }, (_, i) => `${what}, line ${i + 1} of 40\n`).join('');
+export const linesOf = (what: string): string =>
+  Array.from({ length: 40 }, (_, i) => `${what}, line ${i + 1} of 40\n`).join('');
 
 /** Runs the built command line program on a data folder. */
 export async function palimpsest(dataDir: string, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [cliPath, ...args, '--data', dataDir], { maxBuffer: 64 * 1024 * 1024 });
+  const { stdout } = await run(process.execPath, [cliPath, ...args, '--data', dataDir], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
   return stdout;
 }
 
@@ -48,14 +51,18 @@ export async function startNode(dataDir: string): Promise<void> {
 
 /** Kills the database itself, as a machine in trouble would. */
 export async function killDatabase(dataDir: string): Promise<void> {
-  const { jvm } = JSON.parse(await readFile(join(dataDir, 'node.json'), 'utf8')) as { readonly jvm: { readonly pid: number } | null };
+  const { jvm } = JSON.parse(await readFile(join(dataDir, 'node.json'), 'utf8')) as {
+    readonly jvm: { readonly pid: number } | null;
+  };
   if (jvm === null) throw new Error('no database runs');
   process.kill(jvm.pid, 'SIGKILL');
 }
 
 /** A client that reads what an agent's process wrote. */
 export async function reader(dataDir: string, root: string): Promise<ContextClient> {
-  const { address } = JSON.parse(await readFile(join(dataDir, 'node.json'), 'utf8')) as { readonly address: NodeAddress | null };
+  const { address } = JSON.parse(await readFile(join(dataDir, 'node.json'), 'utf8')) as {
+    readonly address: NodeAddress | null;
+  };
   if (address === null) throw new Error('no node runs');
   return ContextClient.create({ address, roots: [root], cwd: root, filesystemId: await localFilesystemId(dataDir) });
 }

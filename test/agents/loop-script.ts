@@ -6,7 +6,11 @@ import type { Move } from './loop-model.js';
 export interface ToolDialect {
   read(path: string): { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
   shell(command: string): { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
-  edit(path: string, from: string, to: string): { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
+  edit(
+    path: string,
+    from: string,
+    to: string,
+  ): { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
 }
 
 const verb = (name: string, ...ids: readonly string[]) => ({ name, args: { ids } });
@@ -53,7 +57,12 @@ export function scriptOf(
       { say: 'Done, whatever happened.' },
     ],
     compacted: [{ tools: [shell('cat notes/s8.log')] }, { say: 'After the compaction.' }],
-    resumed: [{ tools: [verb('pin', file(7))] }, { tools: [shell('cat notes/s9.log')] }, { tools: [read(file(10))] }, { say: 'Resumed.' }],
+    resumed: [
+      { tools: [verb('pin', file(7))] },
+      { tools: [shell('cat notes/s9.log')] },
+      { tools: [read(file(10))] },
+      { say: 'Resumed.' },
+    ],
     forked: [{ tools: [read(file(11))] }, { say: 'On another way.' }],
   };
 }

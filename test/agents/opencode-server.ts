@@ -12,7 +12,10 @@ const MODEL = { providerID: 'scripted', modelID: 'scripted' } as const;
 
 /** The packages that speak the wires, both within OpenCode, and what makes a model think on them. */
 const PACKAGES = { chat: '@ai-sdk/openai-compatible', anthropic: '@ai-sdk/anthropic' } as const;
-const THINKING = { chat: {}, anthropic: { reasoning: true, options: { thinking: { type: 'enabled', budgetTokens: 1_024 } } } } as const;
+const THINKING = {
+  chat: {},
+  anthropic: { reasoning: true, options: { thinking: { type: 'enabled', budgetTokens: 1_024 } } },
+} as const;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -36,7 +39,10 @@ async function withoutInstallation(home: string): Promise<void> {
   await mkdir(join(folder, 'node_modules'), { recursive: true });
   const dependencies = { '@opencode-ai/plugin': OPENCODE.version };
   await writeFile(join(folder, 'package.json'), JSON.stringify({ dependencies }));
-  await writeFile(join(folder, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages: { '': { dependencies } } }));
+  await writeFile(
+    join(folder, 'package-lock.json'),
+    JSON.stringify({ lockfileVersion: 3, packages: { '': { dependencies } } }),
+  );
 }
 
 /** OpenCode's own server, as its interfaces talk to it. */
@@ -59,11 +65,21 @@ export class OpencodeServer {
       npm: PACKAGES[model.wire],
       name: 'scripted',
       options: { baseURL: model.baseUrl, apiKey: 'none' },
-      models: { scripted: { name: 'scripted', tool_call: true, limit: { context: model.window, output: 8_000 }, ...THINKING[model.wire] } },
+      models: {
+        scripted: {
+          name: 'scripted',
+          tool_call: true,
+          limit: { context: model.window, output: 8_000 },
+          ...THINKING[model.wire],
+        },
+      },
     };
     const plugins = plugin === undefined ? {} : { plugin: [`file://${plugin}`] };
     const permission = { edit: 'allow', bash: 'allow', external_directory: 'allow' };
-    await writeFile(join(cwd, 'opencode.json'), JSON.stringify({ provider: { scripted: provider }, permission, ...plugins }));
+    await writeFile(
+      join(cwd, 'opencode.json'),
+      JSON.stringify({ provider: { scripted: provider }, permission, ...plugins }),
+    );
     const child = spawn(program, ['serve', '--port', '0', '--hostname', '127.0.0.1'], {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,7 +12,9 @@ const PI = { name: '@earendil-works/pi-coding-agent', version: '0.87.1', program
 const NODE = { name: 'node', version: '22.23.3', program: 'node' } as const;
 
 /** pi's names of the wires, and what it takes for their addresses. */
-const APIS: Readonly<Record<LoopModel['wire'], { readonly name: string; readonly address: (baseUrl: string) => string }>> = {
+const APIS: Readonly<
+  Record<LoopModel['wire'], { readonly name: string; readonly address: (baseUrl: string) => string }>
+> = {
   chat: { name: 'openai-completions', address: (baseUrl) => baseUrl },
   anthropic: { name: 'anthropic-messages', address: (baseUrl) => baseUrl.replace(/\/v1$/, '') },
 };
@@ -46,7 +48,10 @@ export class PiProcess {
     void this.#listen();
   }
 
-  static async start({ home, cwd, dataDir, model, extension, env = {} }: PiHome, ...args: readonly string[]): Promise<PiProcess> {
+  static async start(
+    { home, cwd, dataDir, model, extension, env = {} }: PiHome,
+    ...args: readonly string[]
+  ): Promise<PiProcess> {
     const program = await installedAgent(PI.name, PI.version, PI.program);
     const node = await installedAgent(NODE.name, NODE.version, NODE.program);
     await mkdir(join(home, 'agent'), { recursive: true });
@@ -61,7 +66,9 @@ export class PiProcess {
       cost,
     };
     const api = APIS[model.wire];
-    const providers = { scripted: { baseUrl: api.address(model.baseUrl), api: api.name, apiKey: 'none', models: [scripted] } };
+    const providers = {
+      scripted: { baseUrl: api.address(model.baseUrl), api: api.name, apiKey: 'none', models: [scripted] },
+    };
     await writeFile(join(home, 'agent', 'models.json'), JSON.stringify({ providers }));
     // A compaction has something to do although little was said.
     const settings = join(home, 'agent', 'settings.json');
@@ -72,7 +79,19 @@ export class PiProcess {
     const extensions = extension === undefined ? [] : ['-e', extension];
     const child = spawn(
       node,
-      [cli, '--mode', 'rpc', '--provider', 'scripted', '--model', 'scripted', '--thinking', thinking, ...extensions, ...args],
+      [
+        cli,
+        '--mode',
+        'rpc',
+        '--provider',
+        'scripted',
+        '--model',
+        'scripted',
+        '--thinking',
+        thinking,
+        ...extensions,
+        ...args,
+      ],
       {
         cwd,
         env: {

@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /** What the model does at one point: calls a tool whose name ends so, or says something and is done. */
-export type Turn = { readonly tool: string; readonly args: Readonly<Record<string, unknown>> } | { readonly say: string };
+export type Turn =
+  | { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
+  | { readonly say: string };
 
 /** A tool as the agent offers it to the model. */
 export interface OfferedTool {
@@ -52,7 +54,11 @@ function responsesTools(tools: readonly Json[], group?: string): readonly Offere
   return tools.flatMap((tool) => {
     const inner = list(tool.tools);
     if (inner.length > 0) return responsesTools(inner, String(tool.name));
-    const offered = { name: String(tool.name ?? ''), description: String(tool.description ?? ''), schema: tool.parameters };
+    const offered = {
+      name: String(tool.name ?? ''),
+      description: String(tool.description ?? ''),
+      schema: tool.parameters,
+    };
     return [group === undefined ? offered : { ...offered, group }];
   });
 }
@@ -85,7 +91,13 @@ const RESPONSES: Dialect = {
             arguments: JSON.stringify(turn.args),
             status: 'completed',
           };
-    const response = { id: `resp_${callId}`, object: 'response', created_at: 0, status: 'in_progress', output: [] as unknown[] };
+    const response = {
+      id: `resp_${callId}`,
+      object: 'response',
+      created_at: 0,
+      status: 'in_progress',
+      output: [] as unknown[],
+    };
     const usage = {
       input_tokens: 1,
       input_tokens_details: { cached_tokens: 0 },
@@ -121,7 +133,14 @@ const CHAT: Dialect = {
         : {
             role: 'assistant',
             content: null,
-            tool_calls: [{ index: 0, id: callId, type: 'function', function: { name: tool?.name, arguments: JSON.stringify(turn.args) } }],
+            tool_calls: [
+              {
+                index: 0,
+                id: callId,
+                type: 'function',
+                function: { name: tool?.name, arguments: JSON.stringify(turn.args) },
+              },
+            ],
           };
     const chunk = (choice: Json): Json => ({
       id: `chat_${callId}`,
@@ -148,7 +167,8 @@ async function readBody(request: IncomingMessage): Promise<Json> {
 
 function sendEvents(response: ServerResponse, events: readonly Json[], named: boolean): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const event of events) response.write(`${named ? `event: ${String(event.type)}\n` : ''}data: ${JSON.stringify(event)}\n\n`);
+  for (const event of events)
+    response.write(`${named ? `event: ${String(event.type)}\n` : ''}data: ${JSON.stringify(event)}\n\n`);
   response.end(named ? '' : 'data: [DONE]\n\n');
 }
 
@@ -169,8 +189,10 @@ export async function startScriptedModel(script: readonly Turn[]): Promise<Scrip
     }
     const { offered, results } = dialect.read(body);
     seen.push({ offered, results, body });
-    const planned = offered.length === 0 ? { say: 'ok' } : (script[Math.min(results.length, script.length - 1)] ?? { say: 'done' });
-    const tool = 'tool' in planned ? offered.find(({ name }) => new RegExp(`(^|[^a-z])${planned.tool}$`).test(name)) : undefined;
+    const planned =
+      offered.length === 0 ? { say: 'ok' } : (script[Math.min(results.length, script.length - 1)] ?? { say: 'done' });
+    const tool =
+      'tool' in planned ? offered.find(({ name }) => new RegExp(`(^|[^a-z])${planned.tool}$`).test(name)) : undefined;
     const turn =
       'tool' in planned && tool === undefined
         ? { say: `no tool ${planned.tool} among ${offered.map(({ name }) => name).join(', ')}` }

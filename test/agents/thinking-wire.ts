@@ -1,4 +1,10 @@
-import { PrefixCheck, type PrefixVerdict, type ThinkingRequest, type WireBlock, wireText } from '../support/prefix-check.js';
+import {
+  PrefixCheck,
+  type PrefixVerdict,
+  type ThinkingRequest,
+  type WireBlock,
+  wireText,
+} from '../support/prefix-check.js';
 import type { LoopWire, WireAnswer, WireCall } from './loop-model.js';
 import { pairFault } from './wire-checks.js';
 
@@ -125,7 +131,9 @@ export class ThinkingWire implements LoopWire {
       );
     const makers: readonly ((index: number) => readonly Json[])[] = [
       ...(main ? [thoughts] : []),
-      ...(say === undefined ? [] : [(index: number) => blockEvents(index, { type: 'text', text: '' }, { type: 'text_delta', text: say })]),
+      ...(say === undefined
+        ? []
+        : [(index: number) => blockEvents(index, { type: 'text', text: '' }, { type: 'text_delta', text: say })]),
       ...tools.map(({ name, args }, i) => (index: number): readonly Json[] => {
         const block = { type: 'tool_use', id: `toolu_${number}_${i}`, name, input: {} } satisfies WireBlock;
         return blockEvents(index, block, { type: 'input_json_delta', partial_json: JSON.stringify(args) });
@@ -137,7 +145,15 @@ export class ThinkingWire implements LoopWire {
       cache_creation_input_tokens: tokens(chars - same),
       output_tokens: 0,
     };
-    const message = { id: `msg_${number}`, type: 'message', role: 'assistant', model: 'scripted', content: [], stop_reason: null, usage };
+    const message = {
+      id: `msg_${number}`,
+      type: 'message',
+      role: 'assistant',
+      model: 'scripted',
+      content: [],
+      stop_reason: null,
+      usage,
+    };
     const events = [
       { type: 'message_start', message },
       ...makers.flatMap((make, index) => make(index)),

@@ -38,7 +38,8 @@ function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
   if (hasPool) section('pool', [{ text: pool[0] }]);
   const chat = rest[hasPool ? 1 : 0];
   const said = chat === undefined ? [] : textsOf(chat);
-  if (hasPool && chat?.role === 'user' && said.length === 1 && /^[A-Za-z]+: /.test(said[0] ?? '')) section('chat', [{ text: said[0] }]);
+  if (hasPool && chat?.role === 'user' && said.length === 1 && /^[A-Za-z]+: /.test(said[0] ?? ''))
+    section('chat', [{ text: said[0] }]);
   const last = rest.at(-1);
   const blocks = last?.role === 'user' ? textsOf(last) : [];
   if (blocks.length > 0 && blocks.every((text) => text.startsWith('ACTIVE_CONTENT id='))) {
@@ -53,12 +54,18 @@ function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
 /** Whether a request is, byte for byte, what a record says of each section. */
 export function isAsRecorded(call: CapturedCall, { sections, handed }: AssemblyProof): boolean {
   const sent = sectionsOf(call);
-  const same = sections.every(({ name, chars, sha256 }) => sent.get(name)?.length === chars && hashText(sent.get(name) ?? '') === sha256);
+  const same = sections.every(
+    ({ name, chars, sha256 }) => sent.get(name)?.length === chars && hashText(sent.get(name) ?? '') === sha256,
+  );
   return same && sections.length === sent.size && handed !== undefined;
 }
 
 /** Outputs that only a tool call holds, and that are not active at a step: they must be nowhere in what the model was shown. */
-export async function inactiveOutputs(client: ContextClient, session: SessionId, step: number): Promise<readonly string[]> {
+export async function inactiveOutputs(
+  client: ContextClient,
+  session: SessionId,
+  step: number,
+): Promise<readonly string[]> {
   const snapshot = await client.store.latest();
   const held = await loadSession(snapshot, session);
   if (held === undefined) throw new Error(`there is no session ${session}`);
@@ -81,10 +88,15 @@ export function pairFault(messages: readonly ThinkingMessage[]): string | undefi
   for (const [i, message] of messages.entries()) {
     const asked = ids(message, 'tool_use', 'id').toSorted();
     const answered = ids(messages[i + 1], 'tool_result', 'tool_use_id').toSorted();
-    if (asked.join() !== answered.join()) return `messages.${i}: the calls ${asked.join()} are answered by ${answered.join()}`;
+    if (asked.join() !== answered.join())
+      return `messages.${i}: the calls ${asked.join()} are answered by ${answered.join()}`;
     const kinds = blocks(message).map(({ type }) => type === 'tool_result');
-    if (kinds.lastIndexOf(true) > kinds.indexOf(false) && kinds.includes(false)) return `messages.${i}: results do not stand first`;
-    if (blocks(message).some((block) => block.type === 'text' && String(block.text).trim() === '')) return `messages.${i}: an empty text`;
+    if (kinds.lastIndexOf(true) > kinds.indexOf(false) && kinds.includes(false))
+      return `messages.${i}: results do not stand first`;
+    if (blocks(message).some((block) => block.type === 'text' && String(block.text).trim() === ''))
+      return `messages.${i}: an empty text`;
   }
-  return blocks(messages[0]).some(({ type }) => type === 'tool_result') ? 'messages.0: a result without its call' : undefined;
+  return blocks(messages[0]).some(({ type }) => type === 'tool_result')
+    ? 'messages.0: a result without its call'
+    : undefined;
 }

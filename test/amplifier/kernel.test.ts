@@ -39,8 +39,17 @@ afterAll(async () => {
 });
 
 test('the kernel takes our module: its behavioural tests, its validator, a session over ten turns in two processes', async () => {
-  const env = { ...process.env, PALIMPSEST_URL: serve.url, PALIMPSEST_TOKEN: serve.token ?? '', PYTHONDONTWRITEBYTECODE: '1' };
-  const work = run(python, ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'tests'], { cwd: MODULE, env, timeout: LIMIT_MS });
+  const env = {
+    ...process.env,
+    PALIMPSEST_URL: serve.url,
+    PALIMPSEST_TOKEN: serve.token ?? '',
+    PYTHONDONTWRITEBYTECODE: '1',
+  };
+  const work = run(python, ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'tests'], {
+    cwd: MODULE,
+    env,
+    timeout: LIMIT_MS,
+  });
   const { stdout } = await work.catch((error: { readonly stdout?: string; readonly stderr?: string }) => {
     throw new Error(`pytest failed:\n${(error.stdout ?? '').slice(-8_000)}\n${(error.stderr ?? '').slice(-2_000)}`);
   });

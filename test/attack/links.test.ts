@@ -58,7 +58,10 @@ const CALLS: readonly (readonly [string, Readonly<Record<string, unknown>>])[] =
       const escaped = text.includes(SECRET) ? `it showed ${text.slice(0, 300)}` : undefined;
       const there = (await readdir(outside)).sort().join();
       const kept = await readFile(join(outside, 'f.txt'), 'utf8');
-      const changed = there === `f.txt,${SECRET}.txt` && kept === `needle ${SECRET}\n` ? undefined : `outside became ${there}: ${kept}`;
+      const changed =
+        there === `f.txt,${SECRET}.txt` && kept === `needle ${SECRET}\n`
+          ? undefined
+          : `outside became ${there}: ${kept}`;
       tries.tried(`${tool} ${JSON.stringify(args)}`, escaped ?? changed);
     });
   },

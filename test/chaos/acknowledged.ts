@@ -64,7 +64,12 @@ export interface FoundSession {
   readonly session: SessionId;
   readonly seq: number;
   readonly since: number;
-  readonly steps: readonly { readonly seq: number; readonly call?: ObjectId; readonly answer?: Sha256; readonly message?: Sha256 }[];
+  readonly steps: readonly {
+    readonly seq: number;
+    readonly call?: ObjectId;
+    readonly answer?: Sha256;
+    readonly message?: Sha256;
+  }[];
 }
 
 export interface Resumed {

@@ -7,7 +7,13 @@ import { NodeUse } from '../../src/host/open-store.js';
 import { adoptableJournals } from '../../src/journal/journals.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashBytes, hashText } from '../../src/objects/hashes.js';
-import { chatObjectId, type FilesystemId, type ObjectId, type SessionId, sessionObjectId } from '../../src/objects/ids.js';
+import {
+  chatObjectId,
+  type FilesystemId,
+  type ObjectId,
+  type SessionId,
+  sessionObjectId,
+} from '../../src/objects/ids.js';
 import { triple } from '../../src/xtdb/datalog.js';
 import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { historyOf } from '../support/object-history.js';
@@ -60,7 +66,9 @@ const chat = sym('?chat');
 
 /** The tool calls that say they belong to a chat, whether a step names them or not. */
 async function callsOfChat(xtdb: XtdbClient, session: SessionId): Promise<readonly string[]> {
-  const rows = await (await xtdb.db()).query({ find: [e], in: [chat], where: [triple(e, 'chat_ref', chat)] }, [chatObjectId(session)]);
+  const rows = await (await xtdb.db()).query({ find: [e], in: [chat], where: [triple(e, 'chat_ref', chat)] }, [
+    chatObjectId(session),
+  ]);
   return rows.map(([id]) => String(id)).filter((id) => id !== sessionObjectId(session));
 }
 
@@ -80,7 +88,8 @@ async function checkFile(client: ContextClient, id: ObjectId, read: ReadonlySet<
   const problems: string[] = [];
   const hashes = new Set(history.map(({ version }) => version?.file_hash ?? null));
   for (const hash of read)
-    if (!hashes.has(hash as never)) problems.push(`file ${id}: the reading ${hash} is in none of its ${history.length} versions`);
+    if (!hashes.has(hash as never))
+      problems.push(`file ${id}: the reading ${hash} is in none of its ${history.length} versions`);
   history.forEach(({ version, marks, validTime }, i) => {
     const before = history[i - 1];
     if (version === undefined) problems.push(`file ${id}: version ${i + 1} is no version`);
@@ -127,19 +136,33 @@ async function checkDisk(client: ContextClient, root: string, met: ReadonlySet<O
     if (bytes === undefined && !met.has(id)) return { problems: [], unmet: had === null ? 0 : 1 };
     const problems = had === there ? [] : [`${name}: on disk ${there}, in the database ${had}`];
     // A stub was never read: nothing of it is left to be told as gone.
-    if (bytes === undefined && stored !== undefined && stored.marks.gone !== true && (await historyOf(snapshot, id)).length > 1)
+    if (
+      bytes === undefined &&
+      stored !== undefined &&
+      stored.marks.gone !== true &&
+      (await historyOf(snapshot, id)).length > 1
+    )
       problems.push(`${name}: not on disk, and its last version does not say so`);
     return { problems, unmet: 0 };
   });
   const found = await Promise.all(looks);
-  return { problems: found.flatMap(({ problems }) => problems), unmet: found.reduce((sum, { unmet }) => sum + unmet, 0) };
+  return {
+    problems: found.flatMap(({ problems }) => problems),
+    unmet: found.reduce((sum, { unmet }) => sum + unmet, 0),
+  };
 }
 
-async function checkContexts(client: ContextClient, contexts: readonly AcknowledgedContext[]): Promise<readonly string[]> {
+async function checkContexts(
+  client: ContextClient,
+  contexts: readonly AcknowledgedContext[],
+): Promise<readonly string[]> {
   const limit = pLimit(2);
   const looks = contexts.map((line) =>
     limit(async () => {
-      const basis = { validTime: new Date(line.basis.validTime), ...(line.basis.txId === undefined ? {} : { txId: line.basis.txId }) };
+      const basis = {
+        validTime: new Date(line.basis.validTime),
+        ...(line.basis.txId === undefined ? {} : { txId: line.basis.txId }),
+      };
       const again = await client.contextAsOf(line.session, basis);
       const same = again !== undefined && hashText(again.text) === line.text && again.record.step === line.step;
       if (same) return [];
@@ -175,10 +198,13 @@ async function checkWith(
     if (resumed.includes(session)) for (const id of findings.files) met.add(id);
   }
   const known = (await (await client.store.now()).sessions()).map(({ id }) => id);
-  for (const id of known) if (!sessions.includes(id) && !others.includes(id)) problems.push(`there is a session ${id} that nobody began`);
+  for (const id of known)
+    if (!sessions.includes(id) && !others.includes(id)) problems.push(`there is a session ${id} that nobody began`);
   const waiting = await adoptableJournals(place.dataDir);
   if (waiting.length > 0) problems.push(`journals still wait: ${waiting.join(', ')}`);
-  const told = new Map(said.flatMap((line) => (line.kind === 'call' ? [[line.id, line] as [ObjectId, AcknowledgedCall]] : [])));
+  const told = new Map(
+    said.flatMap((line) => (line.kind === 'call' ? [[line.id, line] as [ObjectId, AcknowledgedCall]] : [])),
+  );
   const contexts = spread(
     said.flatMap((line) => (line.kind === 'context' ? [line] : [])),
     most,

@@ -6,7 +6,8 @@ export function missingSteps({ session, seq, since, steps }: FoundSession, told:
   steps.forEach((step, i) => {
     if (step.seq !== since + i + 1) problems.push(`${session}: step ${step.seq} follows step ${since + i}`);
   });
-  if (seq !== since + steps.length) problems.push(`${session}: held at step ${seq}, stored up to step ${since + steps.length}`);
+  if (seq !== since + steps.length)
+    problems.push(`${session}: held at step ${seq}, stored up to step ${since + steps.length}`);
   const bySeq = new Map(steps.map((step) => [step.seq, step]));
   const byCall = new Map(steps.flatMap((step) => (step.call === undefined ? [] : [[step.call, step] as const])));
   for (const line of told) {
@@ -19,7 +20,8 @@ export function missingSteps({ session, seq, since, steps }: FoundSession, told:
         problems.push(`${session}: call ${line.id} is step ${step.seq}, not ${line.seq}`);
     }
     if (line.kind === 'message' && line.session === session) {
-      if (bySeq.get(line.seq)?.message !== line.text) problems.push(`${session}: the message of step ${line.seq} is lost`);
+      if (bySeq.get(line.seq)?.message !== line.text)
+        problems.push(`${session}: the message of step ${line.seq} is lost`);
     }
   }
   return problems;

@@ -1,7 +1,13 @@
 import pLimit from 'p-limit';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
-import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../src/objects/ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../../src/objects/ids.js';
 import type { Turn } from '../../src/objects/object-type.js';
 import type { Step } from '../../src/objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../../src/session/session-state.js';
@@ -29,7 +35,9 @@ function setProblems({ id, seq, sets }: SessionState): readonly string[] {
   const known = new Set(sets.index);
   const broken = [...sets.active, ...sets.pinned].filter((member) => !known.has(member));
   const repeats = [sets.index, sets.active, sets.pinned].some((set) => new Set(set).size !== set.length);
-  return broken.length > 0 || repeats ? [`${id}: the sets after step ${seq} break the invariants: ${broken.join(', ')}`] : [];
+  return broken.length > 0 || repeats
+    ? [`${id}: the sets after step ${seq} break the invariants: ${broken.join(', ')}`]
+    : [];
 }
 
 /** Folds the steps and compares with the sets that the workload had after each of its calls. */
@@ -38,7 +46,9 @@ function foldProblems(
   steps: readonly Step[],
   calls: readonly AcknowledgedCall[],
 ): { readonly state: SessionState; readonly problems: readonly string[] } {
-  const digests = new Map(calls.flatMap(({ seq, sets }) => (seq === undefined || sets === undefined ? [] : [[seq, sets] as const])));
+  const digests = new Map(
+    calls.flatMap(({ seq, sets }) => (seq === undefined || sets === undefined ? [] : [[seq, sets] as const])),
+  );
   const problems: string[] = [];
   let state = emptySession(session);
   for (const step of steps) {
@@ -64,12 +74,15 @@ async function checkStep(snapshot: StoreSnapshot, step: Step, told: Acknowledged
   if (step.call === undefined) return { problems, versions: 0 };
   const history = await historyOf(snapshot, step.call.id);
   const [only] = history;
-  if (history.length !== 1 || only?.version?.type !== 'toolcall') problems.push(`call ${step.call.id} has ${history.length} versions`);
+  if (history.length !== 1 || only?.version?.type !== 'toolcall')
+    problems.push(`call ${step.call.id} has ${history.length} versions`);
   else {
     if (only.txId !== parts[0]?.txId) problems.push(`call ${step.call.id} and ${name} are of two transactions`);
     const content = only.marks.whole ?? only.version.content_hash;
-    if (told !== undefined && content !== told.content) problems.push(`call ${step.call.id} has another content than was told`);
-    const whole = only.marks.whole === undefined ? undefined : (await snapshot.texts([only.marks.whole])).get(only.marks.whole);
+    if (told !== undefined && content !== told.content)
+      problems.push(`call ${step.call.id} has another content than was told`);
+    const whole =
+      only.marks.whole === undefined ? undefined : (await snapshot.texts([only.marks.whole])).get(only.marks.whole);
     if (only.marks.whole !== undefined && (whole === undefined || hashText(whole) !== only.marks.whole))
       problems.push(`the whole text of ${step.call.id} is not there`);
   }
@@ -79,7 +92,12 @@ async function checkStep(snapshot: StoreSnapshot, step: Step, told: Acknowledged
 const turnsIn = ({ version }: HistoryVersion): readonly Turn[] => (version?.type === 'chat' ? version.turns : []);
 
 /** Every version of chat, session and prompt restores; a turn that was closed is the same in every later version. */
-async function checkHeads(snapshot: StoreSnapshot, session: SessionId, state: SessionState, prompts: readonly string[]): Promise<Pair> {
+async function checkHeads(
+  snapshot: StoreSnapshot,
+  session: SessionId,
+  state: SessionState,
+  prompts: readonly string[],
+): Promise<Pair> {
   const [chats, sessions, system] = await Promise.all(
     [chatObjectId, sessionObjectId, systemPromptObjectId].map((idOf) => historyOf(snapshot, idOf(session))),
   );
@@ -94,7 +112,8 @@ async function checkHeads(snapshot: StoreSnapshot, session: SessionId, state: Se
     });
   }
   const texts = (system ?? []).map(({ version }) => (version?.content == null ? 'none' : hashText(version.content)));
-  for (const prompt of prompts) if (!texts.includes(prompt as never)) problems.push(`${session}: the prompt ${prompt} is lost`);
+  for (const prompt of prompts)
+    if (!texts.includes(prompt as never)) problems.push(`${session}: the prompt ${prompt} is lost`);
   const dated = new Set((system ?? []).map(({ validTime }) => validTime.getTime()));
   if (dated.size !== (system ?? []).length)
     problems.push(`${session}: a prompt was written twice (${dated.size} moments, ${system?.length} versions)`);
@@ -132,17 +151,22 @@ export async function checkSession(
   problems.push(...folded);
   const byId = new Map(calls.map((call) => [call.id, call]));
   const limit = pLimit(AT_ONCE);
-  const pairs = await Promise.all(steps.map((step) => limit(() => checkStep(snapshot, step, step.call && byId.get(step.call.id)))));
+  const pairs = await Promise.all(
+    steps.map((step) => limit(() => checkStep(snapshot, step, step.call && byId.get(step.call.id)))),
+  );
   const prompts = told.flatMap((line) => (line.kind === 'prompt' ? [line.text] : []));
   pairs.push(await checkHeads(snapshot, session, state, prompts));
   const there = await snapshot.heads(state.sets.index);
-  for (const id of state.sets.index) if (!there.has(id)) problems.push(`${session}: ${id} is in the index and not in the database`);
+  for (const id of state.sets.index)
+    if (!there.has(id)) problems.push(`${session}: ${id} is in the index and not in the database`);
   const named = new Set<string>(steps.flatMap(({ call }) => (call === undefined ? [] : [call.id])));
-  for (const id of callsOfChat) if (!named.has(id)) problems.push(`${session}: the call ${id} is there without its step`);
+  for (const id of callsOfChat)
+    if (!named.has(id)) problems.push(`${session}: the call ${id} is there without its step`);
   for (const { document } of there.values()) {
     const refs = document.file_refs;
     const missing = Array.isArray(refs) ? refs.filter((ref) => !there.has(String(ref))) : [];
-    if (missing.length > 0) problems.push(`${session}: ${document['xt/id']} refers to files that are not there: ${missing.join(', ')}`);
+    if (missing.length > 0)
+      problems.push(`${session}: ${document['xt/id']} refers to files that are not there: ${missing.join(', ')}`);
   }
   problems.push(...pairs.flatMap((pair) => pair.problems));
   return {

@@ -8,7 +8,10 @@ const PAUSE_MS = 20;
 
 /** Delivers what dead processes leave in a data folder, until it is killed: the driver of a run stops it in the middle now and then. */
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
-const node = new NodeUse({ dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 }, { nodeUrl: undefined, nodeToken: undefined });
+const node = new NodeUse(
+  { dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 },
+  { nodeUrl: undefined, nodeToken: undefined },
+);
 const client = await ContextClient.create({
   address: () => node.address(),
   roots: [plan.root],

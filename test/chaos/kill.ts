@@ -38,7 +38,8 @@ export interface Kill {
 }
 
 /** What the node's state file says. */
-export const nodeState = (dataDir: string): Promise<NodeState | undefined> => readState(dataFolderAt(dataDir).stateFile);
+export const nodeState = (dataDir: string): Promise<NodeState | undefined> =>
+  readState(dataFolderAt(dataDir).stateFile);
 
 async function kill(identity: ProcessIdentity | null | undefined): Promise<boolean> {
   if (identity === null || identity === undefined || !(await isAlive(identity))) return false;

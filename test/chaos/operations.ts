@@ -66,7 +66,11 @@ export async function readFileWhole(agent: Agent, name: string, overlapping = fa
   const reading = await readingOf(agent, name, agent.random.chance(0.8));
   const content = 'content' in reading.reading ? reading.reading.content : `no text: ${reading.reading.kind}`;
   const id = agent.random.chance(0.5) ? { callId: `call-${agent.session.id}-${agent.session.state.seq + 1}` } : {};
-  await record(agent, { tool: 'read', args: { path: name }, status: 'ok', content, readings: [reading], ...id }, overlapping);
+  await record(
+    agent,
+    { tool: 'read', args: { path: name }, status: 'ok', content, readings: [reading], ...id },
+    overlapping,
+  );
 }
 
 /** Changes a file on disk, by writing over it or by a rename as editors do; now and then it goes away. */
@@ -75,7 +79,9 @@ export async function changeFile({ root, random }: Agent, name: string): Promise
   await mkdir(dirname(path), { recursive: true });
   if (random.chance(0.08)) return rm(path, { force: true });
   const size = random.weighted({ small: 60, page: 30, chunks: 3, large: 1 });
-  const text = random.text({ small: random.between(0, 300), page: random.between(2_000, 9_000), chunks: 600_000, large: 1_200_000 }[size]);
+  const text = random.text(
+    { small: random.between(0, 300), page: random.between(2_000, 9_000), chunks: 600_000, large: 1_200_000 }[size],
+  );
   if (random.chance(0.5)) return writeFile(path, text);
   const draft = `${path}.${random.between(0, 1e9)}.draft`;
   await writeFile(draft, text);
@@ -86,14 +92,23 @@ async function edit(agent: Agent): Promise<void> {
   const name = agent.random.pick(FILE_NAMES);
   await changeFile(agent, name);
   const readings = [await readingOf(agent, name)];
-  await record(agent, { tool: 'edit', args: { path: name, note: agent.random.next() }, status: 'ok', content: `edited ${name}`, readings });
+  await record(agent, {
+    tool: 'edit',
+    args: { path: name, note: agent.random.next() },
+    status: 'ok',
+    content: `edited ${name}`,
+    readings,
+  });
 }
 
 async function list(agent: Agent): Promise<void> {
   const { client, random } = agent;
   const names = FILE_NAMES.slice(random.between(0, 12), random.between(13, 24));
   const mentions = await Promise.all(
-    names.map(async (name) => ({ source: (await client.files.locate(name, { mustExist: false })).source, mtimeMs: 1_700_000_000_000 })),
+    names.map(async (name) => ({
+      source: (await client.files.locate(name, { mustExist: false })).source,
+      mtimeMs: 1_700_000_000_000,
+    })),
   );
   await record(agent, { tool: 'ls', args: { path: '.' }, status: 'ok', content: names.join('\n'), mentions });
 }
@@ -101,9 +116,13 @@ async function list(agent: Agent): Promise<void> {
 async function run(agent: Agent): Promise<void> {
   const { random } = agent;
   const size = random.weighted({ line: 50, page: 40, chunk: 5, chunks: 4, large: 1 });
-  const length = { line: random.between(0, 200), page: random.between(2_049, 6_000), chunk: 60_000, chunks: 600_000, large: 1_300_000 }[
-    size
-  ];
+  const length = {
+    line: random.between(0, 200),
+    page: random.between(2_049, 6_000),
+    chunk: 60_000,
+    chunks: 600_000,
+    large: 1_300_000,
+  }[size];
   const status = random.chance(0.9) ? 'ok' : 'fail';
   await record(agent, {
     tool: 'bash',
@@ -130,7 +149,13 @@ async function change(agent: Agent): Promise<void> {
   const references = Array.from({ length: random.between(1, 3) }, () => random.pick(pool));
   const plan = await session.planVerb(verb, references).catch(unlessAway);
   if (plan === undefined) return;
-  await record(agent, { tool: verb, args: { ids: references }, status: 'ok', content: `${verb} ${plan.entries.length}`, plan });
+  await record(agent, {
+    tool: verb,
+    args: { ids: references },
+    status: 'ok',
+    content: `${verb} ${plan.entries.length}`,
+    plan,
+  });
 }
 
 async function burst(agent: Agent): Promise<void> {

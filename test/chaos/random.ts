@@ -43,7 +43,23 @@ export class Random {
 
   /** Lines of text that never repeat themselves, about so many characters long. */
   text(length: number): string {
-    const words = ['const', 'value', 'return', 'index', 'für', 'naïve', 'λ', '→', '{', '}', '🙂', 'path', 'node', 'await', 'x'];
+    const words = [
+      'const',
+      'value',
+      'return',
+      'index',
+      'für',
+      'naïve',
+      'λ',
+      '→',
+      '{',
+      '}',
+      '🙂',
+      'path',
+      'node',
+      'await',
+      'x',
+    ];
     const lines: string[] = [];
     for (let size = 0; size < length; ) {
       const line = `${this.between(0, 1e9)} ${Array.from({ length: this.between(2, 12) }, () => this.pick(words)).join(' ')}`;

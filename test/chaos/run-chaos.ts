@@ -117,7 +117,8 @@ class Chaos {
     }
     this.#said.push(...lines);
     this.#unchecked = [...this.#unchecked, ...lines];
-    if (expected === 'finished' && code !== 0) this.#problems.push(`the last process ended with code ${code}: ${stderr.slice(-2_000)}`);
+    if (expected === 'finished' && code !== 0)
+      this.#problems.push(`the last process ended with code ${code}: ${stderr.slice(-2_000)}`);
     if (expected === 'killed' && code !== null)
       this.#problems.push(`process ${this.#incarnation} ended by itself with code ${code}: ${stderr.slice(-2_000)}`);
   }
@@ -178,7 +179,11 @@ class Chaos {
     await this.#end(this.#start(true), 'finished');
     const checking = performance.now();
     const where = { dataDir: this.#dataDir, root: this.#root, filesystemId: this.#filesystemId };
-    const { problems, counts } = await checkEverything(where, { sessions: this.#all, resumed: this.#sessions, said: this.#said });
+    const { problems, counts } = await checkEverything(where, {
+      sessions: this.#all,
+      resumed: this.#sessions,
+      said: this.#said,
+    });
     const acknowledged = { call: 0, message: 0, prompt: 0, context: 0, handed: 0, resumed: 0, refused: 0 };
     for (const { kind } of this.#said) acknowledged[kind] += 1;
     const resumed = this.#said.flatMap((line) => (line.kind === 'resumed' ? [line] : []));
@@ -193,7 +198,10 @@ class Chaos {
       acknowledged,
       notices: resumed.reduce((sum, { notices }) => sum + notices.length, 0),
       counts,
-      seconds: { kills: Math.round((checking - began) / 1000), checks: Math.round((performance.now() - checking) / 1000) },
+      seconds: {
+        kills: Math.round((checking - began) / 1000),
+        checks: Math.round((performance.now() - checking) / 1000),
+      },
     };
   }
 }
@@ -206,7 +214,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-chaos-')));
   try {
     const report = await new Chaos(folder, options).run();
-    if (report.problems.length > 0) return { ...report, problems: [...report.problems, `everything is kept in ${folder}`] };
+    if (report.problems.length > 0)
+      return { ...report, problems: [...report.problems, `everything is kept in ${folder}`] };
     await stopNode(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
     return report;

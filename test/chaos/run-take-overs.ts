@@ -52,7 +52,10 @@ const BUNDLES = 3;
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
 
 /** Sessions of another database, each as a bundle. */
-async function makeBundles(folder: string, cli: string): Promise<readonly { readonly id: SessionId; readonly file: string }[]> {
+async function makeBundles(
+  folder: string,
+  cli: string,
+): Promise<readonly { readonly id: SessionId; readonly file: string }[]> {
   const dataDir = join(folder, 'source');
   const node = new NodeUse({ dataDir, profile: 'memory', idleExitSeconds: 600 });
   const client = await ContextClient.create({
@@ -64,7 +67,8 @@ async function makeBundles(folder: string, cli: string): Promise<readonly { read
   const bundles: { id: SessionId; file: string }[] = [];
   for (let n = 0; n < BUNDLES; n++) {
     const session = await client.openSession({ id: `imported-${n}` });
-    for (let i = 0; i < 10; i++) await session.recordCall(callReport({ tool: 'bash', content: `output ${i} of ${session.id}` }));
+    for (let i = 0; i < 10; i++)
+      await session.recordCall(callReport({ tool: 'bash', content: `output ${i} of ${session.id}` }));
     await client.closeSession(session);
     const file = join(folder, `${session.id}.bundle`);
     const { code, stderr } = await runCli(['export', session.id, file, '--data', dataDir], {}, cli);
@@ -196,7 +200,9 @@ class TakeOvers {
         await this.#kill(deliverer);
         deliverers[nth] = this.#deliverer();
       } else if ((await killNow(this.#dataDir, () => false, 'jvm')).killed.length > 0) this.#kills += 1;
-      this.#options.onProgress?.(`${this.#kills} kills, last ${deed}, ${this.#said.length} lines, ${this.#problems.length} problems`);
+      this.#options.onProgress?.(
+        `${this.#kills} kills, last ${deed}, ${this.#said.length} lines, ${this.#problems.length} problems`,
+      );
     }
     await held;
     for (const service of [...writers, ...deliverers]) {
@@ -218,7 +224,8 @@ class TakeOvers {
       for (const one of await stepsInForks(snapshot)) this.#problems.push(stepsInForkText(one));
       const [mine, theirs] = [this.#sessions.flat(), this.#bundles.map(({ id }) => id)];
       const begun = new Set([...mine, ...theirs]);
-      for (const { id } of await snapshot.sessions()) if (!begun.has(id)) this.#problems.push(`nobody began the session ${id}`);
+      for (const { id } of await snapshot.sessions())
+        if (!begun.has(id)) this.#problems.push(`nobody began the session ${id}`);
       const found = [];
       for (const id of mine) {
         const said = this.#said.filter((line) => 'session' in line && line.session === id);
@@ -226,7 +233,8 @@ class TakeOvers {
       }
       this.#problems.push(...found.flatMap(({ problems }) => problems));
       for (const id of begun)
-        if (!(await verifySession(client.store, id)).ok) this.#problems.push(`session ${id} is not verified: palimpsest verify says more`);
+        if (!(await verifySession(client.store, id)).ok)
+          this.#problems.push(`session ${id} is not verified: palimpsest verify says more`);
       const waiting = await adoptableJournals(this.#dataDir);
       if (waiting.length > 0) this.#problems.push(`journals still wait: ${waiting.join(', ')}`);
       return { steps: sum(found.map(({ steps }) => steps)), calls: sum(found.map(({ calls }) => calls.length)) };
@@ -251,7 +259,15 @@ class TakeOvers {
       this.#repeat(
         () => {
           const to = join(this.#folder, 'restored', String(this.#restores));
-          return ['restore', files.pick(this.#sessions.flat()), '--apply', '--to', to, '--root', join(this.#folder, 'files')];
+          return [
+            'restore',
+            files.pick(this.#sessions.flat()),
+            '--apply',
+            '--to',
+            to,
+            '--root',
+            join(this.#folder, 'files'),
+          ];
         },
         () => {
           this.#restores += 1;
@@ -290,7 +306,8 @@ export async function runTakeOvers(options: TakeOverOptions): Promise<TakeOverRe
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-take-overs-')));
   try {
     const report = await new TakeOvers(folder, options).run();
-    if (report.problems.length > 0) return { ...report, problems: [...report.problems, `everything is kept in ${folder}`] };
+    if (report.problems.length > 0)
+      return { ...report, problems: [...report.problems, `everything is kept in ${folder}`] };
     await stopNode(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
     return report;

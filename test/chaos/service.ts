@@ -14,9 +14,12 @@ export class Service {
 
   constructor(script: string, plan: WorkloadPlan) {
     this.plan = plan;
-    this.#child = spawn(process.execPath, ['--enable-source-maps', script, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(process.execPath, ['--enable-source-maps', script, JSON.stringify(plan)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.#ended = once(this.#child, 'close');
-    this.#open = this.#child.stdout === null ? this.#ended : Promise.race([once(this.#child.stdout, 'data'), this.#ended]);
+    this.#open =
+      this.#child.stdout === null ? this.#ended : Promise.race([once(this.#child.stdout, 'data'), this.#ended]);
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text;
     });

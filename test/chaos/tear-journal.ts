@@ -51,7 +51,11 @@ export async function tearJournal(dataDir: string, told: readonly Line[], random
   const part = bytes.subarray(last.offset, random.between(last.offset + 1, end - 1));
   appendFileSync(
     path,
-    { garbage: random.bytes(random.between(1, 400)), 'part-of-a-frame': part, zeros: Buffer.alloc(random.between(1, 4_096)) }[kind],
+    {
+      garbage: random.bytes(random.between(1, 400)),
+      'part-of-a-frame': part,
+      zeros: Buffer.alloc(random.between(1, 4_096)),
+    }[kind],
   );
   return kind;
 }

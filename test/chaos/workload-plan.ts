@@ -25,4 +25,7 @@ export interface WorkloadPlan {
 }
 
 /** Names of the files that the agents work on. */
-export const FILE_NAMES: readonly string[] = Array.from({ length: 24 }, (_, i) => `${i % 3 === 0 ? 'src/' : ''}file-${i}.ts`);
+export const FILE_NAMES: readonly string[] = Array.from(
+  { length: 24 },
+  (_, i) => `${i % 3 === 0 ? 'src/' : ''}file-${i}.ts`,
+);

@@ -96,7 +96,13 @@ async function main(): Promise<void> {
   const both = await Promise.all(sessions.map((session) => untilThere(() => found(client, session))));
   say({ kind: 'resumed', found: both, ms: Math.round(performance.now()), notices });
   process.stdout.write('open\n');
-  const agents = sessions.map((session, i) => ({ client, session, root: plan.root, say, random: new Random(plan.seed * 2 + i) }));
+  const agents = sessions.map((session, i) => ({
+    client,
+    session,
+    root: plan.root,
+    say,
+    random: new Random(plan.seed * 2 + i),
+  }));
   if (plan.finish) return finish(client, agents);
   await Promise.all(agents.map(work));
 }

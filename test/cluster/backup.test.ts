@@ -66,7 +66,13 @@ describe('a backup of log and documents in PostgreSQL', () => {
 
   /** Runs a tool of PostgreSQL against a server. */
   const tool = async (program: string, args: readonly string[], port = postgres.port): Promise<string> => {
-    const env = { ...process.env, PGPASSWORD: postgres.password, PGHOST: '127.0.0.1', PGPORT: String(port), PGUSER: postgres.user };
+    const env = {
+      ...process.env,
+      PGPASSWORD: postgres.password,
+      PGHOST: '127.0.0.1',
+      PGPORT: String(port),
+      PGUSER: postgres.user,
+    };
     return (await run(join(bin, program), [...args], { env })).stdout;
   };
 
@@ -117,7 +123,9 @@ describe('a backup of log and documents in PostgreSQL', () => {
     restored += 1;
     const other = await stdioAgent(join(folder, 'project'), ['--data', data(name), '--session', 'worked']);
     try {
-      expect(await other.call('write', { path: `restored-${restored}.txt`, content: 'after the restore' })).toMatchObject({
+      expect(
+        await other.call('write', { path: `restored-${restored}.txt`, content: 'after the restore' }),
+      ).toMatchObject({
         isError: false,
       });
     } finally {
@@ -205,7 +213,11 @@ describe('a backup of log and documents in PostgreSQL', () => {
     ]);
     const port = await freePort();
     await writeFile(join(base, 'recovery.signal'), '');
-    const settings = [`restore_command=cp ${archive}/%f %p`, 'recovery_target_name=before the mistake', 'recovery_target_action=promote'];
+    const settings = [
+      `restore_command=cp ${archive}/%f %p`,
+      'recovery_target_name=before the mistake',
+      'recovery_target_action=promote',
+    ];
     const stop = await startOver(bin, base, { port, settings });
     try {
       expect(await start('p', ['log', port])).toMatchObject({ code: 0 });

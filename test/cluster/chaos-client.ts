@@ -130,7 +130,8 @@ export class ChaosClient {
     }
     this.said.push(...lines);
     this.#unchecked = [...this.#unchecked, ...lines];
-    if (code !== (expected === 'finished' ? 0 : null)) problems.push(`client ${this.name} ended with ${code}: ${stderr.slice(-2_000)}`);
+    if (code !== (expected === 'finished' ? 0 : null))
+      problems.push(`client ${this.name} ended with ${code}: ${stderr.slice(-2_000)}`);
     return problems;
   }
 

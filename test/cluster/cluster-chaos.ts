@@ -17,7 +17,15 @@ import { startSharedNode } from './shared-node.js';
 const NODES = ['a', 'b'] as const;
 
 /** Who dies, or is cut off, how often. */
-const BLOWS = { client: 44, jvm: 14, node: 10, 'both nodes': 6, server: 14, 'servers cut off': 6, 'client cut off': 6 } as const;
+const BLOWS = {
+  client: 44,
+  jvm: 14,
+  node: 10,
+  'both nodes': 6,
+  server: 14,
+  'servers cut off': 6,
+  'client cut off': 6,
+} as const;
 type Blow = keyof typeof BLOWS;
 const CUTS: readonly Blow[] = ['servers cut off', 'client cut off'];
 
@@ -115,7 +123,9 @@ export class ClusterChaos {
         }
       }
     };
-    const started = start().catch((error: unknown) => void this.#problems.push(`node ${name} did not start again: ${String(error)}`));
+    const started = start().catch(
+      (error: unknown) => void this.#problems.push(`node ${name} did not start again: ${String(error)}`),
+    );
     this.#starting.set(name, started);
   }
 
@@ -158,7 +168,8 @@ export class ClusterChaos {
     } else if (blow === 'jvm') await this.#killNode(name, 'jvm');
     else if (blow === 'node') await this.#killNode(name, 'supervisor+jvm');
     else if (blow === 'both nodes') await Promise.all(NODES.map((one) => this.#killNode(one, 'supervisor+jvm')));
-    else if (blow === 'server') await this.#servers.kill(random.pick(this.#servers.names), { pauseMs: random.between(0, 2_000) });
+    else if (blow === 'server')
+      await this.#servers.kill(random.pick(this.#servers.names), { pauseMs: random.between(0, 2_000) });
     else {
       const cut = blow === 'servers cut off' ? this.#servers : client;
       cut.cut();
@@ -173,7 +184,8 @@ export class ClusterChaos {
   async #nodesAreBack(): Promise<void> {
     await Promise.all([this.#mended, this.#servers.back, ...this.#starting.values()]);
     const until = Date.now() + BACK_MS;
-    for (const name of NODES) while ((await nodeState(this.#data(name)))?.phase !== 'ready' && Date.now() < until) await delay(50);
+    for (const name of NODES)
+      while ((await nodeState(this.#data(name)))?.phase !== 'ready' && Date.now() < until) await delay(50);
   }
 
   /** One blow after the other: some wait until everything is back from the one before, others fall while it is down, or during a cut. */
@@ -209,7 +221,9 @@ export class ClusterChaos {
   async #nodesAreEven(): Promise<void> {
     const nodes = this.#sockets.map((socketPath) => new XtdbClient({ kind: 'unix', socketPath }));
     try {
-      const newest = Math.max(...(await Promise.all(nodes.map(async (node) => (await node.latestCompletedTx())?.txId ?? -1))));
+      const newest = Math.max(
+        ...(await Promise.all(nodes.map(async (node) => (await node.latestCompletedTx())?.txId ?? -1))),
+      );
       await Promise.all(nodes.map((node) => node.awaitOutcome(newest)));
     } finally {
       await Promise.all(nodes.map((node) => node.close()));
@@ -235,20 +249,36 @@ export class ClusterChaos {
         for (const session of sessions) {
           const { ok, contexts, answers, parts } = await verifySession(new ObjectStore(xtdb), session);
           const handed = new Set(
-            said.flatMap((line) => (line.kind === 'handed' && line.session === session ? [`${line.step} ${line.text}`] : [])),
+            said.flatMap((line) =>
+              line.kind === 'handed' && line.session === session ? [`${line.step} ${line.text}`] : [],
+            ),
           );
           if (contexts.total < handed.size)
-            problems.push(`${session}: of ${handed.size} contexts that were handed out ${contexts.total} have a record`);
+            problems.push(
+              `${session}: of ${handed.size} contexts that were handed out ${contexts.total} have a record`,
+            );
           verified.contexts += contexts.total;
           verified.equal += contexts.equal;
-          if (!ok) problems.push(`${session} does not verify: ${JSON.stringify({ contexts, answers, parts }).slice(0, 2_000)}`);
+          if (!ok)
+            problems.push(
+              `${session} does not verify: ${JSON.stringify({ contexts, answers, parts }).slice(0, 2_000)}`,
+            );
         }
       } finally {
         await xtdb.close();
       }
     }
     const sum = (key: keyof CheckCounts): number => all.reduce((total, counts) => total + counts[key], 0);
-    const keys: readonly (keyof CheckCounts)[] = ['sessions', 'steps', 'calls', 'untold', 'files', 'unmet', 'versions', 'contexts'];
+    const keys: readonly (keyof CheckCounts)[] = [
+      'sessions',
+      'steps',
+      'calls',
+      'untold',
+      'files',
+      'unmet',
+      'versions',
+      'contexts',
+    ];
     const counts = Object.fromEntries(keys.map((key) => [key, sum(key)])) as Record<keyof CheckCounts, number>;
     return { problems, blows: this.#blows, moments: this.#moments, counts, verified };
   }

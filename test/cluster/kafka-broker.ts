@@ -20,7 +20,10 @@ export interface KafkaBroker {
   /** Where its files are; the records of its topics lie in `log`. */
   readonly dir: string;
   /** Makes a topic with settings of its own, `key=value`. */
-  makeTopic(topic: string, options: { readonly partitions: number; readonly settings?: readonly string[] }): Promise<void>;
+  makeTopic(
+    topic: string,
+    options: { readonly partitions: number; readonly settings?: readonly string[] },
+  ): Promise<void>;
   removeTopic(topic: string): Promise<void>;
   start(): Promise<void>;
   kill(): Promise<void>;
@@ -37,7 +40,9 @@ const propertiesText = (properties: Readonly<Record<string, string>>): string =>
     .join('');
 
 /** Makes a broker with a folder of its own and starts it. `reachedAt` gives the port where clients shall look for it instead of its own. */
-export async function kafkaBroker(reachedAt: (port: number) => Promise<number> = async (port) => port): Promise<KafkaBroker> {
+export async function kafkaBroker(
+  reachedAt: (port: number) => Promise<number> = async (port) => port,
+): Promise<KafkaBroker> {
   const java = await findJava({});
   const dir = await mkdtemp(join(tmpdir(), 'palimpsest-kafka-'));
   const [port, saslPort, controller] = [await freePort(), await freePort(), await freePort()];
@@ -61,7 +66,16 @@ export async function kafkaBroker(reachedAt: (port: number) => Promise<number> =
     }),
   );
   const flags = ['-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', serverJars().join(delimiter)];
-  await run(java.command, [...flags, 'kafka.tools.StorageTool', 'format', '--standalone', '-t', CLUSTER_ID, '-c', file]);
+  await run(java.command, [
+    ...flags,
+    'kafka.tools.StorageTool',
+    'format',
+    '--standalone',
+    '-t',
+    CLUSTER_ID,
+    '-c',
+    file,
+  ]);
   let broker: ChildProcess | undefined;
   const kill = async (): Promise<void> => {
     if (broker === undefined || broker.exitCode !== null || broker.signalCode !== null) return;

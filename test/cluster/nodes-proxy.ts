@@ -19,16 +19,22 @@ interface ProxyOptions {
 }
 
 /** Starts a proxy over the nodes that listen on these sockets. */
-export async function nodesProxy(sockets: readonly string[], { choose, socketPath }: ProxyOptions): Promise<NodesProxy> {
+export async function nodesProxy(
+  sockets: readonly string[],
+  { choose, socketPath }: ProxyOptions,
+): Promise<NodesProxy> {
   const counts = sockets.map(() => 0);
   const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const at = choose();
     counts[at] = (counts[at] ?? 0) + 1;
     const headers = { ...incoming.headers, host: 'localhost' };
-    const passed = request({ socketPath: sockets[at], method: incoming.method, path: incoming.url, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.on('error', () => outgoing.destroy()).pipe(outgoing);
-    });
+    const passed = request(
+      { socketPath: sockets[at], method: incoming.method, path: incoming.url, headers },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.on('error', () => outgoing.destroy()).pipe(outgoing);
+      },
+    );
     passed.on('error', () => outgoing.destroy());
     outgoing.on('close', () => passed.destroy());
     incoming.pipe(passed);

@@ -16,7 +16,9 @@ const isRoot = process.getuid?.() === 0;
 
 /** A program and its arguments, run as a user who is not root. */
 const asUser = (program: string, args: readonly string[]): readonly [string, string[]] =>
-  isRoot ? ['setpriv', [`--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, '--clear-groups', program, ...args]] : [program, [...args]];
+  isRoot
+    ? ['setpriv', [`--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, '--clear-groups', program, ...args]]
+    : [program, [...args]];
 
 const listens = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
@@ -34,7 +36,8 @@ export async function untilListening(port: number, process: ChildProcess): Promi
     async () => process.exitCode ?? process.signalCode ?? (await listens(port)),
     (answer) => answer !== false,
   );
-  if (process.exitCode !== null || process.signalCode !== null) throw new Error(`the server of port ${port} ended before it listened`);
+  if (process.exitCode !== null || process.signalCode !== null)
+    throw new Error(`the server of port ${port} ended before it listened`);
 }
 
 /** The jars of the servers that the tests start; `old` has a PostgreSQL alone, which is too old. */
@@ -164,7 +167,18 @@ export async function postgresServer(
   for (const name of databases) await single('postgres', `CREATE DATABASE "${name}"`);
   const flags = settings.flatMap((one) => ['-c', one]);
   const start = async (): Promise<void> => {
-    const [program, args] = asUser(join(bin, 'postgres'), ['-D', data, '-k', dir, '-h', '127.0.0.1', '-p', String(port), '-F', ...flags]);
+    const [program, args] = asUser(join(bin, 'postgres'), [
+      '-D',
+      data,
+      '-k',
+      dir,
+      '-h',
+      '127.0.0.1',
+      '-p',
+      String(port),
+      '-F',
+      ...flags,
+    ]);
     server = spawn(program, args, { stdio: 'ignore' });
     await untilListening(port, server);
   };

@@ -11,9 +11,13 @@ const runs =
       ? [['jest.config.mjs'], ['suites.config.mjs']]
       : [['jest.config.mjs', word, ...more]];
 for (const [config, ...args] of runs) {
-  const { status } = spawnSync('npm', ['run', '-s', 'jest', '--', '--config', join('test', 'cluster', config), ...args], {
-    cwd: projectRoot,
-    stdio: 'inherit',
-  });
+  const { status } = spawnSync(
+    'npm',
+    ['run', '-s', 'jest', '--', '--config', join('test', 'cluster', config), ...args],
+    {
+      cwd: projectRoot,
+      stdio: 'inherit',
+    },
+  );
   if (status !== 0) process.exit(status ?? 1);
 }

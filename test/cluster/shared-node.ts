@@ -22,7 +22,11 @@ export function sharedLogOn({ postgres, passwordFile, kafka }: LogPlace): Shared
     passwordVariable: 'PALIMPSEST_DATABASE_PASSWORD',
   };
   if (kafka === undefined) return { profile: 'postgres', database };
-  return { profile: 'kafka', database, kafka: { brokers: [`127.0.0.1:${kafka.port}`], topic: 'log', replication: 1, create: true } };
+  return {
+    profile: 'kafka',
+    database,
+    kafka: { brokers: [`127.0.0.1:${kafka.port}`], topic: 'log', replication: 1, create: true },
+  };
 }
 
 /** Starts a node over a log in a data folder, unless it runs there, and gives its socket. It runs until it is stopped. */

@@ -21,9 +21,14 @@ const user = (content: Messages[number]['content']): Messages[number] => ({ role
 
 const PROMPTS: Readonly<Record<string, (args: Readonly<Record<string, string>>) => Messages>> = {
   test_simple_prompt: () => [user({ type: 'text', text: 'This is a simple prompt for testing.' })],
-  test_prompt_with_arguments: ({ arg1, arg2 }) => [user({ type: 'text', text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'` })],
+  test_prompt_with_arguments: ({ arg1, arg2 }) => [
+    user({ type: 'text', text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'` }),
+  ],
   test_prompt_with_embedded_resource: ({ resourceUri = '' }) => [
-    user({ type: 'resource', resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' } }),
+    user({
+      type: 'resource',
+      resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' },
+    }),
     user({ type: 'text', text: 'Please process the embedded resource above.' }),
   ],
   test_prompt_with_image: () => [
@@ -39,7 +44,11 @@ const PROMPT_ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
 function resourceContents(uri: string) {
   const [, id] = /^test:\/\/template\/([^/]+)\/data$/.exec(uri) ?? [];
   if (id !== undefined)
-    return { uri, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) };
+    return {
+      uri,
+      mimeType: 'application/json',
+      text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }),
+    };
   if (uri === 'test://static-binary') return { uri, mimeType: 'image/png', blob: PNG };
   return { uri, mimeType: 'text/plain', text: 'This is the content of the static text resource.' };
 }
@@ -54,7 +63,9 @@ function addFixtures(server: Server): void {
     })),
   }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
-    resourceTemplates: [{ uriTemplate: 'test://template/{id}/data', name: 'template', description: 'Fixture template' }],
+    resourceTemplates: [
+      { uriTemplate: 'test://template/{id}/data', name: 'template', description: 'Fixture template' },
+    ],
   }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => ({ contents: [resourceContents(params.uri)] }));
   server.setRequestHandler(SubscribeRequestSchema, () => ({}));
@@ -63,10 +74,16 @@ function addFixtures(server: Server): void {
     prompts: Object.keys(PROMPTS).map((name) => ({
       name,
       description: `Fixture ${name}`,
-      arguments: (PROMPT_ARGUMENTS[name] ?? []).map((argument) => ({ name: argument, description: argument, required: true })),
+      arguments: (PROMPT_ARGUMENTS[name] ?? []).map((argument) => ({
+        name: argument,
+        description: argument,
+        required: true,
+      })),
     })),
   }));
-  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => ({ messages: PROMPTS[params.name]?.(params.arguments ?? {}) ?? [] }));
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => ({
+    messages: PROMPTS[params.name]?.(params.arguments ?? {}) ?? [],
+  }));
   server.setRequestHandler(CompleteRequestSchema, ({ params }) => {
     const values = ['paris', 'park', 'party'].filter((value) => value.startsWith(params.argument.value));
     return { completion: { values, total: values.length, hasMore: false } };

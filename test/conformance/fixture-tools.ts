@@ -13,16 +13,28 @@ type Run = (args: Readonly<Record<string, unknown>>, exchange: ThroughSdk) => Pr
 
 function fixture(name: string, run: Run, inputSchema: object = { type: 'object', properties: {} }): ServedTool {
   return {
-    definition: { name, description: `Fixture ${name}`, inputSchema: inputSchema as ServedTool['definition']['inputSchema'] },
+    definition: {
+      name,
+      description: `Fixture ${name}`,
+      inputSchema: inputSchema as ServedTool['definition']['inputSchema'],
+    },
     call: async (args, exchange) => run(args as Readonly<Record<string, unknown>>, exchange as ThroughSdk),
   };
 }
 
 const text = (value: string): CallToolResult => ({ content: [{ type: 'text', text: value }] });
-const withText = (argument: string): object => ({ type: 'object', properties: { [argument]: { type: 'string' } }, required: [argument] });
+const withText = (argument: string): object => ({
+  type: 'object',
+  properties: { [argument]: { type: 'string' } },
+  required: [argument],
+});
 
 async function logThrice(_args: unknown, { request }: ThroughSdk): Promise<CallToolResult> {
-  for (const [index, data] of ['Tool execution started', 'Tool processing data', 'Tool execution completed'].entries()) {
+  for (const [index, data] of [
+    'Tool execution started',
+    'Tool processing data',
+    'Tool execution completed',
+  ].entries()) {
     if (index > 0) await pause(50);
     await request.sendNotification({ method: 'notifications/message', params: { level: 'info', data } });
   }
@@ -43,18 +55,31 @@ async function sample({ prompt }: Readonly<Record<string, unknown>>, { request }
     { method: 'sampling/createMessage', params: { messages, maxTokens: 100 } },
     CreateMessageResultSchema,
   );
-  return text(`LLM response: ${!Array.isArray(content) && content.type === 'text' ? content.text : JSON.stringify(content)}`);
+  return text(
+    `LLM response: ${!Array.isArray(content) && content.type === 'text' ? content.text : JSON.stringify(content)}`,
+  );
 }
 
-function elicit(properties: object, required: readonly string[], say: (action: string, content: string) => string): Run {
+function elicit(
+  properties: object,
+  required: readonly string[],
+  say: (action: string, content: string) => string,
+): Run {
   return async ({ message }, { request }) => {
-    const params = { message: String(message ?? 'Please answer'), requestedSchema: { type: 'object' as const, properties, required } };
-    const answer = await request.sendRequest({ method: 'elicitation/create', params: params as never }, ElicitResultSchema);
+    const params = {
+      message: String(message ?? 'Please answer'),
+      requestedSchema: { type: 'object' as const, properties, required },
+    };
+    const answer = await request.sendRequest(
+      { method: 'elicitation/create', params: params as never },
+      ElicitResultSchema,
+    );
     return text(say(answer.action, JSON.stringify(answer.content ?? {})));
   };
 }
 
-const completed = (action: string, content: string): string => `Elicitation completed: action=${action}, content=${content}`;
+const completed = (action: string, content: string): string =>
+  `Elicitation completed: action=${action}, content=${content}`;
 
 const CONTACT = {
   username: { type: 'string', description: "User's response" },
@@ -67,11 +92,19 @@ const DEFAULTS = {
   status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
   verified: { type: 'boolean', default: true },
 };
-const titled = (...pairs: readonly (readonly [string, string])[]): object[] => pairs.map(([value, title]) => ({ const: value, title }));
+const titled = (...pairs: readonly (readonly [string, string])[]): object[] =>
+  pairs.map(([value, title]) => ({ const: value, title }));
 const ENUMS = {
   untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
-  titledSingle: { type: 'string', oneOf: titled(['value1', 'First Option'], ['value2', 'Second Option'], ['value3', 'Third Option']) },
-  legacyEnum: { type: 'string', enum: ['opt1', 'opt2', 'opt3'], enumNames: ['Option One', 'Option Two', 'Option Three'] },
+  titledSingle: {
+    type: 'string',
+    oneOf: titled(['value1', 'First Option'], ['value2', 'Second Option'], ['value3', 'Third Option']),
+  },
+  legacyEnum: {
+    type: 'string',
+    enum: ['opt1', 'opt2', 'opt3'],
+    enumNames: ['Option One', 'Option Two', 'Option Three'],
+  },
   untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
   titledMulti: {
     type: 'array',
@@ -93,7 +126,11 @@ const MIXED: CallToolResult = {
     { type: 'image', data: PNG, mimeType: 'image/png' },
     {
       type: 'resource',
-      resource: { uri: 'test://mixed-content-resource', mimeType: 'application/json', text: '{"test":"data","value":123}' },
+      resource: {
+        uri: 'test://mixed-content-resource',
+        mimeType: 'application/json',
+        text: '{"test":"data","value":123}',
+      },
     },
   ],
 };
@@ -101,7 +138,11 @@ const EMBEDDED: CallToolResult = {
   content: [
     {
       type: 'resource',
-      resource: { uri: 'test://embedded-resource', mimeType: 'text/plain', text: 'This is an embedded resource content.' },
+      resource: {
+        uri: 'test://embedded-resource',
+        mimeType: 'text/plain',
+        text: 'This is an embedded resource content.',
+      },
     },
   ],
 };
@@ -114,12 +155,19 @@ export const FIXTURE_TOOLS: readonly ServedTool[] = [
   fixture('test_embedded_resource', () => EMBEDDED),
   fixture('test_multiple_content_types', () => MIXED),
   fixture('test_tool_with_logging', logThrice),
-  fixture('test_error_handling', () => ({ ...text('This tool intentionally returns an error for testing'), isError: true })),
+  fixture('test_error_handling', () => ({
+    ...text('This tool intentionally returns an error for testing'),
+    isError: true,
+  })),
   fixture('test_tool_with_progress', reportProgress),
   fixture('test_sampling', sample, withText('prompt')),
   fixture(
     'test_elicitation',
-    elicit(CONTACT, ['username', 'email'], (action, content) => `User response: action: ${action}, content: ${content}`),
+    elicit(
+      CONTACT,
+      ['username', 'email'],
+      (action, content) => `User response: action: ${action}, content: ${content}`,
+    ),
     withText('message'),
   ),
   fixture('test_elicitation_sep1034_defaults', elicit(DEFAULTS, [], completed)),

@@ -31,24 +31,34 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
   await page.exposeFunction('reportBreach', (told: string) => troubles.push(`policy: ${told}`));
   await page.addInitScript(() => {
     const report = (globalThis as unknown as { reportBreach: (told: string) => void }).reportBreach;
-    document.addEventListener('securitypolicyviolation', (event) => report(`${event.violatedDirective} ${event.blockedURI}`));
+    document.addEventListener('securitypolicyviolation', (event) =>
+      report(`${event.violatedDirective} ${event.blockedURI}`),
+    );
   });
   return {
     page,
     troubles,
     settled: async () => {
-      await page.waitForFunction(() => !document.body.innerText.includes('Reading…') && document.querySelector('h1') !== null);
+      await page.waitForFunction(
+        () => !document.body.innerText.includes('Reading…') && document.querySelector('h1') !== null,
+      );
     },
     barriers: async () => {
       await page.evaluate(axe.source);
       const found = await page.evaluate(async () => {
         const { axe: loaded } = globalThis as unknown as {
           readonly axe: {
-            run(): Promise<{ readonly violations: readonly { id: string; impact: string; nodes: readonly { html: string }[] }[] }>;
+            run(): Promise<{
+              readonly violations: readonly { id: string; impact: string; nodes: readonly { html: string }[] }[];
+            }>;
           };
         };
         const { violations } = await loaded.run();
-        return violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)) }));
+        return violations.map(({ id, impact, nodes }) => ({
+          id,
+          impact,
+          html: nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)),
+        }));
       });
       return found
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -12,7 +12,8 @@ function installed(): string | undefined {
 function chromiumPath(): string {
   const known = process.env.PALIMPSEST_CHROMIUM ?? installed();
   if (known !== undefined) return known;
-  if (process.getuid?.() !== 0) throw new Error('No Chromium was found: apt-get install chromium, or set PALIMPSEST_CHROMIUM to one.');
+  if (process.getuid?.() !== 0)
+    throw new Error('No Chromium was found: apt-get install chromium, or set PALIMPSEST_CHROMIUM to one.');
   execFileSync('apt-get', ['update', '-qq'], { stdio: 'ignore' });
   execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'chromium'], { stdio: 'ignore' });
   const fresh = installed();

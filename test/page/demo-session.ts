@@ -11,7 +11,10 @@ export const DEMO_MOUNT = '/project';
 export const DEMO_FILESYSTEM = 'fs-demo';
 
 const code = (name: string, lines: number): string =>
-  Array.from({ length: lines }, (_, i) => `export const ${name}${i} = (items: readonly Item[]): number => items.length + ${i};`).join('\n');
+  Array.from(
+    { length: lines },
+    (_, i) => `export const ${name}${i} = (items: readonly Item[]): number => items.length + ${i};`,
+  ).join('\n');
 
 /** Its files, in the order in which the agent reads them. */
 const FILES: Readonly<Record<string, string>> = {
@@ -41,7 +44,12 @@ export async function demoSession(
   };
   for (const [path, text] of Object.entries(FILES)) await write(path, text);
   const session = await client.openSession({ id });
-  const call = async (tool: string, args: CallReport['args'], content: string, more: Partial<CallReport> = {}): Promise<void> => {
+  const call = async (
+    tool: string,
+    args: CallReport['args'],
+    content: string,
+    more: Partial<CallReport> = {},
+  ): Promise<void> => {
     await session.assemble({ deliver: 'library' });
     const recorded = await session.recordCall({ tool, args, status: 'ok', content, answer: () => content, ...more });
     await recorded.applied;
@@ -62,7 +70,9 @@ export async function demoSession(
   await turn(
     'The cart counts each item once, however often it was chosen. Mend it.',
     async () => {
-      await call('ls', { path: 'src' }, Object.keys(FILES).join('\n'), { mentions: await mentions(client, Object.keys(FILES)) });
+      await call('ls', { path: 'src' }, Object.keys(FILES).join('\n'), {
+        mentions: await mentions(client, Object.keys(FILES)),
+      });
       for (const path of ['src/cart.ts', 'src/item.ts', 'test/cart.test.ts']) await read(path);
     },
     'total() leaves the count out. I mend it and run the test.',
@@ -93,7 +103,11 @@ export async function demoSession(
   );
   await changeByPerson(session, { verb: 'pin', references: [file] });
   await changeByPerson(session, { verb: 'activate', references: [item] });
-  await turn('Say what you changed.', async () => read('src/cart.ts'), 'One line in src/cart.ts: the price times the count.');
+  await turn(
+    'Say what you changed.',
+    async () => read('src/cart.ts'),
+    'One line in src/cart.ts: the price times the count.',
+  );
   await session.assemble({ deliver: 'library' });
   await client.closeSession(session);
   return { session: id, file, client };

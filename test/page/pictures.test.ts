@@ -32,46 +32,52 @@ async function smaller(page: Page, png: Buffer): Promise<Buffer> {
   return picture;
 }
 
-(PICTURES === undefined ? test.skip : test)('pictures of the main views, of a session that is made for them', async () => {
-  const { root, remove } = await temporaryRoot();
-  const { session, file, client } = await demoSession(root, `mend-the-cart-${Date.now().toString(36).slice(-4)}`);
-  const serve: Serve = await startServe(['--share-sessions', '--mount', `${DEMO_MOUNT}=${root},${DEMO_FILESYSTEM}`], root);
-  const browser = await openBrowser();
-  try {
-    const { origin } = new URL(serve.url);
-    const context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1_100, height: 700 } });
-    const fork = await client.forkSession(session, { id: `${session}-again`, at: 12 });
-    for (const text of ['Try it without the discounts.', 'And once more.']) {
-      await fork.reportMessage({ role: 'user', text });
-      await fork.assemble({ deliver: 'library' });
-      await fork.reportMessage({ role: 'assistant', text: 'It is the count.' });
+(PICTURES === undefined ? test.skip : test)(
+  'pictures of the main views, of a session that is made for them',
+  async () => {
+    const { root, remove } = await temporaryRoot();
+    const { session, file, client } = await demoSession(root, `mend-the-cart-${Date.now().toString(36).slice(-4)}`);
+    const serve: Serve = await startServe(
+      ['--share-sessions', '--mount', `${DEMO_MOUNT}=${root},${DEMO_FILESYSTEM}`],
+      root,
+    );
+    const browser = await openBrowser();
+    try {
+      const { origin } = new URL(serve.url);
+      const context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1_100, height: 700 } });
+      const fork = await client.forkSession(session, { id: `${session}-again`, at: 12 });
+      for (const text of ['Try it without the discounts.', 'And once more.']) {
+        await fork.reportMessage({ role: 'user', text });
+        await fork.assemble({ deliver: 'library' });
+        await fork.reportMessage({ role: 'assistant', text: 'It is the count.' });
+      }
+      await client.closeSession(fork);
+      const views = {
+        strip: `strip?session=${session}&live=1`,
+        request: `request?session=${session}`,
+        changes: `changes?session=${session}&from=19`,
+        object: `object?session=${session}&id=${file}&a=1&b=2`,
+        compare: `compare?session=${session}&with=${fork.id}`,
+      };
+      const blank = await context.newPage();
+      for (const [name, view] of Object.entries(views)) {
+        const watched = await watchedPage(context, origin);
+        await watched.page.goto(`${origin}/review/${view}#token=${serve.token}`);
+        await watched.settled();
+        await watched.page.locator('h1').waitFor();
+        if (name === 'request') await watched.page.getByText('Made again, byte for byte').waitFor();
+        if (name === 'strip') await watched.page.getByText('following').waitFor();
+        expect(await watched.page.locator('main').innerText()).not.toContain(root);
+        const picture = await smaller(blank, await watched.page.screenshot());
+        expect([name, picture.length < MOST_BYTES]).toEqual([name, true]);
+        await writeFile(join(PICTURES ?? '', `review-${name}.webp`), picture);
+        await watched.page.close();
+      }
+    } finally {
+      await browser.close();
+      await serve.close();
+      await client.close();
+      await remove();
     }
-    await client.closeSession(fork);
-    const views = {
-      strip: `strip?session=${session}&live=1`,
-      request: `request?session=${session}`,
-      changes: `changes?session=${session}&from=19`,
-      object: `object?session=${session}&id=${file}&a=1&b=2`,
-      compare: `compare?session=${session}&with=${fork.id}`,
-    };
-    const blank = await context.newPage();
-    for (const [name, view] of Object.entries(views)) {
-      const watched = await watchedPage(context, origin);
-      await watched.page.goto(`${origin}/review/${view}#token=${serve.token}`);
-      await watched.settled();
-      await watched.page.locator('h1').waitFor();
-      if (name === 'request') await watched.page.getByText('Made again, byte for byte').waitFor();
-      if (name === 'strip') await watched.page.getByText('following').waitFor();
-      expect(await watched.page.locator('main').innerText()).not.toContain(root);
-      const picture = await smaller(blank, await watched.page.screenshot());
-      expect([name, picture.length < MOST_BYTES]).toEqual([name, true]);
-      await writeFile(join(PICTURES ?? '', `review-${name}.webp`), picture);
-      await watched.page.close();
-    }
-  } finally {
-    await browser.close();
-    await serve.close();
-    await client.close();
-    await remove();
-  }
-});
+  },
+);

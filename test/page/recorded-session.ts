@@ -37,7 +37,8 @@ async function makeSession(client: ContextClient, root: string, id: string): Pro
     const recorded = await session.recordCall({ tool, args, status: 'ok', content, answer: () => content, ...more });
     await recorded.applied;
   };
-  const read = async (path: string, content: string) => call('read', { path }, content, { readings: [await wholeRead(client, path)] });
+  const read = async (path: string, content: string) =>
+    call('read', { path }, content, { readings: [await wholeRead(client, path)] });
   let contexts = 0;
   const turn = async (text: string, work: () => Promise<void>): Promise<void> => {
     await session.reportMessage({ role: 'user', text });
@@ -50,7 +51,11 @@ async function makeSession(client: ContextClient, root: string, id: string): Pro
   await session.setSystemPrompt(`You are careful.\n${HOSTILE_TEXT}`);
   await write('src/a.ts', 'const one = 1;\nshared\n', 0);
   await write('src/<img src=x onerror=alert(6)>.ts', HOSTILE_TEXT, 0);
-  await write('src/long.txt', `${'long line '.repeat(100_000)}\n${Array.from({ length: 100_000 }, (_, i) => `line ${i}`).join('\n')}\n`, 0);
+  await write(
+    'src/long.txt',
+    `${'long line '.repeat(100_000)}\n${Array.from({ length: 100_000 }, (_, i) => `line ${i}`).join('\n')}\n`,
+    0,
+  );
   await turn('Look at a.ts', () => read('src/a.ts', 'const one = 1;\nshared\n'));
   await turn('Look at the strange one', () => read('src/<img src=x onerror=alert(6)>.ts', HOSTILE_TEXT));
   await turn('What is there?', async () =>
@@ -59,7 +64,9 @@ async function makeSession(client: ContextClient, root: string, id: string): Pro
   await write('src/a.ts', 'const two = 2;\nshared\n', 10);
   await turn('It changed: read it again', () => read('src/a.ts', 'const two = 2;\nshared\n'));
   const { id: file } = await client.files.locate('src/a.ts');
-  await turn('Pin it', async () => call('pin', { ids: 'src/a.ts' }, 'pinned', { plan: await session.planVerb('pin', [file]) }));
+  await turn('Pin it', async () =>
+    call('pin', { ids: 'src/a.ts' }, 'pinned', { plan: await session.planVerb('pin', [file]) }),
+  );
   await turn('Run something', () => call('bash', { command: HOSTILE_TEXT }, HOSTILE_TEXT));
   await read('src/long.txt', 'long');
   const { id: long } = await client.files.locate('src/long.txt');

@@ -38,14 +38,19 @@ module.exports = class OneRealmRuntime extends JestRuntime {
     const loader = this.esmLoader ?? {};
     const { getContext, loadEsmModule, loadCjsAsEsm, resolution } = loader;
     // These are Jest's own affair: whoever raises its version is told here, not by suites that fail or load everything twice.
-    if (![getContext, loadEsmModule, loadCjsAsEsm, resolution?.canResolveSync].every((method) => typeof method === 'function'))
+    if (
+      ![getContext, loadEsmModule, loadCjsAsEsm, resolution?.canResolveSync].every(
+        (method) => typeof method === 'function',
+      )
+    )
       throw new Error(
         'test/support/one-realm-runtime.cjs does not fit this version of jest-runtime: see how its EsmLoader loads a module.',
       );
     loader.getContext = () => undefined;
     // From Node 24.9 on Jest would load a whole graph at once, packages and all.
     resolution.canResolveSync = () => false;
-    loader.loadEsmModule = (path, ...rest) => (path.includes(PACKAGES) ? loadOnce(path) : loadEsmModule.call(loader, path, ...rest));
+    loader.loadEsmModule = (path, ...rest) =>
+      path.includes(PACKAGES) ? loadOnce(path) : loadEsmModule.call(loader, path, ...rest);
     loader.loadCjsAsEsm = (from, path, ...rest) =>
       path.includes(PACKAGES) ? loadOnce(path) : loadCjsAsEsm.call(loader, from, path, ...rest);
     delete require.cache[OF_ONE_SUITE];

@@ -3,7 +3,11 @@ declare module 'parse-prometheus-text-format' {
     readonly name: string;
     readonly help: string;
     readonly type: string;
-    readonly metrics: readonly { readonly value?: string; readonly count?: string; readonly labels?: Readonly<Record<string, string>> }[];
+    readonly metrics: readonly {
+      readonly value?: string;
+      readonly count?: string;
+      readonly labels?: Readonly<Record<string, string>>;
+    }[];
   }
   function parse(text: string): readonly Family[];
 

@@ -44,13 +44,17 @@ export async function askTurns(
 ): Promise<{ readonly point: Point; readonly turns: readonly LoggedTurn[] }> {
   const { name, moment } = parseReference(reference ?? '');
   const session = await sessionIn(timeline, reference === undefined ? undefined : name);
-  const id = object === undefined ? undefined : await requireObject(timeline.present, object, { session, paths: timeline.paths });
+  const id =
+    object === undefined
+      ? undefined
+      : await requireObject(timeline.present, object, { session, paths: timeline.paths });
   const point = await timeline.find(askedMoment(text, moment), session);
   const latest = point.basis.validTime.getTime();
   const wanted = point.place === undefined ? { until: latest } : { upto: point.place.seq };
   // What the database learned later was not there, however it is dated.
   const { txId } = point.basis;
-  const known = txId === undefined || txId === timeline.present.basis.txId ? timeline : (timeline.upTo(txId) ?? timeline);
+  const known =
+    txId === undefined || txId === timeline.present.basis.txId ? timeline : (timeline.upTo(txId) ?? timeline);
   const turns =
     session === undefined
       ? await latestTurns(known, { limit: limit ?? LATEST, until: latest, at: point.snapshot })
@@ -63,7 +67,10 @@ async function objectAt(timeline: Timeline, { session: of, object, ...text }: Ob
   const { name, moment } = parseReference(object);
   const session = await sessionIn(timeline, of);
   const id = await objectNamed(timeline, name, session);
-  return { id, point: await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id))) };
+  return {
+    id,
+    point: await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id))),
+  };
 }
 
 /** The versions of an object up to a moment, newest first. */
@@ -82,7 +89,9 @@ export async function askObject(timeline: Timeline, question: ObjectQuestion): P
 }
 
 /** How an object or a session changed. */
-export type AskedDiff = { readonly kind: 'object'; readonly diff: ObjectDiff } | { readonly kind: 'session'; readonly diff: SessionDiff };
+export type AskedDiff =
+  | { readonly kind: 'object'; readonly diff: ObjectDiff }
+  | { readonly kind: 'session'; readonly diff: SessionDiff };
 
 /** The moment that a session is compared with where none is named: the end of the turn before its last one, and before its first step where it has one turn only. */
 async function momentBefore(timeline: Timeline, session: SessionId): Promise<Moment> {
@@ -94,9 +103,14 @@ async function momentBefore(timeline: Timeline, session: SessionId): Promise<Mom
 
 async function diffOfSession(asked: Timeline, session: SessionId, range: string | undefined): Promise<AskedDiff> {
   const timeline = await asked.of(session);
-  const { from, to } = range === undefined ? { from: await momentBefore(timeline, session), to: NOW } : parseRange(range);
-  if (from === undefined) throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
-  const [before, after] = await Promise.all([timeline.find({ moment: from }, session), timeline.find({ moment: to }, session)]);
+  const { from, to } =
+    range === undefined ? { from: await momentBefore(timeline, session), to: NOW } : parseRange(range);
+  if (from === undefined)
+    throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
+  const [before, after] = await Promise.all([
+    timeline.find({ moment: from }, session),
+    timeline.find({ moment: to }, session),
+  ]);
   return { kind: 'session', diff: await diffSession(timeline, session, { from: before, to: after }) };
 }
 
@@ -135,7 +149,8 @@ export async function askWho(
   { object, session }: { readonly object: string; readonly session?: string | undefined },
 ): Promise<{ readonly id: ObjectId; readonly sightings: readonly Sighting[] }> {
   const id = await objectNamed(timeline, object, await sessionIn(timeline, session));
-  if (id.startsWith('session:')) throw new HistoryError('wrong-kind', `${id} is a session: who asks about a file or a tool call`);
+  if (id.startsWith('session:'))
+    throw new HistoryError('wrong-kind', `${id} is a session: who asks about a file or a tool call`);
   return { id, sightings: await seenBy(timeline, id) };
 }
 
@@ -155,7 +170,11 @@ export interface ContextQuestion extends MomentText {
 }
 
 /** The context that a model was sent at a moment. @throws {HistoryError} `not-seen` where there is no record of it, without `assemble` */
-export async function askContext(timeline: Timeline, reference: string, { assemble, ...text }: ContextQuestion): Promise<PastContext> {
+export async function askContext(
+  timeline: Timeline,
+  reference: string,
+  { assemble, ...text }: ContextQuestion,
+): Promise<PastContext> {
   const { session, when } = await askedSession(timeline, reference, text);
   const own = await timeline.of(session);
   const contexts = new PastContexts(own, own.rebuilder);

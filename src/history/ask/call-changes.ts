@@ -130,7 +130,10 @@ function bySets(object: ObjectId, between: Between): Told | undefined {
     const named = `${tool ?? `a message of ${step.message?.role ?? 'nobody'}`}, step ${step.seq}`;
     const done = step.by === undefined ? undefined : PERSON_DID.find(([name]) => step.changes[name]?.includes(object));
     if (done !== undefined) {
-      const what = step.undoes === undefined ? `${done[1]} by a person` : `${done[1]} by a person who took back step ${step.undoes}`;
+      const what =
+        step.undoes === undefined
+          ? `${done[1]} by a person`
+          : `${done[1]} by a person who took back step ${step.undoes}`;
       return { actor: 'person', why: `${what}, step ${step.seq}`, step: step.seq };
     }
     if (deactivate?.includes(object) === true)
@@ -146,7 +149,9 @@ function bySets(object: ObjectId, between: Between): Told | undefined {
 
 /** Of a file whose version is another one: a call that writes, else whoever changed it on the disk. */
 function byVersion(object: ObjectId, between: Between): Told | undefined {
-  const [before, after] = [between.from, between.to].map(({ rebuilt }) => rebuilt.input.pool.find(({ id }) => id === object));
+  const [before, after] = [between.from, between.to].map(({ rebuilt }) =>
+    rebuilt.input.pool.find(({ id }) => id === object),
+  );
   if (before?.type !== 'file' || after?.type !== 'file' || before.contentHash === after.contentHash) return undefined;
   const touches = ({ call }: Step): boolean => {
     const metadata = call === undefined ? undefined : between.pool.get(call.id);
@@ -154,7 +159,8 @@ function byVersion(object: ObjectId, between: Between): Told | undefined {
   };
   const touching = between.steps.filter(touches);
   const write = touching.findLast((step) => WRITES.has(foreignTool(toolOf(step, between) ?? '').kind));
-  if (write !== undefined) return { actor: 'agent', why: `written by ${toolOf(write, between)}, step ${write.seq}`, step: write.seq };
+  if (write !== undefined)
+    return { actor: 'agent', why: `written by ${toolOf(write, between)}, step ${write.seq}`, step: write.seq };
   const read = touching.at(-1);
   const why =
     read === undefined
@@ -182,7 +188,11 @@ function ownCall(object: ObjectId, between: Between): Told | undefined {
   const step = between.steps.find(({ call }) => call?.id === object);
   if (step === undefined) return undefined;
   const tool = toolOf(step, between) ?? 'a call';
-  return { actor: 'agent', why: `${VERBS.has(tool) ? 'the verb' : 'the call'} ${tool}, step ${step.seq}`, step: step.seq };
+  return {
+    actor: 'agent',
+    why: `${VERBS.has(tool) ? 'the verb' : 'the call'} ${tool}, step ${step.seq}`,
+    step: step.seq,
+  };
 }
 
 const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
@@ -197,12 +207,19 @@ function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): To
       key === 'chat' && last !== undefined
         ? { actor: 'harness', why: `the chat went on up to step ${last.seq}`, step: last.seq }
         : undefined;
-    const prompt: Told | undefined = key === 'system' ? { actor: 'harness', why: 'the harness set another system prompt' } : undefined;
+    const prompt: Told | undefined =
+      key === 'system' ? { actor: 'harness', why: 'the harness set another system prompt' } : undefined;
     return own ?? byEpoch(between) ?? chat ?? prompt ?? { actor: 'harness', why: "the harness's own list went on" };
   }
   const inSets = bySets(object, between);
   if (GONE.has(kind)) return inSets ?? byEpoch(between) ?? nobody;
-  return ownCall(object, between) ?? (kind === 'changed' ? byVersion(object, between) : undefined) ?? inSets ?? byEpoch(between) ?? nobody;
+  return (
+    ownCall(object, between) ??
+    (kind === 'changed' ? byVersion(object, between) : undefined) ??
+    inSets ??
+    byEpoch(between) ??
+    nobody
+  );
 }
 
 function kindOf(before: Stated | undefined, after: Stated | undefined, isMoved: boolean): ChangeKind | undefined {
@@ -261,8 +278,10 @@ export async function askChanges(
   const { records, session } = reader;
   const moments = parseRange(range);
   const last = await recordAt(timeline, moments.to, reader);
-  const first = moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
-  if (first === undefined) throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
+  const first =
+    moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
+  if (first === undefined)
+    throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
   const from = await reader.request(first, countHere);
   return changesTo(timeline, reader, { from, to: first === last ? from : await reader.request(last, countHere) });
 }

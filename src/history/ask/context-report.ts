@@ -84,7 +84,16 @@ function ledgerOf(input: AssemblyInput, pieces: LedgerPieces, tokens: ReadonlyMa
     const { id, type, charCount } = metadata;
     const [line, block] = [lines[i] ?? NOTHING, blocks.get(id)];
     const name = type === 'file' ? metadata.displayPath : metadata.tool;
-    return { id, type, name, active: block !== undefined, rawChars: charCount, line, block, shown: sum([line, block ?? NOTHING]) };
+    return {
+      id,
+      type,
+      name,
+      active: block !== undefined,
+      rawChars: charCount,
+      line,
+      block,
+      shown: sum([line, block ?? NOTHING]),
+    };
   });
   return {
     tokenizer: TOKENIZER,
@@ -123,7 +132,11 @@ export async function withLedger(context: PastContext, count: CountTexts): Promi
 /** The ledger of one context. */
 export async function reportDetail(
   timeline: Timeline,
-  { reference, text, count }: { readonly reference: string; readonly text: ContextQuestion; readonly count: CountTexts },
+  {
+    reference,
+    text,
+    count,
+  }: { readonly reference: string; readonly text: ContextQuestion; readonly count: CountTexts },
 ): Promise<ReportedContext> {
   const [context] = await Promise.all([askContext(timeline, reference, text), count([])]);
   return withLedger(context, count);
@@ -170,13 +183,17 @@ export async function reportList(
   const records = all.slice(-limit);
   const recorded = new Set(all.map(({ turn }) => turn));
   const unseen = turns.filter(({ turn }) => kinds.of(turn).has('unseen')).map(({ turn }) => turn);
-  const others = turns.filter(({ turn }) => !recorded.has(turn) && (assemble || kinds.of(turn).has('transcript'))).slice(-limit);
+  const others = turns
+    .filter(({ turn }) => !recorded.has(turn) && (assemble || kinds.of(turn).has('transcript')))
+    .slice(-limit);
   // Those that a fork shares are its parent's.
   if (steps[0]?.session === session) contexts.know(steps);
   const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))];
   for (const { turn } of others) {
     const when = { moment: { kind: 'turn', turn } } as const;
-    reported.push(await withLedger(await (assemble ? contexts.assembled(session, when) : contexts.at(session, when)), once));
+    reported.push(
+      await withLedger(await (assemble ? contexts.assembled(session, when) : contexts.at(session, when)), once),
+    );
   }
   const newest = reported.sort((a, b) => b.context.step - a.context.step).slice(0, limit);
   return { session, tokenizer: TOKENIZER, reported: newest, unseen: unseen.slice(-limit).reverse() };

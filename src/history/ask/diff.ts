@@ -46,7 +46,11 @@ export async function pointBefore(timeline: Timeline, id: ObjectId, point: Point
 }
 
 /** How an object's text changed from one point to another. */
-export async function diffObject(timeline: Timeline, id: ObjectId, { from, to, context }: Compared): Promise<ObjectDiff> {
+export async function diffObject(
+  timeline: Timeline,
+  id: ObjectId,
+  { from, to, context }: Compared,
+): Promise<ObjectDiff> {
   const [before, after] = await Promise.all([side(timeline, id, from), side(timeline, id, to)]);
   return { id, before, after, diff: diffTexts(before.text, after.text, context) };
 }
@@ -72,7 +76,12 @@ export interface SessionDiff {
   readonly session: SessionId;
   readonly from: Point;
   readonly to: Point;
-  readonly sets: { readonly index: SetDiff; readonly pool: SetDiff; readonly active: SetDiff; readonly pinned: SetDiff };
+  readonly sets: {
+    readonly index: SetDiff;
+    readonly pool: SetDiff;
+    readonly active: SetDiff;
+    readonly pinned: SetDiff;
+  };
   readonly active: readonly ActiveDiff[];
 }
 
@@ -96,7 +105,11 @@ function setDiff(before: readonly ObjectId[], after: readonly ObjectId[]): SetDi
 
 type Heads = ReadonlyMap<string, Head>;
 
-async function contents(snapshot: StoreSnapshot, heads: Heads, ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, string | null>> {
+async function contents(
+  snapshot: StoreSnapshot,
+  heads: Heads,
+  ids: readonly ObjectId[],
+): Promise<ReadonlyMap<ObjectId, string | null>> {
   const found = await snapshot.versionsOf(ids.flatMap((id) => heads.get(id) ?? []));
   return new Map([...found].map(([id, { version }]) => [id, version.content]));
 }
@@ -105,19 +118,31 @@ const contentHash = (heads: Heads, id: ObjectId): StoredValue | undefined => hea
 
 /** Objects that stayed active and whose text is the same: their hashes say so, the texts need not be read. */
 function unchanged(ids: readonly ObjectId[], before: Heads, after: Heads): ReadonlySet<ObjectId> {
-  return new Set(ids.filter((id) => before.has(id) && after.has(id) && contentHash(before, id) === contentHash(after, id)));
+  return new Set(
+    ids.filter((id) => before.has(id) && after.has(id) && contentHash(before, id) === contentHash(after, id)),
+  );
 }
 
 /** How a session changed from one point to another. The index is the pool: nothing demotes today [§3.2]. */
-export async function diffSession(timeline: Timeline, session: SessionId, { from, to }: Compared): Promise<SessionDiff> {
+export async function diffSession(
+  timeline: Timeline,
+  session: SessionId,
+  { from, to }: Compared,
+): Promise<SessionDiff> {
   const [before, after] = await Promise.all([setsAt(timeline, session, from), setsAt(timeline, session, to)]);
   const active = setDiff(before.active, after.active);
-  const [headsBefore, headsAfter] = await Promise.all([from.snapshot.heads(before.active), to.snapshot.heads(after.active)]);
+  const [headsBefore, headsAfter] = await Promise.all([
+    from.snapshot.heads(before.active),
+    to.snapshot.heads(after.active),
+  ]);
   const [added, removed] = [new Set(active.added), new Set(active.removed)];
   const all = [...new Set([...before.active, ...after.active])];
   const same = unchanged(all, headsBefore, headsAfter);
   const ids = all.filter((id) => !same.has(id));
-  const [textsBefore, textsAfter] = await Promise.all([contents(from.snapshot, headsBefore, ids), contents(to.snapshot, headsAfter, ids)]);
+  const [textsBefore, textsAfter] = await Promise.all([
+    contents(from.snapshot, headsBefore, ids),
+    contents(to.snapshot, headsAfter, ids),
+  ]);
   const chars = (texts: ReadonlyMap<ObjectId, string | null>, id: ObjectId): number => texts.get(id)?.length ?? 0;
   const changes = ids.flatMap((id): readonly ActiveDiff[] => {
     const sizes = { id, charsBefore: chars(textsBefore, id), charsAfter: chars(textsAfter, id) };
@@ -127,5 +152,11 @@ export async function diffSession(timeline: Timeline, session: SessionId, { from
     return diff.equal ? [] : [{ ...sizes, change: 'changed', diff }];
   });
   const index = setDiff(before.index, after.index);
-  return { session, from, to, sets: { index, pool: index, active, pinned: setDiff(before.pinned, after.pinned) }, active: changes };
+  return {
+    session,
+    from,
+    to,
+    sets: { index, pool: index, active, pinned: setDiff(before.pinned, after.pinned) },
+    active: changes,
+  };
 }

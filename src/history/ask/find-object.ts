@@ -20,7 +20,10 @@ export interface ObjectSearch {
 
 function ambiguous(name: string, candidates: readonly string[]): HistoryError {
   const shown = candidates.slice(0, SHOWN).join(', ');
-  return new HistoryError('ambiguous', `${quoted(name)} fits several objects: ${shown}${candidates.length > SHOWN ? ', …' : ''}`);
+  return new HistoryError(
+    'ambiguous',
+    `${quoted(name)} fits several objects: ${shown}${candidates.length > SHOWN ? ', …' : ''}`,
+  );
 }
 
 /** Whether a path is the one asked for, or ends in it at a folder. */
@@ -35,7 +38,11 @@ interface Candidates {
 /** Whether a name says itself where it starts. */
 const isAnchored = (name: string): boolean => /^(?:\/|\.\.?(?:\/|$))/.test(name);
 
-async function byPath({ snapshot, members }: Candidates, name: string, { paths: shown }: ObjectSearch): Promise<ObjectId | undefined> {
+async function byPath(
+  { snapshot, members }: Candidates,
+  name: string,
+  { paths: shown }: ObjectSearch,
+): Promise<ObjectId | undefined> {
   const wanted = name.replace(/^\.\//, '').replace(/\/+$/, '');
   if (wanted === '') return undefined;
   const files = (await snapshot.sources())
@@ -45,7 +52,8 @@ async function byPath({ snapshot, members }: Candidates, name: string, { paths: 
   const exact = named([name]);
   const here = exact.length > 0 ? exact : named(shown.here?.(name) ?? []);
   const isOnlyHere = shown.here !== undefined && isAnchored(name);
-  const found = here.length > 0 || isOnlyHere ? here : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
+  const found =
+    here.length > 0 || isOnlyHere ? here : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
   const [one, ...others] = found;
   if (others.length > 0)
     throw ambiguous(
@@ -64,7 +72,8 @@ async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectS
   if (name === '' || !name.isWellFormed()) return undefined;
   const exact = (await snapshot.heads([name])).keys().next();
   if (!exact.done) return exact.value as ObjectId;
-  const members = search.session === undefined ? undefined : new Set<string>((await snapshot.sets(search.session)).sets.index);
+  const members =
+    search.session === undefined ? undefined : new Set<string>((await snapshot.sets(search.session)).sets.index);
   const candidates = { snapshot, members };
   const like = (): Promise<ObjectId | undefined> => byStart(candidates, name);
   const path = (): Promise<ObjectId | undefined> => byPath(candidates, name, search);
@@ -82,9 +91,15 @@ async function byStart({ snapshot, members }: Candidates, name: string): Promise
 }
 
 /** Paths of files that are shown, most like a name. */
-async function pathsLike(snapshot: StoreSnapshot, name: string, { session, paths }: ObjectSearch): Promise<readonly string[]> {
+async function pathsLike(
+  snapshot: StoreSnapshot,
+  name: string,
+  { session, paths }: ObjectSearch,
+): Promise<readonly string[]> {
   const members = session === undefined ? undefined : new Set<string>((await snapshot.sets(session)).sets.index);
-  const files = (await snapshot.sources()).filter(({ id, source }) => members?.has(id) !== false && paths.shows?.(source) !== false);
+  const files = (await snapshot.sources()).filter(
+    ({ id, source }) => members?.has(id) !== false && paths.shows?.(source) !== false,
+  );
   return similarPaths(
     name,
     files.map(({ source }) => paths.display(source)),
@@ -105,7 +120,9 @@ export async function requireObject(snapshot: StoreSnapshot, name: string, searc
 }
 
 /** What a name stands for where both objects and sessions are meant. */
-export type Subject = { readonly kind: 'object'; readonly id: ObjectId } | { readonly kind: 'session'; readonly session: SessionId };
+export type Subject =
+  | { readonly kind: 'object'; readonly id: ObjectId }
+  | { readonly kind: 'session'; readonly session: SessionId };
 
 /**
  * The object or session that a reviewer names. A session's exact id wins over objects whose ids merely begin with it, as those of its calls

@@ -32,8 +32,10 @@ export const isPlain = (rows: readonly FoldedRow[]): boolean => rows.every(([, o
 /** The rows that the constants of a clause allow. */
 export function matching(rows: readonly FoldedRow[], e: EdnValue, v: EdnValue | undefined): readonly FoldedRow[] {
   const [ids, values] = [constantsOf(e), constantsOf(v)];
-  const isSame = (one: EdnValue, other: EdnValue): boolean => one === other || distinctRows([[one], [other]]).length === 1;
+  const isSame = (one: EdnValue, other: EdnValue): boolean =>
+    one === other || distinctRows([[one], [other]]).length === 1;
   return rows.filter(
-    ([id, value]) => (ids === undefined || ids.includes(id)) && (values === undefined || values.some((one) => isSame(one, value))),
+    ([id, value]) =>
+      (ids === undefined || ids.includes(id)) && (values === undefined || values.some((one) => isSame(one, value))),
   );
 }

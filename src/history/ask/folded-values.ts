@@ -82,7 +82,9 @@ export class FoldedValues {
   async #idsOf(types: readonly FoldedType[], entity: EdnValue): Promise<readonly string[]> {
     const narrowed = constantsOf(entity) ?? (isVariable(entity) ? await this.#reached(entity) : undefined);
     if (narrowed === undefined) return (await this.#all()).flatMap(({ id }) => types.map((type) => ID_OF[type](id)));
-    return narrowed.filter((id): id is string => typeof id === 'string' && types.some((type) => id.startsWith(`${type}:`)));
+    return narrowed.filter(
+      (id): id is string => typeof id === 'string' && types.some((type) => id.startsWith(`${type}:`)),
+    );
   }
 
   #all(): Promise<readonly StoredSession[]> {
@@ -94,7 +96,10 @@ export class FoldedValues {
   async documents(ids: readonly string[]): Promise<readonly ObjectVersion[]> {
     if (ids.length > MOST_SESSIONS) {
       const why = `the query reaches ${ids.length} chats and sessions, and at most ${MOST_SESSIONS} are folded for one query`;
-      throw new HistoryError('query-too-wide', `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`);
+      throw new HistoryError(
+        'query-too-wide',
+        `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`,
+      );
     }
     const found = await Promise.all(ids.map((id) => this.#document(id)));
     return found.filter((document) => document !== undefined);

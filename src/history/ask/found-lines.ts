@@ -34,7 +34,10 @@ export function linesWith(text: string, wanted: string): FoundText {
     }
     const start = Math.max(text.lastIndexOf('\n', at - 1) + 1, at - AROUND);
     const stop = text.indexOf('\n', at + wanted.length);
-    const excerpt = text.slice(at === 0 ? 0 : start, Math.min(stop < 0 ? text.length : stop, at + wanted.length + AROUND));
+    const excerpt = text.slice(
+      at === 0 ? 0 : start,
+      Math.min(stop < 0 ? text.length : stop, at + wanted.length + AROUND),
+    );
     if (lines.at(-1)?.line !== line) lines.push({ line, excerpt: excerpt.toWellFormed() });
   }
   return { count, lines };

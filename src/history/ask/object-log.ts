@@ -36,14 +36,20 @@ function charsOf({ document, marks }: HistoryHead): number | undefined {
   return document.type === 'file' ? Number(document.char_count) : marks.size;
 }
 
-const hashOf = (document: StoredDocument | undefined, name: string): Sha256 | null => (document?.[name] ?? null) as Sha256 | null;
+const hashOf = (document: StoredDocument | undefined, name: string): Sha256 | null =>
+  (document?.[name] ?? null) as Sha256 | null;
 
 /** Some versions of an object, oldest first, as its log shows them: the newest first. */
-export async function loggedVersions(snapshot: StoreSnapshot, heads: readonly HistoryHead[]): Promise<readonly LoggedVersion[]> {
+export async function loggedVersions(
+  snapshot: StoreSnapshot,
+  heads: readonly HistoryHead[],
+): Promise<readonly LoggedVersion[]> {
   const versions = heads.map(async (head): Promise<LoggedVersion> => {
     const { number, document, validTime, txTime, txId } = head;
     const contentHash = hashOf(document, 'content_hash');
-    const chars = charsOf(head) ?? (contentHash === null ? 0 : ((await snapshot.texts([contentHash])).get(contentHash)?.length ?? 0));
+    const chars =
+      charsOf(head) ??
+      (contentHash === null ? 0 : ((await snapshot.texts([contentHash])).get(contentHash)?.length ?? 0));
     return {
       number,
       type: document?.type as ObjectType | undefined,

@@ -56,7 +56,9 @@ export async function ownSession(snapshot: StoreSnapshot, id: ObjectId): Promise
 async function notYet(timeline: Timeline, id: ObjectId, point: Point): Promise<HistoryError> {
   const [first] = await timeline.present.versions(id);
   const since =
-    first === undefined ? '' : `; its first version holds from ${first.validTime.toISOString()}, known since transaction ${first.txId}`;
+    first === undefined
+      ? ''
+      : `; its first version holds from ${first.validTime.toISOString()}, known since transaction ${first.txId}`;
   return new HistoryError('not-yet', `there was no object ${quoted(id)} at ${formatMoment(point.moment)}${since}`);
 }
 

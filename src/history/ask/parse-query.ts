@@ -21,7 +21,9 @@ const CLAUSE_FUNCTIONS: ReadonlySet<string> = new Set(
 );
 
 /** What may stand at the head of a list in `:find` and `:order-by`. */
-const FIND_FUNCTIONS: ReadonlySet<string> = new Set('pull sum min max count count-distinct avg median variance stddev distinct'.split(' '));
+const FIND_FUNCTIONS: ReadonlySet<string> = new Set(
+  'pull sum min max count count-distinct avg median variance stddev distinct'.split(' '),
+);
 
 /** What joins clauses. */
 const JOINS: ReadonlySet<string> = new Set(['not', 'or', 'and', 'not-join', 'or-join']);
@@ -87,7 +89,12 @@ function partsOf(form: EdnValue): ReadonlyMap<string, EdnValue> {
   }
   if (!Array.isArray(form)) throw malformed('it is neither a map nor a vector');
   const single = new Set<string>(['limit', 'offset']);
-  return new Map([...partsOfVector(form)].map(([key, items]): [string, EdnValue] => [key, single.has(key) ? (items[0] ?? null) : items]));
+  return new Map(
+    [...partsOfVector(form)].map(([key, items]): [string, EdnValue] => [
+      key,
+      single.has(key) ? (items[0] ?? null) : items,
+    ]),
+  );
 }
 
 /** Checks the head of every list: the only places where a name becomes a function. */
@@ -134,7 +141,8 @@ function vector(parts: ReadonlyMap<string, EdnValue>, key: Key): readonly EdnVal
 function count(parts: ReadonlyMap<string, EdnValue>, key: Key): number | undefined {
   const value = parts.get(key);
   if (value === undefined) return undefined;
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw malformed(`:${key} is a whole number from 0`);
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw malformed(`:${key} is a whole number from 0`);
   return value;
 }
 
@@ -166,7 +174,8 @@ function read(text: string): EdnValue {
 export function parseQuery(text: string): ParsedQuery {
   const parts = partsOf(read(text));
   const unknown = [...parts.keys()].find((key) => !(KEYS as readonly string[]).includes(key));
-  if (unknown !== undefined) throw malformed(`it has a part :${unknown}, and only ${KEYS.map((key) => `:${key}`).join(' ')} are read`);
+  if (unknown !== undefined)
+    throw malformed(`it has a part :${unknown}, and only ${KEYS.map((key) => `:${key}`).join(' ')} are read`);
   const find = vector(parts, 'find');
   const where = vector(parts, 'where');
   if (find === undefined || find.length === 0) throw malformed('it has no :find');
@@ -176,7 +185,15 @@ export function parseQuery(text: string): ParsedQuery {
   for (const element of [...find, ...(orderBy ?? []).map(([ordered]) => ordered)]) checkCalls(element, 'find', names);
   const clauses = [...where, ...(rules ?? []).flatMap((rule) => (rule as readonly EdnValue[]).slice(1))];
   for (const clause of clauses) checkCalls(clause, 'clause', names);
-  return { find, in: vector(parts, 'in'), where, rules, orderBy, limit: count(parts, 'limit'), offset: count(parts, 'offset') };
+  return {
+    find,
+    in: vector(parts, 'in'),
+    where,
+    rules,
+    orderBy,
+    limit: count(parts, 'limit'),
+    offset: count(parts, 'offset'),
+  };
 }
 
 /** The names of a query's columns, as they are written. */

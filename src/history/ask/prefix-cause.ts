@@ -84,7 +84,9 @@ function otherSettings({ from, to }: Parted): PrefixCause | undefined {
   const name = ({ proof: { layout, options } }: RebuiltAssembly): string =>
     `layout ${layout}${options.strict ? ', strict' : ''}${options.shortIds ? ', short ids' : ''}`;
   const why =
-    name(from) === name(to) ? 'another rendering or other folders were asked for' : `${name(to)} was asked for after ${name(from)}`;
+    name(from) === name(to)
+      ? 'another rendering or other folders were asked for'
+      : `${name(to)} was asked for after ${name(from)}`;
   return { kind: 'harness', why };
 }
 
@@ -95,7 +97,9 @@ function otherPrompt({ pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
 
 function ownHistory({ steps, pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
   const sections = [pieceFrom?.section, pieceTo?.section];
-  const found = steps.findLast(({ event }) => event !== undefined && event.kind !== 'paused' && event.kind !== 'resumed');
+  const found = steps.findLast(
+    ({ event }) => event !== undefined && event.kind !== 'paused' && event.kind !== 'resumed',
+  );
   if (found?.event === undefined || !(sections.includes('chat') || sections.includes('list'))) return undefined;
   const why =
     found.event.kind === 'bypassed'
@@ -146,7 +150,8 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
     const versions = await objectLog(present, id);
     const equal = versions.filter((one) => one.fileHash === fileHash && one.contentHash === contentHash);
     const found = equal.find(({ validTime }) => validTime.getTime() <= to.proof.at) ?? equal[0];
-    const version = found === undefined ? undefined : { number: found.number, validTime: found.validTime, txId: found.txId };
+    const version =
+      found === undefined ? undefined : { number: found.number, validTime: found.validTime, txId: found.txId };
     return { kind: 'version', why: `${displayPath} changed`, object: id, ...defined({ version }) };
   }
   return undefined;
@@ -155,7 +160,8 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
 /** What stands behind the harness's own messages moves back as they grow; what they were stands in the chat once their turn has ended. */
 function listGrew({ from, pieceTo, pieceFrom, steps, calls }: Parted): PrefixCause | undefined {
   const step = pieceTo?.step;
-  if (step !== undefined && step.seq > from.proof.step) return byStep(step, calls, { what: "the harness's own list grew in front of it" });
+  if (step !== undefined && step.seq > from.proof.step)
+    return byStep(step, calls, { what: "the harness's own list grew in front of it" });
   const opens = steps.find((one) => one.opens !== undefined);
   const isTurn = pieceTo?.section === 'chat' || pieceFrom?.section === 'list';
   return opens !== undefined && isTurn
@@ -174,7 +180,8 @@ export async function causeOf(parted: Parted): Promise<PrefixCause> {
   }
   const { steps, calls } = parted;
   const last = steps.at(-1);
-  if (last !== undefined && parted.pieceTo?.section === 'chat') return byStep(last, calls, { what: 'the chat went on' });
+  if (last !== undefined && parted.pieceTo?.section === 'chat')
+    return byStep(last, calls, { what: 'the chat went on' });
   return {
     kind: 'rendering',
     why: 'no step between the two changed what stands there; it is shown another way because of what else there is',

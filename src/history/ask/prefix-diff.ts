@@ -85,7 +85,8 @@ interface Parting {
 }
 
 /** Whether both are ours, or both the harness's own: what a harness sends as a message of its own is never what we say of it. */
-const isAlike = (a: RequestPiece | undefined, b: RequestPiece | undefined): boolean => (a?.section === 'list') === (b?.section === 'list');
+const isAlike = (a: RequestPiece | undefined, b: RequestPiece | undefined): boolean =>
+  (a?.section === 'list') === (b?.section === 'list');
 
 function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Parting | undefined {
   const found = from.findIndex((piece, i) => piece.text !== to[i]?.text || !isAlike(piece, to[i]));
@@ -136,7 +137,11 @@ interface PartedPair extends ComparedRequests {
   readonly parting: Parting | undefined;
 }
 
-const partedPair = ({ from, to }: ComparedRequests): PartedPair => ({ from, to, parting: partingOf(from.pieces, to.pieces) });
+const partedPair = ({ from, to }: ComparedRequests): PartedPair => ({
+  from,
+  to,
+  parting: partingOf(from.pieces, to.pieces),
+});
 
 /** The steps between two requests. */
 function stepsBetween({ steps }: RequestReader, { from, to }: ComparedRequests): readonly Step[] {
@@ -160,7 +165,9 @@ async function differenceOf(
   const { pieceFrom, pieceTo, bytes, text } = parting;
   // Of ours and one of the harness's own, ours is what came, went or moved.
   const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
-  const piece = (isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])) as RequestPiece;
+  const piece = (
+    isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])
+  ) as RequestPiece;
   const lineObject = objectOfLine(
     piece,
     text.length,
@@ -228,7 +235,12 @@ async function compareParted(
     difference,
     cause,
     answers,
-    ...providerVerdicts({ ...told, behind: parting === undefined ? 0 : behind, differs: difference?.section, lost: answers?.lost }),
+    ...providerVerdicts({
+      ...told,
+      behind: parting === undefined ? 0 : behind,
+      differs: difference?.section,
+      lost: answers?.lost,
+    }),
   };
 }
 
@@ -261,8 +273,10 @@ export async function askPrefixes(
   if (range !== undefined) {
     const moments = parseRange(range);
     const to = await recordAt(timeline, moments.to, reader);
-    const from = moments.from === undefined ? records[records.indexOf(to) - 1] : await recordAt(timeline, moments.from, reader);
-    if (from === undefined) throw new HistoryError('beyond-end', `the context at step ${to.step} is the first one of session ${session}`);
+    const from =
+      moments.from === undefined ? records[records.indexOf(to) - 1] : await recordAt(timeline, moments.from, reader);
+    if (from === undefined)
+      throw new HistoryError('beyond-end', `the context at step ${to.step} is the first one of session ${session}`);
     const before = await reader.request(from, count);
     const after = from === to ? before : await reader.request(to, count);
     return { ...made, compared: [await comparePrefixes(timeline, reader, { from: before, to: after, count })] };

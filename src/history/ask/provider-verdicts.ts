@@ -53,7 +53,8 @@ export interface NextRequest {
 const CACHE_BLOCK = 1_024;
 const TOLERANCE = 0.1;
 
-const requestTokens = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number => input + cacheRead + cacheWrite;
+const requestTokens = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
+  input + cacheRead + cacheWrite;
 
 function cacheVerdict({ before, after, behind }: NextRequest): CacheVerdict | undefined {
   if (before === undefined || after?.cacheRead === undefined) return undefined;

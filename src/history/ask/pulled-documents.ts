@@ -39,7 +39,8 @@ function shapeOf(pattern: EdnValue | undefined): PullShape {
     else if (part instanceof EdnMap) {
       for (let i = 0; i < part.flat.length; i += 2)
         joins.push({ attribute: attributeAsked(part.flat[i]), shape: shapeOf(part.flat[i + 1]) });
-    } else if (part instanceof Keyword && part.name.startsWith('_')) throw refused(`:${part.name}, which goes backwards`);
+    } else if (part instanceof Keyword && part.name.startsWith('_'))
+      throw refused(`:${part.name}, which goes backwards`);
     else if (part instanceof Keyword) attributes.push(attributeAsked(part));
     else throw refused(part instanceof EdnList ? 'attributes with options' : 'other parts');
   }
@@ -101,14 +102,25 @@ async function documentsOf(
     (document) => [document['xt/id'], document as unknown as Document] as const,
   );
   const others = [...(await snapshot.getMany(ids.filter((id) => !isFolded(id))))];
-  return new Map<string, Document>([...folded, ...others.map(([id, { version }]) => [id, version as unknown as Document] as const)]);
+  return new Map<string, Document>([
+    ...folded,
+    ...others.map(([id, { version }]) => [id, version as unknown as Document] as const),
+  ]);
 }
 
 const namedBy = (value: Json | undefined): readonly string[] =>
-  typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+  typeof value === 'string'
+    ? [value]
+    : Array.isArray(value)
+      ? value.filter((one): one is string => typeof one === 'string')
+      : [];
 
 /** What a shape takes of the documents under some ids, as the SSOT's documents have it (decision G1); ids that no document has are absent. */
-export async function pulledDocuments(sources: PullSources, ids: readonly string[], shape: PullShape): Promise<ReadonlyMap<string, Json>> {
+export async function pulledDocuments(
+  sources: PullSources,
+  ids: readonly string[],
+  shape: PullShape,
+): Promise<ReadonlyMap<string, Json>> {
   const pulled = new Map<string, Json>();
   const unique = [...new Set(ids)];
   for (let i = 0; i < unique.length; i += PAGE) {

@@ -4,10 +4,12 @@ import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, list, sym
 const BLANK = /^_\d*$/;
 
 /** Whether a term of a clause is a variable that other clauses may share. */
-export const isVariable = (term: EdnValue | undefined): term is EdnSymbol => term instanceof EdnSymbol && !BLANK.test(term.name);
+export const isVariable = (term: EdnValue | undefined): term is EdnSymbol =>
+  term instanceof EdnSymbol && !BLANK.test(term.name);
 
 /** Whether a clause says nothing about a place: it is left out, or blank. */
-export const isOpen = (term: EdnValue | undefined): boolean => term === undefined || (term instanceof EdnSymbol && BLANK.test(term.name));
+export const isOpen = (term: EdnValue | undefined): boolean =>
+  term === undefined || (term instanceof EdnSymbol && BLANK.test(term.name));
 
 /** The values that a term allows, any of them where it is a set; undefined for a variable and where it says nothing. */
 export function constantsOf(term: EdnValue | undefined): readonly EdnValue[] | undefined {

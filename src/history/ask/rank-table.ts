@@ -34,7 +34,8 @@ export function packRanks(ranks: RankList): Uint8Array {
   const bytes: number[] = [];
   for (const [rank, token] of ranks.entries()) {
     const isText = typeof token === 'string';
-    for (let i = 0; i < token.length; i++) units[(starts[rank] as number) + i] = isText ? token.charCodeAt(i) : (token[i] as number);
+    for (let i = 0; i < token.length; i++)
+      units[(starts[rank] as number) + i] = isText ? token.charCodeAt(i) : (token[i] as number);
     if (!isText) {
       bytes.push(rank);
       continue;
@@ -45,7 +46,9 @@ export function packRanks(ranks: RankList): Uint8Array {
   }
   const longest = ranks.reduce((most, { length }) => Math.max(most, length), 0);
   const header = Uint32Array.of(slots.length, ranks.length, units.length, longest, bytes.length);
-  return Buffer.concat([header, slots, starts, Uint32Array.from(bytes), units].map(({ buffer }) => new Uint8Array(buffer)));
+  return Buffer.concat(
+    [header, slots, starts, Uint32Array.from(bytes), units].map(({ buffer }) => new Uint8Array(buffer)),
+  );
 }
 
 /** Reads what `packRanks` made. Throws a RangeError for anything else, and on a machine that writes numbers the other way round. */

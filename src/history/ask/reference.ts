@@ -16,7 +16,9 @@ export function parseReference(text: string): { readonly name: string; readonly 
 
 /** A bare number is a turn where turns are meant. */
 function momentOf(text: string): Moment {
-  return /^(?:turn)?\d{1,3}(?:\.\d+)?$/.test(text) ? parseMoment(`turn:${text.replace(/^turn/, '')}`) : parseMoment(text);
+  return /^(?:turn)?\d{1,3}(?:\.\d+)?$/.test(text)
+    ? parseMoment(`turn:${text.replace(/^turn/, '')}`)
+    : parseMoment(text);
 }
 
 /**
@@ -50,7 +52,8 @@ function parseTx(text: string): number | Date {
 }
 
 /** A time of the first clock; `now` is that of whatever else is asked for. @throws {HistoryError} `malformed-moment` */
-const timeOf = (text: string | undefined): Date | undefined => (text === undefined || text === 'now' ? undefined : parseTime(text));
+const timeOf = (text: string | undefined): Date | undefined =>
+  text === undefined || text === 'now' ? undefined : parseTime(text);
 
 /**
  * The moment that is asked for, beside that which a reference names.

@@ -31,7 +31,11 @@ function namedBy(line: string, known: readonly ObjectId[], byId: ReadonlySet<str
 }
 
 /** The object whose line a place in a list of lines belongs to: its short or full id stands first in it. */
-export function objectOfLine({ section, text }: RequestPiece, at: number, known: readonly ObjectId[]): ObjectId | undefined {
+export function objectOfLine(
+  { section, text }: RequestPiece,
+  at: number,
+  known: readonly ObjectId[],
+): ObjectId | undefined {
   if (!HAS_LINES.has(section)) return undefined;
   const inside = text[at] === '\n' ? at + 1 : at;
   const line = text.slice(text.lastIndexOf('\n', inside - 1) + 1).split('\n', 1)[0] ?? '';
@@ -39,7 +43,11 @@ export function objectOfLine({ section, text }: RequestPiece, at: number, known:
 }
 
 /** Lines that name objects each by themselves; what stands between them in one piece. */
-function lineItems({ section, text }: RequestPiece, known: readonly ObjectId[], byId: ReadonlySet<string>): readonly RequestItem[] {
+function lineItems(
+  { section, text }: RequestPiece,
+  known: readonly ObjectId[],
+  byId: ReadonlySet<string>,
+): readonly RequestItem[] {
   const items: { section: RequestPiece['section']; form: ItemForm; text: string; object?: ObjectId }[] = [];
   for (const line of text.split(/(?<=\n)/)) {
     const object = namedBy(line, known, byId);
@@ -60,7 +68,14 @@ export function requestItems(pieces: readonly RequestPiece[], pool: readonly Obj
     if (object === undefined && HAS_LINES.has(section)) return lineItems(piece, known, byId);
     if (step !== undefined) {
       const isCall = step.call !== undefined && object === step.call.id;
-      return [{ section, text, step: step.seq, ...(isCall ? { form: 'text', object: step.call?.id as ObjectId } : { form: 'message' }) }];
+      return [
+        {
+          section,
+          text,
+          step: step.seq,
+          ...(isCall ? { form: 'text', object: step.call?.id as ObjectId } : { form: 'message' }),
+        },
+      ];
     }
     if (object !== undefined) return [{ section, form: 'text', text, object }];
     return [{ section, form: section === 'chat' ? 'message' : 'plain', text }];

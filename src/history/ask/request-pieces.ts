@@ -51,7 +51,12 @@ export async function callTexts(present: StoreSnapshot, steps: readonly Step[]):
   return new Map(
     [...versions].flatMap(([id, { version }]) =>
       version.type === 'toolcall'
-        ? [[id, { head: `${version.tool} ${canonicalJson(version.args as Json)}`, output: version.content ?? '' }] as const]
+        ? [
+            [
+              id,
+              { head: `${version.tool} ${canonicalJson(version.args as Json)}`, output: version.content ?? '' },
+            ] as const,
+          ]
         : [],
     ),
   );
@@ -60,7 +65,9 @@ export async function callTexts(present: StoreSnapshot, steps: readonly Step[]):
 type Parts = readonly RequestPiece[];
 
 const partsOf = (messages: readonly RenderedMessage[]): Parts =>
-  messages.flatMap(({ section, parts }) => parts.map(({ text, id }) => ({ section, text, ...defined({ object: id }) })));
+  messages.flatMap(({ section, parts }) =>
+    parts.map(({ text, id }) => ({ section, text, ...defined({ object: id }) })),
+  );
 
 const systemPart = (system: string | null): Parts => (system === null ? [] : [{ section: 'system', text: system }]);
 
@@ -68,7 +75,9 @@ const systemPart = (system: string | null): Parts => (system === null ? [] : [{ 
 function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string, string>): Parts {
   const { message, call, session } = step;
   const said =
-    message === undefined ? [] : [{ section: 'list', text: `${message.role}: ${message.text}`, object: chatObjectId(session), step }];
+    message === undefined
+      ? []
+      : [{ section: 'list', text: `${message.role}: ${message.text}`, object: chatObjectId(session), step }];
   const texts = call === undefined ? undefined : calls.get(call.id);
   if (call === undefined || texts === undefined) return said as Parts;
   const at = { section: 'list', object: call.id, step };
@@ -96,7 +105,10 @@ function textParts({ whole, sections, record }: Rendered): Parts {
 const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: RecordedList) => Parts>> = {
   text: ({ rendered }) => textParts(rendered),
   messages: ({ rendered }) => {
-    const { system, messages } = JSON.parse(rendered.whole) as { system: string | null; messages: readonly RenderedMessage[] };
+    const { system, messages } = JSON.parse(rendered.whole) as {
+      system: string | null;
+      messages: readonly RenderedMessage[];
+    };
     return [...systemPart(system), ...partsOf(messages)];
   },
   around: (rebuilt, { steps, calls }) => {
@@ -121,7 +133,10 @@ const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: Rec
     };
     const answered = new Map(lines);
     const list = listSteps(rebuilt, steps).map((step) => ({ seq: step.seq, parts: stepParts(step, calls, answered) }));
-    const noted = notes.map(({ after, message }) => ({ seq: stepOf(after) ?? rebuilt.proof.step, parts: partsOf([message]) }));
+    const noted = notes.map(({ after, message }) => ({
+      seq: stepOf(after) ?? rebuilt.proof.step,
+      parts: partsOf([message]),
+    }));
     // A note stands behind the step that was the newest when it was made.
     const rest = [...list, ...noted].sort((a, b) => a.seq - b.seq);
     return [...systemPart(system), ...partsOf(before), ...rest.flatMap(({ parts }) => parts)];

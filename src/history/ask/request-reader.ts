@@ -48,10 +48,14 @@ export interface Request {
 }
 
 /** Bytes of some texts together. */
-export const bytesOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+export const bytesOf = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /** Tokens of some lists of texts, of each together; all are asked for at once. */
-export async function tokensOfEach(lists: readonly (readonly string[])[], count: CountTexts): Promise<readonly number[]> {
+export async function tokensOfEach(
+  lists: readonly (readonly string[])[],
+  count: CountTexts,
+): Promise<readonly number[]> {
   const counts = await count(lists.flat());
   let at = 0;
   return lists.map(({ length }) => {
@@ -64,7 +68,10 @@ export async function tokensOfEach(lists: readonly (readonly string[])[], count:
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
 
 /** What the provider said of the answer that came before the next request of a session, for each of its requests. */
-export function usagesOf({ records, steps }: Pick<SessionRequests, 'records' | 'steps'>): ReadonlyMap<AssemblyProof, ModelUsage> {
+export function usagesOf({
+  records,
+  steps,
+}: Pick<SessionRequests, 'records' | 'steps'>): ReadonlyMap<AssemblyProof, ModelUsage> {
   const answers = steps.filter(({ message }) => message?.role === 'assistant');
   const found = new Map<AssemblyProof, ModelUsage>();
   let at = 0;
@@ -122,7 +129,11 @@ export class RequestReader {
   async #requestOf(rebuilt: RebuiltAssembly, count: CountTexts): Promise<Request> {
     const { proof } = rebuilt;
     await this.read(listSteps(rebuilt, this.steps));
-    const pieces = requestPieces(rebuilt, { steps: this.steps, calls: this.#calls, stepOf: (count) => this.#stepOf(proof, count) });
+    const pieces = requestPieces(rebuilt, {
+      steps: this.steps,
+      calls: this.#calls,
+      stepOf: (count) => this.#stepOf(proof, count),
+    });
     const texts = textsOf(pieces);
     const [tokens = 0] = await tokensOfEach([texts], count);
     const { turn, step, delivered, layout, sha256, epoch } = proof;
@@ -160,7 +171,9 @@ export class RequestReader {
   }
 
   #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
-    return this.records.find((one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count)?.step;
+    return this.records.find(
+      (one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count,
+    )?.step;
   }
 
   /** Takes in the texts of the calls of some steps. */
@@ -182,7 +195,8 @@ export async function recordAt(
   moment: Moment,
   { session, records }: Pick<SessionRequests, 'session' | 'records'>,
 ): Promise<AssemblyProof> {
-  if (moment.kind === 'tx') throw new HistoryError('malformed-moment', 'requests are compared by turn, step or time, not by transaction');
+  if (moment.kind === 'tx')
+    throw new HistoryError('malformed-moment', 'requests are compared by turn, step or time, not by transaction');
   const { place, basis } = await timeline.find({ moment }, session);
   const isThere = ({ step, at }: AssemblyProof): boolean =>
     place !== undefined ? step <= place.seq : moment.kind === 'now' || at <= basis.validTime.getTime();
@@ -203,7 +217,8 @@ export async function openRequests(asked: Timeline, name: string): Promise<Reque
   const known = readers.get(timeline) ?? new Map<SessionId, RequestReader>();
   readers.set(timeline, known);
   const before = known.get(session);
-  const reader = before === undefined || before.isFull ? new RequestReader(timeline, { session, records, steps }) : before;
+  const reader =
+    before === undefined || before.isFull ? new RequestReader(timeline, { session, records, steps }) : before;
   known.set(session, reader);
   return reader;
 }

@@ -58,7 +58,9 @@ async function versionsAt(
   const found = await pLimit(AT_ONCE).map(files, async (id) => {
     const versions = (await reader.versions(id)).filter(isKnown);
     const last = versions.at(-1);
-    return last === undefined ? [] : [[id, { number: versions.length, validTime: last.validTime, txId: last.txId }] as const];
+    return last === undefined
+      ? []
+      : [[id, { number: versions.length, validTime: last.validTime, txId: last.txId }] as const];
   });
   return new Map(found.flat());
 }
@@ -104,7 +106,12 @@ export async function requestView(reader: RequestReader, { rebuilt, pieces, side
     items: items.map((item) => {
       const known = item.object === undefined ? undefined : metadata.get(item.object);
       const version = item.object === undefined ? undefined : versions.get(item.object);
-      return { ...item, name: nameOf(item), tokens: countTokens(item.text), ...defined({ type: known?.type, version }) };
+      return {
+        ...item,
+        name: nameOf(item),
+        tokens: countTokens(item.text),
+        ...defined({ type: known?.type, version }),
+      };
     }),
   };
 }

@@ -37,12 +37,19 @@ interface FoundPlace {
   readonly object: ObjectId | undefined;
 }
 
-async function findPlace(timeline: Timeline, { session: reference, object, ...moment }: NotedPlace): Promise<FoundPlace> {
+async function findPlace(
+  timeline: Timeline,
+  { session: reference, object, ...moment }: NotedPlace,
+): Promise<FoundPlace> {
   const { name, moment: named } = parseReference(reference);
   const session = await requireSession(timeline.present, name);
   const point = await timeline.find(askedMoment(moment, named), session);
   const { paths } = timeline;
-  return { session, point, object: object === undefined ? undefined : await requireObject(timeline.present, object, { session, paths }) };
+  return {
+    session,
+    point,
+    object: object === undefined ? undefined : await requireObject(timeline.present, object, { session, paths }),
+  };
 }
 
 /** A note as its record says it; of a session where the record has none. */
@@ -61,11 +68,17 @@ export const noteOf = ({ owner, turn, seq, at, body }: ContextRecord<'review'>, 
  * What reviewers said of a session, by step and moment, up to a moment, or of one object in it; of a fork also what was said of the steps that it shares.
  * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`, `beyond-end`, `malformed-moment`
  */
-export async function askNotes(timeline: Timeline, place: NotedPlace): Promise<FoundPlace & { readonly notes: readonly ReviewNote[] }> {
+export async function askNotes(
+  timeline: Timeline,
+  place: NotedPlace,
+): Promise<FoundPlace & { readonly notes: readonly ReviewNote[] }> {
   const found = await findPlace(timeline, place);
   const { session, object, point } = found;
   // A note is written behind the step that it is about, mostly long after it.
-  const records = await timeline.present.records(session, { kinds: ['review'], ...defined({ last: point.place?.seq }) });
+  const records = await timeline.present.records(session, {
+    kinds: ['review'],
+    ...defined({ last: point.place?.seq }),
+  });
   const notes = records.map((record) => noteOf(record, session));
   return { ...found, notes: object === undefined ? notes : notes.filter((note) => note.object === object) };
 }

@@ -1,7 +1,16 @@
 import { performance } from 'node:perf_hooks';
 import { EdnError } from '../../edn/errors.js';
 import { parse } from '../../edn/parse.js';
-import { EdnDouble, EdnList, type EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword } from '../../edn/values.js';
+import {
+  EdnDouble,
+  EdnList,
+  type EdnMap,
+  EdnSet,
+  EdnSymbol,
+  EdnTagged,
+  type EdnValue,
+  Keyword,
+} from '../../edn/values.js';
 import { canonicalJson, type Json } from '../../objects/canonical-json.js';
 import type { Sha256 } from '../../objects/ids.js';
 import { reportedTime } from '../../store/object-store.js';
@@ -50,7 +59,8 @@ export interface QueryAnswer {
 
 /** A value of a row as JSON: keywords with their colon, times as ISO 8601 (null for the end of time), maps with their keys as text. */
 export function toJson(value: EdnValue): Json {
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return value;
   if (Array.isArray(value)) return value.map(toJson);
   if (value instanceof Date) return reportedTime(value)?.toISOString() ?? null;
   if (value instanceof Keyword) return `:${value.name}`;
@@ -79,12 +89,16 @@ function argumentsOf(text: string | undefined, { in: bindings }: ParsedQuery): r
     throw new HistoryError('malformed-query', `the arguments cannot be read: ${cause.message}`, { cause });
   }
   if (!Array.isArray(given) || given.length !== wanted)
-    throw new HistoryError('malformed-query', `:in binds ${wanted} values: give them as one vector, such as ["file" 10]`);
+    throw new HistoryError(
+      'malformed-query',
+      `:in binds ${wanted} values: give them as one vector, such as ["file" 10]`,
+    );
   return given;
 }
 
 /** How the node's front says that a query makes a value out of too many others (`growth.clj`). */
-const OUTGROWS = /a value made out of more than \d+ others|a rule that calls itself and puts together values that came through it/;
+const OUTGROWS =
+  /a value made out of more than \d+ others|a rule that calls itself and puts together values that came through it/;
 
 /** What the database said of a query, in a form for its author. */
 function explained(error: unknown, timeoutMs: number): unknown {
@@ -104,19 +118,27 @@ function explained(error: unknown, timeoutMs: number): unknown {
   }
   if (/too-much-memory|value-too-large/.test(error.errorKey ?? ''))
     return new HistoryError('query-too-wide', `the node stopped the query: ${error.message}`, options);
-  if (error.errorKey?.includes('fn-not-allowed') === true) return new HistoryError('query-refused', error.message, options);
+  if (error.errorKey?.includes('fn-not-allowed') === true)
+    return new HistoryError('query-refused', error.message, options);
   if (error.code === 'bad-request')
     return new HistoryError('malformed-query', `the database does not take the query: ${error.message}`, options);
   return error;
 }
 
 /** Variables of `:content` clauses that stand nowhere else but in `:find`: of their value only its equality matters, which its hash has too. */
-function contentVariables({ find, where, in: bindings = [], rules = [], orderBy = [] }: ParsedQuery): ReadonlySet<string> {
+function contentVariables({
+  find,
+  where,
+  in: bindings = [],
+  rules = [],
+  orderBy = [],
+}: ParsedQuery): ReadonlySet<string> {
   const contents: string[] = [];
   const visit = (clause: EdnValue): void => {
     const triple = tripleOf(clause);
     if (clause instanceof EdnList) clause.items.forEach(visit);
-    else if (triple?.a instanceof Keyword && triple.a.name === 'content' && isVariable(triple.v)) contents.push(triple.v.name);
+    else if (triple?.a instanceof Keyword && triple.a.name === 'content' && isVariable(triple.v))
+      contents.push(triple.v.name);
   };
   where.forEach(visit);
   const plain = find.filter(isVariable).map(({ name }) => name);
@@ -126,7 +148,10 @@ function contentVariables({ find, where, in: bindings = [], rules = [], orderBy 
 }
 
 /** The contents under some hashes, null for null. */
-async function contentsOf({ snapshot, size }: PullSources, hashes: readonly EdnValue[]): Promise<ReadonlyMap<EdnValue, Json>> {
+async function contentsOf(
+  { snapshot, size }: PullSources,
+  hashes: readonly EdnValue[],
+): Promise<ReadonlyMap<EdnValue, Json>> {
   const wanted = [...new Set(hashes)].filter((hash): hash is Sha256 => typeof hash === 'string');
   const found = new Map<EdnValue, Json>([[null, null]]);
   for (let i = 0; i < wanted.length; i += CONTENTS_AT_ONCE) {
@@ -172,7 +197,8 @@ async function overDocuments(
   const sources = { snapshot, values, size: new AnswerSize() };
   const longContents = async (entity: EdnValue): Promise<readonly FoldedRow[]> => {
     const all = await snapshot.longContents();
-    const meant = all.length === 0 ? undefined : (constantsOf(entity) ?? (isVariable(entity) ? await reached(entity) : undefined));
+    const meant =
+      all.length === 0 ? undefined : (constantsOf(entity) ?? (isVariable(entity) ? await reached(entity) : undefined));
     const ids = meant === undefined ? undefined : new Set<EdnValue>(meant);
     const found = all.filter(([id]) => ids?.has(id) ?? true);
     const contents = await contentsOf(
@@ -205,7 +231,9 @@ async function overDocuments(
       );
     const answered = rows.map((row) => row.map((cell, i) => columns[i]?.(cell) ?? null));
     // What is pulled of two objects may be equal.
-    return pulls.every((pull) => pull === undefined) ? answered : [...new Map(answered.map((row) => [canonicalJson(row), row])).values()];
+    return pulls.every((pull) => pull === undefined)
+      ? answered
+      : [...new Map(answered.map((row) => [canonicalJson(row), row])).values()];
   };
   const { in: bindings, where, rules } = rewritten;
   const some = <T>(items: readonly T[]): readonly T[] | undefined => (items.length === 0 ? undefined : items);
@@ -227,7 +255,10 @@ export async function runQuery(snapshot: StoreSnapshot, text: string, limits: Qu
   const { orderBy, offset } = query;
   const deadline = { timeoutMs, at: performance.now() + timeoutMs };
   try {
-    const prepared = limits.storage === true ? asStored(query, given) : await overDocuments(snapshot, query, { args: given, deadline });
+    const prepared =
+      limits.storage === true
+        ? asStored(query, given)
+        : await overDocuments(snapshot, query, { args: given, deadline });
     const { find, in: bindings, where, rules } = prepared.query;
     const left = Math.max(1, Math.round(deadline.at - performance.now()));
     const sent = {

@@ -74,8 +74,10 @@ interface Searched {
   readonly steps: readonly Step[];
 }
 
-const stateAt = (way: readonly { readonly step: number; readonly state: BandState }[] = [], step: number): BandState | undefined =>
-  way.findLast((one) => one.step <= step)?.state;
+const stateAt = (
+  way: readonly { readonly step: number; readonly state: BandState }[] = [],
+  step: number,
+): BandState | undefined => way.findLast((one) => one.step <= step)?.state;
 
 /** Whether a record's context was read at a version of an object, of all its versions by valid time. */
 function heldBy(record: AssemblyProof, heads: readonly HistoryHead[], place: number): boolean {
@@ -88,7 +90,11 @@ function heldBy(record: AssemblyProof, heads: readonly HistoryHead[], place: num
 
 function inContexts(
   { records, ways }: Searched,
-  { object, heads, place }: { readonly object: ObjectId; readonly heads: readonly HistoryHead[]; readonly place: number },
+  {
+    object,
+    heads,
+    place,
+  }: { readonly object: ObjectId; readonly heads: readonly HistoryHead[]; readonly place: number },
 ): Pick<SearchHit, 'whole' | 'asLine'> {
   const way = ways.get(object);
   const steps = records.map(({ step }) => step);
@@ -104,13 +110,19 @@ function messageTexts({ steps, records }: Searched): readonly SearchedText[] {
   return steps.flatMap(({ seq, turn, message }): readonly SearchedText[] => {
     if (message === undefined) return [];
     const place = { kind: 'message', name: message.role, step: seq, turn } as const;
-    return [{ text: message.text, about: () => ({ ...place, whole: callRanges(calls, (step) => step >= seq), asLine: [] }) }];
+    return [
+      { text: message.text, about: () => ({ ...place, whole: callRanges(calls, (step) => step >= seq), asLine: [] }) },
+    ];
   });
 }
 
 /** The texts of some versions under their own hashes. */
-async function textsOf({ present }: Timeline, heads: readonly HistoryHead[]): Promise<(head: HistoryHead) => string | undefined> {
-  const hashOf = ({ document }: HistoryHead): Sha256 | undefined => (document === undefined ? undefined : contentPartHash(document));
+async function textsOf(
+  { present }: Timeline,
+  heads: readonly HistoryHead[],
+): Promise<(head: HistoryHead) => string | undefined> {
+  const hashOf = ({ document }: HistoryHead): Sha256 | undefined =>
+    document === undefined ? undefined : contentPartHash(document);
   const contents = await present.contents([...new Set(heads.flatMap((head) => hashOf(head) ?? []))]);
   return (head) => {
     const hash = hashOf(head);
@@ -157,7 +169,9 @@ export async function searchedSession(
     yield messageTexts(searched);
     for (let place = 0; place < objects.length; place += BATCH) {
       const batch = objects.slice(place, place + BATCH);
-      const histories = await Promise.all(batch.map(async (object) => ({ object, heads: await timeline.present.historyOfHeads(object) })));
+      const histories = await Promise.all(
+        batch.map(async (object) => ({ object, heads: await timeline.present.historyOfHeads(object) })),
+      );
       const textOf = await textsOf(
         timeline,
         histories.flatMap(({ heads }) => heads),

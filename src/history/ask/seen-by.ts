@@ -92,7 +92,10 @@ export class SightedSessions {
   }
 
   /** The versions of an object that a session could see: those of the database, or those that an import keeps to it. */
-  async versions(session: SessionId, { object, versions }: Pick<Asked, 'object' | 'versions'>): Promise<readonly VersionTimes[]> {
+  async versions(
+    session: SessionId,
+    { object, versions }: Pick<Asked, 'object' | 'versions'>,
+  ): Promise<readonly VersionTimes[]> {
     const own = await this.#timeline.of(session);
     return own === this.#timeline ? versions : own.present.versions(object);
   }
@@ -109,7 +112,8 @@ export class SightedSessions {
     const known = this.#written.get(session) ?? new Map<number, number>();
     this.#written.set(session, known);
     const fresh = seqs.filter((seq) => !known.has(seq));
-    if (fresh.length > 0) for (const [seq, { txId }] of await this.#timeline.present.stepTimes(session, fresh)) known.set(seq, txId);
+    if (fresh.length > 0)
+      for (const [seq, { txId }] of await this.#timeline.present.stepTimes(session, fresh)) known.set(seq, txId);
     return known;
   }
 }
@@ -122,7 +126,11 @@ interface Asked {
 }
 
 /** What a session's turns did with an object; `held` are the steps after which it was active. `fileRefs`: the files of each call. */
-function activityOf(turns: readonly TurnSpan[], object: ObjectId, fileRefs: ReadonlyMap<ObjectId, readonly ObjectId[]>) {
+function activityOf(
+  turns: readonly TurnSpan[],
+  object: ObjectId,
+  fileRefs: ReadonlyMap<ObjectId, readonly ObjectId[]>,
+) {
   let [active, pinned] = [false, false];
   let known: Sighting['known'] | undefined;
   const [touchedIn, activeIn, held]: [number[], number[], HeldStep[]] = [[], [], []];
@@ -188,13 +196,20 @@ async function decidingTransactions(
 }
 
 /** The versions that were active after some steps, with the turns and runs of steps of each. */
-async function versionsHeld(asked: Asked, session: SessionId, held: readonly HeldStep[]): Promise<readonly SeenVersion[]> {
+async function versionsHeld(
+  asked: Asked,
+  session: SessionId,
+  held: readonly HeldStep[],
+): Promise<readonly SeenVersion[]> {
   const txIds = await decidingTransactions(
     asked,
     session,
     held.map(({ seq }) => seq),
   );
-  const seen = new Map<VersionTimes, { readonly turns: Set<number>; readonly steps: { first: number; last: number }[] }>();
+  const seen = new Map<
+    VersionTimes,
+    { readonly turns: Set<number>; readonly steps: { first: number; last: number }[] }
+  >();
   for (const [i, { seq, at, turn }] of held.entries()) {
     const txId = txIds[i];
     const version = txId === undefined ? undefined : heldAt(asked.versions, at, txId);
@@ -227,11 +242,21 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
   ]);
   const heldAfter = new Set(held.map(({ seq }) => seq));
   const shown = kinds.records.filter(({ step }) => heldAfter.has(step));
-  const turnsOf = (kind: ContextKind) => [...new Set(shown.flatMap((record) => (kindOfRecord(record) === kind ? [record.turn] : [])))];
+  const turnsOf = (kind: ContextKind) => [
+    ...new Set(shown.flatMap((record) => (kindOfRecord(record) === kind ? [record.turn] : []))),
+  ];
   const recorded = new Set(kinds.records.map(({ turn }) => turn));
   const told = activity.active.filter((turn) => !recorded.has(turn) && kinds.of(turn).has('transcript'));
   const unseen = turns.flatMap(({ turn }) => (turn >= known.turn && kinds.of(turn).has('unseen') ? [turn] : []));
-  return { session, known, ...activity, versions, sent: turnsOf('sent'), transcript: [...turnsOf('transcript'), ...told], unseen };
+  return {
+    session,
+    known,
+    ...activity,
+    versions,
+    sent: turnsOf('sent'),
+    transcript: [...turnsOf('transcript'), ...told],
+    unseen,
+  };
 }
 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();

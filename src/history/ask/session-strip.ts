@@ -76,7 +76,17 @@ export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): Str
   const { turn, step, at, delivered, sha256, chars, sections, epoch } = proof;
   const sizes = sections.map((section) => ({ name: section.name, chars: section.chars }));
   const kind = kindOfRecord(proof);
-  return { kind, turn, step, at: new Date(at), delivered, sha256, chars, sections: sizes, ...defined({ epoch: epoch?.number, usage }) };
+  return {
+    kind,
+    turn,
+    step,
+    at: new Date(at),
+    delivered,
+    sha256,
+    chars,
+    sections: sizes,
+    ...defined({ epoch: epoch?.number, usage }),
+  };
 }
 
 /** The columns of a session that handed out no context. */
@@ -146,7 +156,11 @@ export async function describe(
 }
 
 /** The changes of files on their way: every version that became true between the first and the last step, but for the first of each. */
-async function versionMarks({ present }: Timeline, files: readonly ObjectId[], steps: readonly Step[]): Promise<readonly StripMark[]> {
+async function versionMarks(
+  { present }: Timeline,
+  files: readonly ObjectId[],
+  steps: readonly Step[],
+): Promise<readonly StripMark[]> {
   const [first, last] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
   const found = await pLimit(AT_ONCE).map(files, async (object) => {
     const versions = await present.versions(object);
@@ -161,12 +175,16 @@ async function versionMarks({ present }: Timeline, files: readonly ObjectId[], s
 }
 
 /** What steps did: verbs of the agent and of a person, events of the harness's history. */
-export function stepMarks(steps: readonly Step[], described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripMark[] {
+export function stepMarks(
+  steps: readonly Step[],
+  described: ReadonlyMap<ObjectId, ObjectMetadata>,
+): readonly StripMark[] {
   return steps.flatMap(({ seq, at, call, event, by, changes }): readonly StripMark[] => {
     const where = { step: seq, at: new Date(at) };
     const metadata = call === undefined ? undefined : described.get(call.id);
     const isVerb = metadata?.type === 'toolcall' && VERB_TOOLS.has(metadata.tool);
-    const byPerson = by === undefined ? [] : VERBS.flatMap((tool) => (changes[tool] ?? []).map((object) => ({ tool, object })));
+    const byPerson =
+      by === undefined ? [] : VERBS.flatMap((tool) => (changes[tool] ?? []).map((object) => ({ tool, object })));
     return [
       ...(event === undefined ? [] : [{ ...where, kind: 'event', event: event.kind } as const]),
       ...(isVerb ? [{ ...where, kind: 'verb', tool: metadata.tool, object: metadata.id } as const] : []),
@@ -231,6 +249,8 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
   const usages = usagesOf({ records, steps: all });
   const calls =
-    handed.length === 0 ? endsOfTurns(steps, await timeline.isImported(session)) : handed.map((proof) => callOf(proof, usages.get(proof)));
+    handed.length === 0
+      ? endsOfTurns(steps, await timeline.isImported(session))
+      : handed.map((proof) => callOf(proof, usages.get(proof)));
   return { session, basis: point.basis, calls, bands, marks, lastStep };
 }

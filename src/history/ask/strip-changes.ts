@@ -88,7 +88,10 @@ function txOf({ basis }: StoreSnapshot): number {
 export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): Promise<StripPlace> {
   const [steps, records] = await Promise.all([snapshot.steps(session), snapshot.assemblies(session, IGNORED)]);
   if (steps.length === 0 && (await snapshot.lineage(session)) === undefined)
-    throw new HistoryError('unknown-session', `session ${session} is not in the database at transaction ${txOf(snapshot)}`);
+    throw new HistoryError(
+      'unknown-session',
+      `session ${session} is not in the database at transaction ${txOf(snapshot)}`,
+    );
   const handedAt = records.at(-1)?.step;
   return {
     session,
@@ -161,11 +164,15 @@ export async function stripChange(
   if (steps.length + handed.length + versions.length === 0) return { place: next };
   const ways = new Map(bandWays(steps, states));
   for (const { object } of versions) if (!ways.has(object)) ways.set(object, []);
-  const described = await describe({ present, paths }, [...new Set([...ways.keys(), ...steps.flatMap(({ call }) => call?.id ?? [])])]);
+  const described = await describe({ present, paths }, [
+    ...new Set([...ways.keys(), ...steps.flatMap(({ call }) => call?.id ?? [])]),
+  ]);
   const shown = again ? records : handed;
   const usages = usagesOf({ records, steps: all });
-  const isImported = records.length === 0 && (await present.records(session, { kinds: ['import'], ...IGNORED })).length > 0;
-  const calls = records.length === 0 ? endsOfTurns(all, isImported) : shown.map((record) => callOf(record, usages.get(record)));
+  const isImported =
+    records.length === 0 && (await present.records(session, { kinds: ['import'], ...IGNORED })).length > 0;
+  const calls =
+    records.length === 0 ? endsOfTurns(all, isImported) : shown.map((record) => callOf(record, usages.get(record)));
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions.map((mark) => ({ ...mark, step }))];
   const change: StripChange = {
     session,

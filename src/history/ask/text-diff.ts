@@ -35,7 +35,8 @@ const lineCount = (text: string): number => (text === '' ? 0 : text.split('\n').
 export function diffTexts(before: string, after: string, context = 3): TextDiff {
   if (before === after) return { equal: true, added: 0, removed: 0, hunks: [] };
   const patch = structuredPatch('a', 'b', before, after, '', '', { context, timeout: LIMIT_MS });
-  if (patch === undefined) return { equal: false, added: lineCount(after), removed: lineCount(before), hunks: undefined };
+  if (patch === undefined)
+    return { equal: false, added: lineCount(after), removed: lineCount(before), hunks: undefined };
   const hunks = patch.hunks.map(({ oldStart, oldLines, newStart, newLines, lines }) => ({
     oldStart,
     oldLines,

@@ -81,7 +81,8 @@ function epochPrice(
     index: state.sets.index,
     chatSince: (step) => state.marksAfter(step),
   });
-  const base = (input: AssemblyInput): number => countTokens(epochText({ system: null, ...beginEpoch(epochInput(input), turn) }));
+  const base = (input: AssemblyInput): number =>
+    countTokens(epochText({ system: null, ...beginEpoch(epochInput(input), turn) }));
   return { written: note, perCall: note, perCallFromBorder: base(then) - base(now) };
 }
 
@@ -105,7 +106,10 @@ export async function verbPrice(
   const timeline = await asked.of(session);
   const { present, paths } = timeline;
   const id = await requireObject(present, object, { session, paths });
-  const [read, last] = await Promise.all([new ContextReader().read(present, { session, paths }), lastRequest(timeline, session)]);
+  const [read, last] = await Promise.all([
+    new ContextReader().read(present, { session, paths }),
+    lastRequest(timeline, session),
+  ]);
   if (read === undefined) throw new HistoryError('unknown-session', `session ${session} is not in the database`);
   const options = { strict: last?.proof.options.strict ?? false, shortIds: last?.proof.options.shortIds ?? false };
   const next: Next = { state: read.state, input: { ...read.input, options } };
@@ -121,7 +125,12 @@ export async function verbPrice(
   if (outcome !== 'done' || then === next.input) return { ...common, text, written: 0, perCall: 0, isExact: true };
   if (last?.epoch !== undefined) {
     const turn = last.proof.tail?.turn ?? 0;
-    return { ...common, text, ...epochPrice(last.epoch, { state: read.state, turn }, { now: next.input, then, id }), isExact: false };
+    return {
+      ...common,
+      text,
+      ...epochPrice(last.epoch, { state: read.state, turn }, { now: next.input, then, id }),
+      isExact: false,
+    };
   }
   const before = last === undefined ? '' : assemble({ ...last.input, options }).text;
   return { ...common, text, ...ssotPrice(before, next.input, then), isExact: last?.proof.renderer === 'text' };

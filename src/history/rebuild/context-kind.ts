@@ -36,7 +36,8 @@ export function turnKinds(of: {
   readonly isImported: boolean;
 }): TurnKinds {
   const found = new Map<number, Set<ContextKind>>();
-  const add = (turn: number, kind: ContextKind): void => void found.set(turn, (found.get(turn) ?? new Set<ContextKind>()).add(kind));
+  const add = (turn: number, kind: ContextKind): void =>
+    void found.set(turn, (found.get(turn) ?? new Set<ContextKind>()).add(kind));
   for (const record of of.records) add(record.turn, kindOfRecord(record));
   for (const { turn, event } of of.steps) if (event?.kind === 'bypassed') add(turn, 'unseen');
   const others: ReadonlySet<ContextKind> = new Set([of.isImported ? 'transcript' : 'unseen']);

@@ -140,7 +140,8 @@ export class ForeseenSnapshot implements ContextSnapshot {
     if (this.#moment === Number.POSITIVE_INFINITY) return true;
     const { writes } = this.#foreseen;
     const { txId, validTime } = this.basis;
-    const isThere = () => (writes === undefined || txId === undefined ? head !== undefined : writes.isThere(id, { validTime, txId }));
+    const isThere = () =>
+      writes === undefined || txId === undefined ? head !== undefined : writes.isThere(id, { validTime, txId });
     if (head === undefined) return writes === undefined || isThere() === false;
     // Every turn writes a session's head; all that is asked of it is whether it is there.
     if (head.document.type === 'session') return isThere() === true;

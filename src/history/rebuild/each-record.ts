@@ -9,7 +9,10 @@ export const READ_AT_ONCE = 8;
  * Does something with each record of a session's contexts, with several at a time, those of one epoch one after another: each goes on where the one before ended. What was made of each, in the
  * order of the records. Throws what `work` throws, of several failures that of the earliest record, once all have ended.
  */
-export async function eachRecord<T>(proofs: readonly AssemblyProof[], work: (proof: AssemblyProof) => Promise<T>): Promise<readonly T[]> {
+export async function eachRecord<T>(
+  proofs: readonly AssemblyProof[],
+  work: (proof: AssemblyProof) => Promise<T>,
+): Promise<readonly T[]> {
   const made: Promise<T>[] = [];
   const atOnce = pLimit(READ_AT_ONCE);
   const epochs = new Map<string, Promise<unknown>>();

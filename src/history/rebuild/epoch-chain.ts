@@ -1,5 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { beginEpoch, type EpochInput, type EpochState, noteInputOf, shownBy, withNote } from '../../assembly/epoch/epoch-state.js';
+import {
+  beginEpoch,
+  type EpochInput,
+  type EpochState,
+  noteInputOf,
+  shownBy,
+  withNote,
+} from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyProof, EpochProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SessionSets } from '../../objects/sets.js';
@@ -22,13 +29,18 @@ export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.e
 export function bordersOf(records: readonly AssemblyProof[]): readonly EpochRecord[] {
   const found = new Map<string, EpochRecord>();
   for (const record of records) {
-    if (isOfEpoch(record) && record.epoch.previous === undefined) found.set(`${record.epoch.number} ${record.epoch.border}`, record);
+    if (isOfEpoch(record) && record.epoch.previous === undefined)
+      found.set(`${record.epoch.number} ${record.epoch.border}`, record);
   }
   return [...found.values()];
 }
 
 /** What an epoch shows after one of its requests; `before` is undefined at its border. */
-export function stateAfter({ epoch, tail }: EpochRecord, before: EpochState | undefined, input: EpochInput): EpochState {
+export function stateAfter(
+  { epoch, tail }: EpochRecord,
+  before: EpochState | undefined,
+  input: EpochInput,
+): EpochState {
   const state = before ?? beginEpoch(input, tail?.turn ?? Number.MAX_SAFE_INTEGER);
   return epoch.note === undefined ? state : withNote(state, epoch.note, noteInputOf(input));
 }
@@ -77,11 +89,17 @@ export class EpochChains {
     return { known: undefined, links };
   }
 
-  async #record({ session, epoch }: EpochRecord, wanted: Pick<AssemblyProof, 'step' | 'sha256'>, present: () => Promise<ContextSnapshot>) {
+  async #record(
+    { session, epoch }: EpochRecord,
+    wanted: Pick<AssemblyProof, 'step' | 'sha256'>,
+    present: () => Promise<ContextSnapshot>,
+  ) {
     const known = this.#records.get(session)?.get(keyOf(wanted));
     if (known !== undefined) return known;
     const all = await (await present()).assemblies(session, { onDamaged: () => undefined });
-    const added = all.filter(isOfEpoch).filter((one) => one.epoch.previous === undefined || one.epoch.note !== undefined);
+    const added = all
+      .filter(isOfEpoch)
+      .filter((one) => one.epoch.previous === undefined || one.epoch.note !== undefined);
     const records = new Map(added.map((one) => [keyOf(one), one]));
     this.#records.set(session, records);
     const found = records.get(keyOf(wanted));

@@ -32,12 +32,19 @@ async function assembliesAt(
  * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7).
  * @throws {HistoryError} `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws
  */
-export async function rebuildAssembly(store: ObjectStore, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
+export async function rebuildAssembly(
+  store: ObjectStore,
+  session: SessionId,
+  wanted: WantedAssembly,
+): Promise<RebuiltAssembly> {
   const present = await ofSession(await store.latest(), session);
   const proof = (await assembliesAt(present, session, wanted)).at(-1);
   if (proof === undefined) {
     const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
-    throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);
+    throw new HistoryError(
+      'beyond-end',
+      `no context of session ${session} was handed out in turn ${wanted.turn}${step}`,
+    );
   }
   return new AssemblyRebuilder(storeOf(store, present)).rebuild(proof);
 }

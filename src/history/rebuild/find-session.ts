@@ -11,14 +11,20 @@ const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
 /** The session of exactly this id; undefined when there is none. One look-up, however many sessions there are. */
 export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
-  const [head, isArriving] = await Promise.all([snapshot.sessionHead(name as SessionId), snapshot.documents.isArriving(name)]);
+  const [head, isArriving] = await Promise.all([
+    snapshot.sessionHead(name as SessionId),
+    snapshot.documents.isArriving(name),
+  ]);
   return head?.document.type === 'session' && !isArriving ? (name as SessionId) : undefined;
 }
 
 /** The session of exactly this id, or of an infrastructure object of this id. */
 async function exactSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   const type = INFRASTRUCTURE.find((prefix) => name.startsWith(`${prefix}:`));
-  return (await sessionOf(snapshot, name)) ?? (type === undefined ? undefined : sessionOf(snapshot, name.slice(type.length + 1)));
+  return (
+    (await sessionOf(snapshot, name)) ??
+    (type === undefined ? undefined : sessionOf(snapshot, name.slice(type.length + 1)))
+  );
 }
 
 /**

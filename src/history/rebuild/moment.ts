@@ -17,12 +17,14 @@ export type Moment =
 export const NOW: Moment = { kind: 'now' };
 
 /** The forms that are read, for messages and help. */
-const MOMENT_FORMS = 'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
+const MOMENT_FORMS =
+  'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
 
 const malformed = (text: string, why: string): HistoryError =>
   new HistoryError('malformed-moment', `${quoted(text)} is no moment: ${why}. Forms: ${MOMENT_FORMS}`);
 
-const TIME = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3})\d*)?)?)?\s?(Z|[+-]\d{2}:?\d{2})?$/i;
+const TIME =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3})\d*)?)?)?\s?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 function offsetMinutes(zone: string): number {
   const [, sign, hours = '0', minutes = '0'] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? [];
@@ -34,18 +36,27 @@ function offsetMinutes(zone: string): number {
  * @throws {HistoryError} `malformed-moment`
  */
 export function parseTime(text: string): Date {
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = TIME.exec(text.trim()) ?? [];
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] =
+    TIME.exec(text.trim()) ?? [];
   if (year === undefined) throw malformed(text, 'it is no time');
   const parts = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const;
   const utc = new Date(Date.UTC(...parts, Number(fraction.padEnd(3, '0'))));
-  const back = [utc.getUTCFullYear(), utc.getUTCMonth(), utc.getUTCDate(), utc.getUTCHours(), utc.getUTCMinutes(), utc.getUTCSeconds()];
+  const back = [
+    utc.getUTCFullYear(),
+    utc.getUTCMonth(),
+    utc.getUTCDate(),
+    utc.getUTCHours(),
+    utc.getUTCMinutes(),
+    utc.getUTCSeconds(),
+  ];
   if (!parts.every((part, i) => part === back[i])) throw malformed(text, 'there is no such date or time of day');
   return new Date(utc.getTime() - offsetMinutes(zone) * 60_000);
 }
 
 function wholeNumber(text: string, whole: string, least: number): number {
   const value = Number(text);
-  if (!/^\d{1,15}$/.test(text) || value < least) throw malformed(whole, `${quoted(text)} is no whole number from ${least}`);
+  if (!/^\d{1,15}$/.test(text) || value < least)
+    throw malformed(whole, `${quoted(text)} is no whole number from ${least}`);
   return value;
 }
 
@@ -56,7 +67,9 @@ const NUMBERED: Readonly<Record<Prefix, (rest: string, whole: string) => Moment>
     const [turn = '', step, ...more] = rest.split('.');
     if (more.length > 0) throw malformed(whole, 'a turn has at most one step');
     const of = wholeNumber(turn, whole, 1);
-    return step === undefined ? { kind: 'turn', turn: of } : { kind: 'turn', turn: of, step: wholeNumber(step, whole, 1) };
+    return step === undefined
+      ? { kind: 'turn', turn: of }
+      : { kind: 'turn', turn: of, step: wholeNumber(step, whole, 1) };
   },
   step: (rest, whole) => ({ kind: 'step', seq: wholeNumber(rest, whole, 1) }),
   tx: (rest, whole) => ({ kind: 'tx', txId: wholeNumber(rest, whole, 0) }),

@@ -65,7 +65,10 @@ async function notYet(
   if (place === undefined) return new HistoryError('not-yet', `session ${session} did not exist at ${at}`);
   const upto = (await snapshot.sessionHead(place.owner))?.marks.upto ?? 0;
   const known = upto === 0 ? 'no step of the session was' : `its steps up to ${upto} were`;
-  return new HistoryError('not-yet', `${at} of session ${session} was not known after transaction ${basis.txId ?? 'none'}: ${known}`);
+  return new HistoryError(
+    'not-yet',
+    `${at} of session ${session} was not known after transaction ${basis.txId ?? 'none'}: ${known}`,
+  );
 }
 
 const LITERAL = { strict: false, shortIds: false } as const;
@@ -153,7 +156,8 @@ export class PastContexts {
       ...(before === undefined ? [] : [`before it at step ${before}`]),
       ...(after === undefined ? [] : [`after it at step ${after}`]),
     ];
-    const others = near.length === 0 ? 'no context of the session has a record' : `the nearest records are ${near.join(' and ')}`;
+    const others =
+      near.length === 0 ? 'no context of the session has a record' : `the nearest records are ${near.join(' and ')}`;
     return new HistoryError(
       'not-seen',
       `not seen by Palimpsest: what the model of session ${session} was sent at ${formatMoment(moment)} (turn ${turn}, step ${step}). Its agent or harness built that request, or no call of the model came there; ${others}. Ask for the session as it stood then, which no model was sent, with --assemble (HTTP: assemble=true)`,
@@ -163,7 +167,11 @@ export class PastContexts {
   async #assembled(session: SessionId, { place, snapshot, basis, moment }: Point): Promise<PastContext> {
     const last = (await this.records(session)).at(-1);
     const paths = last === undefined ? this.timeline.paths : shownPaths(last);
-    const read = await this.#reader.read(snapshot, { session: place?.owner ?? session, paths, ...defined({ step: place?.seq }) });
+    const read = await this.#reader.read(snapshot, {
+      session: place?.owner ?? session,
+      paths,
+      ...defined({ step: place?.seq }),
+    });
     if (read === undefined) throw await notYet(snapshot, session, { moment, place, basis });
     const input: AssemblyInput = { ...read.input, options: LITERAL };
     const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });

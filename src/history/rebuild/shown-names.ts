@@ -30,11 +30,15 @@ export function shownName(session: SessionId, { rescuedFrom }: AssemblyProof): R
 
 function renamedMetadata(metadata: ObjectMetadata, rename: Rename): ObjectMetadata {
   const id = rename(metadata.id);
-  return metadata.type === 'toolcall' ? { ...metadata, id, fileRefs: metadata.fileRefs.map(rename) } : { ...metadata, id };
+  return metadata.type === 'toolcall'
+    ? { ...metadata, id, fileRefs: metadata.fileRefs.map(rename) }
+    : { ...metadata, id };
 }
 
 function renamedMessage(message: Message, rename: Rename): Message {
-  return message.toolcall_refs === undefined ? message : { ...message, toolcall_refs: message.toolcall_refs.map(rename) };
+  return message.toolcall_refs === undefined
+    ? message
+    : { ...message, toolcall_refs: message.toolcall_refs.map(rename) };
 }
 
 /** What a context is made of, with other ids for its objects. */
@@ -42,7 +46,10 @@ export function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rena
   return {
     systemPrompt: input.systemPrompt,
     pool: input.pool.map((metadata) => renamedMetadata(metadata, rename)),
-    turns: input.turns.map((turn) => ({ ...turn, messages: turn.messages.map((message) => renamedMessage(message, rename)) })),
+    turns: input.turns.map((turn) => ({
+      ...turn,
+      messages: turn.messages.map((message) => renamedMessage(message, rename)),
+    })),
     active: input.active.map(({ metadata, content }) => ({ metadata: renamedMetadata(metadata, rename), content })),
   };
 }

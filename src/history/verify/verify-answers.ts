@@ -44,15 +44,24 @@ interface Database {
 }
 
 /** An answer put together from its pieces; undefined when a text that it needs is not there. */
-export function joinedPieces(pieces: readonly AnswerPiece[], textOf: (id: ObjectId | undefined) => string | undefined): string | undefined {
-  const texts = pieces.map((piece) => (typeof piece === 'string' ? piece : textOf(piece.id)?.slice(piece.at, piece.at + piece.chars)));
+export function joinedPieces(
+  pieces: readonly AnswerPiece[],
+  textOf: (id: ObjectId | undefined) => string | undefined,
+): string | undefined {
+  const texts = pieces.map((piece) =>
+    typeof piece === 'string' ? piece : textOf(piece.id)?.slice(piece.at, piece.at + piece.chars),
+  );
   return texts.every((text) => text !== undefined) ? texts.join('') : undefined;
 }
 
 /** Ids of other objects that an answer shows. */
 function othersOf({ call }: Answered): readonly ObjectId[] {
   return [
-    ...new Set((call.answer.pieces ?? []).flatMap((piece) => (typeof piece === 'string' || piece.id === undefined ? [] : [piece.id]))),
+    ...new Set(
+      (call.answer.pieces ?? []).flatMap((piece) =>
+        typeof piece === 'string' || piece.id === undefined ? [] : [piece.id],
+      ),
+    ),
   ];
 }
 
@@ -74,20 +83,28 @@ type Verdict = 'equal' | 'kept-only' | Pick<AnswerMismatch, 'cause' | 'why'>;
 
 async function verdictOn(database: Database, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
   const { id, answer } = step.call;
-  if (call === undefined) return { cause: 'missing-part', why: `the call ${JSON.stringify(id)} is not in the database` };
+  if (call === undefined)
+    return { cause: 'missing-part', why: `the call ${JSON.stringify(id)} is not in the database` };
   if (call.version.content_hash === answer.sha256) return 'equal';
   const output = (await database.present.wholeText(call))?.text;
-  if (answer.pieces === undefined) return output !== undefined && hashText(output) === answer.sha256 ? 'equal' : 'kept-only';
+  if (answer.pieces === undefined)
+    return output !== undefined && hashText(output) === answer.sha256 ? 'equal' : 'kept-only';
   const others = await otherTexts(database, step);
   const made = joinedPieces(answer.pieces, (other) => (other === undefined ? output : others.get(other)));
   if (made === undefined)
-    return { cause: 'missing-part', why: `a text that the answer of ${JSON.stringify(id)} shows is not in the database` };
+    return {
+      cause: 'missing-part',
+      why: `a text that the answer of ${JSON.stringify(id)} shows is not in the database`,
+    };
   if (hashText(made.toWellFormed()) === answer.sha256) return 'equal';
   return { cause: 'differs', why: `the answer made from the stored call ${JSON.stringify(id)} is another one` };
 }
 
 /** The calls of some steps; one by one where some of them are damaged, so that the others are still compared. */
-async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Promise<ReadonlyMap<ObjectId, FoundVersion | Error>> {
+async function callsOf(
+  present: StoreSnapshot,
+  steps: readonly Answered[],
+): Promise<ReadonlyMap<ObjectId, FoundVersion | Error>> {
   const ids = steps.map(({ call }) => call.id);
   const all = await orDamage(present.getMany(ids));
   if (!(all instanceof Error)) return all;
@@ -130,7 +147,14 @@ export async function verifyAnswers(
         equal += 1;
         if (othersOf(step).length > 0) fromOthers += 1;
       } else if (found === 'kept-only') keptOnly += 1;
-      else unequal.push({ turn: step.turn, step: step.seq, call: step.call.id, sha256: step.call.answer.sha256, ...found });
+      else
+        unequal.push({
+          turn: step.turn,
+          step: step.seq,
+          call: step.call.id,
+          sha256: step.call.answer.sha256,
+          ...found,
+        });
     }
   }
   onProgress(steps.length, steps.length);

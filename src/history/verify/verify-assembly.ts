@@ -118,7 +118,11 @@ const OBJECT_OF_SECTION: Readonly<Record<string, (session: SessionId) => string>
 };
 
 /** Why a context that could be made is another one. */
-async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, present: StoreSnapshot): Promise<Finding> {
+async function explain(
+  rebuilder: AssemblyRebuilder,
+  rebuilt: RebuiltAssembly,
+  present: StoreSnapshot,
+): Promise<Finding> {
   const { proof, rendered, basis } = rebuilt;
   const section = differingSection(proof, rendered);
   const place = { rebuilt: rendered.record.sha256, ...defined({ section }) };
@@ -131,7 +135,11 @@ async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, p
   const object = section === undefined ? undefined : ownMember(OBJECT_OF_SECTION, section)?.(proof.session);
   const finding = { ...place, ...defined({ object }) };
   if (proof.basis === null && proof.ahead === undefined) {
-    return { ...finding, cause: 'made-while-away', why: 'it was made while the database was away, from what its process knew then' };
+    return {
+      ...finding,
+      cause: 'made-while-away',
+      why: 'it was made while the database was away, from what its process knew then',
+    };
   }
   return {
     ...finding,

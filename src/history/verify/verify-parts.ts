@@ -1,7 +1,14 @@
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { RECORD_KINDS } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
-import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import {
+  chatObjectId,
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import type { Step } from '../../objects/step.js';
 import { recordId } from '../../store/context-records.js';
@@ -74,7 +81,9 @@ function rewrittenSteps(session: SessionId, before: readonly Step[], now: readon
     const current = known.get(step.seq);
     const part = stepId(session, step.seq);
     if (current === undefined) return [{ part, what: 'missing', of: session }];
-    return current === step || canonicalJson(current) === canonicalJson(step) ? [] : [{ part, what: 'rewritten', of: session }];
+    return current === step || canonicalJson(current) === canonicalJson(step)
+      ? []
+      : [{ part, what: 'rewritten', of: session }];
   });
 }
 
@@ -107,10 +116,15 @@ type CallHeads = ReadonlyMap<string, Head>;
 export const callsIn = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => call?.id ?? []);
 
 /** The texts that steps, calls and contexts hold in parts of their own, and what each belongs to. */
-function textsOf({ session, seen }: CheckedSession, steps: readonly Step[], calls: CallHeads): ReadonlyMap<Sha256, string> {
+function textsOf(
+  { session, seen }: CheckedSession,
+  steps: readonly Step[],
+  calls: CallHeads,
+): ReadonlyMap<Sha256, string> {
   const texts = new Map<Sha256, string>(seen);
   for (const { seq, message } of steps) {
-    if (message !== undefined && message.text.length > INLINE_UNITS) texts.set(hashText(message.text), stepId(session, seq));
+    if (message !== undefined && message.text.length > INLINE_UNITS)
+      texts.set(hashText(message.text), stepId(session, seq));
   }
   for (const id of callsIn(steps)) {
     const head = calls.get(id);
@@ -146,7 +160,8 @@ interface CheckedSteps {
 /** The steps that were there at the earlier moment, where the log tells that they are those of now; undefined where it does not. */
 function stepsThen({ session, before, writes }: CheckedSession, now: readonly Step[]): readonly Step[] | undefined {
   const { validTime, txId } = before.basis;
-  if (writes === undefined || txId === undefined || !writes.isUnwritten(stepId(session, now.length + 1))) return undefined;
+  if (writes === undefined || txId === undefined || !writes.isUnwritten(stepId(session, now.length + 1)))
+    return undefined;
   const then: Step[] = [];
   for (const step of now) {
     const isThere = writes.isAsNow(stepId(session, step.seq), { validTime, txId });
@@ -157,11 +172,18 @@ function stepsThen({ session, before, writes }: CheckedSession, now: readonly St
 }
 
 /** The heads of calls at the earlier moment: those of now, where the log tells that they are the same. */
-async function headsThen({ before, writes }: CheckedSession, ids: readonly ObjectId[], now: CallHeads): Promise<CallHeads> {
+async function headsThen(
+  { before, writes }: CheckedSession,
+  ids: readonly ObjectId[],
+  now: CallHeads,
+): Promise<CallHeads> {
   const then = new Map<string, Head>();
   const others = ids.filter((id) => {
     const head = now.get(id);
-    const isSame = head !== undefined && head.validTime <= before.basis.validTime && writes?.isUnchanged(id, before.basis.txId) === true;
+    const isSame =
+      head !== undefined &&
+      head.validTime <= before.basis.validTime &&
+      writes?.isUnchanged(id, before.basis.txId) === true;
     if (isSame) then.set(id, head);
     return !isSame;
   });
@@ -207,7 +229,9 @@ async function checkRecords(present: StoreSnapshot, session: SessionId): Promise
     damages.push({ part: namedIn(message) ?? session, what: 'damaged', of: 'the records of its contexts' });
   };
   const whole = await present.records(session, { kinds: RECORD_KINDS, onDamaged });
-  const texts = new Map(whole.flatMap((record) => record.texts?.map((hash) => [hash, recordId(record)] as const) ?? []));
+  const texts = new Map(
+    whole.flatMap((record) => record.texts?.map((hash) => [hash, recordId(record)] as const) ?? []),
+  );
   return { checked: whole.length + damages.length, damages, texts };
 }
 
@@ -218,7 +242,11 @@ async function checkRecords(present: StoreSnapshot, session: SessionId): Promise
  */
 export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
   const { session, present } = checked;
-  const [heads, found, records] = await Promise.all([checkHeads(present, session), checkSteps(checked), checkRecords(present, session)]);
+  const [heads, found, records] = await Promise.all([
+    checkHeads(present, session),
+    checkSteps(checked),
+    checkRecords(present, session),
+  ]);
   if (found instanceof Error) {
     const part = namedIn(found.message) ?? chatObjectId(session);
     return { checked: 3, damages: [...heads, { part, what: damageKind(found, 'missing'), of: found.message }] };

@@ -122,13 +122,18 @@ function lastRead(proofs: readonly AssemblyProof[], present: StoreSnapshot): Sto
     .flatMap(({ basis }) => (basis === null || basis.txId > latest ? [] : [basis]))
     .sort((a, b) => a.txId - b.txId)
     .at(-1);
-  return (last === undefined ? undefined : present.earlier({ validTime: new Date(last.validTime), txId: last.txId })) ?? present;
+  return (
+    (last === undefined ? undefined : present.earlier({ validTime: new Date(last.validTime), txId: last.txId })) ??
+    present
+  );
 }
 
 /** When the session's documents were written; undefined where the log does not tell, and where what it would be asked for is damaged. */
 async function writesOf(present: StoreSnapshot, session: SessionId): Promise<LoggedWrites | undefined> {
   const [lineage, head] = await Promise.all([orDamage(present.lineage(session)), present.sessionHead(session)]);
-  return lineage === undefined || lineage instanceof Error ? undefined : present.documents.writes(lineage, head?.marks.upto ?? 0);
+  return lineage === undefined || lineage instanceof Error
+    ? undefined
+    : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
 /** What is checked of a session, and whatever its contexts show where some were handed out. */
@@ -186,7 +191,11 @@ export async function verifySession(
   const found = await verifyParts({ session, present, before, writes, seen, steps });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
-  const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;
+  const ok =
+    answers.unread !== true &&
+    contexts.unequal.length === 0 &&
+    answers.unequal.length === 0 &&
+    parts.damages.length === 0;
   return { session, contexts, answers, parts, ok };
 }
 
@@ -206,7 +215,11 @@ export interface VerifyLimits {
  * Verifies a session within a limit of time; see `verifySession`. What is under way when the limit comes is ended first: a request or a context. Throws
  * HistoryError `verify-timeout`, the reason of the signal, and what `verifySession` throws.
  */
-export async function askVerify(store: ObjectStore, session: string, { timeoutMs, signal }: VerifyLimits): Promise<SessionVerification> {
+export async function askVerify(
+  store: ObjectStore,
+  session: string,
+  { timeoutMs, signal }: VerifyLimits,
+): Promise<SessionVerification> {
   const limitMs = Math.min(timeoutMs ?? DEFAULT_VERIFY_MS, MOST_VERIFY_MS);
   const limit = AbortSignal.timeout(limitMs);
   let reached: VerifyProgress | undefined;
@@ -217,7 +230,8 @@ export async function askVerify(store: ObjectStore, session: string, { timeoutMs
     return await verifySession(store, session, { onProgress, signal: AbortSignal.any([signal, limit]) });
   } catch (error) {
     if (!limit.aborted || error !== limit.reason) throw error;
-    const far = reached === undefined ? 'before anything was compared' : `at ${reached.what} ${reached.done} of ${reached.total}`;
+    const far =
+      reached === undefined ? 'before anything was compared' : `at ${reached.what} ${reached.done} of ${reached.total}`;
     throw new HistoryError(
       'verify-timeout',
       `the verification was stopped after ${limitMs / 1_000} s, ${far}: give it more time, or run palimpsest verify, which has no limit`,

@@ -43,7 +43,10 @@ export async function s3Server(buckets: readonly string[], { open = false } = {}
       .join(''),
   );
   const flags = ['-Xmx192m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(jars.dir, '*')];
-  const server = spawn(command, [...flags, 'org.gaul.s3proxy.Main', '--properties', file], { stdio: 'ignore', cwd: dir });
+  const server = spawn(command, [...flags, 'org.gaul.s3proxy.Main', '--properties', file], {
+    stdio: 'ignore',
+    cwd: dir,
+  });
   const ended = once(server, 'exit');
   await untilListening(port, server);
   return {

@@ -54,10 +54,12 @@ describe('a full disk under the journal', () => {
         const reading = await wholeRead(client, 'a.ts');
         const refusal = { name: 'JournalError', code: 'no-space', message: expect.stringContaining('free some space') };
         for (const content of ['refused', 'refused again'])
-          await expect(session.recordCall(callReport({ content: content.repeat(PAGE), readings: [reading] }))).rejects.toMatchObject(
-            refusal,
-          );
-        await expect(session.reportMessage({ role: 'user', text: 'refused '.repeat(PAGE) })).rejects.toMatchObject(refusal);
+          await expect(
+            session.recordCall(callReport({ content: content.repeat(PAGE), readings: [reading] })),
+          ).rejects.toMatchObject(refusal);
+        await expect(session.reportMessage({ role: 'user', text: 'refused '.repeat(PAGE) })).rejects.toMatchObject(
+          refusal,
+        );
         expect(session.state).toBe(state);
         expect(client.status.waiting).toBe(waiting);
         expect(client.tracking).toMatchObject({ attached: 0, orphaned: 0 });
@@ -113,7 +115,9 @@ describe('a full disk under the journal', () => {
         expect((await log.stat()).size).toBeGreaterThan(size);
         await port.open();
         const { text } = await agent.call('context', { full: true });
-        expect(text.match(/toolcall_ref id=\S+ tool=read status=ok/g)).toEqual([`toolcall_ref id=${second.meta.call} tool=read status=ok`]);
+        expect(text.match(/toolcall_ref id=\S+ tool=read status=ok/g)).toEqual([
+          `toolcall_ref id=${second.meta.call} tool=read status=ok`,
+        ]);
         expect((await stat(join(folder, 'first.txt'))).size).toBe(5);
       } finally {
         await agent.close();

@@ -37,7 +37,9 @@ describe('the sandbox that an agent reports with its calls', () => {
       ] as const)
         expect(await agent.call(tool, args, within(mode))).toMatchObject({
           isError: true,
-          text: expect.stringMatching(new RegExp(`^Error: ${tool} is refused by the sandbox of Codex \\(${mode}\\), .*\\n.*ask the user`)),
+          text: expect.stringMatching(
+            new RegExp(`^Error: ${tool} is refused by the sandbox of Codex \\(${mode}\\), .*\\n.*ask the user`),
+          ),
         });
       expect(await agent.call('read', { path: 'a.txt' }, within(mode))).toMatchObject({ isError: false });
       for (const verb of ['pin', 'unpin', 'activate', 'deactivate'])
@@ -54,19 +56,27 @@ describe('the sandbox that an agent reports with its calls', () => {
       isError: true,
       text: expect.stringContaining('lies outside the workspace of the sandbox of Codex (workspace-write)'),
     });
-    expect(await agent.call('write', outside, within('workspace-write', { workspaces: { [join(root, 'other')]: {} } }))).toMatchObject({
+    expect(
+      await agent.call('write', outside, within('workspace-write', { workspaces: { [join(root, 'other')]: {} } })),
+    ).toMatchObject({
       isError: false,
     });
     expect(await agent.call('bash', { command: 'touch run.txt' }, within('workspace-write'))).toMatchObject({
       isError: true,
-      text: expect.stringMatching(/^Error: bash runs outside the sandbox of Codex .*\nRun the command with the shell of Codex itself\./),
+      text: expect.stringMatching(
+        /^Error: bash runs outside the sandbox of Codex .*\nRun the command with the shell of Codex itself\./,
+      ),
     });
     expect(await readdir(project)).toEqual(['a.txt']);
   });
 
   test('danger-full-access, and a call without a sandbox, change what the roots allow', async () => {
-    expect(await agent.call('bash', { command: 'touch run.txt' }, within('danger-full-access'))).toMatchObject({ isError: false });
-    expect(await agent.call('write', { path: join(root, 'other', 'more.txt'), content: 'x' })).toMatchObject({ isError: false });
+    expect(await agent.call('bash', { command: 'touch run.txt' }, within('danger-full-access'))).toMatchObject({
+      isError: false,
+    });
+    expect(await agent.call('write', { path: join(root, 'other', 'more.txt'), content: 'x' })).toMatchObject({
+      isError: false,
+    });
     expect(await readdir(project)).toEqual(['a.txt', 'run.txt']);
   });
 });

@@ -13,7 +13,6 @@ import type { Json } from '../../../src/objects/canonical-json.js';
 import { type ContextRecord, contextRecord } from '../../../src/objects/context-record.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { filesystemId, type SessionId, sessionId } from '../../../src/objects/ids.js';
-import { MASK } from '../../../src/redaction/mark.js';
 import { type MaskRules, TextMask } from '../../../src/redaction/text-mask.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';

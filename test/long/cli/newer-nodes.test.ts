@@ -31,11 +31,14 @@ describe.each(['22', '24'])('Node %s', (release) => {
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${release}\\.`));
   });
 
-  test.each(['--help', 'log --help', 'report --help', 'verify --help', 'node --help'])('%s says nothing else', async (args) => {
-    const { stdout, stderr } = await said(...args.split(' '));
-    expect(stdout).toMatch(/^Usage: palimpsest/);
-    expect(stderr).toBe('');
-  });
+  test.each(['--help', 'log --help', 'report --help', 'verify --help', 'node --help'])(
+    '%s says nothing else',
+    async (args) => {
+      const { stdout, stderr } = await said(...args.split(' '));
+      expect(stdout).toMatch(/^Usage: palimpsest/);
+      expect(stderr).toBe('');
+    },
+  );
 
   test('asks a node that it started, and says nothing else', async () => {
     const data = ['--data', join(folder, 'data')];

@@ -56,7 +56,11 @@ describe('contexts on the pipe', () => {
   });
 
   test('an answer that continues one that is not there is refused', () => {
-    const sent = { before: [{ section: 'pool', role: 'user', parts: [{ text: [3] }] }], inserts: [], after: [] } as never;
+    const sent = {
+      before: [{ section: 'pool', role: 'user', parts: [{ text: [3] }] }],
+      inserts: [],
+      after: [],
+    } as never;
     expect(() => withRepeats(sent, [])).toThrow(RangeError);
   });
 });
