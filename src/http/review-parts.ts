@@ -44,7 +44,7 @@ export const price = z
   .describe('In tokens, as used for the decision')
   .nullable();
 /** An epoch of contexts. */
-export const epoch = {
+const epoch = {
   number: count,
   reason: z.string().describe('first, saving, cold, pressure, asked, history'),
   price,

@@ -266,7 +266,7 @@ describe('restoring from a moment', () => {
     [['--apply'], /missing session/],
     [[`${name}-first`, '--apply'], /--to FOLDER or --in-place/],
     [[`${name}-first`, '--to', 'x'], /need --apply/],
-    [[`${name}-first`, '--undo', 'x'], /stand alone/],
+    [[`${name}-first`, '--undo', 'x'], /take no other arguments/],
     [['--list', '--undo', 'x'], /exclude each other/],
     [[`${name}-first@turn:99`], /no turn 99/],
     [[`${name}-first`, '--moved', 'here'], /OLD=NEW/],
