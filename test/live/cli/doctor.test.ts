@@ -12,7 +12,7 @@ describe('palimpsest doctor', () => {
       const none = await ask({ PATH: root, JAVA_HOME: undefined });
       expect(none.code).toBe(1);
       expect(none.stdout).toMatch(/^java {6}NOT FOUND: The node needs Java 17 or later and found none in the PATH/m);
-      expect(none.stdout).toMatch(/^REPAIR {4}no-java: there is no Java$/m);
+      expect(none.stdout).toMatch(/^REPAIR {4}no-java: Java is not installed$/m);
       const json = JSON.parse((await ask({ PATH: root, JAVA_HOME: undefined }, '--json')).stdout);
       expect(json).toMatchObject({ healthy: false, java: null, findings: [{ code: 'no-java' }] });
       const found = await ask({});
