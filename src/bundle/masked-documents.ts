@@ -8,7 +8,7 @@ import { keptArgs, keptArgsHash } from '../objects/kept-args.js';
 import { abridge } from '../objects/large-text.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type FilesystemSource, parseSource } from '../objects/source.js';
-import type { AnswerPiece, AnswerProof, Step } from '../objects/step.js';
+import type { Step } from '../objects/step.js';
 import {
   fileStub,
   indexedFile,
@@ -25,6 +25,7 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import { Fold } from './check-sessions.js';
 import type { MaskedNames } from './masked-names.js';
+import { maskedStep } from './masked-step.js';
 
 /** A text that a masked document refers to. */
 export interface MaskedText {
@@ -63,40 +64,6 @@ export interface MaskedSession {
 const HELD_UNITS = 16 * 1_048_576;
 
 const ofText = (text: string, isMessage = false): MaskedText => ({ hash: hashText(text), isMessage, text });
-
-type Masked<Name extends keyof Step> = (value: NonNullable<Step[Name]>, names: MaskedNames) => Step[Name];
-
-const same = <Value>(value: Value): Value => value;
-const ids = <Value>(value: Value, names: MaskedNames): Value => names.ids(value);
-
-/**
- * Maps each member of a step to its masked form. A new member requires an entry here. Calls are
- * masked separately.
- */
-const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
-  session: same,
-  seq: same,
-  turn: same,
-  at: same,
-  opens: (opens, names) => ({ ...opens, ...defined({ ref: opens.ref && names.text(opens.ref) }) }),
-  message: ({ role, text, name, toolcall_refs }, names) => ({
-    role: names.text(role),
-    text: names.text(text),
-    ...defined({ name: name && names.text(name), toolcall_refs: names.ids(toolcall_refs) }),
-  }),
-  call: same,
-  changes: ids,
-  fresh: ids,
-  native: (native, names) => names.text(native),
-  usage: (usage, names) => ({
-    ...usage,
-    ...defined({ cacheMiss: usage.cacheMiss && { ...usage.cacheMiss, reason: names.text(usage.cacheMiss.reason) } }),
-  }),
-  event: (event, names) => ({ ...event, ...defined({ detail: event.detail && names.text(event.detail) }) }),
-  notes: (notes, names) => notes.map((note) => names.text(note)),
-  by: same,
-  undoes: same,
-};
 
 /** The original texts of a version. */
 interface Texts {
@@ -156,7 +123,8 @@ export class MaskedDocuments {
 
   /** Registers the steps after all versions are known. Returns how many changed. */
   learnSteps(): number {
-    for (const step of this.#of.steps) this.steps.push(this.#step(step));
+    for (const step of this.#of.steps)
+      this.steps.push(maskedStep(step, this.#of.names, { masked: this.#masked, held: this.#held }));
     return this.steps.filter((step, i) => !isDeepStrictEqual(step, this.#of.steps[i])).length;
   }
 
@@ -318,33 +286,5 @@ export class MaskedDocuments {
         fileRefs: (file_refs as readonly ObjectId[] | undefined)?.map((one) => names.id(one)),
       }),
     });
-  }
-
-  #step(step: Step): Step {
-    const entries = Object.entries(step).map(([name, value]) => [
-      name,
-      MASKED[name as keyof Step](value as never, this.#of.names),
-    ]);
-    const made = Object.fromEntries(entries) as unknown as Step;
-    const { call } = step;
-    return call === undefined
-      ? made
-      : { ...made, call: { ...defined({ by: call.by }), id: this.#of.names.id(call.id), ...this.#answer(call) } };
-  }
-
-  /**
-   * Returns the proof of an answer if unchanged content of the bundle can produce it. Any other
-   * proof would be the hash of content that the bundle lacks.
-   */
-  #answer({ id, answer }: NonNullable<Step['call']>): { readonly answer?: AnswerProof } {
-    if (answer === undefined) return {};
-    const { names } = this.#of;
-    const isPlain = (piece: AnswerPiece): boolean =>
-      typeof piece === 'string' ? names.text(piece) === piece : !this.#masked.has(piece.id ?? id);
-    const isHeld = this.#held.has(`${id} ${answer.sha256}`) || (answer.pieces?.every(isPlain) ?? false);
-    if (!isHeld) return {};
-    const renamed = (piece: AnswerPiece): AnswerPiece =>
-      typeof piece === 'string' ? piece : { ...piece, ...defined({ id: piece.id && names.id(piece.id) }) };
-    return { answer: { ...answer, ...defined({ pieces: answer.pieces?.map(renamed) }) } };
   }
 }

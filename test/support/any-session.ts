@@ -5,13 +5,8 @@ import { type ObjectId, objectId, sessionId } from '../../src/objects/ids.js';
 import type { Step } from '../../src/objects/step.js';
 import type { TokenCounter } from '../../src/projection/entry.js';
 import type { StoredCall } from '../../src/projection/measured-entries.js';
-import {
-  type ApprovalNote,
-  type PendingCall,
-  type Projection,
-  type ProjectionSource,
-  projectSession,
-} from '../../src/projection/project-session.js';
+import { type Projection, projectSession } from '../../src/projection/project-session.js';
+import type { ApprovalNote, PendingCall, ProjectionSource } from '../../src/projection/projection-source.js';
 import { applyStep, emptySession } from '../../src/session/session-state.js';
 import { anyText } from './any-text.js';
 

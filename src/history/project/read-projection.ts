@@ -9,15 +9,14 @@ import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import type { Entry, TokenCounter } from '../../projection/entry.js';
 import type { StoredCall } from '../../projection/measured-entries.js';
-import {
-  type ApprovalNote,
-  type PendingCall,
-  type ProjectedFile,
-  type Projection,
-  type ProjectionSource,
-  projectSession,
-  type SourceVersion,
-} from '../../projection/project-session.js';
+import { type Projection, projectSession } from '../../projection/project-session.js';
+import type {
+  ApprovalNote,
+  PendingCall,
+  ProjectedFile,
+  ProjectionSource,
+  SourceVersion,
+} from '../../projection/projection-source.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';

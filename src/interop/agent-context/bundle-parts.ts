@@ -1,4 +1,4 @@
-import type { Item } from './item-table.js';
+import type { Item } from './item-parts.js';
 import type { Shaped, ShapeName } from './shapes.js';
 
 /**

@@ -2,45 +2,18 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import type { Entry, ResultEntry } from '../../projection/entry.js';
-import type { ProjectedFile, Projection } from '../../projection/project-session.js';
+import type { Projection } from '../../projection/project-session.js';
+import type { ProjectedFile } from '../../projection/projection-source.js';
 import { defined } from '../../values/defined.js';
+import { type Item, type ItemParts, itemOf, MODEL } from './item-parts.js';
 import type { Redactor } from './redaction.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
-import { withoutStatus } from './status-scan.js';
 
-/** A `context_item` of the draft. */
-export type Item = Shaped<'context_item'>;
 type Source = Shaped<'context_source_ref'>;
-type ContextKind = Item['context_kind'];
-type Trust = Item['trust_level'];
 
 /** The tool by which a harness hands work to another agent. */
 const HANDOFF = 'agent.handoff';
 
-/** The parts of an item beside its text. */
-interface ItemParts {
-  /** All names of the item: its id, then the object's name, then the harness's name. */
-  readonly names: readonly string[];
-  readonly kind: ContextKind;
-  readonly mode: Item['content_mode'];
-  readonly trust: Trust;
-  readonly at: number;
-  readonly text?: string | undefined;
-  /** The value whose JSON is the text. */
-  readonly value?: Json | undefined;
-  /** Builds the content if it is more than the text. */
-  readonly content?: ((text: string) => Json) | undefined;
-  readonly contentRef?: Item['content_ref'] | undefined;
-  readonly title?: string | undefined;
-  readonly tokens?: number | undefined;
-  readonly sources: readonly string[];
-  readonly freshness?: Item['freshness'] | undefined;
-  readonly sensitivity?: string | undefined;
-  readonly visibility?: Item['visibility'];
-  readonly metadata: Readonly<Record<string, Json | undefined>>;
-}
-
-const MODEL: Item['visibility'] = ['model', 'reviewer'];
 const REVIEWER: Item['visibility'] = ['reviewer'];
 
 /** Returns a record's name, which is equal in every bundle that holds the record. */
@@ -215,7 +188,7 @@ export class ItemTable {
       digest: `sha256:${sha256}`,
       ...defined({ external_mappings: nativeMapping('message_id', entry.native) }),
     });
-    const kinds: Readonly<Record<typeof entry.kind, readonly [ContextKind, Trust]>> = {
+    const kinds: Readonly<Record<typeof entry.kind, readonly [Item['context_kind'], Item['trust_level']]>> = {
       system: [isPrompt ? 'system_prompt' : 'developer_instruction', 'harness'],
       user: [id === this.#newest ? 'user_message' : 'session_history', 'user'],
       assistant: ['session_history', 'model'],
@@ -325,60 +298,10 @@ export class ItemTable {
     this.#sources.set(source.source_id, { schema_version: SCHEMA_VERSION, ...source });
   }
 
-  #add({
-    names,
-    kind,
-    mode,
-    trust,
-    at,
-    text,
-    value,
-    content,
-    contentRef,
-    title,
-    tokens,
-    sources,
-    freshness,
-    ...rest
-  }: ItemParts): void {
-    const [id = '', ...others] = names;
+  #add(parts: ItemParts): void {
+    const [id = '', ...others] = parts.names;
     if (this.#items.has(id)) return;
-    const { text: shown, rule, isReplaced } = this.#redactor.shown(names, value ?? text ?? '');
-    const isHidden = shown === undefined || (text === undefined && rule !== undefined);
-    const body =
-      shown === undefined || text === undefined ? undefined : isReplaced ? shown : (content?.(shown) ?? shown);
-    const isWhole = text !== undefined && rule === undefined;
-    const redacted =
-      rule === undefined
-        ? {}
-        : {
-            redaction_method: rule.redaction_method,
-            ...defined({ redaction_reason: rule.reason, redacted_by: rule.redacted_by }),
-          };
-    const metadata = { ...defined(rest.metadata), ...redacted } as Readonly<Record<string, Json>>;
-    this.#items.set(id, {
-      schema_version: SCHEMA_VERSION,
-      item_id: id,
-      context_kind: kind,
-      content_mode: isHidden ? 'opaque' : mode,
-      mime_type: typeof body === 'object' ? 'application/json' : 'text/plain',
-      source_refs: sources,
-      trust_level: trust,
-      redaction_state: rule?.redaction_state ?? 'none',
-      visibility: rest.visibility ?? MODEL,
-      created_at: timeText(at),
-      metadata: withoutStatus(this.#redactor.without(metadata)) as Readonly<Record<string, Json>>,
-      ...defined({
-        title: title === undefined ? undefined : this.#redactor.without(title),
-        content: isHidden ? undefined : body,
-        content_ref: contentRef,
-        token_estimate: isHidden ? undefined : tokens,
-        byte_size: isWhole ? Buffer.byteLength(text) : undefined,
-        freshness,
-        sensitivity: rest.sensitivity,
-        policy_refs: rule === undefined || rule.policy_refs.length === 0 ? undefined : rule.policy_refs,
-      }),
-    });
+    this.#items.set(id, itemOf(id, parts, this.#redactor));
     this.#names.set(id, id);
     for (const name of others) if (!this.#names.has(name)) this.#names.set(name, id);
   }

@@ -1,19 +1,11 @@
-import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
 import { defined } from '../../values/defined.js';
-import { isJsonObject } from '../../values/json-object.js';
-import { type ItemTable, recordName } from './item-table.js';
+import { compactionOf } from './compaction-facts.js';
+import { type FactSource, metadataOf, oneOf } from './fact-source.js';
+import { recordName } from './item-table.js';
 import type { Redactor } from './redaction.js';
-import {
-  compactionMethods,
-  compactionTriggers,
-  injectionPoints,
-  omissions,
-  overflows,
-  visibilities,
-} from './shape-words.js';
+import { injectionPoints, omissions, overflows, visibilities } from './shape-words.js';
 import { type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
-import { withoutStatus } from './status-scan.js';
 
 /** The record kinds from which a session's facts are made. */
 export const FACT_KINDS = [
@@ -38,35 +30,6 @@ export interface RecordedFacts {
   readonly compactions: Shaped<'context_compaction'>[];
   readonly summaries: Shaped<'context_summary'>[];
   readonly missing: Shaped<'missing_context'>[];
-}
-
-interface FactSource {
-  readonly table: ItemTable;
-  readonly redactor: Redactor;
-  readonly surface: string;
-  readonly session: string;
-}
-
-/**
- * Returns a word of an enumeration, or `custom` for any other word. The metadata then holds the
- * original word.
- */
-function oneOf<Word extends string>(words: readonly Word[], word: string | undefined): Word | undefined {
-  return words.find((known) => known === word);
-}
-
-/**
- * Returns a record's own fields beside the common ones, without redacted text, and its position in
- * the session.
- */
-function metadataOf(
-  { turn, seq, body }: ContextRecord,
-  redactor: Redactor,
-  more: Readonly<Record<string, Json | undefined>> = {},
-): Metadata {
-  const extra = 'extra' in body && isJsonObject(body.extra) ? body.extra : {};
-  const said = redactor.without(withoutStatus(extra as Json)) as Metadata;
-  return { ...said, turn_id: `turn:${turn}`, step_id: `step:${seq}`, ...(redactor.without(defined(more)) as Metadata) };
 }
 
 const LONGEST_WORD = 400;
@@ -219,96 +182,6 @@ function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: Fa
     metadata: metadataOf(record, redactor, { point: point === undefined ? body.point : undefined }),
   };
   return { assembly, injection };
-}
-
-const REPLACEMENT =
-  'in the view that a model is given alone; every replaced entry stays in the store, and in this bundle as an item';
-const REFRESH =
-  'entries never change, so it never becomes stale by itself; it is made anew when more entries are replaced';
-
-function lossesOf(body: ContextRecord<'compaction'>['body'], isHidden: boolean): readonly string[] {
-  const own = isHidden ? [] : (body.loss ?? []);
-  const lost = body.summary?.lost.length ?? 0;
-  return [
-    ...own,
-    ...(lost === 0 ? [] : [`${lost} identifiers of the replaced entries are not in the summary`]),
-    ...(body.lines.length === 0 ? [] : [`${body.lines.length} results are shown as a line without their text`]),
-    ...(body.cut.length === 0 ? [] : [`of ${body.cut.length} entries the middle is not shown`]),
-    body.summary === undefined
-      ? `${body.gone.length} entries are not shown and no summary stands for them`
-      : `of ${body.gone.length} entries only what the summary says is shown`,
-  ];
-}
-
-function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: FactSource) {
-  const { body, at } = record;
-  const id = recordName('compaction', record);
-  const covered = table.refs([...body.gone, ...body.lines, ...body.cut]);
-  // A summary of redacted text can repeat any part of it.
-  const isHidden = table.redactionOf(covered) !== 'none';
-  const method = oneOf(compactionMethods.options, body.method);
-  const trigger = oneOf(compactionTriggers.options, body.trigger);
-  const loss_notes = redactor.without(lossesOf(body, isHidden));
-  const { summary: made } = body;
-  const validation =
-    made === undefined
-      ? undefined
-      : {
-          by: made.by,
-          identifiers: made.identifiers.length,
-          identifiers_not_kept: isHidden ? [] : redactor.without(made.lost),
-        };
-  let summary: Shaped<'context_summary'> | undefined;
-  if (made !== undefined && validation !== undefined) {
-    const text = isHidden ? undefined : redactor.without(made.text);
-    const item = table.addSummary(record, text);
-    summary = {
-      schema_version: SCHEMA_VERSION,
-      summary_id: id.replace('compaction', 'summary'),
-      summary_kind: 'thread_summary',
-      item_ref: item,
-      ...defined({ content: text }),
-      source_item_refs: table.refs(body.gone),
-      coverage: { replaced: table.refs(body.gone) },
-      loss_notes,
-      open_questions: [],
-      freshness: 'current',
-      validation,
-      refresh_policy: REFRESH,
-      ...(isHidden
-        ? { metadata: { redaction_state: 'removed', redaction_reason: 'it covers an item that was redacted' } }
-        : {}),
-    };
-  }
-  const compaction: Shaped<'context_compaction'> = {
-    schema_version: SCHEMA_VERSION,
-    compaction_id: id,
-    scope: 'session',
-    source_item_refs: covered,
-    method: method ?? 'custom',
-    trigger: trigger ?? 'custom',
-    coverage: {
-      replaced: table.refs(body.gone),
-      shortened: table.refs([...body.lines, ...body.cut]),
-      preserved: 'every other item of the session, whole and in its order',
-      before_tokens: body.before,
-      after_tokens: body.after,
-    },
-    loss_notes,
-    replacement_policy: REPLACEMENT,
-    created_at: timeText(at),
-    ...defined({ summary_ref: summary?.summary_id, validation }),
-    metadata: {
-      ...metadataOf(record, redactor, {
-        method: method === undefined ? body.method : undefined,
-        trigger: trigger === undefined ? body.trigger : undefined,
-        limit: body.limit,
-        refresh_policy: REFRESH,
-      }),
-      counter: body.counter,
-    },
-  };
-  return { compaction, summary };
 }
 
 const LONGEST_LINE = 200;

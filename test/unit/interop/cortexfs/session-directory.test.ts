@@ -12,7 +12,8 @@ import type { ContextRecord } from '../../../../src/objects/context-record.js';
 import { hashText } from '../../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId, objectId } from '../../../../src/objects/ids.js';
 import { type PairedItem, pairFindings } from '../../../../src/projection/pair-check.js';
-import type { ProjectedFile, Projection } from '../../../../src/projection/project-session.js';
+import type { Projection } from '../../../../src/projection/project-session.js';
+import type { ProjectedFile } from '../../../../src/projection/projection-source.js';
 import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
 
