@@ -171,7 +171,7 @@ describe('a damaged journal [decision 0011]', () => {
       });
       const plan = await run('journal', 'salvage');
       expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining(`step 20 of session ${session}`) });
-      expect(plan.stdout).toContain('Nothing was changed');
+      expect(plan.stdout).toContain('No changes made');
       expect(readFileSync(path)).toEqual(bytes);
       // A database that needs longer for the whole than other commands wait for what is left of a session.
       port.delayMs = 60;

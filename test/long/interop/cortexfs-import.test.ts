@@ -400,8 +400,8 @@ describe('a session directory of another program', () => {
     const collected = await askHere(['gc', folder, '--json']);
     expect(JSON.parse(collected.stdout)).toMatchObject({
       applied: false,
-      collected: [{ path: 'context/swap/chunk/sha256-abc' }],
-      kept: [],
+      collected: [],
+      kept: [{ path: 'context/swap/chunk/sha256-abc', reason: 'the raw files do not give it again' }],
     });
     await writeFiles(folder, { 'messages.jsonl': '{"role":"user","content":"else"}\n' });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 1, error: { code: 'conflict' } });
