@@ -57,15 +57,15 @@ export {
   type Question,
 } from './history/ask/ask.js';
 export type { ObjectDiff, SessionDiff } from './history/ask/diff.js';
+export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/ask/logged-turn.js';
 export type { LoggedVersion } from './history/ask/object-log.js';
 export type { ObjectView } from './history/ask/object-view.js';
 export type { QueryAnswer, QueryLimits } from './history/ask/run-query.js';
 export type { Sighting } from './history/ask/seen-by.js';
-export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/ask/session-log.js';
 export { rebuildAssembly, type WantedAssembly } from './history/rebuild/find-assembly.js';
 export { HistoryError, type HistoryErrorCode } from './history/rebuild/history-error.js';
 export type { PastContext } from './history/rebuild/past-context.js';
-export type { RebuiltAssembly } from './history/rebuild/rebuild-assembly.js';
+export type { RebuiltAssembly } from './history/rebuild/rebuilt-assembly.js';
 export { type Point, Timeline } from './history/rebuild/timeline.js';
 export type { AnswersReport } from './history/verify/verify-answers.js';
 export type { AssemblyMismatch, MismatchCause } from './history/verify/verify-assembly.js';

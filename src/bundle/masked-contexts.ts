@@ -1,6 +1,7 @@
 import type { ContextSnapshot } from '../history/rebuild/context-snapshot.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
-import { AssemblyRebuilder, type RebuiltAssembly } from '../history/rebuild/rebuild-assembly.js';
+import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
+import type { RebuiltAssembly } from '../history/rebuild/rebuilt-assembly.js';
 import type { AssemblyProof, ShownAhead } from '../objects/assembly-proof.js';
 import { DocumentError } from '../objects/errors.js';
 import type { Sha256 } from '../objects/ids.js';

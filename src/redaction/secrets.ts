@@ -1,10 +1,9 @@
 import type { Json } from '../objects/canonical-json.js';
 import { mapTexts } from '../objects/map-texts.js';
 import { MASK } from './mark.js';
-import { withoutNamedValues } from './named-values.js';
 import { withoutPublishedForms } from './published-rules.js';
 import { withoutForms } from './secret-forms.js';
-import { isSecretFlag, isSecretName } from './secret-names.js';
+import { isSecretFlag, isSecretName, withoutNamedValues } from './secret-names.js';
 
 /**
  * Masks secrets in a text: keys and tokens of known forms, private keys, and credentials in

@@ -9,7 +9,7 @@ import {
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import type { ContextKind } from '../../history/rebuild/context-kind.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
-import { ranges } from '../../history/rebuild/timeline.js';
+import { ranges } from '../../history/rebuild/turn-spans.js';
 import { type Colours, columns, escapedLine, grouped, textLines } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';

@@ -1,12 +1,12 @@
 import { listSessions } from '../../client/session/open-session.js';
 import { askQuery, askTurns, askVersions, askWho } from '../../history/ask/ask.js';
+import type { LoggedCall, LoggedEvent, LoggedTurn } from '../../history/ask/logged-turn.js';
 import type { LoggedVersion } from '../../history/ask/object-log.js';
 import { askedMoment } from '../../history/ask/reference.js';
 import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
-import type { LoggedCall, LoggedEvent, LoggedTurn } from '../../history/ask/session-log.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import { ranges } from '../../history/rebuild/timeline.js';
+import { ranges } from '../../history/rebuild/turn-spans.js';
 import { sessionLockOwners } from '../../lease/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';

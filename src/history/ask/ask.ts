@@ -7,12 +7,13 @@ import type { Point, Timeline } from '../rebuild/timeline.js';
 import { askedSession } from './asked-session.js';
 import { diffObject, diffSession, type ObjectDiff, pointBefore, type SessionDiff } from './diff.js';
 import { findSubject, requireObject } from './find-object.js';
+import type { LoggedTurn } from './logged-turn.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
 import { type ObjectView, ownSession, viewAt } from './object-view.js';
 import { askedMoment, type MomentText, parseRange, parseReference } from './reference.js';
 import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
 import { type Sighting, seenBy } from './seen-by.js';
-import { type LoggedTurn, latestTurns, sessionLog } from './session-log.js';
+import { latestTurns, sessionLog } from './session-log.js';
 
 /** A question as its reader wrote it: names may carry a moment behind an `@`. */
 export interface Question extends MomentText {

@@ -5,7 +5,7 @@ import type { SetChanges } from '../../objects/sets.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
-import type { RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
 import { objectLog } from './object-log.js';
 import type { CallTexts, RequestPiece } from './request-pieces.js';
 

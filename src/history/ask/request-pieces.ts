@@ -8,7 +8,7 @@ import { chatObjectId, type ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
-import type { RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
 
 /** A part of a request, in the order of the request: of a section of ours, or of the harness's own list. */
 export interface RequestPiece {

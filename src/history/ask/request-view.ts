@@ -5,7 +5,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import { NOW } from '../rebuild/moment.js';
-import type { RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { type RequestItem, requestItems } from './request-items.js';

@@ -4,8 +4,9 @@ import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { askOnce } from '../../values/ask-once.js';
 import { type ContextKind, kindOfRecord, type TurnKinds } from '../rebuild/context-kind.js';
-import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
-import { fileRefsOf, touches } from './session-log.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import type { TurnSpan } from '../rebuild/turn-spans.js';
+import { fileRefsOf, touches } from './logged-turn.js';
 
 /** A version of an object, and when a session had it in its active set. */
 export interface SeenVersion {

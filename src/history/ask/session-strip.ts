@@ -10,7 +10,8 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type ContextKind, kindOfRecord } from '../rebuild/context-kind.js';
 import { bordersOf } from '../rebuild/epoch-chain.js';
 import { requireSession } from '../rebuild/find-session.js';
-import { type Point, type Timeline, turnSpans } from '../rebuild/timeline.js';
+import type { Point, Timeline } from '../rebuild/timeline.js';
+import { turnSpans } from '../rebuild/turn-spans.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { usagesOf } from './request-reader.js';
 

@@ -6,7 +6,7 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { withoutBypassed } from '../rebuild/context-kind.js';
 import { HistoryError } from '../rebuild/history-error.js';
-import { turnSpans } from '../rebuild/timeline.js';
+import { turnSpans } from '../rebuild/turn-spans.js';
 import { usagesOf } from './request-reader.js';
 import {
   type BandState,

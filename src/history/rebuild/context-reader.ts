@@ -1,21 +1,22 @@
-import { LRUCache } from 'lru-cache';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
-import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import {
+  type ObjectId,
+  type SessionId,
+  type Sha256,
+  sessionObjectId,
+  systemPromptObjectId,
+} from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { SessionSets } from '../../objects/sets.js';
-import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
-import { fileStub, fileType } from '../../objects/versions.js';
-import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
-import { StoreError } from '../../store/errors.js';
-import { contentPartHash, toStored } from '../../store/head.js';
-import type { Lineage } from '../../store/lineage.js';
+import type { SessionState } from '../../session/session-state.js';
+import { contentPartHash } from '../../store/head.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { FoundVersion, Head } from '../../store/store-snapshot.js';
-import type { StoredDocument } from '../../xtdb/documents.js';
-import type { ContextSnapshot, ForeseenObjects } from './context-snapshot.js';
+import { type ContextSnapshot, type ForeseenObjects, findShown, readStubs } from './context-snapshot.js';
+import { SessionCache } from './session-cache.js';
 
 /** A session's state and everything that its context is made of, at a basis. */
 export interface ReadContext {
@@ -73,123 +74,6 @@ function isTextKnown({ document }: Head, writes: LoggedWrites | undefined): bool
   return hash === undefined || writes === undefined || writes.isTextOf(hash, document['xt/id'] as ObjectId);
 }
 
-/** The metadata of calls names no path. */
-const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
-
-/** Steps between two states that are kept. */
-const KEEP_EVERY = 256;
-
-/** From so many objects on the files that a session knows by name alone are read by their sources. */
-const MANY_OBJECTS = 1_000;
-
-/** The heads of files that are known by name alone, of some objects that are not shown in full: all that their lines say follows from their sources. */
-async function readStubs(
-  snapshot: ContextSnapshot,
-  ids: readonly ObjectId[],
-  shown: ReadonlySet<ObjectId>,
-): Promise<ReadonlyMap<string, Head>> {
-  const stubs = new Map<string, Head>();
-  if (ids.length < MANY_OBJECTS || snapshot.sourcesOf === undefined) return stubs;
-  for (const [id, { source, isStub }] of await snapshot.sourcesOf(ids.filter((one) => !shown.has(one)))) {
-    if (!isStub || source.type !== 'filesystem') continue;
-    const { type, filesystemId, path } = source;
-    const of = { type, filesystemId, path };
-    const fields = { file_type: fileType(path), char_count: 0, file_hash: null, content_hash: null };
-    const document: StoredDocument = { 'xt/id': id, type: 'file', source: of, ...fields };
-    stubs.set(id, { document, marks: {}, validTime: snapshot.basis.validTime });
-  }
-  return stubs;
-}
-
-/** UTF-16 units of the outputs of calls that are kept of a session. */
-const KEPT_UNITS = 4 * 1_048_576;
-
-/** What never changes of one session: its steps, states along the way, its calls. */
-class SessionCache {
-  readonly calls = new Map<ObjectId, ObjectMetadata>();
-  /** Calls that stood in a context in full: one mostly stands in the next one too. */
-  readonly versions = new LRUCache<ObjectId, ObjectVersion>({
-    maxSize: KEPT_UNITS,
-    sizeCalculation: ({ content }) => (content?.length ?? 0) + 256,
-  });
-  readonly #steps: Step[] = [];
-  readonly #kept: SessionState[];
-  #last: SessionState;
-  #reading: Promise<unknown> = Promise.resolve();
-  #lineage: Promise<Lineage | undefined> | undefined;
-  #isFresh = true;
-
-  constructor(session: SessionId) {
-    this.#last = emptySession(session);
-    this.#kept = [this.#last];
-  }
-
-  /** Takes in the metadata of those calls of some objects that pages of steps held: whoever has the step that names a call has the call. */
-  learnCalls(snapshot: ContextSnapshot, ids: readonly ObjectId[]): void {
-    for (const id of ids) {
-      const call = this.calls.has(id) ? undefined : snapshot.knownCall(id);
-      const metadata = call === undefined ? undefined : metadataOf(call.document, call.marks, CALL_PATHS);
-      if (metadata !== undefined) this.calls.set(id, metadata);
-    }
-  }
-
-  /** Those of some objects that are calls which were read. */
-  keptOf(ids: readonly ObjectId[]): ReadonlyMap<ObjectId, ObjectVersion> {
-    const kept = new Map<ObjectId, ObjectVersion>();
-    for (const id of ids) {
-      const version = this.versions.get(id);
-      if (version !== undefined) kept.set(id, version);
-    }
-    return kept;
-  }
-
-  /** Takes in steps from the first on; nothing where some were read or are being read. */
-  know(steps: readonly Step[]): void {
-    if (this.#isFresh) for (const step of steps) this.#steps.push(step);
-    this.#isFresh = false;
-  }
-
-  /** The session after a step, or after the last one of a snapshot; undefined where the snapshot does not hold so many. */
-  async stateAt(snapshot: ContextSnapshot, seq: number | undefined, later?: ContextSnapshot): Promise<SessionState | undefined> {
-    this.#isFresh = false;
-    const reading = this.#reading.then(() => (seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq, later)));
-    this.#reading = reading.catch(() => undefined);
-    const wanted = await reading;
-    if (this.#steps.length < wanted) return undefined;
-    let state = this.#last.seq <= wanted ? this.#last : (this.#kept[Math.floor(wanted / KEEP_EVERY)] ?? emptySession(this.#last.id));
-    while (state.seq < wanted) {
-      const next = Math.min(wanted, state.seq - (state.seq % KEEP_EVERY) + KEEP_EVERY);
-      state = applySteps(state, this.#steps.slice(state.seq, next));
-      if (state.seq === this.#kept.length * KEEP_EVERY) this.#kept.push(state);
-    }
-    this.#last = state;
-    return state;
-  }
-
-  /** Whose steps the session's are; undefined where a snapshot does not hold it. */
-  async lineage(snapshot: ContextSnapshot): Promise<Lineage | undefined> {
-    this.#lineage ??= snapshot.lineage(this.#last.id);
-    const found = await this.#lineage.catch(() => undefined);
-    if (found !== undefined) return found;
-    // A later snapshot may hold it.
-    this.#lineage = undefined;
-    return snapshot.lineage(this.#last.id);
-  }
-
-  async #readUpTo(snapshot: ContextSnapshot, seq: number, later: ContextSnapshot | undefined): Promise<number> {
-    const first = this.#steps.length + 1;
-    const lineage = first > seq ? undefined : await this.lineage(snapshot);
-    if (lineage !== undefined) for (const step of await snapshot.stepsAlong(lineage, { first, last: seq }, later)) this.#steps.push(step);
-    return seq;
-  }
-
-  async #readAll(snapshot: ContextSnapshot): Promise<number> {
-    const steps = await snapshot.steps(this.#last.id);
-    for (const step of steps.slice(this.#steps.length)) this.#steps.push(step);
-    return steps.length;
-  }
-}
-
 /**
  * Reads contexts as they stood. What cannot change is read once and kept: steps and calls, whose documents are written once, and texts, which are called
  * by their hashes. Everything else is read at the basis of each context: the prompt, and what was known of files.
@@ -201,7 +85,10 @@ export class ContextReader {
   /** The texts in parts of their own that contexts were read with, and an object that each belongs to. */
   readonly texts = new Map<Sha256, ObjectId>();
   readonly #sessions = new Map<SessionId, SessionCache>();
-  readonly #described = new WeakMap<Head, { readonly paths: DisplayPaths; readonly metadata: ObjectMetadata | undefined }>();
+  readonly #described = new WeakMap<
+    Head,
+    { readonly paths: DisplayPaths; readonly metadata: ObjectMetadata | undefined }
+  >();
 
   /** Takes in the steps of one session from its first on, unless some of them were read here. */
   know(steps: readonly Step[]): void {
@@ -210,7 +97,11 @@ export class ContextReader {
   }
 
   /** Which of some steps of a session a snapshot holds. */
-  async existingSteps(snapshot: ContextSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+  async existingSteps(
+    snapshot: ContextSnapshot,
+    session: SessionId,
+    seqs: readonly number[],
+  ): Promise<ReadonlySet<number>> {
     const lineage = await this.#known(session).lineage(snapshot);
     return lineage === undefined ? new Set() : snapshot.existingSteps(lineage, seqs);
   }
@@ -219,7 +110,11 @@ export class ContextReader {
    * Reads at once what many contexts of the past are most likely made of: the newest heads of all of their objects, and the texts of those that one of them shows.
    * With `writes`, texts that may have come later than what holds them are left to be read where they are shown. Throws what reading them one by one throws.
    */
-  async foresee(present: ContextSnapshot, wanted: readonly ForeseenContext[], writes?: LoggedWrites): Promise<ForeseenObjects> {
+  async foresee(
+    present: ContextSnapshot,
+    wanted: readonly ForeseenContext[],
+    writes?: LoggedWrites,
+  ): Promise<ForeseenObjects> {
     const ids = new Set<string>();
     const inFull: (readonly [ObjectId, (head: Head) => boolean])[] = [];
     for (const { session, step, moment = Number.NEGATIVE_INFINITY, shown } of wanted) {
@@ -236,12 +131,17 @@ export class ContextReader {
       for (const id of [prompt, ...active]) {
         if (kept.has(id)) continue;
         ids.add(id);
-        inFull.push([id, ({ document, validTime }) => validTime.getTime() <= moment || document.object_hash === ahead.get(id)]);
+        inFull.push([
+          id,
+          ({ document, validTime }) => validTime.getTime() <= moment || document.object_hash === ahead.get(id),
+        ]);
       }
     }
     const read = await present.heads([...ids]);
     const heads = new Map([...ids].map((id) => [id, read.get(id)]));
-    const texts = new Set(inFull.flatMap(([id, isShown]) => [read.get(id)].filter((head) => head !== undefined && isShown(head))));
+    const texts = new Set(
+      inFull.flatMap(([id, isShown]) => [read.get(id)].filter((head) => head !== undefined && isShown(head))),
+    );
     const shownHeads = [...texts].flatMap((head) => (head === undefined || !isTextKnown(head, writes) ? [] : [head]));
     const versions = new Map<Head, FoundVersion>();
     const found = await present.versionsOf(shownHeads);
@@ -274,14 +174,24 @@ export class ContextReader {
     const stubs = await readStubs(snapshot, fresh, new Set(shown));
     const heads = await snapshot.heads([...new Set([...shown, ...fresh.filter((id) => !stubs.has(id))])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
-    return this.#contextOf(snapshot, state, { heads: new Map([...heads, ...stubs]), kept, prompt, paths, index, active });
+    return this.#contextOf(snapshot, state, {
+      heads: new Map([...heads, ...stubs]),
+      kept,
+      prompt,
+      paths,
+      index,
+      active,
+    });
   }
 
   /**
    * A context of a session as it was made without waiting for a transaction: what it showed ahead of its basis is found by its hash, wherever it stands
    * in the object's history. Undefined when the step is not there.
    */
-  async readAhead({ session, step, paths, objects = setsOf }: WantedContext, of: AheadOf): Promise<ReadContext | undefined> {
+  async readAhead(
+    { session, step, paths, objects = setsOf }: WantedContext,
+    of: AheadOf,
+  ): Promise<ReadContext | undefined> {
     const { basis, present, shown, prompt } = of;
     const known = this.#known(session);
     const state = await known.stateAt(present, step);
@@ -289,7 +199,9 @@ export class ContextReader {
     const { index, active } = objects(state);
     known.learnCalls(present, index);
     const isAsked = objects === setsOf ? () => true : isOneOf([prompt, ...index, ...active]);
-    const named = new Map(await Promise.all(shown.filter(isAsked).map(async (one) => [one.id, await findShown(present, one)] as const)));
+    const named = new Map(
+      await Promise.all(shown.filter(isAsked).map(async (one) => [one.id, await findShown(present, one)] as const)),
+    );
     const kept = known.keptOf(active.filter((id) => !named.has(id)));
     const isUnread = (id: ObjectId): boolean => !named.has(id) && !kept.has(id);
     const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter(isUnread);
@@ -351,26 +263,4 @@ export class ContextReader {
     this.#sessions.set(session, known);
     return known;
   }
-}
-
-/**
- * The version of an object that was shown, by its hash: the one at a snapshot, or any before it. A stub whose object turned out to be known
- * already was never written; it follows from the object's source.
- * @throws {StoreError} `missing-part` where there is none
- */
-async function findShown(snapshot: ContextSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
-  const isShown = ({ document, marks }: Pick<Head, 'document' | 'marks'>): boolean =>
-    document.object_hash === object_hash && marks.gone === gone;
-  const now = (await snapshot.heads([id])).get(id);
-  if (now !== undefined && isShown(now)) return now;
-  const all = await snapshot.historyOfHeads(id);
-  const found = all
-    .flatMap(({ document, marks, validTime }) => (document === undefined ? [] : [{ document, marks, validTime }]))
-    .findLast(isShown);
-  if (found !== undefined) return found;
-  if (now?.document.type === 'file' && gone === undefined) {
-    const stub = fileStub(parseSource(now.document.source) as FilesystemSource);
-    if (stub.object_hash === object_hash) return { document: toStored(stub).head, marks: {}, validTime: now.validTime };
-  }
-  throw new StoreError('missing-part', `the version ${object_hash} of ${JSON.stringify(id)}, which was shown, is not in the database`);
 }

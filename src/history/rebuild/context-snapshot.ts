@@ -1,10 +1,16 @@
+import type { ShownAhead } from '../../objects/assembly-proof.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
+import { fileStub, fileType } from '../../objects/versions.js';
+import { StoreError } from '../../store/errors.js';
+import { toStored } from '../../store/head.js';
 import { type Lineage, ownerOf } from '../../store/lineage.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { PagedRange } from '../../store/read-steps.js';
 import { stepId } from '../../store/step-part.js';
 import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
 
 /** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */
 export interface ContextSnapshot
@@ -147,4 +153,57 @@ export class ForeseenSnapshot implements ContextSnapshot {
     if (head.document.type === 'session') return isThere() === true;
     return head.validTime.getTime() <= this.#moment && (writes === undefined || writes.isUnchanged(id, txId));
   }
+}
+
+/**
+ * From so many objects on the files that a session knows by name alone are read by their sources.
+ */
+const MANY_OBJECTS = 1_000;
+
+/**
+ * The heads of files that are known by name alone, of some objects that are not shown in full: all
+ * that their lines say follows from their sources.
+ */
+export async function readStubs(
+  snapshot: ContextSnapshot,
+  ids: readonly ObjectId[],
+  shown: ReadonlySet<ObjectId>,
+): Promise<ReadonlyMap<string, Head>> {
+  const stubs = new Map<string, Head>();
+  if (ids.length < MANY_OBJECTS || snapshot.sourcesOf === undefined) return stubs;
+  for (const [id, { source, isStub }] of await snapshot.sourcesOf(ids.filter((one) => !shown.has(one)))) {
+    if (!isStub || source.type !== 'filesystem') continue;
+    const { type, filesystemId, path } = source;
+    const of = { type, filesystemId, path };
+    const fields = { file_type: fileType(path), char_count: 0, file_hash: null, content_hash: null };
+    const document: StoredDocument = { 'xt/id': id, type: 'file', source: of, ...fields };
+    stubs.set(id, { document, marks: {}, validTime: snapshot.basis.validTime });
+  }
+  return stubs;
+}
+
+/**
+ * The version of an object that was shown, by its hash: the one at a snapshot, or any before it. A
+ * stub whose object turned out to be known already was never written; it follows from the object's
+ * source.
+ * @throws {StoreError} `missing-part` where there is none
+ */
+export async function findShown(snapshot: ContextSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
+  const isShown = ({ document, marks }: Pick<Head, 'document' | 'marks'>): boolean =>
+    document.object_hash === object_hash && marks.gone === gone;
+  const now = (await snapshot.heads([id])).get(id);
+  if (now !== undefined && isShown(now)) return now;
+  const all = await snapshot.historyOfHeads(id);
+  const found = all
+    .flatMap(({ document, marks, validTime }) => (document === undefined ? [] : [{ document, marks, validTime }]))
+    .findLast(isShown);
+  if (found !== undefined) return found;
+  if (now?.document.type === 'file' && gone === undefined) {
+    const stub = fileStub(parseSource(now.document.source) as FilesystemSource);
+    if (stub.object_hash === object_hash) return { document: toStored(stub).head, marks: {}, validTime: now.validTime };
+  }
+  throw new StoreError(
+    'missing-part',
+    `the version ${object_hash} of ${JSON.stringify(id)}, which was shown, is not in the database`,
+  );
 }

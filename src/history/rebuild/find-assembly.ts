@@ -5,7 +5,8 @@ import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { HistoryError } from './history-error.js';
-import { AssemblyRebuilder, type RebuiltAssembly } from './rebuild-assembly.js';
+import { AssemblyRebuilder } from './rebuild-assembly.js';
+import type { RebuiltAssembly } from './rebuilt-assembly.js';
 
 /** Which of the contexts of a place is wanted. */
 export interface WantedAssembly {

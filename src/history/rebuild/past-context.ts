@@ -10,7 +10,8 @@ import { type ContextKind, kindOfRecord, withoutBypassed } from './context-kind.
 import { ContextReader } from './context-reader.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment } from './moment.js';
-import { AssemblyRebuilder, type RebuiltAssembly } from './rebuild-assembly.js';
+import { AssemblyRebuilder } from './rebuild-assembly.js';
+import type { RebuiltAssembly } from './rebuilt-assembly.js';
 import { shownPaths } from './shown-names.js';
 import type { Point, Timeline, When } from './timeline.js';
 

@@ -1,101 +1,28 @@
 import pLimit from 'p-limit';
-import type { EpochInput, EpochState } from '../../assembly/epoch/epoch-state.js';
-import type { AssemblyInput } from '../../assembly/layout.js';
+import type { EpochState } from '../../assembly/epoch/epoch-state.js';
 import type { DisplayPaths } from '../../assembly/metadata.js';
-import { type Rendered, rendererOf } from '../../assembly/renderers.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { type ObjectId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import type { SessionState } from '../../session/session-state.js';
 import { assemblyId } from '../../store/assemblies.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
-import { reportedTime } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
 import { END_OF_TIME } from '../../xtdb/transactions.js';
-import { ContextReader, type ReadContext, type WantedContext } from './context-reader.js';
+import { ContextReader, type WantedContext } from './context-reader.js';
 import { type ContextSnapshot, type ForeseenObjects, ForeseenSnapshot } from './context-snapshot.js';
 import { eachRecord, READ_AT_ONCE } from './each-record.js';
-import { EpochChains, isOfEpoch, notedCalls, noteObjects, stateAfter } from './epoch-chain.js';
+import { EpochChains, isOfEpoch, notedCalls, noteObjects } from './epoch-chain.js';
 import { HistoryError } from './history-error.js';
-import { type Rename, renamedInput, shownName, shownPaths } from './shown-names.js';
-
-/** A context that was made again from the database. */
-export interface RebuiltAssembly {
-  readonly proof: AssemblyProof;
-  readonly rendered: Rendered;
-  /** What it is made of, as the database names it. */
-  readonly input: ReadContext['input'];
-  /** Whether it is, byte for byte, what was handed out. */
-  readonly equal: boolean;
-  /** The basis that it was read at; for one without a basis of its own, that which its step gives; for one ahead of its basis, the moment of its handing out. */
-  readonly basis: { readonly validTime: Date; readonly txId: number };
-  /** Of a request of an epoch: what the epoch shows with it. */
-  readonly epoch?: EpochState;
-}
-
-/** A basis with a transaction, so that it always reads the same. */
-export type PinnedBasis = RebuiltAssembly['basis'];
-
-/** Where a context is read, in words. */
-export function basisText({ validTime, txId }: PinnedBasis): string {
-  const time = reportedTime(validTime);
-  return time === undefined ? `with the newest versions as of transaction ${txId}` : `at ${time.toISOString()}, transaction ${txId}`;
-}
-
-function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyProof) {
-  const renderer = rendererOf(name);
-  const layout = renderer?.layouts.find((known) => known === wanted);
-  if (renderer === undefined || layout === undefined || version > renderer.version) {
-    const ours = renderer === undefined ? 'not known here' : `version ${renderer.version} here`;
-    throw new HistoryError(
-      'newer-renderer',
-      `it was made by the renderer ${name}, layout ${wanted}, version ${version}, which is ${ours}: use a later Palimpsest`,
-    );
-  }
-  return { renderer, layout };
-}
-
-/** What a record's context was read as. */
-interface ReadRecord {
-  readonly context: ReadContext;
-  readonly basis: PinnedBasis;
-}
-
-interface ReadParts extends ReadRecord {
-  /** What its epoch showed before it; undefined at a border, and outside of epochs. */
-  readonly before?: EpochState | undefined;
-}
-
-/** The index of a session and the calls of its chat, by the names that the agent was shown. */
-const shownIndex = (state: SessionState, rename: Rename): Pick<EpochInput, 'index' | 'chatSince'> => ({
-  index: state.sets.index.map(rename),
-  chatSince: (step) => state.marksAfter(step).map(({ call, ...mark }) => (call === undefined ? mark : { ...mark, call: rename(call) })),
-});
-
-/** What a context is made of, without what it could not show (decision 0010). */
-function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: T, { absent }: AssemblyProof): T {
-  if (absent === undefined) return input;
-  const [lines, texts] = [new Set(absent.lines), new Set([...absent.lines, ...absent.texts])];
-  return {
-    ...input,
-    pool: input.pool.filter(({ id }) => !lines.has(id)),
-    active: input.active.filter(({ metadata: { id } }) => !texts.has(id)),
-  };
-}
-
-function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts): RebuiltAssembly {
-  const { renderer, layout } = requireRenderer(proof);
-  const { session, sha256, options, tail } = proof;
-  const rename = shownName(session, proof);
-  const shown = proof.rescuedFrom === undefined ? context.input : renamedInput(context.input, rename);
-  const input = { ...withoutAbsent(shown, proof), options };
-  const epoch = isOfEpoch(proof)
-    ? { proof: proof.epoch, state: stateAfter(proof, before, { ...input, ...shownIndex(context.state, rename) }) }
-    : undefined;
-  const rendered = renderer.render(input, { layout, tail, ...defined({ epoch }) });
-  const equal = rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars;
-  return { proof, rendered, input: context.input, equal, basis, ...defined({ epoch: epoch?.state }) };
-}
+import {
+  basisText,
+  type PinnedBasis,
+  type ReadParts,
+  type ReadRecord,
+  type RebuiltAssembly,
+  rebuiltOf,
+  requireRenderer,
+} from './rebuilt-assembly.js';
+import { shownName, shownPaths } from './shown-names.js';
 
 /** A record whose context is wanted. */
 interface WantedRebuild {
@@ -156,7 +83,10 @@ export class AssemblyRebuilder {
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
     requireRenderer(proof);
-    const [before, read] = await Promise.all([this.#shownBefore(proof), this.#read({ proof, whole: true }, this.#exact)]);
+    const [before, read] = await Promise.all([
+      this.#shownBefore(proof),
+      this.#read({ proof, whole: true }, this.#exact),
+    ]);
     return read === undefined ? this.#madeWhileAway(proof, before) : this.#made(proof, { ...read, before });
   }
 
@@ -165,9 +95,13 @@ export class AssemblyRebuilder {
    * first, at once; a context that is not, byte for byte, what its record says is read at its own basis. Several are read at a time, those of one epoch one after
    * another. Throws what `rebuild` and `use` throw, of several failures that of the earliest record.
    */
-  async rebuildEach<T>(proofs: readonly AssemblyProof[], use: (rebuilt: RebuiltAssembly) => T | Promise<T>): Promise<readonly T[]> {
+  async rebuildEach<T>(
+    proofs: readonly AssemblyProof[],
+    use: (rebuilt: RebuiltAssembly) => T | Promise<T>,
+  ): Promise<readonly T[]> {
     const source = await this.#foreseen(proofs);
-    const one = async (proof: AssemblyProof): Promise<T> => use((await this.#likely(proof, source)) ?? (await this.rebuild(proof)));
+    const one = async (proof: AssemblyProof): Promise<T> =>
+      use((await this.#likely(proof, source)) ?? (await this.rebuild(proof)));
     return eachRecord(proofs, one);
   }
 
@@ -229,12 +163,15 @@ export class AssemblyRebuilder {
     // What a record was made of does not depend on those before it, so all are read at once.
     const atOnce = pLimit(READ_AT_ONCE);
     const reads = await Promise.all(
-      links.map((link) => atOnce(() => this.#read({ proof: link, whole: link.epoch.previous === undefined }, this.#exact))),
+      links.map((link) =>
+        atOnce(() => this.#read({ proof: link, whole: link.epoch.previous === undefined }, this.#exact)),
+      ),
     );
     let state = known;
     for (const [i, link] of links.entries()) {
       const read = reads[i];
-      const rebuilt = read === undefined ? await this.#madeWhileAway(link, state) : this.#made(link, { ...read, before: state });
+      const rebuilt =
+        read === undefined ? await this.#madeWhileAway(link, state) : this.#made(link, { ...read, before: state });
       state = rebuilt.epoch;
     }
     return state;
@@ -254,7 +191,10 @@ export class AssemblyRebuilder {
   async #madeWhileAway(proof: AssemblyProof, before: EpochState | undefined): Promise<RebuiltAssembly> {
     let first: RebuiltAssembly | undefined;
     for (const basis of await this.#basesOfStep(proof)) {
-      const rebuilt = this.#made(proof, { ...(await this.#readAt({ proof, whole: true }, { basis, from: this.#exact })), before });
+      const rebuilt = this.#made(proof, {
+        ...(await this.#readAt({ proof, whole: true }, { basis, from: this.#exact })),
+        before,
+      });
       if (rebuilt.equal) return rebuilt;
       first ??= rebuilt;
     }
@@ -266,10 +206,15 @@ export class AssemblyRebuilder {
   async #read(wanted: WantedRebuild, from: Source): Promise<ReadRecord | undefined> {
     const { ahead, basis } = wanted.proof;
     if (ahead !== undefined) return this.#readAhead(wanted, from);
-    return basis === null ? undefined : this.#readAt(wanted, { basis: { validTime: new Date(basis.validTime), txId: basis.txId }, from });
+    return basis === null
+      ? undefined
+      : this.#readAt(wanted, { basis: { validTime: new Date(basis.validTime), txId: basis.txId }, from });
   }
 
-  async #readAt(wanted: WantedRebuild, { basis, from }: { readonly basis: PinnedBasis; readonly from: Source }): Promise<ReadRecord> {
+  async #readAt(
+    wanted: WantedRebuild,
+    { basis, from }: { readonly basis: PinnedBasis; readonly from: Source },
+  ): Promise<ReadRecord> {
     const { proof } = wanted;
     const { session, step } = proof;
     const snapshot = await from.at(basis);
@@ -296,7 +241,8 @@ export class AssemblyRebuilder {
       this.#latest = undefined;
       present = await from.newest();
     }
-    const pinned = basis === null ? undefined : await from.at({ validTime: new Date(basis.validTime), txId: basis.txId });
+    const pinned =
+      basis === null ? undefined : await from.at({ validTime: new Date(basis.validTime), txId: basis.txId });
     const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
     const context = await this.#reader.readAhead(this.#wantedContext(wanted), of);
     if (context === undefined) throw this.#notThere(proof);

@@ -14,40 +14,7 @@ import { type TurnKinds, turnKinds, withoutBypassed } from './context-kind.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
 import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
-
-/** The steps of one turn. */
-export interface TurnSpan {
-  readonly turn: number;
-  /** Sequence numbers of its first and last step. */
-  readonly first: number;
-  readonly last: number;
-  readonly steps: readonly Step[];
-}
-
-/** When a turn began: the moment of its first step, milliseconds since 1970. */
-export const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
-
-/** The turns of a session's steps, in order. */
-export function turnSpans(steps: readonly Step[]): readonly TurnSpan[] {
-  const turns: { turn: number; steps: Step[] }[] = [];
-  for (const step of steps) {
-    const running = turns.at(-1);
-    if (running?.turn === step.turn) running.steps.push(step);
-    else turns.push({ turn: step.turn, steps: [step] });
-  }
-  return turns.map(({ turn, steps: own }) => ({ turn, steps: own, first: own[0]?.seq ?? 0, last: own.at(-1)?.seq ?? 0 }));
-}
-
-/** Numbers as ranges: `1-3, 7`. */
-export function ranges(numbers: readonly number[]): string {
-  const spans: [number, number][] = [];
-  for (const n of numbers) {
-    const last = spans.at(-1);
-    if (last !== undefined && n === last[1] + 1) last[1] = n;
-    else spans.push([n, n]);
-  }
-  return spans.map(([a, b]) => (a === b ? `${a}` : `${a}-${b}`)).join(', ');
-}
+import { type TurnSpan, turnSpans } from './turn-spans.js';
 
 /** When something is asked for: a moment, and either clock by itself. */
 export interface When {
@@ -83,7 +50,11 @@ function beyond(session: SessionId, what: string, last: number): HistoryError {
   return new HistoryError('beyond-end', `session ${session} has no ${what}: ${has}`);
 }
 
-function stepOf(session: SessionId, turns: readonly TurnSpan[], moment: Moment & { readonly kind: 'turn' | 'step' }): Step {
+function stepOf(
+  session: SessionId,
+  turns: readonly TurnSpan[],
+  moment: Moment & { readonly kind: 'turn' | 'step' },
+): Step {
   const last = turns.at(-1);
   if (moment.kind === 'step') {
     const step = turns.flatMap(({ steps }) => steps).find(({ seq }) => seq === moment.seq);
@@ -222,12 +193,16 @@ export class Timeline {
     session: SessionId | undefined,
   ): Promise<{ readonly place: SessionPlace; readonly basis: AskedBasis; readonly times: VersionTimes }> {
     if (session === undefined) {
-      throw new HistoryError('which-session', `${formatMoment(moment)} is a place in a session: say in which one (--session)`);
+      throw new HistoryError(
+        'which-session',
+        `${formatMoment(moment)} is a place in a session: say in which one (--session)`,
+      );
     }
     const turns = await this.turns(session);
     const step = stepOf(session, turns, moment);
     const times = (await this.present.stepTimes(session, [step.seq])).get(step.seq);
-    if (times === undefined) throw new HistoryError('not-yet', `step ${step.seq} of session ${session} is not in the database yet`);
+    if (times === undefined)
+      throw new HistoryError('not-yet', `step ${step.seq} of session ${session} is not in the database yet`);
     return {
       place: { session, owner: times.owner, turn: step.turn, seq: step.seq, isEnd: step.seq === turns.at(-1)?.last },
       basis: { validTime: new Date(step.at), txId: times.txId },
@@ -296,7 +271,8 @@ export class PresentTimeline {
     const opened = await Timeline.open(store, paths);
     const { txId } = opened.present.basis;
     const before = this.#kept;
-    const isSame = txId !== undefined && before?.present.basis.txId === txId && before.store === store && before.paths === paths;
+    const isSame =
+      txId !== undefined && before?.present.basis.txId === txId && before.store === store && before.paths === paths;
     const timeline = isSame && before.sessionsKept <= MOST_SESSIONS ? before : opened;
     this.#kept = timeline;
     clearTimeout(this.#forgetting);

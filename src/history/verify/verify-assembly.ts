@@ -10,8 +10,9 @@ import { ownMember } from '../../values/own-member.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { END_OF_TIME } from '../../xtdb/transactions.js';
 import { HistoryError, type HistoryErrorCode } from '../rebuild/history-error.js';
-import type { AssemblyRebuilder, RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
-import { basisText, type PinnedBasis } from '../rebuild/rebuild-assembly.js';
+import type { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
+import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
+import { basisText, type PinnedBasis } from '../rebuild/rebuilt-assembly.js';
 import { namedIn } from './verify-parts.js';
 
 /** Why a context that was handed out cannot be made again as it was. */

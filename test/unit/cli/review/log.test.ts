@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { coloursFor, columns } from '../../../../src/cli/output.js';
 import { shortName } from '../../../../src/cli/review/answer.js';
 import { turnLines, versionLines } from '../../../../src/cli/review/log.js';
-import type { LoggedTurn } from '../../../../src/history/ask/session-log.js';
-import { ranges, turnSpans } from '../../../../src/history/rebuild/timeline.js';
+import type { LoggedTurn } from '../../../../src/history/ask/logged-turn.js';
+import { ranges, turnSpans } from '../../../../src/history/rebuild/turn-spans.js';
 import { objectId, sessionId } from '../../../../src/objects/ids.js';
 import type { Step } from '../../../../src/objects/step.js';
 

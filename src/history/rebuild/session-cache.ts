@@ -1,0 +1,119 @@
+import { LRUCache } from 'lru-cache';
+import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ObjectVersion } from '../../objects/seal.js';
+import type { Step } from '../../objects/step.js';
+import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
+import type { Lineage } from '../../store/lineage.js';
+import type { ContextSnapshot } from './context-snapshot.js';
+
+/** The metadata of calls names no path. */
+const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
+
+/** Steps between two states that are kept. */
+const KEEP_EVERY = 256;
+
+/** UTF-16 units of the outputs of calls that are kept of a session. */
+const KEPT_UNITS = 4 * 1_048_576;
+
+/** What never changes of one session: its steps, states along the way, its calls. */
+export class SessionCache {
+  readonly calls = new Map<ObjectId, ObjectMetadata>();
+  /** Calls that stood in a context in full: one mostly stands in the next one too. */
+  readonly versions = new LRUCache<ObjectId, ObjectVersion>({
+    maxSize: KEPT_UNITS,
+    sizeCalculation: ({ content }) => (content?.length ?? 0) + 256,
+  });
+  readonly #steps: Step[] = [];
+  readonly #kept: SessionState[];
+  #last: SessionState;
+  #reading: Promise<unknown> = Promise.resolve();
+  #lineage: Promise<Lineage | undefined> | undefined;
+  #isFresh = true;
+
+  constructor(session: SessionId) {
+    this.#last = emptySession(session);
+    this.#kept = [this.#last];
+  }
+
+  /**
+   * Takes in the metadata of those calls of some objects that pages of steps held: whoever has the
+   * step that names a call has the call.
+   */
+  learnCalls(snapshot: ContextSnapshot, ids: readonly ObjectId[]): void {
+    for (const id of ids) {
+      const call = this.calls.has(id) ? undefined : snapshot.knownCall(id);
+      const metadata = call === undefined ? undefined : metadataOf(call.document, call.marks, CALL_PATHS);
+      if (metadata !== undefined) this.calls.set(id, metadata);
+    }
+  }
+
+  /** Those of some objects that are calls which were read. */
+  keptOf(ids: readonly ObjectId[]): ReadonlyMap<ObjectId, ObjectVersion> {
+    const kept = new Map<ObjectId, ObjectVersion>();
+    for (const id of ids) {
+      const version = this.versions.get(id);
+      if (version !== undefined) kept.set(id, version);
+    }
+    return kept;
+  }
+
+  /** Takes in steps from the first on; nothing where some were read or are being read. */
+  know(steps: readonly Step[]): void {
+    if (this.#isFresh) for (const step of steps) this.#steps.push(step);
+    this.#isFresh = false;
+  }
+
+  /**
+   * The session after a step, or after the last one of a snapshot; undefined where the snapshot
+   * does not hold so many.
+   */
+  async stateAt(
+    snapshot: ContextSnapshot,
+    seq: number | undefined,
+    later?: ContextSnapshot,
+  ): Promise<SessionState | undefined> {
+    this.#isFresh = false;
+    const reading = this.#reading.then(() =>
+      seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq, later),
+    );
+    this.#reading = reading.catch(() => undefined);
+    const wanted = await reading;
+    if (this.#steps.length < wanted) return undefined;
+    let state =
+      this.#last.seq <= wanted
+        ? this.#last
+        : (this.#kept[Math.floor(wanted / KEEP_EVERY)] ?? emptySession(this.#last.id));
+    while (state.seq < wanted) {
+      const next = Math.min(wanted, state.seq - (state.seq % KEEP_EVERY) + KEEP_EVERY);
+      state = applySteps(state, this.#steps.slice(state.seq, next));
+      if (state.seq === this.#kept.length * KEEP_EVERY) this.#kept.push(state);
+    }
+    this.#last = state;
+    return state;
+  }
+
+  /** Whose steps the session's are; undefined where a snapshot does not hold it. */
+  async lineage(snapshot: ContextSnapshot): Promise<Lineage | undefined> {
+    this.#lineage ??= snapshot.lineage(this.#last.id);
+    const found = await this.#lineage.catch(() => undefined);
+    if (found !== undefined) return found;
+    // A later snapshot may hold it.
+    this.#lineage = undefined;
+    return snapshot.lineage(this.#last.id);
+  }
+
+  async #readUpTo(snapshot: ContextSnapshot, seq: number, later: ContextSnapshot | undefined): Promise<number> {
+    const first = this.#steps.length + 1;
+    const lineage = first > seq ? undefined : await this.lineage(snapshot);
+    if (lineage !== undefined)
+      for (const step of await snapshot.stepsAlong(lineage, { first, last: seq }, later)) this.#steps.push(step);
+    return seq;
+  }
+
+  async #readAll(snapshot: ContextSnapshot): Promise<number> {
+    const steps = await snapshot.steps(this.#last.id);
+    for (const step of steps.slice(this.#steps.length)) this.#steps.push(step);
+    return steps.length;
+  }
+}
