@@ -8,7 +8,7 @@ import { delimiter, join } from 'node:path';
 import { projectRoot } from './bundle.mjs';
 import { runEnded } from './run-ended.mjs';
 
-const CHECKS = ['lint', 'types', 'types:page', 'unused', 'figures'];
+const CHECKS = ['lint', 'types', 'types:page', 'unused', 'figures', 'prose'];
 
 const { scripts } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
 // Runs the tools directly: starting npm five times costs 1.5 s of CPU time.
