@@ -40,6 +40,8 @@ export interface OptimisticViewOptions {
   readonly metadata: MetadataCache;
   readonly versions: KnownVersions;
   readonly session: () => ViewedSession;
+  /** Set if no other process writes to the database. */
+  readonly isSole: boolean;
   /** Returns whether the database is known to be down. */
   readonly isAway: () => boolean;
   /** Waits until the session's acknowledged steps are delivered, or until the timeout. */
@@ -165,6 +167,7 @@ export class OptimisticView {
 
   /** Returns how far the view is behind the writes of others in the database. */
   #behind(latest: ForeignWrites['latest']): number | null | undefined {
+    if (this.#options.isSole) return undefined;
     if (latest === null || latest === undefined) return latest;
     const basis = this.#known.basis ?? BEFORE_FIRST;
     return basis >= latest || this.#options.store.writes.own.coverSent(basis, latest) ? undefined : latest;

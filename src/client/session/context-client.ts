@@ -99,6 +99,7 @@ export class ContextClient {
       shortIds: options.shortIds ?? false,
       telemetry,
       clock,
+      isSole,
     };
     this.#unwatch = telemetry.watch(() => ({ ...outbox.gauges(), 'palimpsest.sessions.open': this.#sessions.size }));
   }

@@ -26,4 +26,6 @@ export interface SessionEnvironment {
   readonly telemetry: Telemetry;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** Set if no other process writes to the database. */
+  readonly isSole: boolean;
 }

@@ -118,7 +118,7 @@ describe('a redacted session', () => {
     ]);
     for (const [flags, told] of [
       [[], /has redaction rules \(1\).*--redact/],
-      [['--redact'], /1 of the rules .* not found.*--with-redacted/],
+      [['--redact'], /1 of the rules .* do not exist in it.*--with-redacted/],
     ] as const)
       expect((await run('export', other.id, path('lost.bundle'), ...flags)).stderr).toMatch(told);
     expect((await run('export', other.id, path('lost.bundle'), '--redact', '--with-redacted')).code).toBe(0);
