@@ -15,7 +15,7 @@ export interface HeldVersions {
   readonly isAll: boolean;
   /** The sessions that it does not hold. */
   readonly newSessions: readonly string[];
-  /** The files that it has in other versions, as `linedFiles` finds them. */
+  /** The files that it has, as `linedFiles` finds them. */
   readonly lined: readonly string[];
 }
 
@@ -51,29 +51,23 @@ async function versionsHere(documents: SessionDocuments, ids: readonly string[])
 }
 
 /**
- * Returns the files whose versions an import keeps private to its sessions (decision F10). These
- * are files that the database has in other versions, so that no session here sees the imported
- * ones. Files that the import itself has already written (`begun`) are left out.
+ * Returns the files whose versions an import keeps private to its sessions (decision F10): the
+ * files that the database has. Equal versions count too, because the database may have had one of
+ * them before a context of the bundle that did not show it. Files that the import itself has
+ * already written (`begun`) are left out.
  */
 function linedFiles(
   puts: readonly CheckedPut[],
-  {
-    here,
-    isThere,
-    begun,
-  }: { readonly here: Here; readonly isThere: (put: CheckedPut) => boolean; readonly begun: ReadonlySet<string> },
+  { here, begun }: { readonly here: Here; readonly begun: ReadonlySet<string> },
 ): readonly string[] {
-  const brought = new Map<string, CheckedPut[]>();
+  const brought = new Set<string>();
   const own = new Set<string>();
   for (const put of puts) {
     if (put.type !== 'file' || !here.has(put.id)) continue;
-    brought.set(put.id, [...(brought.get(put.id) ?? []), put]);
+    brought.add(put.id);
     if (begun.has(keyOf(put.id, put.validTime))) own.add(put.id);
   }
-  return [...brought].flatMap(([id, versions]) => {
-    const isSame = versions.every(isThere) && here.get(id)?.size === versions.length;
-    return isSame || own.has(id) ? [] : [id];
-  });
+  return [...brought].filter((id) => !own.has(id));
 }
 
 /**
@@ -122,7 +116,7 @@ export async function heldVersions(
     type === 'assembly' ? known.has(id) : here.get(id)?.get(validTime) === sha256;
   const missing = puts.filter((put) => !isThere(put));
   const newSessions = sessions.filter((session) => !known.has(sessionObjectId(session as never)));
-  const lined = linedFiles(puts, { here, isThere, begun });
+  const lined = linedFiles(puts, { here, begun });
   const held: HeldVersions = {
     isThere,
     isKnown: (id) => known.has(id),

@@ -103,7 +103,7 @@ describe('a session that moves between databases', () => {
     const refusals = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
     expect([refusals.length, refusals.join()]).toEqual([
       1,
-      expect.stringMatching(/conflict|did not hold|another bundle|already/),
+      expect.stringMatching(/conflict|guard of this write failed|another bundle|already/),
     ]);
     await whole(there, session);
     const winner = ended.findIndex(({ status }) => status === 'fulfilled');
