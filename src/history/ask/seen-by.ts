@@ -27,7 +27,7 @@ export interface Sighting {
   readonly touched: readonly number[];
   /** Turns at some point of which its content was in the session's active set. */
   readonly active: readonly number[];
-  /** Turns with a request that had it in full: by its record (decision E12), and as a transcript tells. */
+  /** Turns with a request that had it in full: by its record (decision E12), or by a transcript. */
   readonly sent: readonly number[];
   readonly transcript: readonly number[];
   /** Turns from `known` on with a call of the model that Palimpsest has not seen: what it was sent of the object is not known. */

@@ -91,9 +91,12 @@ export class PastContexts {
   }
 
   /**
-   * The context that a model was sent at a moment (decision E12): of a turn the last one that was handed out in it, of a step the one that was handed out there, of a time, and
-   * now, the last one of the turn that ran then. Of an imported session what its transcript tells.
-   * @throws {HistoryError} `not-seen` where there is no record of it; `beyond-end`, `not-yet`, and what a rebuild throws
+   * Returns the context that a model was sent at a moment (decision E12). For a turn it is the last
+   * one handed out in it, for a step the one handed out there. For a time, and for now, it is the
+   * last one of the turn that ran then. For an imported session it is the transcript's context.
+   *
+   * @throws {HistoryError} `not-seen` if it has no record; `beyond-end`, `not-yet`, and errors of a
+   * rebuild
    */
   async at(session: SessionId, when: When): Promise<PastContext> {
     const point = await this.timeline.find(when, session);

@@ -37,8 +37,8 @@ export class SessionCache {
   }
 
   /**
-   * Takes in the metadata of those calls of some objects that pages of steps held: whoever has the
-   * step that names a call has the call.
+   * Stores the metadata of calls that pages of steps contain. A reader that has the step naming a
+   * call has the call.
    */
   learnCalls(snapshot: ContextSnapshot, ids: readonly ObjectId[]): void {
     for (const id of ids) {

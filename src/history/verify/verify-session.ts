@@ -136,7 +136,7 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
     : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
-/** What is checked of a session, and whatever its contexts show where some were handed out. */
+/** The parts of a session to verify, and everything that its handed-out contexts show. */
 function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly AssemblyProof[]): readonly ObjectId[] {
   const shown = proofs.length === 0 ? [] : steps.flatMap(({ changes }) => changes?.index ?? []);
   return [...new Set([...ownObjects(session), ...callsIn(steps), ...shown])];

@@ -72,7 +72,7 @@ describe('a lock that is a symbolic link', () => {
       'an earlier process with this pid',
       async () => JSON.stringify({ ...(await identifySelf()), started: 'earlier', token: 't' }),
     ],
-    ['nobody, as it leads to an endless file', async () => '/dev/zero'],
+    ['no process, because it leads to an endless file', async () => '/dev/zero'],
   ])('is taken over from %s', async (_name, content) => {
     await symlink(await content(), path());
     expect(await enter(async () => 'done')).toBe('done');
