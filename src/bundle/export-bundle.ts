@@ -215,12 +215,15 @@ export interface WantedBundle {
   readonly mask?: BundleMask | undefined;
 }
 
-/** Returns the counts of content masked before a session was imported into this database. */
+/**
+ * Returns the counts of content masked before a session was imported into this database. The
+ * session's own import counts before that of an ancestor, which may have come with another bundle.
+ */
 async function maskedBefore(
   documents: SessionDocuments,
   sessions: readonly SessionId[],
 ): Promise<BundleManifest['redacted']> {
-  for (const session of sessions) {
+  for (const session of sessions.toReversed()) {
     const state = await documents.importOf(session);
     if (state?.redacted !== undefined) return redacted.parse(state.redacted);
   }
