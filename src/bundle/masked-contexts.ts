@@ -9,7 +9,7 @@ import type { FilesystemSource } from '../objects/source.js';
 import { assemblyId } from '../store/assemblies.js';
 import { isDamage } from '../store/errors.js';
 import { fromStored, marksOf } from '../store/head.js';
-import type { Head } from '../store/snapshot-types.js';
+import type { Head } from '../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';

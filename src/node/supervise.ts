@@ -186,6 +186,12 @@ class Supervision {
     return this.#writing;
   }
 
+  /** Records that the JVM exited and starts again. */
+  #restarting(frontExit: NodeState['frontExit']): Promise<void> {
+    const restarts = this.#state.restarts + 1;
+    return this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts });
+  }
+
   #say(message: string): void {
     this.#log.write(`${new Date().toISOString()} supervisor: ${message}\n`);
   }
@@ -306,26 +312,14 @@ class Supervision {
       crashes = (readyForMs ?? 0) >= TIME_LIMITS.healthyMs ? 1 : crashes + 1;
       if (wasEverReady && verdict.kind === 'failed' && verdict.error.code === 'no-space') {
         this.#say(`${verdict.error.message} It restarts as soon as its disk has space`);
-        await this.#set({
-          phase: 'restarting',
-          jvm: null,
-          indexing: null,
-          frontExit,
-          restarts: this.#state.restarts + 1,
-        });
+        await this.#restarting(frontExit);
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
         if (await this.#untilRoom(stop)) continue;
         return this.#leave();
       }
       if (wasEverReady && verdict.kind === 'failed' && outlastsFailure(verdict.error.code, plan.profile)) {
         this.#say(`${verdict.error.message} It is tried again`);
-        await this.#set({
-          phase: 'restarting',
-          jvm: null,
-          indexing: null,
-          frontExit,
-          restarts: this.#state.restarts + 1,
-        });
+        await this.#restarting(frontExit);
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
         if (stop.aborted) return this.#leave();
         continue;
@@ -350,13 +344,7 @@ class Supervision {
       if (!wasReady) plan = { ...plan, archive: null };
       const pauseMs = replaced === undefined ? restartDelayMs(crashes) : 0;
       this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);
-      await this.#set({
-        phase: 'restarting',
-        jvm: null,
-        indexing: null,
-        frontExit,
-        restarts: this.#state.restarts + 1,
-      });
+      await this.#restarting(frontExit);
       await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined);
       if (stop.aborted) return this.#leave();
     }

@@ -41,12 +41,10 @@ import {
 import { PageReader } from './read-pages.js';
 import { type FoundSets, type PagedRange, StepReader, type StepTimes } from './read-steps.js';
 import { SessionDocuments } from './session-documents.js';
-import type { FoundVersion, Head, HistoryHead, StoredSession } from './snapshot-types.js';
+import type { FoundVersion, Head, HistoryHead, StoredSession } from './snapshot-rows.js';
 import type { KnownCall, KnownCalls } from './step-page.js';
 import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
-
-export type { FoundVersion, Head, HistoryHead, StoredSession };
 
 /** Caches of a store that serve every basis. */
 interface KnownOfStore {

@@ -1,4 +1,5 @@
-import type { FoundVersion, HistoryHead, StoreSnapshot } from '../../src/store/store-snapshot.js';
+import type { FoundVersion, HistoryHead } from '../../src/store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../src/store/store-snapshot.js';
 
 /**
  * One version of an object with both its times. `version` is undefined for a part and for an entity

@@ -5,7 +5,7 @@ import { systemPromptVersion } from '../../objects/versions.js';
 import { withinLimit } from '../../process/within-limit.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
-import type { Head } from '../../store/store-snapshot.js';
+import type { Head } from '../../store/snapshot-rows.js';
 import type { FileAccess } from '../file-access.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { type HeadsReading, type KnownHead, KnownHeads } from './known-heads.js';

@@ -3,7 +3,8 @@ import { named } from '../../filesystem/access/errors.js';
 import { canonicalPath, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { type FilesystemSource, filesystemSource, parseSource } from '../../objects/source.js';
 import { SessionError } from '../../session/errors.js';
-import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /** Maximum number of folders that an error names. */

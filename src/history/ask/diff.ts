@@ -1,6 +1,7 @@
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { EMPTY_SETS, foldSets, type SessionSets } from '../../objects/sets.js';
-import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredValue } from '../../xtdb/documents.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';

@@ -3,11 +3,14 @@ import { distinctRows } from '../../xtdb/datalog.js';
 import type { FoldedRow } from './folded-values.js';
 import { constantsOf } from './query-terms.js';
 
-/** UTF-16 units of the largest argument that the node takes, counted as it does: sixteen for each value beside its text. */
+/**
+ * The largest argument that the node accepts, in UTF-16 units. Each value counts 16 beside its
+ * text.
+ */
 export const LARGEST_ARGUMENT = 16_777_216;
 const UNITS_OF_A_VALUE = 16;
 
-/** The units of an argument, counted as the node does. */
+/** Returns the size of an argument, counted as the node counts it. */
 export function sizeOf(value: EdnValue): number {
   const own = UNITS_OF_A_VALUE + (typeof value === 'string' ? value.length : 0);
   if (Array.isArray(value)) return (value as readonly EdnValue[]).reduce<number>((sum, one) => sum + sizeOf(one), own);
@@ -15,7 +18,7 @@ export function sizeOf(value: EdnValue): number {
   return value instanceof EdnMap ? value.flat.reduce<number>((sum, one) => sum + sizeOf(one), own) : own;
 }
 
-/** Rows as a map from one column to the values of the other. */
+/** Groups rows by one column. Each key maps to the values of the other column. */
 export function grouped(rows: readonly FoldedRow[], by: 0 | 1): EdnMap {
   const groups = new Map<EdnValue, EdnValue[]>();
   for (const row of rows) {
@@ -26,10 +29,10 @@ export function grouped(rows: readonly FoldedRow[], by: 0 | 1): EdnMap {
   return new EdnMap([...groups].flat());
 }
 
-/** Whether the values of some rows can be keys. Turns are maps, and forks share them. */
+/** Returns whether the values of all rows can be keys. Turns are maps, and forks share them. */
 export const isPlain = (rows: readonly FoldedRow[]): boolean => rows.every(([, one]) => typeof one !== 'object');
 
-/** The rows that the constants of a clause allow. */
+/** Returns the rows that match the constants of a clause. */
 export function matching(rows: readonly FoldedRow[], e: EdnValue, v: EdnValue | undefined): readonly FoldedRow[] {
   const [ids, values] = [constantsOf(e), constantsOf(v)];
   const isSame = (one: EdnValue, other: EdnValue): boolean =>

@@ -3,7 +3,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { HistoryEvent, ModelUsage, Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
-import type { Head } from '../../store/store-snapshot.js';
+import type { Head } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
 import type { TurnSpan } from '../rebuild/turn-spans.js';
 
@@ -15,10 +15,10 @@ export interface LoggedCall {
   readonly status: string;
   /** The arguments, as the harness shows them or as JSON. */
   readonly args: string;
-  /** UTF-16 units of its output as stored. */
+  /** UTF-16 units of its stored output. */
   readonly chars: number;
   readonly fileRefs: readonly ObjectId[];
-  /** What of its files could not be taken up, and why. */
+  /** Files of the call that could not be indexed, with reasons. */
   readonly notes: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface LoggedMessage {
   readonly seq: number;
   readonly role: string;
   readonly text: string;
-  /** What the provider said that the model's call took. */
+  /** The provider's token counts for the model call. */
   readonly usage?: ModelUsage;
 }
 
@@ -38,12 +38,12 @@ export interface LoggedEpoch {
   readonly at: Date;
   readonly number: number;
   readonly reason: BorderReason;
-  /** In tokens, as it was decided by; undefined where there was nothing to compare. */
+  /** The tokens behind the decision. Undefined if there was nothing to compare. */
   readonly price?: BorderPrice;
 }
 
 /**
- * What a harness did to its history, or to Palimpsest: off and on, a call with its own list, a
+ * A harness's change of its history or of Palimpsest: off and on, a call with its own list, a
  * compaction.
  */
 export interface LoggedEvent extends HistoryEvent {
@@ -51,28 +51,28 @@ export interface LoggedEvent extends HistoryEvent {
   readonly at: Date;
 }
 
-/** What a person did to the sets, beside the agent (decision 0021). */
+/** A person's change of the sets (decision 0021). */
 export interface LoggedPersonStep {
   readonly seq: number;
   readonly at: Date;
-  /** The step that it takes back. */
+  /** The step that it undoes. */
   readonly undoes?: number;
   readonly changes: Omit<Required<SetChanges>, 'index'>;
 }
 
-/** One turn of a session: what was said and called, and what became of the sets [§3.1]. */
+/** One turn of a session: its messages, its calls and the changes of the sets [§3.1]. */
 export interface LoggedTurn {
   readonly session: SessionId;
   readonly turn: number;
-  /** What made it begin (decision B7); undefined for a turn whose first step did not say. */
+  /** The rule that began the turn (decision B7). Undefined if its first step names none. */
   readonly rule: TurnRule | undefined;
   readonly ref: string | undefined;
   readonly firstStep: number;
   readonly lastStep: number;
-  /** Valid time of its first and last step: when they were acknowledged. */
+  /** Valid times of its first and last step, which are their acknowledgements. */
   readonly from: Date;
   readonly to: Date;
-  /** When the database learned its last step; undefined where it has not yet. */
+  /** The transaction that stored its last step. Undefined while the step is in delivery. */
   readonly known: VersionTimes | undefined;
   readonly messages: readonly LoggedMessage[];
   readonly calls: readonly LoggedCall[];
@@ -80,12 +80,13 @@ export interface LoggedTurn {
   readonly events: readonly LoggedEvent[];
   readonly person: readonly LoggedPersonStep[];
   /**
-   * What entered and left the sets in this turn, in order; an object that came and went is in both.
+   * Objects that entered and left the sets in this turn, in order. An object that entered and left
+   * is in both lists.
    */
   readonly changes: Required<SetChanges>;
 }
 
-/** The changes of some steps together. */
+/** Merges the changes of some steps. */
 function changesOf(steps: readonly Step[]): Required<SetChanges> {
   const of = (name: keyof SetChanges): readonly ObjectId[] => [
     ...new Set(steps.flatMap(({ changes }) => changes[name] ?? [])),
@@ -99,14 +100,14 @@ function changesOf(steps: readonly Step[]): Required<SetChanges> {
   };
 }
 
-/** The calls of some turns by id, as a log shows them beside their steps. */
+/** The calls of some turns by id, without the fields that come from their steps. */
 export type LoggedCalls = ReadonlyMap<string, Omit<LoggedCall, 'seq' | 'notes'>>;
 
-/** The files that a stored call refers to. */
+/** Returns the files that a stored call refers to. */
 export const fileRefsOf = ({ file_refs: refs }: Head['document']): readonly ObjectId[] =>
   (refs as unknown as readonly ObjectId[] | undefined) ?? [];
 
-/** Whether a step has anything to do with an object. */
+/** Returns whether a step concerns an object. */
 export function touches(step: Step, object: ObjectId, fileRefs: readonly ObjectId[] = []): boolean {
   if (step.call?.id === object || fileRefs.includes(object)) return true;
   return Object.values(step.changes).some((ids: readonly ObjectId[] | undefined) => ids?.includes(object));
@@ -118,10 +119,10 @@ export interface FoundTurn {
   readonly span: TurnSpan;
 }
 
-/** What the turns of one session are shown with, beside their steps. */
+/** The facts beside the steps that the turns of one session are shown with. */
 export interface TurnFacts {
   readonly calls: LoggedCalls;
-  /** Of the session, by their steps. */
+  /** The epochs of the session, by step. */
   readonly epochs: readonly LoggedEpoch[];
   readonly times: ReadonlyMap<number, VersionTimes>;
 }

@@ -1,6 +1,7 @@
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { ObjectType } from '../../objects/object-type.js';
-import type { HistoryHead, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { HistoryHead } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 
 /** What a version says of its object. */

@@ -7,10 +7,10 @@ import { symbolNames } from './query-terms.js';
 
 /** One clause of a query. */
 export type Clause = EdnValue;
-/** Clauses that all hold. */
+/** Clauses that must all match. */
 export type Clauses = readonly Clause[];
 
-/** What the places of a clause say. */
+/** The terms of a clause. */
 export interface Triple {
   readonly e: EdnValue;
   readonly a: string;
@@ -18,39 +18,39 @@ export interface Triple {
 }
 
 /**
- * Where a clause stands: on the top level, in a rule, of which nothing is known, or in a join or negation, where some variables or all have a value
- * when the clause is asked.
+ * The scope of a clause: the top level, a rule (nothing is known of its variables), or a join or
+ * negation. There some or all variables have a value when the clause runs.
  */
 export type Scope = 'top' | 'rule' | 'all' | ReadonlySet<string>;
 
-/** Where no variable has a value yet. */
+/** The scope in which no variable has a value yet. */
 export const NOTHING_BOUND: Scope = new Set();
 
-/** Whether a variable has a value where a clause stands. */
+/** Returns whether a variable has a value in a scope. */
 export const isBound = (scope: Scope, { name }: EdnSymbol): boolean =>
   scope === 'all' || (typeof scope !== 'string' && scope.has(name));
 
-/** Stands behind a variable that takes each of many values. */
+/** Follows a variable that takes each of many values. */
 export const ELLIPSIS = sym('...');
-/** What a look-up answers for an entity without the attribute; no attribute has it for a value. */
+/** The result of a look-up for an entity without the attribute. No attribute has it as a value. */
 export const ABSENT = kw('absent');
 
-/** A triple; without a value it says that the entity has the attribute. */
+/** Builds a triple. Without a value it requires only that the entity has the attribute. */
 export const triple = (e: EdnValue, a: string, v?: EdnValue): Clause => (v === undefined ? [e, kw(a)] : [e, kw(a), v]);
-/** A constant that stands for any of some values. */
+/** Builds a constant that matches any of some values. */
 export const anyOf = (values: readonly EdnValue[]): EdnValue =>
   values.length === 1 ? (values[0] ?? null) : new EdnSet(values);
 
-/** A constant as `args` has it in the database. */
+/** Converts a constant to the form in which the database stores `args`. */
 export function storedArgs(value: EdnValue): EdnValue {
   const [key] = value instanceof EdnMap && value.size === 1 ? value.flat : [];
   return key === MAP_KEY || key === VALUE_KEY ? new EdnMap([MAP_KEY, value]) : value;
 }
 
-/** The content's hash stands for it: they are equal together. */
+/** Replaces a content by its hash: equal contents have equal hashes. */
 export const hashOf = (content: EdnValue): EdnValue => (typeof content === 'string' ? hashText(content) : content);
 
-/** A prefix that no name of a query begins with, so that what is added to it is never taken for a part of it. */
+/** Returns a prefix that no name of the query begins with, so that added names never clash. */
 export function freshPrefix({ find, in: bindings, where, rules }: ParsedQuery): string {
   const names = symbolNames([...find, ...(bindings ?? []), ...where, ...(rules ?? [])]);
   let prefix = 'kept';
@@ -58,7 +58,10 @@ export function freshPrefix({ find, in: bindings, where, rules }: ParsedQuery): 
   return prefix;
 }
 
-/** A query that the database answers as if it held the SSOT's documents, with the arguments that it needs beside the reviewer's own. */
+/**
+ * A query over the stored documents that gives the answers of the SSOT's documents. It includes the
+ * arguments that it needs beside the reviewer's own.
+ */
 export interface RewrittenQuery {
   readonly in: readonly EdnValue[];
   readonly where: Clauses;
@@ -66,11 +69,13 @@ export interface RewrittenQuery {
   readonly args: readonly EdnValue[];
 }
 
-/** What a query is rewritten with. */
+/** The sources of a rewrite. */
 export interface RewriteSources {
   readonly values: FoldedValues;
-  /** Variables that stand for contents and of which nothing but their equality matters: their hash is bound instead. */
+  /**
+   * Content variables that are only compared for equality. The query binds their hashes instead.
+   */
   readonly hashed: ReadonlySet<string>;
-  /** Contents of more than one chunk, by object, of those that a term of the query can stand for. */
+  /** Returns the contents of more than one chunk that a term of the query can match, by object. */
   readonly longContents: (entity: EdnValue) => Promise<readonly FoldedRow[]>;
 }

@@ -3,7 +3,7 @@ import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import { contentPartHash } from '../../store/head.js';
-import type { HistoryHead } from '../../store/store-snapshot.js';
+import type { HistoryHead } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import type { Timeline } from '../rebuild/timeline.js';

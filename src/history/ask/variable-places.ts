@@ -11,14 +11,14 @@ interface TopTriple {
   readonly v: EdnValue | undefined;
 }
 
-/** What is null of a file that was only mentioned. */
+/** Attributes that are null for a file that was only mentioned. */
 const NULL_WHERE_UNREAD: ReadonlySet<string> = new Set(['content_hash', 'file_hash']);
-/** What files alone have. */
+/** Attributes that only files have. */
 const OF_FILES: ReadonlySet<string> = new Set(['file_type', 'char_count']);
 
 const isNamed = (term: EdnValue | undefined, name: string): boolean => isVariable(term) && term.name === name;
 
-/** Where the variables of a query stand on its top level, and so what gives them their values. */
+/** Finds the top-level clauses that give the variables of a query their values. */
 export class VariablePlaces {
   readonly #triples: readonly TopTriple[];
   readonly #given: ReadonlySet<string>;
@@ -31,7 +31,10 @@ export class VariablePlaces {
     });
   }
 
-  /** Whether more than one clause or argument gives a variable its values, those aside that are looked up of a member. */
+  /**
+   * Returns whether more than one clause or argument binds a variable. Look-ups of a list member do
+   * not count.
+   */
   isBoundTwice({ name }: EdnSymbol): boolean {
     const isEntity = this.#triples.some(({ e }) => isNamed(e, name));
     const values = this.#triples.filter(({ v }) => isNamed(v, name)).length;
@@ -39,8 +42,9 @@ export class VariablePlaces {
   }
 
   /**
-   * Whether a variable is a member of a list and its own attributes are looked up of each: of a list that heads keep as one value always, of a folded one where no
-   * constant says which members are meant.
+   * Returns whether a variable is a member of a list whose attributes are looked up one by one.
+   * This holds for a list that heads store as one value, and for a folded list without a constant
+   * that selects members.
    */
   isMember({ name }: Pick<EdnSymbol, 'name'>): boolean {
     if (this.#given.has(name)) return false;
@@ -52,8 +56,8 @@ export class VariablePlaces {
   }
 
   /**
-   * Whether a clause joins files with something else by a hash that is null for every file that was only mentioned: taken first, each of them would be compared with
-   * everything that has none.
+   * Returns whether a clause joins files by a hash that is null for every mentioned file. If the
+   * database took that clause first, it would compare each file with every object without a hash.
    */
   isJoinedFile({ name }: EdnSymbol, attribute: string, v: EdnValue | undefined): boolean {
     if (!NULL_WHERE_UNREAD.has(attribute) || !isVariable(v) || !this.isBoundTwice(v)) return false;

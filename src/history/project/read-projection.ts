@@ -19,7 +19,8 @@ import type {
 } from '../../projection/projection-source.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
-import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { FoundVersion, Head } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { countTokens } from '../ask/token-count.js';
 import { TOKENIZER } from '../ask/tokenizer.js';

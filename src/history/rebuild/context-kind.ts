@@ -2,34 +2,43 @@ import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { Step } from '../../objects/step.js';
 
 /**
- * What is known of the context of a model call (decision E12). `sent`: its record has the bytes that went out. `transcript`: an agent's own file tells of it; what the
- * agent's harness did to it may be missing. `unseen`: Palimpsest has no record of it, because an agent over plain MCP builds its requests itself, or because a harness
- * sent its own list.
+ * How the context of a model call is known (decision E12).
+ *
+ * - `sent`: the record has the bytes that went out.
+ * - `transcript`: an agent's own file reports it. Changes by the agent's harness may be missing.
+ * - `unseen`: there is no record. An agent over plain MCP builds its own requests, or a harness
+ *   sent its own list.
  */
 export type ContextKind = 'sent' | 'transcript' | 'unseen';
 
-/** Deliveries that reached no model: a replay renders what a recorded session would have been sent. */
+/** Deliveries that reached no model. A replay renders the contexts of a recorded session. */
 const TRANSCRIBED: ReadonlySet<Delivery> = new Set(['replay']);
 
-/** The kind of a context that has a record. */
+/** Returns the kind of a recorded context. */
 export const kindOfRecord = ({ delivered }: Pick<AssemblyProof, 'delivered'>): Exclude<ContextKind, 'unseen'> =>
   TRANSCRIBED.has(delivered) ? 'transcript' : 'sent';
 
-/** The records whose contexts went out: not those of which the next step says that the harness's own list went out instead. */
+/**
+ * Returns the records whose contexts went out. It drops a record if the next step reports that the
+ * harness sent its own list instead.
+ */
 export function withoutBypassed(records: readonly AssemblyProof[], steps: readonly Step[]): readonly AssemblyProof[] {
   const bypassed = new Set(steps.flatMap(({ seq, event }) => (event?.kind === 'bypassed' ? [seq - 1] : [])));
   return bypassed.size === 0 ? records : records.filter(({ step }) => !bypassed.has(step));
 }
 
-/** What is known of the model calls of a session's turns. */
+/** The kinds of the model calls in a session's turns. */
 export interface TurnKinds {
-  /** The records that they follow from, oldest first. */
+  /** The records behind the kinds, oldest first. */
   readonly records: readonly AssemblyProof[];
-  /** Every kind that the calls of a turn have; a turn with a bypassed call has `unseen` beside the kind of the others. */
+  /** Returns every kind among the calls of a turn. A bypassed call adds `unseen`. */
   of(turn: number): ReadonlySet<ContextKind>;
 }
 
-/** The kinds of the turns of a session: by its records, by its steps, and by whether it was imported from another program's files. */
+/**
+ * Derives the kinds of a session's turns from its records, its steps, and its origin in another
+ * program's files.
+ */
 export function turnKinds(of: {
   readonly records: readonly AssemblyProof[];
   readonly steps: readonly Step[];

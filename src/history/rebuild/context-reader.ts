@@ -14,7 +14,7 @@ import type { Step } from '../../objects/step.js';
 import type { SessionState } from '../../session/session-state.js';
 import { contentPartHash } from '../../store/head.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
-import type { FoundVersion, Head } from '../../store/store-snapshot.js';
+import type { FoundVersion, Head } from '../../store/snapshot-rows.js';
 import { type ContextSnapshot, type ForeseenObjects, findShown, readStubs } from './context-snapshot.js';
 import { SessionCache } from './session-cache.js';
 

@@ -8,8 +8,9 @@ import { toStored } from '../../store/head.js';
 import { type Lineage, ownerOf } from '../../store/lineage.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { PagedRange } from '../../store/read-steps.js';
+import type { FoundVersion, Head } from '../../store/snapshot-rows.js';
 import { stepId } from '../../store/step-part.js';
-import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 
 /** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */

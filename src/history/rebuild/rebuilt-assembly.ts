@@ -10,27 +10,27 @@ import { isOfEpoch, stateAfter } from './epoch-chain.js';
 import { HistoryError } from './history-error.js';
 import { type Rename, renamedInput, shownName } from './shown-names.js';
 
-/** A context that was made again from the database. */
+/** A context that was rebuilt from the database. */
 export interface RebuiltAssembly {
   readonly proof: AssemblyProof;
   readonly rendered: Rendered;
-  /** What it is made of, as the database names it. */
+  /** The objects that it is rendered from. */
   readonly input: ReadContext['input'];
-  /** Whether it is, byte for byte, what was handed out. */
+  /** Whether it equals the handed-out context byte for byte. */
   readonly equal: boolean;
   /**
-   * The basis that it was read at; for one without a basis of its own, that which its step gives;
-   * for one ahead of its basis, the moment of its handing out.
+   * The basis of its reads. A record without a basis uses that of its step. A record ahead of its
+   * basis uses the moment of its delivery.
    */
   readonly basis: { readonly validTime: Date; readonly txId: number };
-  /** Of a request of an epoch: what the epoch shows with it. */
+  /** The texts that the epoch shows with this request. */
   readonly epoch?: EpochState;
 }
 
-/** A basis with a transaction, so that it always reads the same. */
+/** A basis with a transaction, so that reads at it never change. */
 export type PinnedBasis = RebuiltAssembly['basis'];
 
-/** Where a context is read, in words. */
+/** Returns the basis of a context in words. */
 export function basisText({ validTime, txId }: PinnedBasis): string {
   const time = reportedTime(validTime);
   return time === undefined
@@ -50,32 +50,32 @@ export function requireRenderer({ renderer: name, layout: wanted, version }: Ass
     const ours = renderer === undefined ? 'not known here' : `version ${renderer.version} here`;
     throw new HistoryError(
       'newer-renderer',
-      `it was made by the renderer ${name}, layout ${wanted}, version ${version}, which is ${ours}: use a later Palimpsest`,
+      `renderer ${name}, layout ${wanted}, version ${version} made it, which is ${ours}: use a later Palimpsest`,
     );
   }
   return { renderer, layout };
 }
 
-/** What a record's context was read as. */
+/** The context and basis that were read for a record. */
 export interface ReadRecord {
   readonly context: ReadContext;
   readonly basis: PinnedBasis;
 }
 
-/** What a record's context was read as, and what it follows in its epoch. */
+/** The context and basis of a record, and the state of its epoch before it. */
 export interface ReadParts extends ReadRecord {
-  /** What its epoch showed before it; undefined at a border, and outside of epochs. */
+  /** The texts that the epoch showed before. Undefined at a border, and outside epochs. */
   readonly before?: EpochState | undefined;
 }
 
-/** The index of a session and the calls of its chat, by the names that the agent was shown. */
+/** Returns the index of a session and the calls of its chat, under the names that the agent saw. */
 const shownIndex = (state: SessionState, rename: Rename): Pick<EpochInput, 'index' | 'chatSince'> => ({
   index: state.sets.index.map(rename),
   chatSince: (step) =>
     state.marksAfter(step).map(({ call, ...mark }) => (call === undefined ? mark : { ...mark, call: rename(call) })),
 });
 
-/** What a context is made of, without what it could not show (decision 0010). */
+/** Removes the parts that the context could not show (decision 0010). */
 function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: T, { absent }: AssemblyProof): T {
   if (absent === undefined) return input;
   const [lines, texts] = [new Set(absent.lines), new Set([...absent.lines, ...absent.texts])];
@@ -86,7 +86,7 @@ function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: 
   };
 }
 
-/** Renders the context of a record again and compares it with what was handed out. */
+/** Renders the context of a record again and compares it with the handed-out one. */
 export function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;

@@ -7,19 +7,19 @@ import { applySteps, emptySession, type SessionState } from '../../session/sessi
 import type { Lineage } from '../../store/lineage.js';
 import type { ContextSnapshot } from './context-snapshot.js';
 
-/** The metadata of calls names no path. */
+/** The metadata of calls contains no path. */
 const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
 
-/** Steps between two states that are kept. */
+/** Steps between two cached states. */
 const KEEP_EVERY = 256;
 
-/** UTF-16 units of the outputs of calls that are kept of a session. */
+/** Maximum UTF-16 units of cached call outputs per session. */
 const KEPT_UNITS = 4 * 1_048_576;
 
-/** What never changes of one session: its steps, states along the way, its calls. */
+/** Caches the immutable data of one session: its steps, some states, its calls. */
 export class SessionCache {
   readonly calls = new Map<ObjectId, ObjectMetadata>();
-  /** Calls that stood in a context in full: one mostly stands in the next one too. */
+  /** Calls that a context showed in full. The next context mostly shows them too. */
   readonly versions = new LRUCache<ObjectId, ObjectVersion>({
     maxSize: KEPT_UNITS,
     sizeCalculation: ({ content }) => (content?.length ?? 0) + 256,
@@ -48,7 +48,7 @@ export class SessionCache {
     }
   }
 
-  /** Those of some objects that are calls which were read. */
+  /** Returns the cached versions among some objects. */
   keptOf(ids: readonly ObjectId[]): ReadonlyMap<ObjectId, ObjectVersion> {
     const kept = new Map<ObjectId, ObjectVersion>();
     for (const id of ids) {
@@ -58,15 +58,15 @@ export class SessionCache {
     return kept;
   }
 
-  /** Takes in steps from the first on; nothing where some were read or are being read. */
+  /** Stores steps from the first on. Does nothing if steps are known or being read. */
   know(steps: readonly Step[]): void {
     if (this.#isFresh) for (const step of steps) this.#steps.push(step);
     this.#isFresh = false;
   }
 
   /**
-   * The session after a step, or after the last one of a snapshot; undefined where the snapshot
-   * does not hold so many.
+   * Returns the session after a step, or after the last step of a snapshot. Undefined if the
+   * snapshot has fewer steps.
    */
   async stateAt(
     snapshot: ContextSnapshot,
@@ -93,12 +93,12 @@ export class SessionCache {
     return state;
   }
 
-  /** Whose steps the session's are; undefined where a snapshot does not hold it. */
+  /** Returns the lineage of the session's steps. Undefined if the snapshot lacks it. */
   async lineage(snapshot: ContextSnapshot): Promise<Lineage | undefined> {
     this.#lineage ??= snapshot.lineage(this.#last.id);
     const found = await this.#lineage.catch(() => undefined);
     if (found !== undefined) return found;
-    // A later snapshot may hold it.
+    // A later snapshot may have it.
     this.#lineage = undefined;
     return snapshot.lineage(this.#last.id);
   }

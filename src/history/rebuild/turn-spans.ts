@@ -9,10 +9,10 @@ export interface TurnSpan {
   readonly steps: readonly Step[];
 }
 
-/** When a turn began: the moment of its first step, milliseconds since 1970. */
+/** Returns the beginning of a turn: the moment of its first step, in milliseconds since 1970. */
 export const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
 
-/** The turns of a session's steps, in order. */
+/** Groups a session's steps into turns, in order. */
 export function turnSpans(steps: readonly Step[]): readonly TurnSpan[] {
   const turns: { turn: number; steps: Step[] }[] = [];
   for (const step of steps) {
@@ -28,7 +28,7 @@ export function turnSpans(steps: readonly Step[]): readonly TurnSpan[] {
   }));
 }
 
-/** Numbers as ranges: `1-3, 7`. */
+/** Formats numbers as ranges: `1-3, 7`. */
 export function ranges(numbers: readonly number[]): string {
   const spans: [number, number][] = [];
   for (const n of numbers) {

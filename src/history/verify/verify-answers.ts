@@ -3,7 +3,8 @@ import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { AnswerPiece, AnswerProof, Step } from '../../objects/step.js';
 import type { DamageError } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
-import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { FoundVersion } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { begun } from '../../values/begun.js';
 import { damageKind, orDamage } from './verify-parts.js';
 

@@ -15,8 +15,9 @@ import { recordId } from '../../store/context-records.js';
 import { type DamageError, isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
+import type { Head } from '../../store/snapshot-rows.js';
 import { stepId } from '../../store/step-part.js';
-import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkId, INLINE_UNITS } from '../../store/texts.js';
 
 /** Something written once that the database does not hold, or does not hold as it was written. */

@@ -13,17 +13,17 @@ export interface CorpusFile {
   readonly name: string;
 }
 
-/** The files below a folder: recordings, and everything else with the reason why it is none. */
+/** The files below a folder: recordings, and the others with their reasons. */
 export interface Corpus {
   readonly files: readonly CorpusFile[];
   readonly others: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Whether a folder may be one conversation: it holds files of events, or a folder of them. */
+/** Returns whether a folder may be one conversation: it holds event files, or a folder of them. */
 const hasEvents = (names: readonly string[]): boolean =>
   names.some((name) => name === 'events' || /^(?:event-)?\d+[^.]*\.json$/.test(name));
 
-/** Why there is no recording at a path; undefined where there is one. */
+/** Returns the reason why a path is not a recording. Undefined if it is one. */
 async function hindrance(path: string): Promise<string | undefined> {
   try {
     recogniseRecording(await openRecording(path));
@@ -34,19 +34,22 @@ async function hindrance(path: string): Promise<string | undefined> {
   }
 }
 
-/** Looks for the recordings below one folder. */
+/** Finds the recordings below one folder. */
 class CorpusSearch {
   readonly files: CorpusFile[] = [];
   readonly others: Corpus['others'][number][] = [];
   readonly #folder: string;
-  /** What was looked at, by its real path: a link may lead back to a folder above, or to a recording that lies here too. */
+  /**
+   * Visited real paths. A link may lead to a parent folder, or to a recording that was already
+   * found.
+   */
   readonly #seen = new Set<string>();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Takes the recordings in a folder and in the folders below it. */
+  /** Collects the recordings in a folder and below it. */
   async visit(folder: string): Promise<void> {
     const entries = (await readdir(folder)).sort();
     this.#seen.add(await realpath(folder));
@@ -78,8 +81,9 @@ class CorpusSearch {
 }
 
 /**
- * Finds the recordings below a folder by their content, sorted by name, and follows links. A folder with a file for each event counts as one recording. A file
- * that several names lead to counts once.
+ * Finds the recordings below a folder by their content, sorted by name, and follows links. A folder
+ * with one file per event counts as one recording. A file with several names counts once.
+ *
  * @throws {ReplayError} bad-target – the folder cannot be read
  */
 export async function findCorpus(folder: string): Promise<Corpus> {
@@ -96,22 +100,28 @@ export async function findCorpus(folder: string): Promise<Corpus> {
   return search;
 }
 
-/** What was found at the paths that the user named. */
+/** The results for the paths that the user named. */
 export interface FoundRecordings {
-  /** Each once, in the order in which they were named. */
+  /** Each path once, in the order of the command line. */
   readonly paths: readonly string[];
-  /** Paths at which no importer can read anything, and why. */
+  /** Paths that no importer can read, with reasons. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
-  /** What lies in the named folders and is no recording, or cannot be read; then its reason stands behind its name. */
+  /**
+   * Other files in the named folders: not a recording, or unreadable with the reason behind the
+   * name.
+   */
   readonly others: readonly { readonly folder: string; readonly names: readonly string[] }[];
 }
 
-/** Why a file is no recording, where its name does not have to say so. */
+/** Reasons that need not follow a file's name. */
 const NO_RECORDING: ReadonlySet<string> = new Set<RecordingErrorCode>(['unrecognised', 'empty', 'binary']);
 const otherName = ({ name, reason }: Corpus['others'][number]): string =>
   NO_RECORDING.has(reason) ? name : `${name} (${reason})`;
 
-/** The recordings at a path: a file, a folder that is one recording, or every recording below a folder. */
+/**
+ * Returns the recordings at a path: a file, a folder that is one recording, or all recordings below
+ * a folder.
+ */
 async function recordingsAt(
   path: string,
 ): Promise<{ readonly paths: readonly string[]; readonly others: readonly string[] }> {
@@ -124,14 +134,15 @@ async function recordingsAt(
   if (files.length > 0) return { paths: files.map((file) => file.path), others: others.map(otherName) };
   throw new RecordingError(
     others.length === 0 ? 'empty' : 'unrecognised',
-    `No recording below the folder ${path} (${others.length} files were tried): name the files that an agent wrote, or a folder of them.`,
+    `No recording below the folder ${path} (${others.length} files tried): ` +
+      `name the files of an agent, or a folder of them.`,
     { recording: path },
   );
 }
 
 /**
- * Checks every named path before the first replay begins. A path without a recording becomes one of the `failures`, with the reason, so that the others are
- * replayed all the same.
+ * Checks every named path before the first replay begins. A path without a recording becomes one of
+ * the `failures`, so that the others are still replayed.
  */
 export async function findRecordings(named: readonly string[]): Promise<FoundRecordings> {
   const paths = new Map<string, string>();
@@ -152,6 +163,7 @@ export async function findRecordings(named: readonly string[]): Promise<FoundRec
   return { paths: [...paths.values()], failures, others };
 }
 
-/** What a program says of a folder in which more lies than recordings. */
+/** Returns the line about a folder's other files. */
 export const othersLine = ({ folder, names }: FoundRecordings['others'][number]): string =>
-  `${folder}: ${names.length} ${names.length === 1 ? 'file is no recording' : 'files are no recordings'}: ${excerpt(names.join(', '))}`;
+  `${folder}: ${names.length} ${names.length === 1 ? 'file is no recording' : 'files are no recordings'}: ` +
+  excerpt(names.join(', '));

@@ -7,7 +7,8 @@ import {
   sessionObjectId,
   systemPromptObjectId,
 } from '../../objects/ids.js';
-import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
 /** What a digest is made of for one session. */

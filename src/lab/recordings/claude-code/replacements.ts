@@ -5,7 +5,10 @@ import { namedFile } from '../entries/shown-file.js';
 import { excerpt } from '../importer.js';
 import { type ClaudeContext, type ClaudeRecord, type ClaudeSession, commonOf } from './sessions.js';
 
-/** Keeps a result until the model answers, since the program may show the model another text in its place, which the file records behind the result. */
+/**
+ * Holds a result until the model answers. The program may show the model another text instead, and
+ * records that text after the result.
+ */
 export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): void {
   const { call_id, native_id } = held.entry;
   session.unanswered.get(call_id)?.release();
@@ -13,18 +16,24 @@ export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): v
   if (native_id !== undefined) session.resultRecords.set(call_id, native_id);
 }
 
-/** Puts the text that the model was shown in the place of a result; false where the result has gone already, or is not of this session. */
+/**
+ * Replaces a result by the text that the model saw. Returns false if the result was released
+ * already, or belongs to another session.
+ */
 function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, text: string): boolean {
   if (replaced.has(call)) return true;
   const held = unanswered.get(call);
-  // What the model did not see of a file shows nothing; that the file is there is still known.
+  // Hidden content proves nothing about a file. The file's existence is still known.
   const files = held?.entry.files?.map(({ path }) => namedFile(path));
   if (held?.update({ text, truncated: true, ...(files === undefined ? {} : { files }) }) !== true) return false;
   replaced.add(call);
   return true;
 }
 
-/** Reads `content-replacement`: which texts the model was shown in the place of results. Later versions of a session repeat the record. */
+/**
+ * Reads `content-replacement`, the texts that the model saw instead of results. Later versions of a
+ * session repeat the record.
+ */
 export function readReplacements(
   { onLoss }: ClaudeContext,
   sessions: Iterable<ClaudeSession>,
@@ -38,12 +47,15 @@ export function readReplacements(
     if (done) continue;
     const what =
       call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;
-    const detail = `the model was shown ${text?.length ?? 'unknown'} characters ${what}; what was recorded before is kept as it is`;
+    const detail = `the model saw ${text?.length ?? 'unknown'} characters ${what}; the recorded result stays unchanged`;
     onLoss({ reason: 'not-as-shown', place: `${at.place}.replacements[${index}]`, detail });
   }
 }
 
-/** Reads `microcompact_boundary`: from here on the results of some calls, and some attachments, are no longer in the context. */
+/**
+ * Reads `microcompact_boundary`. From here on some results and attachments are no longer in the
+ * context.
+ */
 export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRecord): void {
   const about = objectAt(at.record, 'microcompactMetadata');
   const calls = textsAt(about, 'compactedToolIds');
@@ -53,8 +65,8 @@ export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRec
   if (unknown > 0 || dropped.length === 0) {
     const detail =
       dropped.length === 0 && unknown === 0
-        ? 'it does not say which results left the context'
-        : `${unknown} results are not here`;
+        ? 'it does not name the results that left the context'
+        : `${unknown} of its results are not in the recording`;
     onLoss({
       reason: 'not-as-shown',
       place: at.place,

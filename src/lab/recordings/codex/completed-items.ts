@@ -7,13 +7,13 @@ import { excerpt } from '../importer.js';
 import type { EntryKind, EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 import { type ItemContext, originOf, patchEvidence } from './items.js';
 
-/** The texts of a message, in the transcript and in an event. */
+/** Returns the texts of a message, from the transcript or from an event. */
 const textsIn = (holder: JsonObject): readonly string[] => [
   ...objectsAt(holder, 'content').flatMap((part) => textAt(part, 'text') ?? []),
   ...objectsAt(holder, 'fragments').flatMap((part) => textAt(part, 'text') ?? []),
 ];
 
-/** Stands for a message's text, so that memory does not grow with the recording. */
+/** Returns a short key for a message, so that memory does not grow with the recording. */
 const keyOf = (role: string | undefined, text: string): string =>
   createHash('sha1').update(`${role} ${text}`).digest('base64');
 
@@ -22,7 +22,7 @@ const ROLES: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['HookPrompt', 'user'],
   ['AgentMessage', 'assistant'],
 ]);
-/** Items that say nothing beside a transcript: it has the same, or they are for the screen. */
+/** Items that add nothing to a transcript: it repeats them, or they are for the screen. */
 const REPEATED = new Set([
   'Plan',
   'Reasoning',
@@ -34,10 +34,10 @@ const REPEATED = new Set([
   'Sleep',
   'ContextCompaction',
 ]);
-/** Items of a call that was made. */
+/** Items of an executed call. */
 const MADE = new Set(['CommandExecution', 'FileChange', 'McpToolCall', 'DynamicToolCall']);
 
-/** What an item says of a call: its tool and arguments, its output, and whether it failed. */
+/** The tool, arguments, output and outcome of an executed call. */
 interface MadeCall extends Pick<EntryOf<'call'>, 'tool' | 'args'> {
   readonly text: string;
   readonly failed: boolean;
@@ -69,7 +69,7 @@ function madeCall(item: JsonObject): MadeCall {
   return { tool: name || 'unknown', args: { ...args }, text, failed, files: [] };
 }
 
-/** The entries of an item in a file that has nothing else. */
+/** Returns the entries of an item in a file without a transcript. */
 function entriesOf(item: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
   const type = textAt(item, 'type') ?? '';
   const role = type === 'Plan' ? 'assistant' : ROLES.get(type);
@@ -93,16 +93,18 @@ function entriesOf(item: JsonObject, common: EntryCommon): readonly RecordedEntr
 }
 
 /**
- * Reads `item_completed`, in which later versions tell again what the transcript says, and alone what scripts of the code mode did. A file without a transcript
- * is told by these events. Beside a transcript, a call that it does not have is the event `script-step`, and a message that it does not have is a loss.
+ * Reads `item_completed` events. Later versions repeat the transcript in them, and report scripts
+ * of the code mode only there. In a file without a transcript the events are the recording. Beside
+ * a transcript, an additional call becomes the event `script-step`, and an additional message is a
+ * loss.
  */
 export class CompletedItems {
   readonly #context: ItemContext;
-  /** The entries of items, until the file turns out to have a transcript. */
+  /** Entries that wait until the file turns out to have a transcript. */
   #held: HeldEntry<EntryKind>[] = [];
   #hasTranscript = false;
   readonly #calls = new Set<string>();
-  /** The messages that the transcript has, and those that only events had up to now. */
+  /** Messages of the transcript, and messages that only events have so far. */
   readonly #said = new Set<string>();
   readonly #unsaid = new Map<string, { readonly place: string; readonly text: string }>();
 
@@ -110,7 +112,7 @@ export class CompletedItems {
     this.#context = context;
   }
 
-  /** Notes an item of the transcript. */
+  /** Records an item of the transcript. */
   transcript(payload: JsonObject): void {
     for (const entry of this.#held) entry.withdraw();
     this.#held = [];
@@ -125,7 +127,7 @@ export class CompletedItems {
     }
   }
 
-  /** Takes the item of an event. */
+  /** Reads the item of an event. */
   item(item: JsonObject | undefined, common: EntryCommon): void {
     const type = textAt(item, 'type') ?? '';
     const role = ROLES.get(type);
@@ -143,16 +145,16 @@ export class CompletedItems {
     else if (MADE.has(type)) this.#made(item, common);
   }
 
-  /** Reports the messages that only events told, at the end of a file with a transcript. */
+  /** Reports the messages that only events have, at the end of a file with a transcript. */
   finish(): void {
     if (!this.#hasTranscript) return;
     for (const { place, text } of this.#unsaid.values()) {
-      const detail = `only an event tells this message, and the transcript does not: left out: ${text}`;
+      const detail = `the transcript lacks this message of an event: left out: ${text}`;
       this.#context.onLoss({ reason: 'unknown-record', place, detail });
     }
   }
 
-  /** A call beside the transcript: the end of one that it has, or a step of a script. */
+  /** Adds a call beside the transcript: the end of a known call, or a step of a script. */
   #made(item: JsonObject, common: EntryCommon): void {
     const { calls, queue } = this.#context;
     const id = idAt(item, 'id') ?? '';
