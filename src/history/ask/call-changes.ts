@@ -199,7 +199,7 @@ const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
 
 /** Who brought a change about, as far as the session's steps and versions tell it. */
 function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): Told {
-  const nobody: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
+  const rendering: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
   if (object === undefined) {
     const own = GONE.has(kind) ? undefined : ofStep(key, between);
     const last = between.steps.at(-1);
@@ -212,13 +212,13 @@ function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): To
     return own ?? byEpoch(between) ?? chat ?? prompt ?? { actor: 'harness', why: "the harness's own list went on" };
   }
   const inSets = bySets(object, between);
-  if (GONE.has(kind)) return inSets ?? byEpoch(between) ?? nobody;
+  if (GONE.has(kind)) return inSets ?? byEpoch(between) ?? rendering;
   return (
     ownCall(object, between) ??
     (kind === 'changed' ? byVersion(object, between) : undefined) ??
     inSets ??
     byEpoch(between) ??
-    nobody
+    rendering
   );
 }
 

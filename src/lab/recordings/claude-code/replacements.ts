@@ -66,7 +66,7 @@ export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRec
     const detail =
       dropped.length === 0 && unknown === 0
         ? 'it does not name the results that left the context'
-        : `${unknown} of its results are not in the recording`;
+        : `${unknown} results are not here`;
     onLoss({
       reason: 'not-as-shown',
       place: at.place,
