@@ -15,7 +15,7 @@ import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
 import { type Sighting, seenBy } from './seen-by.js';
 import { latestTurns, sessionLog } from './session-log.js';
 
-/** A question as its reader wrote it: names may carry a moment behind an `@`. */
+/** A question as the reader wrote it. Names may carry a moment after an `@`. */
 export interface Question extends MomentText {
   readonly session?: string | undefined;
   readonly limit?: number | undefined;
@@ -25,20 +25,23 @@ interface ObjectQuestion extends Question {
   readonly object: string;
 }
 
-/** Turns that are shown where no session is named. */
+/** Number of turns shown if no session is named. */
 const LATEST = 20;
 
 async function sessionIn(timeline: Timeline, name: string | undefined): Promise<SessionId | undefined> {
   return name === undefined ? undefined : requireSession(timeline.present, name);
 }
 
-/** The object that is named; a session's name stands for its session object. */
+/** Returns the named object. A session's name means its session object. */
 async function objectNamed(timeline: Timeline, name: string, session: SessionId | undefined): Promise<ObjectId> {
   const subject = await findSubject(timeline.present, name, { session, paths: timeline.paths });
   return subject.kind === 'object' ? subject.id : sessionObjectId(subject.session);
 }
 
-/** The turns of a session, or the latest of all, newest first; with an object only those that touched it. */
+/**
+ * Returns the turns of a session, or the latest of all, newest first. With an object, only the
+ * turns that touched it.
+ */
 export async function askTurns(
   timeline: Timeline,
   { session: reference, object, limit, ...text }: Question & { readonly object?: string | undefined },
@@ -52,7 +55,7 @@ export async function askTurns(
   const point = await timeline.find(askedMoment(text, moment), session);
   const latest = point.basis.validTime.getTime();
   const wanted = point.place === undefined ? { until: latest } : { upto: point.place.seq };
-  // What the database learned later was not there, however it is dated.
+  // Later transactions are excluded, regardless of their valid times.
   const { txId } = point.basis;
   const known =
     txId === undefined || txId === timeline.present.basis.txId ? timeline : (timeline.upTo(txId) ?? timeline);
@@ -63,7 +66,10 @@ export async function askTurns(
   return { point, turns };
 }
 
-/** The object that is named, and the moment that is asked for: a turn is one of the session that is named, else of the one that it belongs to. */
+/**
+ * Returns the named object and the moment. A turn belongs to the named session, else to the
+ * object's own session.
+ */
 async function objectAt(timeline: Timeline, { session: of, object, ...text }: ObjectQuestion) {
   const { name, moment } = parseReference(object);
   const session = await sessionIn(timeline, of);
@@ -74,7 +80,7 @@ async function objectAt(timeline: Timeline, { session: of, object, ...text }: Ob
   };
 }
 
-/** The versions of an object up to a moment, newest first. */
+/** Returns the versions of an object up to a moment, newest first. */
 export async function askVersions(
   timeline: Timeline,
   question: ObjectQuestion,
@@ -83,18 +89,24 @@ export async function askVersions(
   return { id, point, versions: await objectLog(point.snapshot, id, question.limit) };
 }
 
-/** An object at a moment; a turn is one of the session that is named, else of the session that the object belongs to by itself. */
+/**
+ * Returns an object at a moment. A turn belongs to the named session, else to the object's own
+ * session.
+ */
 export async function askObject(timeline: Timeline, question: ObjectQuestion): Promise<ObjectView> {
   const { id, point } = await objectAt(timeline, question);
   return viewAt(timeline, id, point);
 }
 
-/** How an object or a session changed. */
+/** The changes of an object or a session. */
 export type AskedDiff =
   | { readonly kind: 'object'; readonly diff: ObjectDiff }
   | { readonly kind: 'session'; readonly diff: SessionDiff };
 
-/** The moment that a session is compared with where none is named: the end of the turn before its last one, and before its first step where it has one turn only. */
+/**
+ * Returns the default moment that a session is compared with: the end of the turn before its last
+ * one. With a single turn it is the moment before its first step.
+ */
 async function momentBefore(timeline: Timeline, session: SessionId): Promise<Moment> {
   const previous = (await timeline.turns(session)).at(-2);
   if (previous !== undefined) return { kind: 'turn', turn: previous.turn };
@@ -115,7 +127,10 @@ async function diffOfSession(asked: Timeline, session: SessionId, range: string 
   return { kind: 'session', diff: await diffSession(timeline, session, { from: before, to: after }) };
 }
 
-/** How an object changed from one moment to another, by default since the version before; or a session, by default since the turn before, or since its beginning. */
+/**
+ * Returns the changes of an object between two moments, by default since the previous version. For
+ * a session the default is the previous turn, or its beginning.
+ */
 export async function askDiff(
   timeline: Timeline,
   {
@@ -144,7 +159,7 @@ export async function askDiff(
   return { kind: 'object', diff: await diffObject(line, id, { from: before, to: after, context }) };
 }
 
-/** Who saw an object. */
+/** Returns the sessions that saw an object. */
 export async function askWho(
   timeline: Timeline,
   { object, session }: { readonly object: string; readonly session?: string | undefined },
@@ -155,7 +170,7 @@ export async function askWho(
   return { id, sightings: await seenBy(timeline, id) };
 }
 
-/** The rows of a query at a moment. */
+/** Returns the rows of a query at a moment. */
 export async function askQuery(
   timeline: Timeline,
   query: string,
@@ -165,12 +180,18 @@ export async function askQuery(
   return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args, storage }) };
 }
 
-/** A question about a context; with `assemble` the session as it stood is rendered now, whatever its model was sent. */
+/**
+ * A question about a context. With `assemble` the session's state at the moment is rendered now.
+ */
 export interface ContextQuestion extends MomentText {
   readonly assemble?: boolean | undefined;
 }
 
-/** The context that a model was sent at a moment. @throws {HistoryError} `not-seen` where there is no record of it, without `assemble` */
+/**
+ * Returns the context that a model was sent at a moment.
+ *
+ * @throws {HistoryError} `not-seen` if it has no record, without `assemble`
+ */
 export async function askContext(
   timeline: Timeline,
   reference: string,

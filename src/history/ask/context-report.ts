@@ -10,37 +10,37 @@ import { askContext, type ContextQuestion } from './ask.js';
 import { parseReference } from './reference.js';
 import { type CountTexts, countingOnce, TOKENIZER } from './tokenizer.js';
 
-/** How large something is in a context. */
+/** The size of an item in a context. */
 export interface ShownSize {
   /** UTF-16 units. */
   readonly chars: number;
   readonly tokens: number;
 }
 
-/** What one object takes up of a context. */
+/** The size of one object in a context. */
 export interface ObjectEntry {
   readonly id: ObjectId;
   readonly type: ObjectMetadata['type'];
-  /** Its path, or the tool's name. */
+  /** The path, or the tool's name. */
   readonly name: string;
   readonly active: boolean;
-  /** Length of its text as stored. */
+  /** Length of the stored text. */
   readonly rawChars: number;
-  /** Its line in the pool. */
+  /** The line in the pool. */
   readonly line: ShownSize;
-  /** Its block of active content; undefined where it is not active. */
+  /** The block of active content. Undefined if the object is not active. */
   readonly block: ShownSize | undefined;
-  /** Line and block together. */
+  /** Sum of line and block. */
   readonly shown: ShownSize;
 }
 
-/** Where a context's characters and tokens go: by section, and by object, the largest first. */
+/** The characters and tokens of a context by section and by object, the largest first. */
 export interface ContextLedger {
   readonly tokenizer: typeof TOKENIZER;
   readonly sections: readonly ({ readonly name: SectionName } & ShownSize)[];
   readonly total: ShownSize;
   readonly objects: readonly ObjectEntry[];
-  /** The texts of all objects as stored, together. */
+  /** Sum of the stored texts of all objects. */
   readonly rawChars: number;
 }
 
@@ -49,7 +49,10 @@ const NOTHING: ShownSize = { chars: 0, tokens: 0 };
 const sum = (sizes: readonly ShownSize[]): ShownSize =>
   sizes.reduce((total, { chars, tokens }) => ({ chars: total.chars + chars, tokens: total.tokens + tokens }), NOTHING);
 
-/** What is counted of a context, each with the line end behind it: the prompt, each line of the pool, each message with the lines of its calls, each block. */
+/**
+ * The counted pieces of a context, each with its line end: the prompt, pool lines, messages with
+ * the lines of their calls, and blocks.
+ */
 interface LedgerPieces {
   readonly system: readonly string[];
   readonly lines: readonly string[];
@@ -69,7 +72,7 @@ function ledgerPieces(input: AssemblyInput): LedgerPieces {
   };
 }
 
-/** The ledger of a context whose pieces take so many tokens. */
+/** Returns the ledger of a context from the token counts of its pieces. */
 function ledgerOf(input: AssemblyInput, pieces: LedgerPieces, tokens: ReadonlyMap<string, number>): ContextLedger {
   const sizeOf = (text: string): ShownSize => ({ chars: text.length, tokens: tokens.get(text) ?? 0 });
   const lines = pieces.lines.map(sizeOf);
@@ -105,8 +108,8 @@ function ledgerOf(input: AssemblyInput, pieces: LedgerPieces, tokens: ReadonlyMa
 }
 
 /**
- * Counts a context piece by piece, as text whatever it was handed out as; pieces are counted by themselves and added up. All of them are asked for at once, equal ones
- * once.
+ * Counts a context piece by piece, always as text, and adds the counts. All pieces are counted in
+ * one request, equal ones once.
  */
 export async function contextLedger(input: AssemblyInput, count: CountTexts): Promise<ContextLedger> {
   const pieces = ledgerPieces(input);
@@ -115,21 +118,21 @@ export async function contextLedger(input: AssemblyInput, count: CountTexts): Pr
   return ledgerOf(input, pieces, new Map(texts.map((text, i) => [text, counts[i] ?? 0])));
 }
 
-/** A context of the past with its ledger. */
+/** A past context with its ledger. */
 export interface ReportedContext {
   readonly context: PastContext;
   readonly ledger: ContextLedger;
 }
 
-/** Contexts that are listed where nobody says how many. */
+/** Default number of listed contexts. */
 const LISTED = 20;
 
-/** The ledger of a context. */
+/** Returns a context with its ledger. */
 export async function withLedger(context: PastContext, count: CountTexts): Promise<ReportedContext> {
   return { context, ledger: await contextLedger(context.input, count) };
 }
 
-/** The ledger of one context. */
+/** Returns the ledger of one context. */
 export async function reportDetail(
   timeline: Timeline,
   {
@@ -147,13 +150,14 @@ export interface ContextList {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
   readonly reported: readonly ReportedContext[];
-  /** Turns of which some call of the model was not seen (decision E12), newest first, at most as many as were asked for. */
+  /** Turns with an unseen model call (decision E12), newest first, up to the requested number. */
   readonly unseen: readonly number[];
 }
 
 /**
- * The ledgers of a session's contexts, the newest first: of every one that was handed out and a record kept of; of turns of an imported session as they ended. Turns whose
- * calls were not seen are named without a ledger; with `assemble` they have that of the session as it stood at their end.
+ * Returns the ledgers of a session's recorded contexts, the newest first. An imported session has
+ * one for the end of each turn. Turns with unseen calls are listed without a ledger. With
+ * `assemble` they have the ledger of the session's state at their end.
  */
 export async function reportList(
   asked: Timeline,
@@ -186,7 +190,7 @@ export async function reportList(
   const others = turns
     .filter(({ turn }) => !recorded.has(turn) && (assemble || kinds.of(turn).has('transcript')))
     .slice(-limit);
-  // Those that a fork shares are its parent's.
+  // Shared steps of a fork belong to its parent.
   if (steps[0]?.session === session) contexts.know(steps);
   const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))];
   for (const { turn } of others) {

@@ -6,15 +6,15 @@ import { similarPaths } from '../../values/similar-names.js';
 import { findSession, sessionOf } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 
-/** The fewest characters that may stand for an id. */
+/** Minimum length of an abbreviated id. */
 const SHORTEST = 4;
 const SHOWN = 5;
 
-/** How an object is looked for. */
+/** Options of an object search. */
 export interface ObjectSearch {
   /** Only objects of this session's index. */
   readonly session?: SessionId | undefined;
-  /** How the paths of files are shown [§5.3]. */
+  /** Shows the paths of files [§5.3]. */
   readonly paths: DisplayPaths;
 }
 
@@ -26,16 +26,16 @@ function ambiguous(name: string, candidates: readonly string[]): HistoryError {
   );
 }
 
-/** Whether a path is the one asked for, or ends in it at a folder. */
+/** Returns whether a path equals the wanted one, or ends in it at a folder border. */
 const fits = (path: string, wanted: string): boolean => path === wanted || path.endsWith(`/${wanted}`);
 
-/** Where a name is looked up: in which snapshot, and among which objects; among all where absent. */
+/** The snapshot and the objects that a name is looked up in. Without a list, all objects. */
 interface Candidates {
   readonly snapshot: StoreSnapshot;
   readonly members: ReadonlySet<string> | undefined;
 }
 
-/** Whether a name says itself where it starts. */
+/** Returns whether a name states its own start. */
 const isAnchored = (name: string): boolean => /^(?:\/|\.\.?(?:\/|$))/.test(name);
 
 async function byPath(
@@ -64,8 +64,12 @@ async function byPath(
 }
 
 /**
- * The object that a reviewer names: by full id, by the unique beginning of one (four characters or more), by display path or canonical
- * path, by a path relative to where the question is asked, or by a unique end of one; a name that begins with `./`, `../` or `/` is no end of another path. What is exact is never made ambiguous by what merely fits. Undefined when none fits.
+ * Finds the object that a reviewer names. A name is a full id, the unique beginning of an id (four
+ * characters or more), or a display or canonical path. It may also be a path relative to the
+ * question's folder, or the unique end of a path. A name that begins with `./`, `../` or `/` never
+ * matches the end of another path. Exact matches win over partial ones. Returns undefined if none
+ * matches.
+ *
  * @throws {HistoryError} `ambiguous`
  */
 async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId | undefined> {
@@ -77,7 +81,7 @@ async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectS
   const candidates = { snapshot, members };
   const like = (): Promise<ObjectId | undefined> => byStart(candidates, name);
   const path = (): Promise<ObjectId | undefined> => byPath(candidates, name, search);
-  // What looks like a digest is hardly a path; looking for a path reads the source of every file.
+  // A name like a digest is rarely a path, and a search by path reads the source of every file.
   const [first, second] = /^[0-9a-f]+$/.test(name) ? [like, path] : [path, like];
   return (await first()) ?? second();
 }
@@ -90,7 +94,7 @@ async function byStart({ snapshot, members }: Candidates, name: string): Promise
   return matches[0];
 }
 
-/** Paths of files that are shown, most like a name. */
+/** Returns the shown file paths most similar to a name. */
 async function pathsLike(
   snapshot: StoreSnapshot,
   name: string,
@@ -106,7 +110,7 @@ async function pathsLike(
   );
 }
 
-/** As `findObject`; throws HistoryError `unknown-object`, which names the paths most like it. */
+/** Calls `findObject`. If it finds none, throws `unknown-object` with the most similar paths. */
 export async function requireObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId> {
   const found = await findObject(snapshot, name, search);
   if (found !== undefined) return found;
@@ -115,18 +119,20 @@ export async function requireObject(snapshot: StoreSnapshot, name: string, searc
   const hint = like.length === 0 ? 'name it' : `did you mean ${like.map(quoted).join(' or ')}? Else name it`;
   throw new HistoryError(
     'unknown-object',
-    `there is no object ${quoted(name)} in ${where}: ${hint} by id, by ${SHORTEST} or more characters that its id begins with, or by path`,
+    `there is no object ${quoted(name)} in ${where}: ${hint} by id, by ${SHORTEST} or more characters ` +
+      'that its id begins with, or by path',
   );
 }
 
-/** What a name stands for where both objects and sessions are meant. */
+/** The target of a name that may mean an object or a session. */
 export type Subject =
   | { readonly kind: 'object'; readonly id: ObjectId }
   | { readonly kind: 'session'; readonly session: SessionId };
 
 /**
- * The object or session that a reviewer names. A session's exact id wins over objects whose ids merely begin with it, as those of its calls
- * do; an object wins over the beginning of a session's id.
+ * Finds the object or session that a reviewer names. A session's exact id wins over objects whose
+ * ids begin with it, such as its calls. An object wins over the beginning of a session's id.
+ *
  * @throws {HistoryError} `unknown-object`, `ambiguous`
  */
 export async function findSubject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<Subject> {

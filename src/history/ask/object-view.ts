@@ -11,17 +11,20 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment, NOW } from '../rebuild/moment.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
 
-/** Which versions of a file an answer is of: those of this database, or those that came with an imported session and are found through it alone. */
+/**
+ * The line of versions behind an answer: that of this database, or that of an imported session,
+ * which only the session's readers see.
+ */
 export interface ObjectLine {
-  /** The imported session; null for those of this database. */
+  /** The imported session. Null for this database. */
   readonly session: string | null;
-  /** Other imported sessions that have versions of their own. */
+  /** Other imported sessions with their own versions. */
   readonly others: readonly string[];
 }
 
 const OWN_LINE: ObjectLine = { session: null, others: [] };
 
-/** The imported session that the versions of an object are kept to; null for those of the database. */
+/** Returns the imported session that keeps an object's versions. Null for this database. */
 function keptTo({ documents: { names }, basis }: StoreSnapshot, id: ObjectId): string | null {
   return names !== undefined && names.stored(id) !== id && holdsAt(names, basis.txId ?? 0) ? names.of : null;
 }
@@ -31,22 +34,28 @@ async function lineOf(snapshot: StoreSnapshot, id: ObjectId): Promise<ObjectLine
   return { session, others: (await snapshot.documents.linesOf(id)).filter((one) => one !== session) };
 }
 
-/** One object as it stood at a moment. */
+/** One object at a moment. */
 export interface ObjectView {
   readonly version: ObjectVersion;
-  /** A file that is confirmed deleted (decision C3). */
+  /** Whether the file is confirmed deleted (decision C3). */
   readonly gone: boolean;
   readonly times: VersionTimes;
-  /** Which of how many versions up to the moment; for chat and session one for each end of a turn. */
+  /**
+   * The version's number, and the number of versions up to the moment. Chat and session have one
+   * version per end of a turn.
+   */
   readonly number: number;
-  /** Of a file: the line of versions that it is of, and the imported sessions that have other ones (decision F10). */
+  /** For a file: its line of versions, and the imported sessions with other ones (decision F10). */
   readonly line: ObjectLine;
   readonly point: Point;
-  /** Its text, read when asked for; undefined where it has none. */
+  /** Reads the text. Undefined if there is none. */
   readonly text: () => Promise<VersionText | undefined>;
 }
 
-/** The session that an object belongs to by itself: its infrastructure, or the chat that a call was made in; undefined for a file. */
+/**
+ * Returns the session that an object belongs to: its infrastructure, or the chat of a call.
+ * Undefined for a file.
+ */
 export async function ownSession(snapshot: StoreSnapshot, id: ObjectId): Promise<SessionId | undefined> {
   if (isInfrastructureId(id)) return sessionId(id.slice(id.indexOf(':') + 1));
   const chat = (await snapshot.heads([id])).get(id)?.document.chat_ref;
@@ -64,8 +73,9 @@ async function notYet(timeline: Timeline, id: ObjectId, point: Point): Promise<H
 }
 
 /**
- * An object as it stood at a point.
- * @throws {HistoryError} `not-yet` where it did not exist then
+ * Returns an object at a point.
+ *
+ * @throws {HistoryError} `not-yet` if it did not exist then
  */
 export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Promise<ObjectView> {
   const [found, versions] = await Promise.all([point.snapshot.get(id), point.snapshot.versions(id)]);
@@ -82,13 +92,16 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
   };
 }
 
-/** A version of an object that is there, and all versions of that object. */
+/** An existing version of an object, with all versions of that object. */
 export interface PlacedVersion {
   readonly head: HistoryHead & { readonly document: StoredDocument };
   readonly history: readonly HistoryHead[];
 }
 
-/** Objects at some of their versions, as `viewAt` answers at the moment and transaction of each. */
+/**
+ * Returns objects at some of their versions, as `viewAt` does for the moment and transaction of
+ * each.
+ */
 export async function viewsOf({ present }: Timeline, placed: readonly PlacedVersion[]): Promise<readonly ObjectView[]> {
   const found = await present.versionsIn(placed.map(({ head }) => head));
   return placed.map(({ head: { validTime, txTime, txId }, history }, i) => {
@@ -108,8 +121,9 @@ export async function viewsOf({ present }: Timeline, placed: readonly PlacedVers
 }
 
 /**
- * The text of a view.
- * @throws {HistoryError} `no-content`, saying why there is none
+ * Returns the text of a view.
+ *
+ * @throws {HistoryError} `no-content` with the reason
  */
 export async function requireText(view: ObjectView): Promise<VersionText> {
   const text = await view.text();

@@ -62,7 +62,6 @@ class QueryRewriter {
     };
   }
 
-  /** A variable that no other clause has. */
   #own(name: string): EdnSymbol {
     this.#owned += 1;
     return sym(`?${this.#prefix}-${name}${this.#owned}`);
@@ -109,8 +108,9 @@ class QueryRewriter {
   }
 
   /**
-   * A `not` of one clause whose terms all have values, as clauses beside it: the database asks a query of its own for what is inside a `not`, for each entity. Undefined
-   * for every other clause.
+   * Rewrites a `not` of one clause whose terms all have values into plain clauses. The database
+   * would run a separate query inside the `not` for each entity. Returns undefined for every other
+   * clause.
    */
   async #lacking({ items: [head = null, inner = null, ...more] }: EdnList, scope: Scope): Promise<Clauses | undefined> {
     const found = tripleOf(inner);
@@ -135,8 +135,10 @@ class QueryRewriter {
   }
 
   /**
-   * A clause that heads answer as it is. Where its entity comes from a list, the attribute is looked up of each member: as a triple, the database would take the
-   * entity from the triple first, and unfold every list for each one. A predicate on an entity has the database take it after those that it is joined with.
+   * Rewrites a clause that heads answer directly. If its entity comes from a list, the attribute is
+   * looked up for each member. With a triple, the database would take the entity from the triple
+   * first and unfold every list for each one. A predicate on an entity makes the database take it
+   * after the joined entities.
    */
   #plain({ e, a, v }: Triple, scope: Scope): Clauses {
     if (scope !== 'top' || !isVariable(e)) return [triple(e, a, v)];
@@ -150,7 +152,6 @@ class QueryRewriter {
     return [[call('get-attr', e, kw(a)), [value, ELLIPSIS]], ...chosen];
   }
 
-  /** Each branch of a disjunction is one clause. */
   async #branches(branches: Clauses, scope: Scope): Promise<Clauses> {
     const rewritten: Clause[] = [];
     for (const branch of branches) {
@@ -166,7 +167,7 @@ class QueryRewriter {
     return new Set(outer === 'all' ? terms : terms.filter((name) => outer.has(name)));
   }
 
-  /** Variables that have a value before anything inside a join is asked. */
+  /** Returns the variables that have a value before the clauses inside a join run. */
   #boundOnTop(): ReadonlySet<string> {
     const { in: bindings = [], where } = this.#query;
     const kept: ReadonlySet<string | undefined> = new Set(['direct', 'shared', 'folded']);
@@ -185,7 +186,7 @@ class QueryRewriter {
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
     if (kept === 'direct') return this.#plain(asked, scope);
-    // Every document has a content; the other attributes are there as in the SSOT's documents whatever their values are stored as.
+    // Every document has a content. Other attributes exist as in the SSOT's documents.
     if (isOpen(v)) return this.#plain({ e, a: a === 'content' ? 'identity_hash' : a, v: undefined }, scope);
     if (kept === 'running') return this.#running(asked, scope);
     const constants = constantsOf(v);
@@ -194,7 +195,7 @@ class QueryRewriter {
     return constants === undefined ? this.#mapped(asked, scope) : [triple(e, a, anyOf(constants.map(storedArgs)))];
   }
 
-  /** Parts have the attribute too: only objects have an identity. */
+  /** Parts have the attribute too, and only objects have an identity. */
   #shared({ e, a, v }: Triple, scope: Scope): Clauses {
     const isObject: Triple = { e, a: 'identity_hash', v: undefined };
     if (a === 'xt/id' && isOpen(v)) return this.#plain(isObject, scope);
@@ -232,7 +233,7 @@ class QueryRewriter {
   #mapped({ e, a, v = null }: Triple, scope: Scope): Clauses {
     const [kept, keys] = [this.#own('map'), this.#own('keys')];
     const one = isOpen(e) ? this.#own('e') : e;
-    // The value may stand for what is no map elsewhere in the query: only what the attribute holds has keys.
+    // Elsewhere in the query the value may not be a map. Only the attribute's values have keys.
     const plain = [
       triple(one, a, v),
       triple(one, a, kept),
@@ -261,8 +262,8 @@ class QueryRewriter {
   }
 
   /**
-   * The pairs of an entity and the members of its list, made once before they are joined. Otherwise the database takes a member from where else it is bound, and
-   * unfolds the list of every entity for each of them.
+   * Builds the pairs of an entity and its list members once, before the join. Otherwise the
+   * database takes a member from another clause and unfolds the list of every entity for each one.
    */
   #relation(e: EdnSymbol, v: EdnSymbol, leg: Clauses): Clause {
     const narrowing = this.#query.where.filter((clause) => {
@@ -270,7 +271,7 @@ class QueryRewriter {
       if (!isVariable(found?.e) || found.e.name !== e.name || constantsOf(found.v) === undefined) return false;
       return ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a)) === 'direct';
     });
-    // A term that has a value before leaves the others free: they are not asked for one by one.
+    // A term that already has a value leaves the others free, so they are not looked up one by one.
     return call('or-join', [[this.#argument(true)], e, v], call('and', ...narrowing, ...leg));
   }
 
@@ -298,7 +299,7 @@ class QueryRewriter {
     return this.#asked([e, v], [rest, folded], scope);
   }
 
-  /** A clause whose rows are known: they are an argument, in the form that is looked up fastest where the clause stands. */
+  /** Turns known rows into an argument, in the form that is fastest in the clause's scope. */
   async #folded({ e, a, v }: Triple, scope: Scope, known?: readonly FoldedRow[]): Promise<Clauses> {
     const rows = matching(known ?? (await this.#sources.values.rows(a, e)), e, v);
     const [first, second] = [isVariable(e) ? e : undefined, isVariable(v) ? v : undefined];
@@ -325,15 +326,12 @@ class QueryRewriter {
     );
   }
 
-  /** In a rule, which the database writes out where it is called, a variable that a call binds would depend on itself. */
+  /** The database inlines a rule: a variable that its call binds would depend on itself. */
   #listing(terms: readonly EdnSymbol[], clause: Clause, scope: Scope): Clauses {
     return scope === 'rule' ? this.#asked(terms, [[clause]], scope) : [clause];
   }
 
-  /**
-   * Clauses with variables of their own, which no other clause sees: inside a join or a rule a clause of several legs. On the top level one leg stands as it
-   * is, since the database joins it with the rest.
-   */
+  /** Builds clauses with private variables. On top the database joins a single branch itself. */
   #asked(terms: readonly (EdnValue | undefined)[], legs: readonly Clauses[], scope: Scope): Clauses {
     const [only = [], ...others] = legs;
     if (scope === 'top' && others.length === 0) return only;
@@ -350,7 +348,9 @@ class QueryRewriter {
 
   #argument(value: EdnValue): EdnSymbol {
     if (sizeOf(value) > LARGEST_ARGUMENT) {
-      const why = `the chats and sessions that the query reaches say more than ${LARGEST_ARGUMENT} characters of one attribute`;
+      const why =
+        `the chats and sessions that the query reaches say more than ${LARGEST_ARGUMENT} characters ` +
+        'of one attribute';
       throw new HistoryError(
         'query-too-wide',
         `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`,
@@ -367,7 +367,6 @@ class QueryRewriter {
     return this.#in.filter(({ name }) => names.has(name));
   }
 
-  /** A clause that hands on what the clauses inside it, and the rules that it calls, are asked with. */
   #withArguments(
     clause: Clause,
     rules: { readonly names: ReadonlySet<string>; readonly handedOn: readonly EdnSymbol[] },
@@ -388,8 +387,10 @@ class QueryRewriter {
 }
 
 /**
- * Rewrites a reviewer's query over the SSOT's documents into one over what the database holds (decision G11): what is folded is passed as arguments, what
- * is stored in another form is asked through clauses that do, and no part shows through.
+ * Rewrites a reviewer's query over the SSOT's documents into a query over the stored documents
+ * (decision G11). Folded values become arguments. Attributes stored in another form are read
+ * through matching clauses. No part shows through.
+ *
  * @throws {HistoryError} `query-refused`, `query-too-wide`, `query-timeout`
  */
 export function rewriteQuery(query: ParsedQuery, sources: RewriteSources): Promise<RewrittenQuery> {

@@ -8,40 +8,47 @@ import type { Timeline } from '../rebuild/timeline.js';
 import type { TurnSpan } from '../rebuild/turn-spans.js';
 import { fileRefsOf, touches } from './logged-turn.js';
 
-/** A version of an object, and when a session had it in its active set. */
+/** A version of an object, and the times when a session had it in its active set. */
 export interface SeenVersion {
   readonly txId: number;
   readonly validTime: Date;
-  /** Turns at some point of which it was active. */
+  /** Turns in which it was active at some point. */
   readonly turns: readonly number[];
-  /** After which steps it was active, as runs: a request of ours that is made after one of them has its text. */
+  /** Runs of steps after which it was active. A request made after one of them has its text. */
   readonly steps: readonly { readonly first: number; readonly last: number }[];
 }
 
-/** How a session came to know an object [§3.2]. */
+/** The encounter of a session with an object [§3.2]. */
 export interface Sighting {
   readonly session: SessionId;
-  /** The step from which on the object stands in the pool, as a line. */
+  /** The step that put the object into the pool, as a line. */
   readonly known: { readonly turn: number; readonly seq: number; readonly at: Date };
-  /** Turns in which a step named the object: read it, also again, found it, activated or collapsed it. */
+  /** Turns with a step that named the object: a read, a listing, an activation or a collapse. */
   readonly touched: readonly number[];
-  /** Turns at some point of which its content was in the session's active set. */
+  /** Turns in which its content was in the session's active set at some point. */
   readonly active: readonly number[];
   /** Turns with a request that had it in full: by its record (decision E12), or by a transcript. */
   readonly sent: readonly number[];
   readonly transcript: readonly number[];
-  /** Turns from `known` on with a call of the model that Palimpsest has not seen: what it was sent of the object is not known. */
+  /**
+   * Turns from `known` on with an unseen model call. The object's part in that request is unknown.
+   */
   readonly unseen: readonly number[];
-  /** Which version was active in which turns and after which steps, also one that was let go of or replaced before its turn ended; in the order in which they were first had. */
+  /**
+   * The active versions by turns and steps, in order of their first use. A version replaced before
+   * its turn ended counts too.
+   */
   readonly versions: readonly SeenVersion[];
-  /** Whether it is active and pinned now. */
+  /** Whether it is active, and whether it is pinned, now. */
   readonly isActive: boolean;
   readonly isPinned: boolean;
 }
 
 const AT_ONCE = 4;
 
-/** The version that held at a step: known by its transaction and true at its moment. */
+/**
+ * Returns the version that was valid at a step: known by its transaction and true at its moment.
+ */
 function heldAt(versions: readonly VersionTimes[], at: number, txId: number): VersionTimes | undefined {
   return versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
 }
@@ -49,7 +56,10 @@ function heldAt(versions: readonly VersionTimes[], at: number, txId: number): Ve
 /** A step after which the object was active. */
 type HeldStep = Pick<Step, 'seq' | 'at' | 'turn'>;
 
-/** What of sessions is read once, however many of their objects are asked about: their turns, the files of their calls, when their steps were written. */
+/**
+ * Reads each session once for any number of objects: its turns, the files of its calls, and the
+ * transactions of its steps.
+ */
 export class SightedSessions {
   readonly #timeline: Timeline;
   readonly #turns = new Map<SessionId, Promise<readonly TurnSpan[]>>();
@@ -61,17 +71,17 @@ export class SightedSessions {
     this.#timeline = timeline;
   }
 
-  /** Whether all of a session was read, and nothing of it need be asked for any more. */
+  /** Returns whether a session was read completely. */
   hasRead(session: SessionId): boolean {
     return this.#read.has(session);
   }
 
-  /** The files of the calls that were read so far. */
+  /** The files of all calls that were read. */
   get files(): ReadonlyMap<ObjectId, readonly ObjectId[]> {
     return this.#refs;
   }
 
-  /** Reads what every object of a session is asked of, at once. */
+  /** Reads the data of a session that every object needs. */
   async read(session: SessionId): Promise<void> {
     const steps = (await this.turns(session)).flatMap((span) => span.steps);
     await Promise.all([
@@ -92,7 +102,10 @@ export class SightedSessions {
     return askOnce(this.#turns, session, () => this.#timeline.turns(session));
   }
 
-  /** The versions of an object that a session could see: those of the database, or those that an import keeps to it. */
+  /**
+   * Returns the versions of an object that a session could see: those of the database, or those of
+   * its import.
+   */
   async versions(
     session: SessionId,
     { object, versions }: Pick<Asked, 'object' | 'versions'>,
@@ -108,7 +121,9 @@ export class SightedSessions {
     for (const [id, { document }] of heads) this.#refs.set(id as ObjectId, fileRefsOf(document));
   }
 
-  /** The transactions that wrote some steps of a session, and those of others; those that are not written are absent. */
+  /**
+   * Returns the transactions of some steps of a session, and of others. Unwritten steps are absent.
+   */
   async transactions(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const known = this.#written.get(session) ?? new Map<number, number>();
     this.#written.set(session, known);
@@ -119,14 +134,17 @@ export class SightedSessions {
   }
 }
 
-/** The object that is asked about, and its versions. */
+/** The object of the question, with its versions. */
 interface Asked {
   readonly sessions: SightedSessions;
   readonly object: ObjectId;
   readonly versions: readonly VersionTimes[];
 }
 
-/** What a session's turns did with an object; `held` are the steps after which it was active. `fileRefs`: the files of each call. */
+/**
+ * Returns the actions of a session's turns on an object. `held` are the steps after which it was
+ * active; `fileRefs` are the files of each call.
+ */
 function activityOf(
   turns: readonly TurnSpan[],
   object: ObjectId,
@@ -155,8 +173,9 @@ function activityOf(
 }
 
 /**
- * For each of some steps, in order, a transaction at which the database knew the same versions as at the step's own. Steps are written in their order:
- * where the first and the last of some steps know the same versions, nothing between them is looked up.
+ * Returns, for each step in order, a transaction at which the database knew the same versions as at
+ * the step's own. Steps are written in order. If the first and last of some steps know the same
+ * versions, those between need no look-up.
  */
 async function decidingTransactions(
   { sessions, versions }: Asked,
@@ -196,7 +215,7 @@ async function decidingTransactions(
   });
 }
 
-/** The versions that were active after some steps, with the turns and runs of steps of each. */
+/** Returns the versions that were active after some steps, with their turns and runs of steps. */
 async function versionsHeld(
   asked: Asked,
   session: SessionId,
@@ -225,7 +244,10 @@ async function versionsHeld(
   return [...seen].map(([{ txId, validTime }, { turns, steps }]) => ({ txId, validTime, turns: [...turns], steps }));
 }
 
-/** Reads the files of the calls from the step on at which an object became known: no call before names it. */
+/**
+ * Reads the files of calls from the step on that made an object known. Earlier calls cannot name
+ * it.
+ */
 async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]): Promise<void> {
   const steps = turns.flatMap((span) => span.steps);
   const first = steps.findIndex(({ changes }) => changes.index?.includes(object));
@@ -262,7 +284,9 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();
 
-/** Which of some sessions have an object of these versions in their index, as `seenBy` says it. */
+/**
+ * Returns which of some sessions have an object of these versions in their index, as `seenBy` does.
+ */
 export async function seenIn(
   sessions: SightedSessions,
   { object, versions }: Pick<Asked, 'object' | 'versions'>,
@@ -272,7 +296,10 @@ export async function seenIn(
   return found.filter((sighting) => sighting !== undefined).sort(byFirst);
 }
 
-/** Which sessions have an object in their index, since when, and in which turns they had it in context; the one that had it first comes first. */
+/**
+ * Returns the sessions that have an object in their index, with the first step and the turns of
+ * each. The earliest session comes first.
+ */
 export async function seenBy(timeline: Timeline, object: ObjectId): Promise<readonly Sighting[]> {
   const { present } = timeline;
   const versions = await present.versions(object);

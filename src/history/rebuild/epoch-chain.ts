@@ -14,17 +14,17 @@ import type { SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import type { ContextSnapshot } from './context-snapshot.js';
 
-/** A record of a request of an epoch. */
+/** A record of a request in an epoch. */
 export interface EpochRecord extends AssemblyProof {
   readonly epoch: EpochProof;
 }
 
-/** Whether a record is of a request of an epoch (divergence E9). */
+/** Returns whether a record is of a request in an epoch (divergence E9). */
 export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.epoch !== undefined;
 
 /**
- * The records with which epochs began, oldest first, one for each epoch: a request that is handed over again, as under the prompt that went out in the end, has a
- * record of its own, and the last one counts.
+ * Returns the first record of each epoch, oldest first. A request that is handed over again, for
+ * example under the final prompt, has a second record. The last one counts.
  */
 export function bordersOf(records: readonly AssemblyProof[]): readonly EpochRecord[] {
   const found = new Map<string, EpochRecord>();
@@ -35,7 +35,10 @@ export function bordersOf(records: readonly AssemblyProof[]): readonly EpochReco
   return [...found.values()];
 }
 
-/** What an epoch shows after one of its requests; `before` is undefined at its border. */
+/**
+ * Returns the texts that an epoch shows after one of its requests. `before` is undefined at its
+ * border.
+ */
 export function stateAfter(
   { epoch, tail }: EpochRecord,
   before: EpochState | undefined,
@@ -45,37 +48,44 @@ export function stateAfter(
   return epoch.note === undefined ? state : withNote(state, epoch.note, noteInputOf(input));
 }
 
-/** The objects that a note is rendered from, as the agent was shown them; the calls of the chat are not among them. */
+/**
+ * Returns the objects that a note is rendered from, as the agent saw them, without the calls of the
+ * chat.
+ */
 export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets, 'index' | 'active'> {
   if (note === undefined) return { index: [], active: [] };
   const active = [...new Set([...shownBy(note), ...(note.reads ?? []).map(({ file }) => file)])];
   return { index: [...new Set([...(note.lines ?? []), ...active])], active };
 }
 
-/** The calls whose lines a note has in its chat, by their stored ids. */
+/** Returns the stored ids of the calls whose lines a note's chat has. */
 export function notedCalls({ epoch: { note } }: EpochRecord, state: SessionState): readonly ObjectId[] {
   return note?.chat === undefined ? [] : state.marksAfter(note.chat).flatMap(({ call }) => call ?? []);
 }
 
-/** How many states of epochs are kept: one epoch after another is read, mostly. */
+/** Number of cached epoch states. Readers mostly take one epoch after another. */
 const KEPT = 8;
 
 const keyOf = ({ step, sha256 }: Pick<AssemblyProof, 'step' | 'sha256'>): string => `${step} ${sha256}`;
 
-/** The records of epochs as chains: each that added something names the one before it that did. */
+/**
+ * The chains of epoch records. Each record with additions names the previous one with additions.
+ */
 export class EpochChains {
   readonly #records = new Map<SessionId, ReadonlyMap<string, EpochRecord>>();
   readonly #states = new LRUCache<string, EpochState>({ max: KEPT });
 
-  /** Keeps what an epoch shows after a request that added something. */
+  /** Caches the state of an epoch after a request with additions. */
   keep(proof: EpochRecord, state: EpochState): void {
     const { session, epoch } = proof;
     if (epoch.previous === undefined || epoch.note !== undefined) this.#states.set(`${session} ${keyOf(proof)}`, state);
   }
 
   /**
-   * What an epoch had shown before a request: a state that is known, undefined for none, and the records after it that added something, oldest first.
-   * @throws {StoreError} `missing-part` where a record of the chain is not there
+   * Returns the state of an epoch before a request, as far as it is cached, and the later records
+   * with additions, oldest first.
+   *
+   * @throws {StoreError} `missing-part` if a record of the chain is missing
    */
   async before(proof: EpochRecord, present: () => Promise<ContextSnapshot>) {
     const links: EpochRecord[] = [];

@@ -15,9 +15,12 @@ import type { RebuiltAssembly } from './rebuilt-assembly.js';
 import { shownPaths } from './shown-names.js';
 import type { Point, Timeline, When } from './timeline.js';
 
-/** A context of the past: that of a record that was kept when it was handed out (decision E7), or one assembled now as of a moment. */
+/**
+ * A past context: rebuilt from the record of its delivery (decision E7), or assembled now as of a
+ * moment.
+ */
 export interface PastContext {
-  /** What is known of it as a request; `unseen` of one that was assembled now and that no model was sent. */
+  /** How the request is known. `unseen` for a context that was assembled now and never sent. */
   readonly kind: ContextKind;
   readonly session: SessionId;
   readonly turn: number;
@@ -27,17 +30,17 @@ export interface PastContext {
   readonly renderer: RendererName;
   readonly basis: Pick<Basis, 'validTime' | 'txId'>;
   readonly sha256: Sha256;
-  /** Whether it is byte for byte what the record says; undefined without a record. */
+  /** Whether it equals its record byte for byte. Undefined without a record. */
   readonly matches: boolean | undefined;
-  /** Present where something in it was masked before it came into this database: the record is of what was left. */
+  /** Set if parts were masked before the import. The record covers the rest. */
   readonly redacted?: true;
-  /** One text, or canonical JSON where it was handed out as messages. */
+  /** One text, or canonical JSON if it was handed out as messages. */
   readonly text: string;
-  /** What it is made of. */
+  /** The objects that it is rendered from. */
   readonly input: AssemblyInput;
 }
 
-/** The context of a record that was made again. */
+/** Returns the context of a rebuilt record. */
 export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltAssembly): PastContext {
   const { session, turn, step, delivered, options, redacted } = proof;
   const { record, whole } = rendered;
@@ -56,7 +59,10 @@ export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltA
   };
 }
 
-/** Why a session cannot be read at a point: it did not exist, or what is asked for was not known then. */
+/**
+ * Explains why a session cannot be read at a point: it did not exist, or the moment was not known
+ * then.
+ */
 async function notYet(
   snapshot: StoreSnapshot,
   session: SessionId,
@@ -75,14 +81,15 @@ async function notYet(
 const LITERAL = { strict: false, shortIds: false } as const;
 
 /**
- * Reads contexts of one timeline. Keeps what never changes, so that many contexts of a session cost little more than what differs between them.
- * Where no record was kept, paths are shown as in the session's records, or as the timeline shows them if it has none.
+ * Reads contexts of one timeline. It caches immutable data, so many contexts of a session cost
+ * little more than their differences. Without a record, paths are shown as in the session's
+ * records, or as the timeline shows them.
  */
 export class PastContexts {
   readonly #rebuilder: AssemblyRebuilder;
   readonly #reader = new ContextReader();
 
-  /** With a `rebuilder` that others use too, what either reads is kept for both. */
+  /** A shared `rebuilder` caches for all its users. */
   constructor(
     readonly timeline: Timeline,
     rebuilder = new AssemblyRebuilder(timeline.contexts, timeline.present),
@@ -112,29 +119,33 @@ export class PastContexts {
   }
 
   /**
-   * The context of a session as it stood at a moment [§4.1], assembled now whatever its model was sent.
+   * Returns the state of a session at a moment, assembled now [§4.1]. No model was sent it.
+   *
    * @throws {HistoryError} `beyond-end`, `not-yet`
    */
   async assembled(session: SessionId, when: When): Promise<PastContext> {
     return this.#assembled(session, await this.timeline.find(when, session));
   }
 
-  /** Takes in the steps of one session, from its first on, so that they need not be read again. */
+  /** Stores the steps of a session from its first on, so that they need not be read again. */
   know(steps: readonly Step[]): void {
     this.#rebuilder.know(steps);
   }
 
-  /** The context of a record, made again. */
+  /** Rebuilds the context of a record. */
   async ofRecord(proof: AssemblyProof): Promise<PastContext> {
     return pastContextOf(await this.#rebuilder.rebuild(proof));
   }
 
-  /** The contexts of some records of a session, made again, and what is made of each; in the order of the records. */
+  /**
+   * Rebuilds the contexts of some records of a session and applies `use` to each, in the order of
+   * the records.
+   */
   ofRecords<T>(proofs: readonly AssemblyProof[], use: (context: PastContext) => Promise<T>): Promise<readonly T[]> {
     return this.#rebuilder.rebuildEach(proofs, (rebuilt) => use(pastContextOf(rebuilt)));
   }
 
-  /** The records of a session, oldest first. */
+  /** Returns the records of a session, oldest first. */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
     return this.timeline.records(session);
   }
@@ -164,7 +175,10 @@ export class PastContexts {
       near.length === 0 ? 'no context of the session has a record' : `the nearest records are ${near.join(' and ')}`;
     return new HistoryError(
       'not-seen',
-      `not seen by Palimpsest: what the model of session ${session} was sent at ${formatMoment(moment)} (turn ${turn}, step ${step}). Its agent or harness built that request, or no call of the model came there; ${others}. Ask for the session as it stood then, which no model was sent, with --assemble (HTTP: assemble=true)`,
+      `not seen by Palimpsest: what the model of session ${session} was sent at ${formatMoment(moment)} ` +
+        `(turn ${turn}, step ${step}). Its agent or harness built that request, or no call of the model came there; ` +
+        `${others}. Ask for the session as it stood then, which no model was sent, with --assemble ` +
+        '(HTTP: assemble=true)',
     );
   }
 

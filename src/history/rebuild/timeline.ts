@@ -16,19 +16,19 @@ import { formatMoment, type Moment, NOW } from './moment.js';
 import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
 import { type TurnSpan, turnSpans } from './turn-spans.js';
 
-/** When something is asked for: a moment, and either clock by itself. */
+/** The time of a question: a moment, and each clock by itself. */
 export interface When {
   readonly moment?: Moment | undefined;
-  /** What was true then (decision F7). */
+  /** Restricts the valid time (decision F7). */
   readonly validTime?: Date | undefined;
-  /** What the database knew after a transaction, or at a time. */
+  /** Restricts the knowledge of the database: after a transaction, or at a time. */
   readonly tx?: number | Date | undefined;
 }
 
-/** A place in a session that a moment names. */
+/** A place in a session, named by a moment. */
 export interface SessionPlace {
   readonly session: SessionId;
-  /** The session that wrote the step; another one where a fork shares it. */
+  /** The session that wrote the step. Another session if a fork shares it. */
   readonly owner: SessionId;
   readonly turn: number;
   /** The last step that counts, from the beginning of the session. */
@@ -37,7 +37,7 @@ export interface SessionPlace {
   readonly isEnd: boolean;
 }
 
-/** A moment that was found: the objects as they stood then. */
+/** A resolved moment with the objects at it. */
 export interface Point {
   readonly moment: Moment;
   readonly snapshot: StoreSnapshot;
@@ -72,8 +72,9 @@ function stepOf(
 const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
 /**
- * What questions about the past are asked of: a store whose present is pinned once, and the way paths are shown in answers. Every moment is resolved
- * against that present, so the same question asked twice of one timeline has the same answer.
+ * The base of questions about the past: a store with its present pinned once, and the display of
+ * paths. Every moment is resolved against that present, so a timeline answers the same question
+ * always alike.
  */
 export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
@@ -84,22 +85,27 @@ export class Timeline {
 
   private constructor(
     readonly store: ObjectStore,
-    /** How answers show the paths of files [§5.3]. */
+    /** Shows the paths of files in answers [§5.3]. */
     readonly paths: DisplayPaths,
-    /** Everything that was known when the timeline was opened. */
+    /** Everything known when the timeline was opened. */
     readonly present: StoreSnapshot,
   ) {}
 
   /**
-   * Pins the present of a store: the newest of everything, also of what a clock that ran ahead has dated later than now. Paths are shown as `paths` says, as canonical paths if left out. A process that writes through a client of
-   * its own passes what `ContextClient.delivered` gives.
+   * Pins the present of a store: the newest of everything, including versions dated ahead by a fast
+   * clock. `paths` shows paths; the default is canonical. A process that writes through a client
+   * passes the result of `ContextClient.delivered`.
+   *
    * @throws {XtdbError}
    */
   static async open(store: ObjectStore, paths: DisplayPaths = CANONICAL): Promise<Timeline> {
     return new Timeline(store, paths, await store.latest());
   }
 
-  /** The timeline of one session: objects as it finds them, with the versions of files that an import keeps to it. The same one for every other session. */
+  /**
+   * Returns the timeline of one session, with the file versions that its import keeps. Other
+   * sessions use this timeline itself.
+   */
   of(session: SessionId): Promise<Timeline> {
     return askOnce(this.#of, session, async () => {
       const present = await ofSession(this.present, session);
@@ -107,13 +113,19 @@ export class Timeline {
     });
   }
 
-  /** The same store at an earlier transaction: of what came later nothing is in any answer. Undefined for one that this timeline does not reach. */
+  /**
+   * Returns the same store at an earlier transaction, without later knowledge. Undefined for a
+   * transaction beyond this timeline.
+   */
   upTo(txId: number): Timeline | undefined {
     const present = this.present.earlier({ validTime: this.present.basis.validTime, txId });
     return present === undefined ? undefined : new Timeline(this.store, this.paths, present);
   }
 
-  /** What a question before has read of a session; undefined where none has. A question that needs a few of these need not ask for them. */
+  /**
+   * Returns the parts of a session that earlier questions read. Undefined if none did. A question
+   * that needs few of them can skip the request.
+   */
   read(session: SessionId): {
     readonly steps: Promise<readonly Step[]> | undefined;
     readonly records: Promise<readonly AssemblyProof[]> | undefined;
@@ -121,12 +133,17 @@ export class Timeline {
     return { steps: this.#steps.get(session), records: this.#records.get(session) };
   }
 
-  /** The steps of a session as they are known now; they never change. None for an unknown session. */
+  /** Returns the known steps of a session, which never change. Empty for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
     return askOnce(this.#steps, session, () => this.present.steps(session));
   }
 
-  /** The records of the contexts that were handed out of a session, oldest first; not those in whose place the harness's own list went out. @throws {StoreError} `corrupt-part` */
+  /**
+   * Returns the records of a session's delivered contexts, oldest first. Records of bypassed
+   * contexts are left out.
+   *
+   * @throws {StoreError} `corrupt-part`
+   */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
     return askOnce(this.#records, session, async () => {
       const [records, steps] = await Promise.all([this.present.assemblies(session), this.steps(session)]);
@@ -134,12 +151,18 @@ export class Timeline {
     });
   }
 
-  /** Whether a session was imported from another program's files, so that its steps are what a transcript tells. */
+  /**
+   * Returns whether a session came from another program's files, so that a transcript is its only
+   * source.
+   */
   async isImported(session: SessionId): Promise<boolean> {
     return (await this.present.records(session, { kinds: ['import'], onDamaged: () => undefined })).length > 0;
   }
 
-  /** What is known of the contexts of a session's turns (decision E12). A damaged record counts as none. */
+  /**
+   * Returns the kinds of the contexts of a session's turns (decision E12). A damaged record counts
+   * as missing.
+   */
   turnKinds(session: SessionId): Promise<TurnKinds> {
     return askOnce(this.#kinds, session, async () => {
       const [records, steps, isImported] = await Promise.all([
@@ -151,18 +174,18 @@ export class Timeline {
     });
   }
 
-  /** What contexts are read from. */
+  /** The store that contexts are read from. */
   get contexts(): ContextStore {
     return storeOf(this.store, this.present);
   }
 
-  /** Makes contexts again for every question that is asked of this timeline; what it reads is kept. */
+  /** Rebuilds contexts for every question of this timeline, with a shared cache. */
   get rebuilder(): AssemblyRebuilder {
     this.#rebuilder ??= new AssemblyRebuilder(this.contexts, this.present);
     return this.#rebuilder;
   }
 
-  /** How many sessions something is kept of. */
+  /** The number of sessions with cached data. */
   get sessionsKept(): number {
     return new Set([...this.#steps.keys(), ...this.#records.keys(), ...this.#kinds.keys()]).size;
   }
@@ -172,8 +195,10 @@ export class Timeline {
   }
 
   /**
-   * Finds a moment. Turns and steps are those of `session`; they are found with the transaction that wrote them and the time of their
-   * acknowledgement, so that nothing that came later is in them. A time is one of valid time, with all that is known now.
+   * Resolves a moment. Turns and steps belong to `session`. They resolve to the transaction of the
+   * step and the time of its acknowledgement, so later data is excluded. A time is a valid time,
+   * with all present knowledge.
+   *
    * @throws {HistoryError} `beyond-end`, `which-session`
    */
   async find(when: When, session: SessionId | undefined): Promise<Point> {
@@ -210,7 +235,7 @@ export class Timeline {
     };
   }
 
-  /** What the moment and the two clocks say; a clock that is set by itself wins. */
+  /** Combines the moment with both clocks. A clock that is set by itself wins. */
   async #clocks(moment: Moment, { validTime, tx }: When): Promise<AskedBasis> {
     const valid = validTime ?? (moment.kind === 'time' ? moment.time : undefined);
     const known = tx ?? (moment.kind === 'tx' ? moment.txId : undefined);
@@ -222,7 +247,7 @@ export class Timeline {
     return defined({ validTime: valid, ...clock });
   }
 
-  /** The objects at a basis; that of a transaction whose times are known already needs no request. */
+  /** Returns the objects at a basis. A transaction with known times needs no request. */
   async #at(asked: AskedBasis, known: number | undefined): Promise<StoreSnapshot> {
     if (Object.keys(asked).length === 0) return this.present;
     const { validTime: time, txId: tx, txTime } = asked;
@@ -231,7 +256,7 @@ export class Timeline {
       if (earlier !== undefined) return earlier;
     }
     const { validTime, txId } = this.present.basis;
-    // Whatever is left out is that of the present, so that all of one answer hangs together.
+    // Missing parts come from the present, so that all parts of an answer fit together.
     const whole: AskedBasis = {
       validTime: asked.validTime ?? validTime,
       ...(asked.txTime !== undefined ? { txTime: asked.txTime } : { txId: asked.txId ?? txId ?? 0 }),
@@ -240,7 +265,7 @@ export class Timeline {
       return await this.#asOf(whole);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync' || asked.txTime === undefined) throw error;
-      // A time after the last transaction: everything that is known.
+      // A time after the last transaction means everything known.
       const { txTime: _later, ...rest } = whole;
       return this.#asOf(txId === undefined ? rest : { ...rest, txId });
     }
@@ -253,20 +278,23 @@ export class Timeline {
   }
 }
 
-/** How long a timeline is kept after a question, milliseconds: a reviewer looks at what was answered, and asks on. */
+/**
+ * Time that a timeline is kept after a question, in milliseconds. Reviewers read an answer and ask
+ * on.
+ */
 const KEPT_MS = 60_000;
-/** Of more sessions than these nothing is kept. */
+/** Maximum number of sessions with cached data. Beyond it the cache is dropped. */
 const MOST_SESSIONS = 8;
 
 /**
- * The present of a store for many questions, one after the other. As long as nothing was written, they are asked of one timeline, which has read a session's steps and records already: what
- * a database value says never changes.
+ * The present of a store for many successive questions. While nothing is written, they share one
+ * timeline with its cached steps and records.
  */
 export class PresentTimeline {
   #kept: Timeline | undefined;
   #forgetting: NodeJS.Timeout | undefined;
 
-  /** A timeline of the newest transaction. Throws as `Timeline.open`. */
+  /** Returns a timeline of the newest transaction. Throws the errors of `Timeline.open`. */
   async open(store: ObjectStore, paths: DisplayPaths): Promise<Timeline> {
     const opened = await Timeline.open(store, paths);
     const { txId } = opened.present.basis;
