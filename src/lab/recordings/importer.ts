@@ -24,7 +24,7 @@ export interface Loss {
   readonly reason: LossReason;
   /** Its place in the recording: `line 172`, `messages[3]`. */
   readonly place: string;
-  /** What happened, in words, with the value cut to a readable length. */
+  /** The event in words, with the value shortened to a readable length. */
   readonly detail: string;
 }
 
@@ -32,20 +32,21 @@ export interface Loss {
 export type OnLoss = (loss: Loss) => void;
 
 /**
- * Callback for every item of a session's transcript as the format itself counts them: its records of what was said, called and answered, whatever entries they
- * become. Only those importers call it whose items cannot be counted from the entries.
+ * Called for every transcript item as the format itself counts them: messages, calls and answers,
+ * independent of the resulting entries. Only importers whose items cannot be counted from entries
+ * call it.
  */
 export type OnItem = (session: string) => void;
 
-/** A recording to be read: one file, or a folder with one file for each event. */
+/** A recording: one file, or a folder with one file per event. */
 export interface RecordingSource {
-  /** For messages to people; importers recognise the format by the content alone. */
+  /** For messages to users. Importers recognise the format by the content alone. */
   readonly name: string;
   /** Size of the file, or of all files of the folder, bytes. */
   readonly size: number;
-  /** The first bytes, at most 256 KiB; of a folder those of its first file. */
+  /** The first bytes, at most 256 KiB. For a folder, those of its first file. */
   readonly head: Buffer;
-  /** File names of a folder, sorted; undefined for a file. */
+  /** Sorted file names of a folder. Undefined for a file. */
   readonly members: readonly string[] | undefined;
   /** Streams the bytes of the file, or of one member of a folder. Can be called more than once. */
   open(member?: string): AsyncIterable<Buffer>;
@@ -54,27 +55,34 @@ export interface RecordingSource {
 /** Reads the recordings of one format. */
 export interface Importer {
   readonly format: RecordingFormat;
-  /** Set by formats that may store a conversation as a folder with a file for each event. The other importers are never given a folder. */
+  /**
+   * Set for formats that may store a conversation as a folder with one file per event. Other
+   * importers never get a folder.
+   */
   readonly readsFolders?: true;
-  /** How certain it is that the content is of this format, from 0 to 1. Reads `head` and `members` only. */
+  /**
+   * Returns the certainty that the content has this format, from 0 to 1. Reads `head` and `members`
+   * only.
+   */
   recognise(source: RecordingSource): number;
   /**
-   * Streams the entries in the order of the recording, a session entry before all other entries of its session. Never throws for the content: what cannot be
-   * imported is reported to `onLoss`, and the import goes on. Memory does not grow with the size of the recording.
+   * Streams the entries in the order of the recording. A session entry comes before all other
+   * entries of its session. Content never causes an exception: `onLoss` receives what cannot be
+   * imported, and the import continues. Memory does not grow with the recording.
    */
   read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry>;
 }
 
 const EXCERPT_CHARS = 120;
 
-/** A text cut to a length that a message can carry, with its control characters made visible. */
+/** Shortens a text for a message and makes its control characters visible. */
 export function excerpt(text: string): string {
   const start = text.slice(0, EXCERPT_CHARS).toWellFormed();
   const clear = start.replace(/\p{Cc}/gu, (char) => JSON.stringify(char).slice(1, -1));
   return text.length > EXCERPT_CHARS ? `${clear}… (${text.length} characters)` : clear;
 }
 
-/** The loss of a value that is no object where one was expected: `a message`. */
+/** Returns the loss of a value that is not the expected object, such as `a message`. */
 export function notAnObject(value: unknown, expected: string, place: string): Loss {
   return {
     reason: 'malformed-record',
@@ -83,7 +91,7 @@ export function notAnObject(value: unknown, expected: string, place: string): Lo
   };
 }
 
-/** The loss of a role that no entry has: what has it is kept as a message of the program. */
+/** Returns the loss of an unknown role. Its message is kept as one of the program. */
 export function unknownRole(role: unknown, place: string, what = 'a message'): Loss {
   return {
     reason: 'unknown-record',
@@ -92,7 +100,7 @@ export function unknownRole(role: unknown, place: string, what = 'a message'): L
   };
 }
 
-/** Counts the content of a recording that only the provider can read, such as encrypted thoughts and pictures. */
+/** Counts content that only the provider can read, such as encrypted thoughts and pictures. */
 export class OpaqueContent {
   readonly #kinds = new Map<string, { readonly place: string; count: number }>();
 
@@ -102,7 +110,7 @@ export class OpaqueContent {
     else known.count += 1;
   }
 
-  /** Reports what was counted, one loss for each kind. */
+  /** Reports the counts, one loss per kind. */
   finish(onLoss: OnLoss): void {
     for (const [kind, { place, count }] of this.#kinds) {
       onLoss({ reason: 'opaque-content', place, detail: `${kind}: ${count} of them, the first here` });

@@ -5,7 +5,7 @@ import { idAt, momentOf, objectAt, objectsAt, textAt, usageAt } from '../entries
 import type { OnLoss, OpaqueContent } from '../importer.js';
 import type { EntryOf } from '../neutral-session.js';
 
-/** One answer of the model, which the recording spreads over several records with one block each. */
+/** One answer of the model. The recording spreads it over several records with one block each. */
 interface Answer {
   readonly id: string;
   readonly held: HeldEntry<'message'>;
@@ -13,10 +13,10 @@ interface Answer {
   readonly thoughts: string[];
 }
 
-/** A result that stands in front of its call. */
+/** A result recorded before its call. */
 interface EarlyResult {
   readonly read: () => void;
-  /** How many answers have begun since. */
+  /** Number of answers that began since. */
   answers: number;
 }
 
@@ -32,21 +32,27 @@ export interface ClaudeSession {
   readonly prompts: Map<string, string>;
   /** The tools of the calls without a result, by call id. */
   readonly calls: Map<string, string>;
-  /** Results whose calls have not come yet, by call id: the program writes a call that is done at once behind its result. */
+  /**
+   * Results without their calls yet, by call id. The program writes a call that finishes at once
+   * after its result.
+   */
   readonly early: Map<string, EarlyResult>;
-  /** Results that the model has not answered to yet, by call id: the program may still show it other texts in their place. */
+  /**
+   * Results that the model has not answered yet, by call id. The program may still show it other
+   * texts instead.
+   */
   readonly unanswered: Map<string, HeldEntry<'result'>>;
-  /** Calls whose results were replaced so. */
+  /** Calls whose results were replaced this way. */
   readonly replaced: Set<string>;
-  /** The records that brought results, by call id. */
+  /** The records with the results, by call id. */
   readonly resultRecords: Map<string, string>;
-  /** The calls that began sub-agents, by their prompt. */
+  /** The calls that started sub-agents, by prompt. */
   readonly spawns: Map<string, string>;
-  /** A compaction whose summary has not come yet. */
+  /** A compaction without its summary yet. */
   boundary: EntryOf<'compaction'> | undefined;
-  /** Whether anything was said in it. */
+  /** Whether the session has any message. */
   begun: boolean;
-  /** Whether its records name those that they follow. */
+  /** Whether its records name their predecessors. */
   chained: boolean;
 }
 
@@ -57,14 +63,14 @@ export interface ClaudeRecord {
   readonly place: string;
 }
 
-/** What all readers of a file's records work with. */
+/** The shared state of a file's record readers. */
 export interface ClaudeContext {
   readonly queue: EntryQueue;
   readonly opaque: OpaqueContent;
   readonly onLoss: OnLoss;
 }
 
-/** The fields that all entries of a record share. */
+/** Returns the fields that all entries of a record share. */
 export function commonOf({ session, record, place }: ClaudeRecord) {
   return {
     session: session.id,
@@ -85,7 +91,7 @@ export function readEarly({ early }: ClaudeSession, isOver: (result: EarlyResult
   }
 }
 
-/** Ends the answer under way: no further record belongs to it. */
+/** Ends the current answer: no further record belongs to it. */
 export function closeAnswer(session: ClaudeSession): void {
   session.answer?.held.release();
   session.answer = undefined;
@@ -103,7 +109,7 @@ function noteModel({ queue }: ClaudeContext, at: ClaudeRecord): void {
   else queue.push({ kind: 'event', ...commonOf(at), name: 'model-change', text: model });
 }
 
-/** The answer that a record of the assistant belongs to: the one under way, or a new one. */
+/** Returns the answer of an assistant's record: the current one, or a new one. */
 export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
   const { session, record, place } = at;
   const message = objectAt(record, 'message');
@@ -137,7 +143,10 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
   return session.answer;
 }
 
-/** Adds a text or a thought to the answer that a record belongs to; it becomes a message of its own where the answer has left the queue already. */
+/**
+ * Adds a text or a thought to the answer of a record. If the answer has left the queue, it becomes
+ * a new message.
+ */
 export function addToAnswer(
   context: ClaudeContext,
   at: ClaudeRecord,
@@ -158,13 +167,13 @@ export function addToAnswer(
   });
 }
 
-/** Queues a compaction without a summary, since the conversation goes on before one came. */
+/** Queues a compaction without a summary, because the conversation went on before one came. */
 export function closeBoundary({ queue }: ClaudeContext, session: ClaudeSession): void {
   if (session.boundary !== undefined) queue.push(session.boundary);
   session.boundary = undefined;
 }
 
-/** The text of a record's prompt, which finds the call that began a sub-agent. */
+/** Returns a record's prompt, which identifies the call that started a sub-agent. */
 function promptText(record: JsonObject): string {
   const message = objectAt(record, 'message');
   const blocks = objectsAt(message, 'content').map((block) => textAt(block, 'text') ?? '');
@@ -172,8 +181,8 @@ function promptText(record: JsonObject): string {
 }
 
 /**
- * The sessions of one file: the conversation, and its sub-agents as sessions of their own, however they were recorded: as side chains in the file, as progress
- * of their call, or as files of their own.
+ * The sessions of one file: the conversation and its sub-agents. A sub-agent may be a side chain in
+ * the file, the progress of its call, or a separate file.
  */
 export class ClaudeSessions {
   readonly #queue: EntryQueue;
@@ -194,7 +203,7 @@ export class ClaudeSessions {
     return this.#byId.values();
   }
 
-  /** The session of a record. */
+  /** Returns the session of a record. */
   of(record: JsonObject, place: string): ClaudeSession {
     const id = idAt(record, 'sessionId');
     this.#mainId ??= id;
@@ -203,7 +212,7 @@ export class ClaudeSessions {
     main.chained ||= idAt(record, 'parentUuid') !== undefined;
     if (main.cwd === undefined) this.#complete(main, record);
     if (id !== undefined && id !== this.#mainId) {
-      // A resumed session goes on in the same file under another id.
+      // A resumed session continues in the same file under another id.
       this.#mainId = id;
       this.#queue.push({
         kind: 'event',
@@ -217,7 +226,7 @@ export class ClaudeSessions {
     return main;
   }
 
-  /** The session of a sub-agent whose records come as progress of a call. */
+  /** Returns the session of a sub-agent that is recorded as the progress of a call. */
   subagent(
     parent: ClaudeSession,
     agent: string,
@@ -228,7 +237,10 @@ export class ClaudeSessions {
     return this.#byId.get(id) ?? this.#open(id, from, { native_id: parent.id, relation: 'subagent', call_id: call });
   }
 
-  /** A file may begin with records that do not name the working directory: it is taken from the first one that does. */
+  /**
+   * The first records of a file may lack the working directory. The first record with one supplies
+   * it.
+   */
   #complete(session: ClaudeSession, record: JsonObject): void {
     const cwd = textAt(record, 'cwd');
     if (cwd === undefined) return;

@@ -40,14 +40,14 @@ const HARNESS_TEXT = new RegExp(
   `^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|\\[Request interrupted by user|Caveat: The messages below)`,
 );
 
-/** Who wrote a text of the user's role. */
+/** Returns the author of a text in the user's role. */
 function originOf(record: JsonObject, text: string): PromptPart['origin'] {
   const kind = textAt(objectAt(record, 'origin'), 'kind');
   if (record.isMeta === true || (kind !== undefined && kind !== 'human')) return 'harness';
   return HARNESS_TEXT.test(text) ? 'harness' : 'person';
 }
 
-/** The parts of a prompt: neighbouring texts of one author together. */
+/** Returns the parts of a prompt. Adjacent texts of one author form a part. */
 function promptParts(record: JsonObject, texts: readonly string[]): readonly PromptPart[] {
   const parts: PromptPart[] = [];
   for (const text of texts) {
@@ -71,7 +71,7 @@ function textOf({ onLoss, opaque }: ClaudeContext, place: string, content: unkno
   return partsText(content, { place, onLoss, other });
 }
 
-/** The blocks of a message; a plain text is one block, and anything that is no object is reported as a loss. */
+/** Returns the blocks of a message. A plain text is one block. A non-object is a loss. */
 function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): readonly JsonObject[] {
   const message = objectAt(record, 'message');
   const content = message?.content;
@@ -160,7 +160,8 @@ function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly J
 function noteRewind({ queue }: ClaudeContext, at: ClaudeRecord): void {
   const { session, record, place } = at;
   const parent = idAt(record, 'parentUuid') ?? '';
-  // Without ids of what was before it, a prompt follows the one above it. A second beginning is a way back only where the others name what they follow.
+  // Without `parentUuid` a prompt follows the one above it. A second beginning is a rewind only if
+  // the other records name their predecessors.
   if (!('parentUuid' in record)) return;
   const earlier = parent === '' && !session.chained ? undefined : session.prompts.get(parent);
   if (earlier !== undefined)
@@ -177,7 +178,7 @@ function readSummary(context: ClaudeContext, at: ClaudeRecord): void {
   context.queue.push({ ...boundary, summary });
 }
 
-/** Reads a record of the assistant: one block of an answer, in older versions several. */
+/** Reads an assistant's record: one block of an answer, several in older versions. */
 export function readAssistant(context: ClaudeContext, at: ClaudeRecord): void {
   const { session, place } = at;
   const blocks = blocksOf(context, at);
@@ -197,7 +198,7 @@ export function readAssistant(context: ClaudeContext, at: ClaudeRecord): void {
   }
 }
 
-/** The arguments of a call; those that the program could not parse are kept as they came. */
+/** Returns the arguments of a call. Arguments that the program could not parse stay as they are. */
 function givenArguments(block: JsonObject): unknown {
   const unparsed = objectAt(block, 'input')?.__unparsedToolInput;
   if (unparsed === undefined) return block.input;

@@ -6,14 +6,17 @@ import { headObject, headObjects, recordingHead, recordingId } from '../json/rec
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { ClineMessages, modelOf } from './messages.js';
 
-/** Whether a file is the manifest of a session, which describes it and holds none of its messages. */
+/** Returns whether a file is a session's manifest, which has no messages. */
 const isManifest = (head: JsonObject): boolean =>
   typeof head.session_id === 'string' && ('messages_path' in head || 'workspace_root' in head);
 
-/** What Cline puts into the first prompt of a task. */
+/** Marks that Cline adds to the first prompt of a task. */
 const PROMPTED = /^\s*<(?:task|user_message|feedback)>|<environment_details>/;
 
-/** Whether messages are those that Cline sends: they name the model with the moment, or begin as a task of Cline does. */
+/**
+ * Returns whether messages come from Cline: they name the model with the time, or begin like a
+ * Cline task.
+ */
 function isHistory(messages: readonly JsonObject[]): boolean {
   if (messages.some((message) => 'modelInfo' in message && 'ts' in message)) return true;
   const [first] = messages;
@@ -75,7 +78,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
     onLoss({
       reason: 'opaque-content',
       place: 'manifest',
-      detail: 'it tells about a session and holds none of its messages: import the file beside it',
+      detail: 'it describes a session and holds none of its messages: import the file beside it',
     });
     return;
   }
@@ -89,7 +92,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
     onLoss,
   )) {
     if (path[0] === 'system_prompt') {
-      // Behind the first messages the prompt comes too late for the session entry.
+      // After the first messages the prompt is too late for the session entry.
       if (prompt === undefined && typeof value === 'string') {
         prompt = value;
         yield {
@@ -113,8 +116,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
 }
 
 /**
- * Sessions of Cline (`session.messages.json`), also those that a compaction wrote, and tasks of its extension (`api_conversation_history.json`, a bare list); of
- * a manifest (`session.json`) its header alone. A file in a prompt is a
- * read without a call and becomes the event `file-attached`.
+ * Reads Cline sessions (`session.messages.json`), compacted ones too, and tasks of its extension
+ * (`api_conversation_history.json`, a bare list). Of a manifest (`session.json`) it reads the
+ * header only. A file in a prompt is a read without a call and becomes the event `file-attached`.
  */
 export const cline: Importer = { format: 'cline', recognise, read };

@@ -53,20 +53,21 @@ const PARTS: Readonly<Record<string, PartText>> = {
   file: medium('file'),
 };
 
-/** Where a message stands, and what takes the losses in its content. */
+/** The place of a message, and the callback for losses in its content. */
 export interface ContentPlace {
   readonly place: string;
   readonly onLoss: OnLoss;
   /**
-   * Renders the parts that the format treats in its own way, before the known kinds are tried: the text that stands for the part, `''` for a part that becomes
-   * an entry of its own, undefined for a part that it does not know.
+   * Renders the parts that the format handles itself, before the known kinds. Returns the text of
+   * the part, `''` for a part that becomes a separate entry, and undefined for an unknown part.
    */
   readonly other?: (part: JsonObject) => string | undefined;
 }
 
 /**
- * The content of a message as the model saw it: a text as it is, the text parts of a list each on lines of their own, media one line each
- * (`[image image/png 18234 bytes]`). A part of an unknown kind stands as `[kind]` and is the loss `unknown-block`.
+ * Returns the content of a message as the model saw it. A text stays as it is. The text parts of a
+ * list go on lines of their own. Media take one line each (`[image image/png 18234 bytes]`). An
+ * unknown part becomes `[kind]` and the loss `unknown-block`.
  */
 export function partsText(content: unknown, at: ContentPlace): string {
   if (content === undefined || content === null) return '';
@@ -99,8 +100,9 @@ function partText(part: unknown, { place, onLoss, other }: ContentPlace): string
 }
 
 /**
- * The arguments of a call, which a recording holds as an object or as JSON text. Anything else becomes `{input: …}` and the loss `unparsed-arguments`; no
- * value and an empty text mean no arguments.
+ * Returns the arguments of a call, recorded as an object or as JSON text. Anything else becomes
+ * `{input: …}` and the loss `unparsed-arguments`. A missing value and an empty text mean no
+ * arguments.
  */
 export function callArguments(given: unknown, place: string, onLoss: OnLoss): JsonObject {
   if (given === undefined || given === null || given === '') return {};
@@ -112,12 +114,12 @@ export function callArguments(given: unknown, place: string, onLoss: OnLoss): Js
   return { input: given };
 }
 
-/** The id of a call that has none in its recording, made from its place: `call-at-line-172`. */
+/** Returns an id for a call without one, from its place: `call-at-line-172`. */
 export function placeAsCallId(place: string): string {
   return `call-at-${place.replace(' ', '-')}`;
 }
 
-/** Takes the first entry of a list that is wanted out of it; undefined where none is. */
+/** Removes and returns the first wanted entry of a list. Undefined if there is none. */
 export function takeFirst<T>(list: T[], isWanted: (one: T) => boolean): T | undefined {
   const at = list.findIndex(isWanted);
   return at < 0 ? undefined : list.splice(at, 1)[0];
@@ -131,7 +133,10 @@ export interface ChatCall {
   readonly place: string;
 }
 
-/** The calls of an assistant's chat message: `tool_calls` of functions and of free text, and the older `function_call`. */
+/**
+ * Returns the calls of an assistant's chat message: `tool_calls` of functions and of free text, and
+ * the older `function_call`.
+ */
 export function chatCalls(message: JsonObject, place: string, onLoss: OnLoss): readonly ChatCall[] {
   const calls = listAt(message, 'tool_calls').flatMap((call, index): readonly ChatCall[] => {
     const here = `${place}.tool_calls[${index}]`;
@@ -168,8 +173,8 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
 }
 
 /**
- * A record of OpenAI's Responses interface as the chat message that says the same: a whole answer (`{object: 'response', output}`), or the output of a call.
- * Any other record comes back as it is.
+ * Converts a record of OpenAI's Responses interface to the equivalent chat message: a whole answer
+ * (`{object: 'response', output}`), or the output of a call. Other records are returned unchanged.
  */
 export function asChatMessage(
   record: JsonObject,
@@ -196,7 +201,7 @@ export function asChatMessage(
   return { ...record, role: 'assistant', content: texts, tool_calls: calls, ...reasoning };
 }
 
-/** Whether a record says anything at all: has a role or a content. One that does not is reported as left out. */
+/** Returns whether a record has a role or a content. Reports a loss if it has neither. */
 export function saysSomething(record: JsonObject, { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>): boolean {
   if (typeof record.role === 'string' || (record.content !== undefined && record.content !== null)) return true;
   const fields = excerpt(Object.keys(record).join(', '));
@@ -208,7 +213,7 @@ export function saysSomething(record: JsonObject, { place, onLoss }: Pick<Conten
   return false;
 }
 
-/** The token counts of an OpenAI-style answer; undefined where it has none. */
+/** Returns the token counts of an OpenAI-style answer. Undefined if it has none. */
 export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['usage'] {
   const usage = objectAt(answer, 'usage');
   const details = objectAt(usage, 'prompt_tokens_details') ?? objectAt(usage, 'input_tokens_details');
@@ -225,7 +230,10 @@ export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['u
   return { ...provider, ...chat, ...(cached === undefined ? {} : { cache_read: cached }) };
 }
 
-/** The thoughts in a chat message, as several providers put them there; undefined where it has none. */
+/**
+ * Returns the thoughts in a chat message, from the fields of several providers. Undefined if it has
+ * none.
+ */
 export function chatThinking(message: JsonObject): string | undefined {
   const plain = textAt(message, 'reasoning_content') ?? textAt(message, 'reasoning');
   if (plain !== undefined && plain !== '') return plain;
