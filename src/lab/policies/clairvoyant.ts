@@ -3,13 +3,16 @@ import { neededLines } from '../timeline/needed-lines.js';
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
-/** Where a clairvoyant may write the context anew: at messages of the user, there by the rule of ski rental alone, or before any call. */
+/**
+ * Where a clairvoyant policy may rewrite the context: at user messages, there only by ski rental,
+ * or before any call.
+ */
 type Where = 'at borders' | 'at borders by rent' | 'anywhere';
 
-/** More calls would take too long to choose from. */
+/** More calls would take too long to search. */
 const MOST_CHOICES = 1_000;
 
-/** The last call that needs each result, found with the newest holder of every needed line. */
+/** Returns the last call that needs each result, by the newest holder of every needed line. */
 function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   const last = new Map<TimelineItem, number>();
   const needs = neededLines(timeline).byCall;
@@ -22,13 +25,13 @@ function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   return last;
 }
 
-/** The contexts of one session as they are after writing them anew before some call. */
+/** The contexts of a session after a rewrite before any of its calls. */
 class Rewrites {
   readonly #calls: readonly ModelCall[];
   readonly #last: ReadonlyMap<TimelineItem, number>;
   readonly #where: Where;
   readonly #lines = new Map<TimelineItem, RequestPart>();
-  /** The first call behind each turn. */
+  /** The first call after each turn. */
   readonly #turnEnds = new Map<number, number>();
 
   constructor(timeline: Timeline, where: Where) {
@@ -38,7 +41,7 @@ class Rewrites {
     this.#where = where;
   }
 
-  /** The calls, behind the first one, before which the context may be written anew. */
+  /** The calls, except the first, before which the context may be rewritten. */
   get choices(): readonly number[] {
     return this.#calls
       .slice(1)
@@ -51,7 +54,10 @@ class Rewrites {
     return call;
   }
 
-  /** What stands for an item since the context was written anew before call `from`; undefined for nothing, `from` 0 for a context that never was. */
+  /**
+   * Returns the text for an item after a rewrite before call `from`; undefined for nothing. `from`
+   * 0 means no rewrite.
+   */
   part(item: TimelineItem, from: number): RequestPart | undefined {
     if (from === 0 || item.position >= this.call(from).visible) return wholePart(item);
     if (item.kind === 'result') return (this.#last.get(item) ?? -1) >= from ? wholePart(item) : undefined;
@@ -60,7 +66,7 @@ class Rewrites {
     return item.kind === 'call' ? this.#line(item) : wholePart(item);
   }
 
-  /** The first call that could do without an item. */
+  /** Returns the first call that does not need the item any more. */
   freeFrom(item: TimelineItem): number {
     const closed = this.#turnEnds.get(item.turn) ?? this.#calls.length;
     return item.kind === 'result' ? Math.max(closed, (this.#last.get(item) ?? -1) + 1) : closed;
@@ -70,7 +76,10 @@ class Rewrites {
     return itemsOf(call).flatMap((item) => this.part(item, from) ?? []);
   }
 
-  /** How much of the last request since one rewrite stands at the beginning of the first one since the next; characters. */
+  /**
+   * Returns the common prefix, in characters, of the last request of one rewrite and the first of
+   * the next.
+   */
   same(before: number, from: number): number {
     const [last, first] = [this.call(from - 1), this.call(from)];
     let chars = 0;
@@ -93,7 +102,7 @@ class Rewrites {
     return chars;
   }
 
-  /** A call without its arguments and its result. */
+  /** Returns a call as a line without arguments and result. */
   #line(item: TimelineItem): RequestPart {
     const known = this.#lines.get(item) ?? { text: `[${item.tool ?? ''} ${item.index}]` };
     this.#lines.set(item, known);
@@ -101,13 +110,16 @@ class Rewrites {
   }
 }
 
-/** The best way to come to a place: its price so far, and the rewrite before it. */
+/** The cheapest way to a call: its price so far, and the previous rewrite. */
 interface Way {
   readonly cost: number;
   readonly before: number | undefined;
 }
 
-/** The prices of the calls behind a rewrite up to the end, added up, as long as nothing is written anew. */
+/**
+ * Returns the cumulative prices of the calls after a rewrite, up to the end, without another
+ * rewrite.
+ */
 function costsBehind(
   rewrites: Rewrites,
   calls: readonly ModelCall[],
@@ -127,7 +139,7 @@ function costsBehind(
   return sums;
 }
 
-/** The calls before which the context is written anew, chosen so that the whole session costs least. */
+/** Chooses the rewrites that make the whole session cheapest. */
 function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: PriceTable): readonly number[] {
   const choices = [0, ...rewrites.choices];
   const sizes = choices.map((at) => rewrites.size(rewrites.call(at), at));
@@ -153,8 +165,9 @@ function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: Price
 }
 
 /**
- * What a rewrite before a call would save and cost by ski rental: the rent of what could go, for every call since it could, against the price of writing again
- * what stays behind the first change.
+ * Returns what a rewrite saves and costs by ski rental. It saves the rent of removable items, for
+ * every call since they became removable. It costs the price of rewriting the text after the first
+ * change.
  */
 function rentOf(
   rewrites: Rewrites,
@@ -177,7 +190,10 @@ function rentOf(
   return { rent, price: (prices.write - prices.read) * behind };
 }
 
-/** The rewrites of one who knows what will be needed and not how long the session is: as soon as the rent has paid for one, or the cache is cold. */
+/**
+ * Returns the rewrites of a policy that knows future needs but not the length of the session. It
+ * rewrites once the rent has paid for it, or when the cache is cold.
+ */
 function rentedRewrites(rewrites: Rewrites, prices: PriceTable): readonly number[] {
   const chosen = [0];
   for (const at of rewrites.choices) {
@@ -195,8 +211,9 @@ const WHERE: Readonly<Record<Where, string>> = {
 };
 
 /**
- * The bound: keeps of what closed turns showed exactly the results that a later answer needs a line of, and writes the context anew where that makes the whole
- * session cheapest. No policy knows what will be needed; what is above it is the price of not knowing.
+ * The upper bound: keeps exactly the results of closed turns that a later answer needs, and
+ * rewrites the context where that makes the whole session cheapest. No real policy knows future
+ * needs. The gap to this bound is the price of not knowing.
  */
 export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
   return {

@@ -1,11 +1,11 @@
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
 
-/** How tool uses are cleared. */
+/** Settings of clearing tool uses. */
 interface ClearToolUsesSettings {
-  /** Tokens, as LangChain counts them, from which on results are cleared. */
+  /** The token count, by LangChain's estimate, above which results are cleared. */
   readonly over: number;
-  /** Newest results that stay. */
+  /** Number of newest results that stay. */
   readonly keep: number;
 }
 
@@ -15,7 +15,10 @@ interface ToolMessage {
   readonly response_metadata?: { readonly context_editing?: { readonly cleared?: boolean } };
 }
 
-/** What is used of the npm package `langchain`, a development dependency: it is loaded when the policy runs, and need not be there. */
+/**
+ * The used part of the npm package `langchain`, an optional development dependency that is loaded
+ * when the policy runs.
+ */
 interface LangChain {
   readonly AIMessage: new (fields: object) => object;
   readonly HumanMessage: new (fields: object) => object;
@@ -39,7 +42,7 @@ async function loadLangChain(): Promise<LangChain | undefined> {
 /** A conversation as LangChain's messages: an answer is one message with its calls. */
 class LangChainMessages {
   readonly #langChain: LangChain;
-  /** The list that the middleware changes in place, as it does with an agent's own. */
+  /** The middleware changes this list in place, as it does with an agent's own. */
   readonly list: object[] = [];
   #items: readonly TimelineItem[] = [];
   #seen = 0;
@@ -48,7 +51,10 @@ class LangChainMessages {
     this.#langChain = langChain;
   }
 
-  /** Appends what came since the call before; a conversation that was taken back begins anew, with what was cleared. */
+  /**
+   * Appends items since the previous call. After a rewind the list is rebuilt with the cleared
+   * results.
+   */
   follow(call: ModelCall, conversation: MaskedConversation): void {
     if (call.items !== this.#items) {
       this.#items = call.items;
@@ -110,7 +116,10 @@ class LangChainMessages {
 
 const PLACEHOLDER = '[cleared]';
 
-/** Clear-tool-uses by LangChain's own published middleware, called for real; a session says nothing about it where the package is not installed. */
+/**
+ * Clears tool uses by LangChain's published middleware. Sessions have no result if the package is
+ * not installed.
+ */
 export async function clearToolUses({ over, keep }: ClearToolUsesSettings): Promise<ContextPolicy> {
   const langChain = await loadLangChain();
   return {

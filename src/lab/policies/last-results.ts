@@ -1,19 +1,25 @@
 import type { Timeline, TimelineItem } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
 
-/** How last-N masking is done. */
+/** Settings of last-N masking. */
 interface LastResultsSettings {
-  /** Results that stay whole. */
+  /** Number of results that stay whole. */
   readonly keep: number;
-  /** How many may be whole beyond that before they are masked together; 1 masks one with every result. */
+  /**
+   * Number of further results that accumulate before they are masked together; 1 masks one with
+   * every result.
+   */
   readonly step: number;
 }
 
 const lineCount = (text: string): number => text.split('\n').length;
-/** What stands for a result: that it was there, and how long it was. */
+/** Returns the placeholder of a result with its length. */
 const placeholder = ({ text }: TimelineItem): string => `[${lineCount(text)} lines of output left out]`;
 
-/** Observation masking: the newest results stay, older ones become a line, together with as many others as a step has. */
+/**
+ * Observation masking: the newest results stay, and older ones become a line, one step of results
+ * at a time.
+ */
 export function lastResults({ keep, step }: LastResultsSettings): ContextPolicy {
   return {
     name: step === 1 ? `last ${keep} results` : `last ${keep} results, in steps of ${step}`,

@@ -15,26 +15,29 @@ import type { ModelCall, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 import { type ReportedList, ReportedLists } from './reported-list.js';
 
-/** How our own context is made. */
+/** Settings of our own context. */
 export interface LoopSettings {
   readonly layout: LayoutName;
-  /** Anew for every call, or for the first call of a turn, whose further calls append to it. */
+  /**
+   * Whether the context is rebuilt for every call, or for the first call of a turn, to which later
+   * calls append.
+   */
   readonly per: 'call' | 'turn';
   readonly shortIds: boolean;
-  /** Which objects stay active; `use` with layout `epoch`, else `window`, if left out. */
+  /** Which objects stay active. The default is `use` with layout `epoch`, otherwise `window`. */
   readonly retention?: StepPolicy['retention'] | undefined;
-  /** How long texts stay with retention by use, where that is not as usual. */
+  /** Lifetimes of texts under retention by use, if not the defaults. */
   readonly uses?: StepPolicy['uses'] | undefined;
-  /** Tokens of the model's window, which the budget of an epoch follows; the usual one if left out. */
+  /** Tokens of the model's window, from which an epoch's budget follows; the default if omitted. */
   readonly window?: number | undefined;
 }
 
-/** Where sessions of our own policies are kept; one database at a time. */
+/** Opens a database for sessions of our own policies; one is open at a time. */
 export type OpenDatabase = () => Promise<ReplayDatabase>;
 
-/** The filesystem of this machine for a client that must never reach a recorded path: no recording has it. */
+/** A filesystem id that no recording has, so that the client never reads a recorded path. */
 const NO_FILESYSTEM = filesystemId('replay-none');
-/** Steps and contexts that may be on their way to the database. */
+/** Maximum number of steps and contexts in flight to the database. */
 const MOST_WAITING = 48;
 
 /** A message of a list as the parts of a request. */
@@ -42,11 +45,11 @@ type Parts = readonly RequestPart[];
 
 const ownParts = ({ parts }: RenderedMessage): Parts => parts.map(({ text }) => ({ text }));
 
-/** Whether an epoch begins because the request would not have fitted otherwise. */
+/** Returns true if an epoch begins because the request would not have fitted. */
 const isPressed = (context: LoopContext | undefined): boolean =>
   context?.epoch?.begins === true && context.epoch.reason === 'pressure';
 
-/** The harness's list with our context in it, by the code that the extensions use. */
+/** Returns the harness's list with our context in it, by the code that the extensions use. */
 function listOf({ groups }: ReportedList, context: LoopContext | undefined): readonly Parts[] {
   const messages = groups.map((items) => items.map(wholePart));
   if (context === undefined) return messages;
@@ -61,7 +64,7 @@ function listOf({ groups }: ReportedList, context: LoopContext | undefined): rea
   );
 }
 
-/** One recorded session in the real loop: what a harness's extension would do before each call. */
+/** A recorded session in the real loop. It performs an extension's actions before each call. */
 class LoopRun {
   readonly #settings: LoopSettings;
   readonly #client: ContextClient;
@@ -69,7 +72,7 @@ class LoopRun {
   readonly #loop: LoopSession;
   readonly #lists: ReportedLists;
   readonly #handed = new HandedLists();
-  /** The request of the call before, and how many messages of the list it had. */
+  /** The previous request, and the number of its list's messages. */
   #before: { readonly parts: Parts; readonly messages: number } | undefined;
   #opened = false;
 
@@ -120,7 +123,8 @@ class LoopRun {
       system: system === '' ? null : system,
       ...defined({ model: call.model, window: this.#settings.window }),
     };
-    // A session is found by its first message alone: another one may begin with the same messages.
+    // A session is found by its first message alone, because another session may begin with the
+    // same messages.
     if (!this.#opened) await this.#loop.follow({ ...history, messages: history.messages.slice(0, 1) });
     this.#opened = true;
     const before = this.#before;
@@ -137,11 +141,11 @@ class LoopRun {
     return { parts, stored, ...(isPressed(context) ? { pressed: true } : {}) };
   }
 
-  /** Keeps the record of what was sent, as an extension does; returns its size. */
+  /** Keeps the record of the sent request, as an extension does, and returns its size. */
   async #hand(list: readonly Parts[]): Promise<number> {
     const record = await this.#loop.handed(this.#handed.of(list.map((parts) => parts.map(({ text }) => text))));
     if (record === undefined) return 0;
-    // Where and when it was read differs from run to run.
+    // The place and time of the read differ between runs.
     const { basis: _basis, ahead: _ahead, ...kept } = record;
     return Buffer.byteLength(JSON.stringify(kept));
   }
@@ -152,7 +156,7 @@ class LoopRun {
   }
 }
 
-/** A policy with what differs from the usual settings. */
+/** Returns a policy's name with the settings that differ from the defaults. */
 function nameOf({ layout, per, shortIds, retention, uses, window }: LoopSettings): string {
   const settings = [
     ...(per === 'turn' ? ['once a turn'] : []),
@@ -164,7 +168,10 @@ function nameOf({ layout, per, shortIds, retention, uses, window }: LoopSettings
   return [`Palimpsest ${layout}`, ...settings].join(', ');
 }
 
-/** Our own context as it is in the loop of a harness: the recorded list goes through the real session, client, database and assembly, call by call. */
+/**
+ * Our own context as in the loop of a harness: the recorded list passes through the real session,
+ * client, database and assembly, call by call.
+ */
 export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextPolicy {
   const name = nameOf(settings);
   const { layout, per } = settings;

@@ -1,19 +1,25 @@
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
 
-/** Tokens of newest results that stay, and the least that is worth a pruning, as OpenCode documents them. */
+/**
+ * Tokens of newest results that stay, and the minimum that a pruning must save, as OpenCode
+ * documents them.
+ */
 const PROTECTED_TOKENS = 40_000;
 const LEAST_TOKENS = 20_000;
-/** Newest turns that are never looked at. */
+/** Number of newest turns that are never pruned. */
 const PROTECTED_TURNS = 2;
 /** OpenCode's own estimate. */
 const CHARS_PER_TOKEN = 4;
 const PLACEHOLDER = '[Old tool result content cleared]';
 
-/** The results that are cleared when the turn before a call has ended: from the newest backwards, those behind the protected ones. */
+/**
+ * Returns the results that are cleared at the end of the turn before a call: those older than the
+ * protected ones.
+ */
 function cleared(call: ModelCall, conversation: MaskedConversation): readonly TimelineItem[] {
   const items = itemsOf(call);
-  // The message that opens the new turn was not there when the turn before it ended.
+  // The message that opens the new turn did not exist when the turn before it ended.
   const last = items.findLastIndex(({ kind }) => kind === 'user');
   const found: TimelineItem[] = [];
   let [turns, passed, foundTokens] = [0, 0, 0];
@@ -22,7 +28,7 @@ function cleared(call: ModelCall, conversation: MaskedConversation): readonly Ti
     if (item === undefined) break;
     if (item.kind === 'user') turns += 1;
     if (turns < PROTECTED_TURNS || item.kind !== 'result' || item.tool === 'skill') continue;
-    // What was cleared before ends the search.
+    // A result that was cleared before ends the search.
     if (conversation.isMasked(item)) break;
     const tokens = Math.round(item.text.length / CHARS_PER_TOKEN);
     passed += tokens;
@@ -33,7 +39,10 @@ function cleared(call: ModelCall, conversation: MaskedConversation): readonly Ti
   return foundTokens > LEAST_TOKENS ? found : [];
 }
 
-/** OpenCode's pruning, by its documented rule: when a turn has ended, old results are cleared behind 40,000 tokens of newer ones, if that clears 20,000. */
+/**
+ * OpenCode's pruning by its documented rule. At the end of a turn, results older than 40,000 tokens
+ * of newer results are cleared if that saves 20,000.
+ */
 export const opencodePrune: ContextPolicy = {
   name: 'OpenCode prune',
   family: 'peer',

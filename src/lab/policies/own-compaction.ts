@@ -1,7 +1,7 @@
 import type { RecordedCompaction, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
-/** The recorded program's own compaction: what its model was really sent. Only for sessions that were compacted. */
+/** The recorded program's own compaction, as its model received it. Only for compacted sessions. */
 export const ownCompaction: ContextPolicy = {
   name: "the recording's own compaction",
   family: 'peer',
@@ -21,7 +21,7 @@ export const ownCompaction: ContextPolicy = {
   },
 };
 
-/** The summary in front of what the compaction kept and of what came since. */
+/** Returns the summary followed by the kept and the later items. */
 function compacted(
   { kept, visible }: RecordedCompaction,
   summary: RequestPart | undefined,

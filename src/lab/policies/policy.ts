@@ -1,44 +1,49 @@
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** A text of a request: an item of the conversation as it was, or what stands in the place of items. */
+/** A text of a request: an unchanged item of the conversation, or a replacement of items. */
 export interface RequestPart {
   readonly text: string;
-  /** The item that it is; undefined for a text of the policy's own. */
+  /** The item; undefined for a text of the policy's own. */
   readonly item?: TimelineItem;
 }
 
-/** What a policy sends with one call of the model. */
+/** A policy's request for one model call. */
 export interface PolicyRequest {
   readonly parts: readonly RequestPart[];
-  /** What the policy's own work left on disk since the call before, bytes. */
+  /** Bytes that the policy wrote to disk since the previous call. */
   readonly stored?: number;
-  /** Thinking that was sent before was left out because the request would not have fitted otherwise. */
+  /** True if thinking that was sent before was omitted to fit the request. */
   readonly pressed?: boolean;
 }
 
-/** What a model can do about a text that it misses. `activate`: one call with an id that its request names. */
+/** How a model can fetch a missing text. `activate`: one call with an id that its request names. */
 export type Reach = 'activate' | 'none';
 
-/** Decides what each model call of a session is sent. Pure: the same timeline gives the same requests. */
+/**
+ * Decides what each model call of a session receives. Pure: equal timelines give equal requests.
+ */
 export interface ContextPolicy {
-  /** With its parameters, as tables show it. */
+  /** The name with its parameters, as tables show it. */
   readonly name: string;
-  /** Whose it is: a peer's, ours, or a bound that no policy can know. */
+  /** Whether it is a peer's policy, ours, or a bound that no policy can reach. */
   readonly family: 'raw' | 'peer' | 'own' | 'bound';
-  /** What it does, in a sentence. */
+  /** A sentence that describes it. */
   readonly about: string;
   readonly reach: Reach;
-  /** Present where the requests are those that the recorded model was sent. */
+  /** Present if the requests are those that the recorded model received. */
   readonly asRecorded?: true;
-  /** Why a session says nothing about it; undefined where it does. */
+  /** Returns why a session does not count for the policy; undefined if it does. */
   readonly unsupported?: (timeline: Timeline) => string | undefined;
-  /** One request for each call of the timeline, in its order. */
+  /** Returns one request for each call of the timeline, in order. */
   requests(timeline: Timeline): AsyncIterable<PolicyRequest> | Iterable<PolicyRequest>;
 }
 
 const WHOLE = new WeakMap<TimelineItem, RequestPart>();
 
-/** An item as it was; always the same part, so that requests compare quickly. */
+/**
+ * Returns an unchanged item as a part. The same item gives the same object, so that requests
+ * compare quickly.
+ */
 export function wholePart(item: TimelineItem): RequestPart {
   const known = WHOLE.get(item);
   if (known !== undefined) return known;
@@ -47,10 +52,10 @@ export function wholePart(item: TimelineItem): RequestPart {
   return part;
 }
 
-/** The items of a call's request. */
+/** Returns the items of a call's request. */
 export const itemsOf = ({ items, visible }: ModelCall): readonly TimelineItem[] => items.slice(0, visible);
 
-/** A conversation in which some items have given their place to a short text, or to nothing, and stay so. */
+/** A conversation in which some items are permanently removed or replaced by a short text. */
 export class MaskedConversation {
   readonly #masked = new Map<TimelineItem, RequestPart | undefined>();
 
@@ -58,7 +63,7 @@ export class MaskedConversation {
     return this.#masked.has(item);
   }
 
-  /** Puts a text in the place of an item; without one it is left out. */
+  /** Replaces an item by a text; without one, removes it. */
   mask(item: TimelineItem, text: string | undefined): void {
     this.#masked.set(item, text === undefined ? undefined : { text });
   }
@@ -72,5 +77,5 @@ export class MaskedConversation {
   }
 }
 
-/** Characters of a request. */
+/** Returns the characters of a request. */
 export const charsOf = (parts: readonly RequestPart[]): number => parts.reduce((sum, { text }) => sum + text.length, 0);

@@ -1,7 +1,10 @@
 import type { Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, wholePart } from './policy.js';
 
-/** Everything that was said, called and answered, appended and never touched: what a harness sends that does nothing. */
+/**
+ * Appends every message, call and result and never changes them: a harness without context
+ * management.
+ */
 export const raw: ContextPolicy = {
   name: 'raw',
   family: 'raw',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** The list that a harness has before a model call, and the items that each of its messages stands for. */
+/** A harness's list before a model call, with the items of each of its messages. */
 export interface ReportedList {
   readonly system: readonly TimelineItem[];
   readonly messages: readonly ReportedMessage[];
@@ -14,18 +14,21 @@ interface Grown {
   readonly system: TimelineItem[];
   readonly messages: ReportedMessage[];
   readonly groups: TimelineItem[][];
-  /** Calls that the list announces. */
+  /** The calls that the list announces. */
   readonly called: Set<string | undefined>;
   upTo: number;
 }
 
-/** What a recorded session looks like to a harness's extension: its list of messages before each call, grown as a harness grows it. */
+/**
+ * A recorded session as a harness's extension sees it: the growing list of messages before each
+ * call.
+ */
 export class ReportedLists {
   readonly #key: string;
   readonly #cwd: string | undefined;
   readonly #byConversation = new WeakMap<readonly TimelineItem[], Grown>();
 
-  /** `variant` keeps the ids of calls apart from those of other policies in the same database. */
+  /** `variant` separates the ids of calls from those of other policies in the same database. */
   constructor({ key, cwd }: Timeline, variant: string) {
     this.#key = `${key}\n${variant}`;
     this.#cwd = cwd;
@@ -45,7 +48,7 @@ export class ReportedLists {
     const last = groups.at(-1);
     if (item.kind === 'system' && messages.length === 0) system.push(item);
     else if (item.kind === 'result') {
-      // A call that a rewind took back has no result either.
+      // A call that a rewind removed has no result either.
       if (!called.has(item.callId)) return;
       messages.push(this.#result(item));
       groups.push([item]);
@@ -62,7 +65,7 @@ export class ReportedLists {
     if (item.kind === 'call') called.add(item.callId);
   }
 
-  /** Of the usual length, and the same in every run. */
+  /** Returns an id of the usual length that is equal in every run. */
   #id(callId: string | undefined): string {
     return `call_${createHash('sha256').update(`${this.#key}\n${callId}`).digest('hex').slice(0, 24)}`;
   }

@@ -2,13 +2,16 @@ import { tokensOf } from '../../values/token-estimate.js';
 import type { Timeline, TimelineItem } from '../timeline/timeline.js';
 import { type ContextPolicy, charsOf, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
 
-/** When the oldest part goes, and how much stays; tokens. */
+/** The size above which the oldest part is removed, and the size that stays; tokens. */
 interface TruncateSettings {
   readonly over: number;
   readonly keep: number;
 }
 
-/** The position from which on at most `keep` tokens stand, never between a call and its result. */
+/**
+ * Returns the first position after which at most `keep` tokens remain, never between a call and its
+ * result.
+ */
 function startOf(items: readonly TimelineItem[], keep: number): number {
   let chars = 0;
   let start = items.length;
@@ -16,13 +19,16 @@ function startOf(items: readonly TimelineItem[], keep: number): number {
     start -= 1;
     chars += items[start]?.text.length ?? 0;
   }
-  // Results whose calls would be gone go with them.
+  // Results are removed with their calls.
   const calls = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
   while (start < items.length && items[start]?.kind === 'result' && !calls.has(items[start]?.callId)) start += 1;
   return start;
 }
 
-/** A sliding window: a request over a size loses its oldest part. The system prompt and the first message of the user stay. */
+/**
+ * A sliding window: a request over a size loses its oldest part. The system prompt and the first
+ * user message stay.
+ */
 export function truncateOldest({ over, keep }: TruncateSettings): ContextPolicy {
   return {
     name: `truncate oldest, over ${over / 1_000}k to ${keep / 1_000}k`,

@@ -13,22 +13,22 @@ import { applyActs, type FileAct, type SeenFile } from './files/apply-acts.js';
 import type { FileTree, UndoTexts } from './files/file-tree.js';
 import { recordedTool } from './recorded-tools.js';
 
-/** What a finished call did, as the recording shows it. */
+/** The effects of a finished call, as recorded. */
 export interface CallEffects {
   readonly kind: ToolKind;
   readonly acts: readonly FileAct[];
   readonly seen: readonly SeenFile[];
   readonly readings: NonNullable<CallReport['readings']>;
   readonly mentions: NonNullable<CallReport['mentions']>;
-  /** The one file that the call read, where it is nothing but a read. */
+  /** The file that the call read, if it is a plain read of one file. */
   readonly read: WholeText | undefined;
-  /** Files whose text after the call is not known. */
+  /** The number of files whose text is unknown after the call. */
   readonly unknown: number;
-  /** Files beyond the cap of decision C7. */
+  /** The number of files beyond the cap of decision C7. */
   readonly left: number;
 }
 
-/** What effects are judged by. */
+/** The input for judging effects. */
 interface EffectContext {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
@@ -36,14 +36,14 @@ interface EffectContext {
   readonly filesystem: FilesystemId;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The literal behaviour: a part of a file activates it too (decision D8). */
+  /** The literal behaviour: a part of a file activates it, too (decision D8). */
   readonly strict: boolean;
 }
 
 const DRIVE = /^([A-Za-z]):[\\/]/;
 const HOME = /^\/(?:home|Users)\/[^/]+(?=\/|$)|^\/root(?=\/|$)/;
 
-/** A folder or file of a Windows recording under the name that its shell has for it: `D:\repo\a` is `/d/repo/a`. */
+/** Converts a Windows path to its shell's spelling: `D:\repo\a` becomes `/d/repo/a`. */
 function posixSpelling(path: string): string {
   const drive = DRIVE.exec(path);
   if (drive === null) return path;
@@ -51,8 +51,9 @@ function posixSpelling(path: string): string {
 }
 
 /**
- * The canonical path of a recorded name (decision H6): as recorded, relative names below the call's folder, `~` where the folder says whose home is meant.
- * Undefined for what is no path: empty, with a NUL, too long, or relative to nothing.
+ * Returns the canonical path of a recorded name (decision H6). Relative names are below the call's
+ * folder, and `~` is resolved if that folder names the home. Undefined for an invalid path: empty,
+ * with a NUL, too long, or relative without a folder.
  */
 export function recordedPath(cwd: string | undefined, name: string): CanonicalPath | undefined {
   const folder = cwd === undefined ? undefined : posixSpelling(cwd);
@@ -74,7 +75,7 @@ function folderOf(call: EntryOf<'call'>, cwd: string | undefined): string | unde
   return own === undefined ? cwd : (recordedPath(cwd, own) ?? cwd);
 }
 
-/** An editing tool that works on the file that is open names none: its answer's own view of the file does. */
+/** An edit of the open file does not name it. The name is in the answer's view of the file. */
 function withSubject(call: EntryOf<'call'>, result: EntryOf<'result'>): Readonly<Record<string, unknown>> {
   const subject = result.files?.at(-1)?.path;
   const names = Object.keys(call.args).some((name) => /path|file/i.test(name));
@@ -87,7 +88,10 @@ interface Sorted {
   unknown: number;
 }
 
-/** One file as the client takes it: by its text where that is known, else as a mention; a text that is not known leaves the last version as it is (§5.9). */
+/**
+ * Reports a file to the client: by its text if known, otherwise as a mention. An unknown text
+ * leaves the last version unchanged (§5.9).
+ */
 function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: EffectContext, sorted: Sorted): void {
   const source = filesystemSource(filesystem, path);
   if (how === 'deleted') {
@@ -108,8 +112,9 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
 }
 
 /**
- * Follows one finished call through the file tree and gives what is to be reported to the client (decisions C1, C7, D8): whole texts as readings, the rest of
- * what certainly exists as mentions. A failed call did nothing to files, as far as anybody knows.
+ * Follows a finished call through the file tree and returns what to report to the client (decisions
+ * C1, C7, D8). Whole texts become reads; other existing files become mentions. A failed call is
+ * assumed to change no file.
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
   const tool = recordedTool(call.tool);
@@ -149,16 +154,16 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
   return { kind: tool.kind, acts, seen, ...sorted, read, left: Math.max(0, seen.length - MOST_DISCOVERED) };
 }
 
-/** Counts what the calls of a recording did. */
+/** Counts the effects of a recording's calls. */
 export class EffectCounts {
   failed = 0;
   unanswered = 0;
-  /** Calls by what the tool is for; a kind that recordings seldom have is there only if it came. */
+  /** Calls by the purpose of the tool. A rare kind appears only if it occurred. */
   readonly kinds = { read: 0, write: 0, edit: 0, patch: 0, list: 0, glob: 0, grep: 0, shell: 0, other: 0 };
-  /** Reads by any means: whole files, parts of files; those of both by a shell. */
+  /** Reads by any means: whole files, parts of files, and those of both by a shell. */
   readonly reads = { whole: 0, part: 0, by_shell: 0 };
   readonly changes = { followed: 0, unknown: 0 };
-  /** Files that calls read or mentioned, as they were reported to the client, and those beyond the cap. */
+  /** Files that calls read or mentioned: reported to the client, or beyond the cap. */
   readonly observations = { reported: 0, left: 0 };
 
   add({ kind, seen, readings, mentions, unknown, left }: CallEffects, failed: boolean): void {
@@ -184,7 +189,9 @@ interface MappedCall {
   readonly content: string;
 }
 
-/** The wrapped tools that recorded ones are mapped to [§5.1]; tools that are like none of them keep their names. */
+/**
+ * Maps recorded tools to the wrapped tools [§5.1]. Tools without a counterpart keep their names.
+ */
 const WRAPPED: Readonly<Record<Exclude<ToolKind, 'other'>, string>> = {
   read: 'read',
   write: 'write',
@@ -204,22 +211,22 @@ function displayOf(call: EntryOf<'call'>): string {
   return text.length <= LONGEST_DISPLAY ? text : `${text.slice(0, LONGEST_DISPLAY - 1).toWellFormed()}…`;
 }
 
-/** The one file that a call shows and does nothing else with. */
+/** Returns the file of a call that only shows that file. */
 function onlyShown(acts: readonly FileAct[]): Extract<FileAct, { kind: 'show' }> | undefined {
   const [act, second] = acts;
   return second === undefined && act?.kind === 'show' ? act : undefined;
 }
 
-/** What a call read, as the recording shows it: the path, and all of the text where all was shown. */
+/** The file that a call read: its path, and its whole text if all was shown. */
 export interface WholeText {
   readonly path: string;
   readonly text: string | undefined;
 }
 
 /**
- * A recorded call under the name of the wrapped tool that it is mapped to: a read, also one by a shell command, becomes a `read` of the path, and what it
- * keeps of a whole file is the file's own text, as the wrapped tool keeps it. How it was recorded stands in `args_display`; what the model saw is proved by
- * the step.
+ * Returns a recorded call under the name of its wrapped tool. A read, including one by a shell
+ * command, becomes a `read` of the path. A whole file keeps its own text, as the wrapped tool does.
+ * `args_display` holds the recorded form, and the step proves what the model saw.
  */
 export function wrappedCall(
   call: EntryOf<'call'>,

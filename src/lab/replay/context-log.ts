@@ -11,33 +11,36 @@ import { type ContextMeasure, contextMeasureSchema } from './context-measure.js'
 import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 
-/** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
+/** Stores the measures of contexts, so that an interrupted replay can resume. */
 export interface ContextLog {
-  /** The measure that an earlier replay kept of the context after a step. */
+  /** Returns the measure that an earlier replay kept for the context after a step. */
   earlier(session: SessionId, step: number): ContextMeasure | undefined;
-  /** Keeps a measure before the session goes on. */
+  /** Stores a measure before the session continues. */
   keep(measure: ContextMeasure): Promise<void>;
   close(): Promise<void>;
 }
 
-/** For a database that forgets everything: no replay in it is ever gone on with. */
+/** Returns a log for a temporary database, in which no replay resumes. */
 export function memoryContextLog(): ContextLog {
   return { earlier: () => undefined, keep: async () => undefined, close: async () => undefined };
 }
 
 const key = (session: string, step: number): string => `${session} ${step}`;
-/** A line: the configuration as canonical JSON (logs of before have its hash), and a measure. */
+/** A log line: the configuration as canonical JSON (older logs have its hash), and a measure. */
 const lineSchema = z.strictObject({ config: z.string(), measure: contextMeasureSchema });
 
 interface KeptMeasures {
-  /** Those of the asked configuration. */
+  /** The measures of the requested configuration. */
   readonly measures: Map<string, ContextMeasure>;
-  /** The configuration of the first measure, as its line has it. */
+  /** The configuration of the first measure, as in its line. */
   readonly first: string | undefined;
   readonly bytes: number;
 }
 
-/** The measures of a log file up to its first line that is damaged, as the last one of a killed process may be, and how many bytes they take. */
+/**
+ * Reads the measures of a log file up to its first damaged line, which a killed process can leave.
+ * Returns them with the bytes they take.
+ */
 async function readLog(path: string, config: string): Promise<KeptMeasures> {
   const mine = [config, hashText(config)];
   let first: string | undefined;
@@ -56,7 +59,10 @@ async function readLog(path: string, config: string): Promise<KeptMeasures> {
   return { measures, first, bytes };
 }
 
-/** In which settings two configurations differ; empty where the other one is not known in full. */
+/**
+ * Returns the settings in which two configurations differ; empty if the other one is not fully
+ * known.
+ */
 function differences(other: string, config: ReplayConfig): string {
   const there = (parseJson(other) ?? {}) as Readonly<Record<string, unknown>>;
   const all = Object.entries(config).filter(
@@ -69,10 +75,12 @@ function differences(other: string, config: ReplayConfig): string {
 }
 
 /**
- * The measures of a replay's contexts next to the data folder's database, one line each, written before the session goes on: what an interrupted replay
- * measured is there when it goes on. Whoever opens it closes it.
+ * Opens the log of a replay's measures beside the database in the data folder. Each measure is a
+ * line that is written before the session continues, so an interrupted replay resumes with it. The
+ * caller closes it.
  *
- * @throws {ReplayError} `other-config` – the session was replayed there with another configuration, so its contexts are others
+ * @throws {ReplayError} `other-config` – the session was replayed there with another configuration,
+ *   so its contexts differ
  */
 export async function openContextLog(dataDir: string, session: SessionId, config: ReplayConfig): Promise<ContextLog> {
   const folder = join(dataDir, 'replays');

@@ -5,7 +5,7 @@ import { defined } from '../../values/defined.js';
 
 const count = z.int().nonnegative();
 
-/** Sizes of one section of a context. */
+/** The sizes of one section of a context. */
 export const sectionMeasureSchema = z.strictObject({
   name: z.enum(['system', 'pool', 'chat', 'active']),
   chars: count.describe('UTF-16 units'),
@@ -30,7 +30,7 @@ export type ContextMeasure = z.infer<typeof contextMeasureSchema>;
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
 
-/** A counted text: the ends of its pieces, and the number of tokens before each end. */
+/** A counted text: the ends of its pieces, and the tokens before each end. */
 interface Counted {
   readonly text: string;
   readonly ends: readonly number[];
@@ -40,8 +40,8 @@ interface Counted {
 const NOTHING: Counted = { text: '', ends: [0], tokens: [0] };
 
 /**
- * Counts the tokens of texts that grow from one context to the next: the beginning that a text shares with the one before is not counted again. For that, texts
- * are cut at line ends, which changes a count by far less than one percent.
+ * Counts the tokens of growing texts. The prefix shared with the previous text is not counted
+ * again. Texts are cut at line ends, which changes a count by far less than one percent.
  */
 export class GrowingCount {
   readonly #count: CountTokens;
@@ -74,19 +74,19 @@ export class GrowingCount {
 
 const PIECE_UNITS = 512;
 
-/** The end of the line in which a piece of some size ends. */
+/** Returns the end of the line in which a piece of the given size ends. */
 function nextCut(text: string, from: number): number {
   const end = text.indexOf('\n', from + PIECE_UNITS);
   return end < 0 ? text.length : end + 1;
 }
 
-/** Measures the contexts of one session, one after another. */
+/** Measures the contexts of a session in order. */
 export class ContextMeter {
   readonly #count: CountTokens | undefined;
-  /** The counts of the sections that grow. */
+  /** The counters of the growing sections. */
   readonly #growing = new Map<SectionMeasure['name'], GrowingCount>();
 
-  /** Without `count` no tokens are counted. */
+  /** Without `count`, no tokens are counted. */
   constructor(count: CountTokens | undefined) {
     this.#count = count;
   }
@@ -110,7 +110,7 @@ export class ContextMeter {
   #tokens(name: SectionMeasure['name'], text: string): number | undefined {
     const count = this.#count;
     if (count === undefined) return undefined;
-    // Active blocks come and go in the middle of the text, so each is counted by itself; the counter caches them.
+    // Active blocks change in the middle of the text, so each is counted by itself and cached.
     if (name === 'active') return text.split(/\n(?=ACTIVE_CONTENT id=)/).reduce((sum, block) => sum + count(block), 0);
     const growing = this.#growing.get(name) ?? new GrowingCount(count);
     this.#growing.set(name, growing);

@@ -4,7 +4,7 @@ import { type ImportOptions, importRecording } from '../recordings/import-record
 import { openRecording } from '../recordings/open-recording.js';
 import { recordingHash } from './replay-identity.js';
 
-/** What a recording holds, without replaying it. */
+/** The contents of a recording, without a replay. */
 interface RecordingSummary
   extends Pick<SessionCounts, 'items' | 'messages' | 'calls' | 'results' | 'compactions' | 'events' | 'tools'> {
   readonly report: 'recording';
@@ -21,9 +21,9 @@ interface RecordingSummary
 }
 
 /**
- * Imports a recording and counts what is in it; nothing is written anywhere.
+ * Imports a recording and counts its contents. Writes nothing.
  *
- * @throws {RecordingError} – for what is no recording
+ * @throws {RecordingError} – the file is not a recording
  */
 export async function summariseRecording(
   path: string,

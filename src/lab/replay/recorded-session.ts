@@ -11,52 +11,56 @@ import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type ContextMeasure, ContextMeter, type CountTokens } from './context-measure.js';
 import { ReplayError } from './replay-error.js';
 
-/** A call that waits for its result. */
+/** A pending call. */
 export interface OpenRecordedCall {
   readonly entry: EntryOf<'call'>;
-  /** When it was made, milliseconds since 1970. */
+  /** When it was made, in milliseconds since 1970. */
   readonly at: number;
-  /** The step of the message that made it, where the recording has one. */
+  /** The step of the message that made it, if recorded. */
   readonly by: number | undefined;
 }
 
-/** A session of the database, and the steps that it holds already. */
+/** A session of the database with its existing steps. */
 interface OpenedSession {
   readonly session: ContextSession;
   readonly known: readonly Step[];
-  /** How many of the known steps a branch shares with the session that it comes from. */
+  /** The number of steps that a branch shares with its parent. */
   readonly shared?: number;
 }
 
 /**
- * One session of a recording while it is replayed, or the branch of one that went back. What an earlier, interrupted replay wrote already is compared and
- * passed over, what is new goes through the real session. Replaying a recording again therefore never makes a second version of anything (decision B3).
+ * A session of a recording during a replay, or a branch after a rewind. Steps of an earlier,
+ * interrupted replay are compared and skipped; new steps go through the real session. Repeated
+ * replays therefore never create a second version of an object (decision B3).
  */
 export class RecordedSession {
   readonly entry: EntryOf<'session'>;
-  /** The session that it is a branch of. */
+  /** The parent of this branch. */
   readonly branchOf: SessionId | undefined;
-  /** Calls without a result yet, in the order in which they were made. */
+  /** Pending calls in the order in which they were made. */
   readonly open = new Map<string, OpenRecordedCall>();
   readonly contexts: ContextMeasure[] = [];
-  /** Whether the model is speaking: its context was assembled when it began. */
+  /** True while the model answers. Its context was assembled when it began. */
   answering = false;
-  /** The step of what it said last since then. */
+  /** The step of its last message since then. */
   said: number | undefined;
-  /** The session as the model had it before it when it began to speak. */
+  /** The session as the model saw it when it began to answer. */
   seen: SessionState;
-  /** Files that were put into the context without a call. */
+  /** The number of files inserted into the context without a call. */
   attached = 0;
   readonly #session: ContextSession;
   readonly #known: readonly Step[];
   readonly #meter: ContextMeter;
   readonly #countTokens: CountTokens | undefined;
   #passed: SessionState;
-  /** Whether an earlier version began the replay of this session, without the answers that say nothing: so it stays. */
+  /**
+   * True if an earlier version began this replay and omitted empty answers; the rest of the replay
+   * omits them, too.
+   */
   #leavesOut = false;
-  /** The last steps before and after the entries, by the recording's ids of them. */
+  /** The last steps before and after each entry, by the recording's ids. */
   readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
-  /** The last step before each prompt of the person. */
+  /** The last step before each prompt of the user. */
   readonly #prompts: number[] = [];
 
   constructor(
@@ -78,17 +82,20 @@ export class RecordedSession {
     return this.#session.id;
   }
 
-  /** The session as it stands at this point of the recording. */
+  /** The session's state at this point of the recording. */
   get state(): SessionState {
     return this.#passing ? this.#passed : this.#session.state;
   }
 
-  /** Whether what the recording does next was written by an earlier replay. */
+  /** True if an earlier replay wrote the next step of the recording. */
   get #passing(): boolean {
     return this.#passed.seq < this.#known.length;
   }
 
-  /** Records a message; returns its step, undefined for a message without text of a session whose replay left those out. */
+  /**
+   * Records a message and returns its step. Undefined for an empty message in a session whose
+   * replay omits those.
+   */
   async message(message: Message, native: string | undefined): Promise<number | undefined> {
     const text = message.text.toWellFormed();
     const isSame = ({ message: known }: Step): boolean => known?.role === message.role && known.text === text;
@@ -101,7 +108,7 @@ export class RecordedSession {
     return this.state.seq;
   }
 
-  /** Records a call; its id is unique in the database, so that it is the same in every replay. */
+  /** Records a call under an id that is unique in the database and equal in every replay. */
   async call(report: CallReport & { readonly callId: string }): Promise<void> {
     const given = report.callId.toWellFormed();
     const shown = hashText(report.answer(given as ObjectId));
@@ -116,7 +123,10 @@ export class RecordedSession {
     await this.#session.recordEvent(event);
   }
 
-  /** Assembles and measures the context of the model call that comes now, with its record kept (decision E7); undefined where an earlier replay did. */
+  /**
+   * Assembles and measures the context of the next model call and keeps its record (decision E7).
+   * Undefined if an earlier replay did so.
+   */
   async context(): Promise<ContextMeasure | undefined> {
     if (this.#passing) return undefined;
     const assembly = await this.#session.assemble({ deliver: 'replay' });
@@ -126,14 +136,14 @@ export class RecordedSession {
   /**
    * Pauses the session [§3.6].
    *
-   * @throws {ReplayError} `other-session` – when more was written to it than the recording holds
+   * @throws {ReplayError} `other-session` – the session has more steps than the recording
    */
   async close(): Promise<void> {
     if (this.#passing) throw this.#differs('the recording ends there');
     await this.#session.close();
   }
 
-  /** Remembers which steps an entry stands between; `before` is the last one in front of it. */
+  /** Stores the steps around an entry; `before` is the last one before it. */
   note(entry: Exclude<RecordedEntry, { kind: 'session' }>, before: number): void {
     if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
     if (entry.native_id === undefined) return;
@@ -141,13 +151,16 @@ export class RecordedSession {
     this.#places.set(entry.native_id, { before: known?.before ?? before, after: this.state.seq });
   }
 
-  /** The last step that a rewind of this conversation keeps; undefined where the recording does not tell it, or names what is not here. */
+  /**
+   * Returns the last step that a rewind keeps. Undefined if the recording does not state it, or
+   * names an unknown entry.
+   */
   keptBy({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): number | undefined {
     if (undone_turns !== undefined) return this.#prompts.at(-undone_turns);
     return this.#places.get(undone_from ?? '')?.before ?? this.#places.get(parent_id ?? '')?.after;
   }
 
-  /** The branch that goes on behind the steps that both share. */
+  /** Returns the branch that continues after the shared steps. */
   branch(opened: Required<OpenedSession>): RecordedSession {
     const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#countTokens);
     branch.#leavesOut = this.#leavesOut;

@@ -7,14 +7,14 @@ import { foreignTool, type ListingFormat, type ToolForm, type ToolKind } from '.
 import type { FileAct } from './files/apply-acts.js';
 import { shellFileActs } from './shell/shell-file-acts.js';
 
-/** What a finished call did to files, as its arguments and its output tell. */
+/** The effects of a finished call on files, from its arguments and output. */
 type Acts = (call: ReadCall) => readonly FileAct[];
 
 const ANYTHING: readonly FileAct[] = [{ kind: 'anything' }];
 const anything: Acts = () => ANYTHING;
 const nothing: Acts = () => [];
 
-/** The acts of a call on the file that it names; one that names none may have done anything. */
+/** Returns the effects on the named file. A call without a name may have changed any file. */
 const onPath =
   (act: (path: string, call: ReadCall) => FileAct): Acts =>
   (call) => {
@@ -42,7 +42,10 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
   return from === undefined ? undefined : { from, to: textArgument(args, 'newText') ?? '', all };
 }
 
-/** The replacements that a call is made of: a list of them, or its own arguments; undefined where one of them is not known. */
+/**
+ * Returns the replacements of a call, as a list or from its own arguments; undefined if one of them
+ * is unknown.
+ */
 function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
   const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
   const each = given.map((one) =>
@@ -54,7 +57,7 @@ function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 const filled = (value: unknown): string | undefined => (value === '' ? undefined : text(value));
 
-/** Replacements, lines after a line, or lines in the place of others: whatever the arguments are made for. */
+/** Replacements, insertions after a line, or replaced lines, depending on the arguments. */
 const edit = onPath((path, { args }) => {
   const replacements = replacementsOf(args);
   if (replacements !== undefined) return { kind: 'replace', path, replacements };
@@ -107,13 +110,13 @@ const move: Acts = ({ args }) => {
 const listed = (format: ListingFormat, output: string, place: ListedPlace = {}): readonly string[] =>
   certainNames(format, output, place);
 
-/** A search says in which of two formats it answers, or names only files. */
+/** A search states which of two output formats it uses, or only names files. */
 const search: Acts = ({ args, output }) => {
   const matches = listed('matches', output, { targets: [pathArgument(args, 'folder') ?? '.'] });
   return [{ kind: 'list', paths: args.output_mode === 'content' ? matches : [...matches, ...listed('paths', output)] }];
 };
 
-/** How a tool of each form is followed through the tree. */
+/** How a tool of each form affects the tree. */
 const ACTS: Readonly<Record<ToolForm, Acts>> = {
   'read-file': read,
   'read-files': several,
@@ -143,7 +146,7 @@ const ACTS: Readonly<Record<ToolForm, Acts>> = {
   unknown: nothing,
 };
 
-/** How a recorded tool is understood, by its name in any spelling. */
+/** Returns the interpretation of a recorded tool by its name in any spelling. */
 export function recordedTool(name: string): { readonly kind: ToolKind; readonly acts: Acts } {
   const { form, kind } = foreignTool(name);
   return { kind, acts: ACTS[form] };

@@ -1,19 +1,20 @@
-/** Where a recording without any clock begins; its entries follow one another by a second. */
+/** The start of a recording without a clock. Its entries are one second apart. */
 export const NO_CLOCK_EPOCH = Date.UTC(2000, 0, 1);
 const STEP_MS = 1_000;
 
 /**
- * The recording's own clock (decision H6): its moments in the order of its entries, never falling. Entries without a moment have that of the entry before; a
- * recording that begins without any counts seconds from the year 2000.
+ * The recording's own clock (decision H6): times in entry order that never decrease. An entry
+ * without a time gets that of the previous one. A recording that begins without times counts
+ * seconds from the year 2000.
  */
 export class ReplayClock {
-  /** How it was mended. */
+  /** The repairs made to the clock. */
   readonly repairs = {
-    /** Moments before the one in front of them, taken as that. */
+    /** Times before the previous one, replaced by it. */
     backwards: 0,
-    /** Moments that this machine has not reached, or that no clock shows, taken as the one in front of them. */
+    /** Times in the future or invalid, replaced by the previous one. */
     impossible: 0,
-    /** Entries without a moment. */
+    /** Entries without a time. */
     missing: 0,
   };
   readonly #latest: number;
@@ -21,7 +22,7 @@ export class ReplayClock {
   #set = false;
   #before = 0;
 
-  /** `latest` is the last moment that is believed: that of the machine, since nothing recorded can be younger. */
+  /** `latest` is the last accepted time: this machine's, because no recording is younger. */
   constructor(latest: number) {
     this.#latest = latest;
   }
@@ -31,7 +32,7 @@ export class ReplayClock {
     return this.#now;
   }
 
-  /** Goes on to an entry's moment. */
+  /** Advances to an entry's time. */
   advance(at: number | undefined): void {
     if (at === undefined) {
       this.repairs.missing += 1;

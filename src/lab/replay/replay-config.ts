@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ReplayError } from './replay-error.js';
 
-/** What a replay does differently from the defaults; everything may be left out. */
+/** Settings of a replay that differ from the defaults. All fields are optional. */
 export const replayConfigSchema = z.strictObject({
   window: z
     .strictObject({
@@ -27,9 +27,9 @@ export const replayConfigSchema = z.strictObject({
 export type ReplayConfig = z.output<typeof replayConfigSchema>;
 
 /**
- * Checks a configuration; `{}` is the default one.
+ * Validates a configuration; `{}` is the default one.
  *
- * @throws {ReplayError} `bad-config` – naming the value that is wrong
+ * @throws {ReplayError} `bad-config`, naming the invalid value
  */
 export function parseReplayConfig(value: unknown, name: string): ReplayConfig {
   const parsed = replayConfigSchema.safeParse(value);

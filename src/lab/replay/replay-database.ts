@@ -8,18 +8,19 @@ import type { NodeAddress } from '../../xtdb/address.js';
 /** An isolated database of replays [§6.3]. */
 export interface ReplayDatabase {
   readonly address: NodeAddress | (() => Promise<NodeAddress>);
-  /** Present where what is replayed stays: a replay that was interrupted goes on there. */
+  /** The folder of a persistent database, in which an interrupted replay resumes. */
   readonly dataDir: string | undefined;
-  /** Idempotent; a database of its own is gone then. */
+  /** Idempotent. Deletes a temporary database. */
   close(): Promise<void>;
 }
 
 type NodeSettings = Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
 
 /**
- * Opens the database of a replay: the data folder's, or an in-memory node in a temporary folder that is gone afterwards.
+ * Opens a replay's database: that of the data folder, or an in-memory node in a temporary folder
+ * that is deleted afterwards.
  *
- * @throws {NodeError} – when the node cannot be started
+ * @throws {NodeError} – the node cannot be started
  */
 export async function openReplayDatabase(
   dataDir: string | undefined,

@@ -11,26 +11,26 @@ import type { Head } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
-/** What a digest is made of for one session. */
+/** The input of a session's digest. */
 interface DigestedSession {
   readonly id: SessionId;
   readonly contexts: readonly ContextMeasure[];
-  /** The session index in its order. */
+  /** The session index in order. */
   readonly index: readonly ObjectId[];
 }
 
-/** Objects of a replay as the database holds them at its end. */
+/** The objects that the database holds at the end of a replay. */
 interface ReplayObjects {
   readonly files: number;
-  /** Versions beyond the first of each file. */
+  /** The number of file versions beyond the first ones. */
   readonly fileUpdates: number;
-  /** Files that were never read. */
+  /** The number of files that were never read. */
   readonly stubs: number;
   readonly deleted: number;
   readonly toolcalls: number;
 }
 
-/** One hash over what a replay left behind, with the number of objects that went into it. */
+/** A hash over the results of a replay, with the number of objects in it. */
 export interface ReplayDigest {
   readonly digest: string;
   readonly objects: ReplayObjects;
@@ -43,12 +43,12 @@ interface Version {
   readonly validTime: Date;
 }
 
-/** Heads that are asked for at once: those of a long session are many megabytes. */
+/** Maximum heads per query, because those of a long session are many megabytes. */
 const HEADS_AT_ONCE = 500;
 
 type Counted = { -readonly [K in keyof ReplayObjects]: ReplayObjects[K] };
 
-/** The versions of an object, counted: of a tool call and of a stub its head is the only one. */
+/** Returns and counts an object's versions. Tool calls and stubs have only their head. */
 async function countedVersions(
   snapshot: StoreSnapshot,
   { id, head }: { readonly id: ObjectId; readonly head: Head | undefined },
@@ -67,16 +67,17 @@ async function countedVersions(
     counts.stubs += 1;
     return only;
   }
-  // By their heads alone: all texts together may be more than a process should hold.
+  // Reads heads only, because all texts together may exceed the memory of a process.
   const all = await snapshot.historyOfHeads(id);
   counts.fileUpdates += all.length - 1;
   return all.map((version) => ({ hash: version.document?.object_hash ?? null, validTime: version.validTime }));
 }
 
 /**
- * SHA-256 over what a replay brought forth, in order: every assembled context, every version of every content object with its valid time, and the final
- * chat, sets and prompt of every session. Transaction times and the versions that only opening or pausing a session makes are not in it: two replays of one
- * recording have the same digest, on any machine, whether one was interrupted or not.
+ * SHA-256 over the results of a replay in order: every assembled context, every object version with
+ * its valid time, and the final chat, sets and prompt of every session. It excludes transaction
+ * times and versions made only by opening or pausing a session. Two replays of a recording
+ * therefore have equal digests on any machine, even after an interruption.
  */
 export async function replayDigest(
   snapshot: StoreSnapshot,
@@ -103,7 +104,7 @@ export async function replayDigest(
     }
   }
   for (const { id } of sessions) {
-    // One after another: the chat of a long session is large.
+    // Read one at a time, because the chat of a long session is large.
     for (const key of [sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)])
       line('session', key, (await snapshot.get(key))?.version.object_hash ?? null);
   }

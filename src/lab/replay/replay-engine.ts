@@ -17,39 +17,46 @@ import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { UseEvidence } from './use-evidence.js';
 
-/** What a replay works with. */
+/** The dependencies of a replay. */
 interface EngineOptions {
   readonly client: ContextClient;
   readonly clock: ReplayClock;
   readonly identity: ReplayIdentity;
   readonly config: ReplayConfig;
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
-  /** Counts tokens; absent where they are not counted. */
+  /** Counts tokens; absent if they are not counted. */
   readonly countTokens?: (text: string) => number;
   readonly signal?: AbortSignal;
 }
 
-/** How long the database may take for one write of a replay: nobody waits for an answer, and a busy machine may be slow. */
+/**
+ * Time limit for one database write of a replay. It is long because no caller waits and a busy
+ * machine is slow.
+ */
 export const DATABASE_WAIT_MS = 120_000;
 
-/** Events that say that the agent's own history was changed (decision F1). */
+/** Events that report a change of the agent's own history (decision F1). */
 const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
 /**
- * Runs the entries of one recording through the real client [§6]: messages and calls become steps, before each answer of the model the context is assembled.
- * One entry after another, each awaited, so that the same recording always gives the same steps.
+ * Runs a recording's entries through the real client [§6]. Messages and calls become steps, and the
+ * context is assembled before each model answer. Each entry is awaited, so a recording always gives
+ * the same steps.
  */
 export class ReplayEngine {
   readonly entries = new ImportCounter();
   readonly effects = new EffectCounts();
   readonly tree = new FileTree();
   readonly evidence: UseEvidence;
-  /** The sessions that were replayed, in the order of the recording. */
+  /** The replayed sessions in the order of the recording. */
   readonly sessions: RecordedSession[] = [];
   readonly #options: EngineOptions;
-  /** By the recording's id: of a session that went back, the branch that goes on. */
+  /** Sessions by the recording's id. After a rewind, the branch that continues. */
   readonly #current = new Map<string, RecordedSession>();
-  /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
+  /**
+   * Sessions without entries yet. They begin with their first entry, whose time may precede that in
+   * the recording's head.
+   */
   readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
 
@@ -59,11 +66,11 @@ export class ReplayEngine {
   }
 
   /**
-   * Takes one entry.
+   * Replays one entry.
    *
-   * @throws {ReplayError} – when the session in the database is not this recording's
-   * @throws {SessionError} – what the client throws
-   * @throws {XtdbError} – when the database does not answer
+   * @throws {ReplayError} – the session in the database is not this recording's
+   * @throws {SessionError} – as the client throws it
+   * @throws {XtdbError} – the database does not answer
    */
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
@@ -83,7 +90,10 @@ export class ReplayEngine {
     if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
-  /** Ends every session: calls that never had a result are recorded as failed, then the sessions are paused [§3.6]. */
+  /**
+   * Ends every session. Calls without results are recorded as failed, then the sessions are paused
+   * [§3.6].
+   */
   async finish(): Promise<void> {
     for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
     for (const session of this.#current.values()) await this.#end(session);
@@ -97,7 +107,8 @@ export class ReplayEngine {
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.sessions.length + 1);
-    // What a killed replay had acknowledged: the session is read with all of it, however long a busy database takes.
+    // Wait for the writes of a killed replay, so that the session is read completely, even from a
+    // slow database.
     await client.backpressure(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
@@ -115,7 +126,10 @@ export class ReplayEngine {
     await session.close();
   }
 
-  /** The agent went back: what it left stays as it is, and it goes on in a fork at the last step that both share, as a live session does (decision F2). */
+  /**
+   * Handles a rewind: the old steps stay unchanged, and the session continues in a fork after the
+   * last shared step, as a live session does (decision F2).
+   */
   async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
     const { client, identity } = this.#options;
     await this.#end(left);
@@ -140,7 +154,7 @@ export class ReplayEngine {
     return session;
   }
 
-  /** The model is called: before the first of its words or calls. */
+  /** Handles a model call, before its first message or call. */
   async #answering(session: RecordedSession): Promise<void> {
     if (session.answering) return;
     session.answering = true;
@@ -157,7 +171,7 @@ export class ReplayEngine {
       );
     }
     session.contexts.push(made);
-    // A replay that was killed may have kept the measure and nothing after it.
+    // A killed replay may have stored the measure and nothing after it.
     if (made.sha256 !== known?.sha256) await log.keep(made);
   }
 
@@ -231,18 +245,18 @@ export class ReplayEngine {
     }
   }
 
-  /** What the agent edits, by what it had in its context when it decided to. */
+  /** Records the use of edited files, by what the agent's context held when it decided to edit. */
   #useBy(session: RecordedSession, { kind, seen }: CallEffects): void {
     if (kind !== 'edit' && kind !== 'patch' && kind !== 'write') return;
     for (const { path, how } of seen) {
       const object = fileObjectId(filesystemSource(this.#options.identity.filesystemId, path));
-      // A file that is written for the first time was nowhere before.
+      // A newly created file was in no context before.
       const isNew = kind === 'write' && !session.seen.has(object);
       if ((how === 'written' || how === 'deleted') && !isNew) this.evidence.edited(session.seen, path);
     }
   }
 
-  /** Calls that nothing answered: they were made, and nothing is known of what they did. */
+  /** Records calls without results: they were made, and their effects are unknown. */
   async #unanswered(session: RecordedSession): Promise<void> {
     const open = [...session.open.values()];
     session.open.clear();
@@ -263,12 +277,15 @@ export class ReplayEngine {
     });
   }
 
-  /** A file that was put into the context without a call becomes one on behalf of who put it there; a history that went back branches; the rest is only counted. */
+  /**
+   * Handles an event. A file inserted without a call becomes a call by the inserting party. A
+   * rewind branches. Other events are only counted.
+   */
   async #event(entry: EntryOf<'event'>): Promise<void> {
     const session = this.#of(entry);
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
-      // Back to the conversation itself, or over to one that was left before.
+      // A return to the conversation itself, or to one that was left before.
       const all = [
         session,
         ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse(),

@@ -1,6 +1,6 @@
 import { CodedError } from '../../values/coded-error.js';
 
-/** Why a replay cannot begin or go on. */
+/** Why a replay cannot start or continue. */
 type ReplayErrorCode =
   | 'other-session'
   | 'other-config'
@@ -10,7 +10,10 @@ type ReplayErrorCode =
   | 'bad-target'
   | 'interrupted';
 
-/** A replay cannot begin or go on; what is wrong inside a recording is a loss and stands in the report. */
+/**
+ * Thrown when a replay cannot start or continue. Faults inside a recording are losses in the report
+ * instead.
+ */
 export class ReplayError extends CodedError<ReplayErrorCode> {
   override readonly name = 'ReplayError';
 

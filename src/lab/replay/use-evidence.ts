@@ -6,11 +6,11 @@ import { filesystemSource } from '../../objects/source.js';
 import type { SessionState } from '../../session/session-state.js';
 import { counted } from '../../values/counted.js';
 
-/** Where the text of a file was when the agent used it. */
+/** Where a file's text was when the agent used it. */
 export const STANDINGS = ['active', 'shown', 'one-step', 'absent'] as const;
 export type Standing = (typeof STANDINGS)[number];
 
-/** One use of a file by the agent. */
+/** A use of a file by the agent. */
 export const fileUseSchema = z.strictObject({
   session: z.string(),
   turn: z.int().nonnegative(),
@@ -26,12 +26,12 @@ export const fileUseSchema = z.strictObject({
 });
 export type FileUse = z.infer<typeof fileUseSchema>;
 
-/** How many uses are kept one by one; further ones are only counted. */
+/** Maximum number of uses kept individually; more are only counted. */
 const KEPT_USES = 20_000;
-/** Tool results that are remembered for each file. */
+/** Maximum number of tool results stored per file. */
 const REMEMBERED_RESULTS = 8;
 
-/** Records which files the agent edited or quoted, and whether its context held them at that time. */
+/** Records which files the agent edited or quoted, and whether its context held them then. */
 export class UseEvidence {
   readonly #filesystem: FilesystemId;
   readonly #lines = new QuotedLines();
@@ -47,7 +47,7 @@ export class UseEvidence {
     this.#filesystem = filesystem;
   }
 
-  /** Notes that a tool result showed a text of a file. */
+  /** Records that a tool result showed a file's text. */
   shown(
     session: SessionId,
     { path, call, text }: { readonly path: CanonicalPath; readonly call: ObjectId; readonly text: string },
@@ -60,7 +60,7 @@ export class UseEvidence {
     this.#results.set(key, results);
   }
 
-  /** Gives a branch what its session was shown. */
+  /** Copies to a branch what its parent was shown. */
   branch(from: SessionId, to: SessionId): void {
     const prefix = `${from} `;
     for (const [key, results] of [...this.#results]) {
@@ -68,12 +68,12 @@ export class UseEvidence {
     }
   }
 
-  /** Notes an answer of the agent: files whose lines it repeats are quoted. */
+  /** Records an answer of the agent. Files whose lines it repeats count as quoted. */
   said(state: SessionState, text: string): void {
     for (const path of this.#lines.quotedIn(text)) this.#note(state, 'quoted', path);
   }
 
-  /** Notes that the agent edits a file. */
+  /** Records that the agent edits a file. */
   edited(state: SessionState, path: CanonicalPath): void {
     this.#note(state, 'edited', path);
   }
@@ -94,12 +94,12 @@ export class UseEvidence {
   }
 }
 
-/** A shorter line may stand in a file and in an answer by chance. */
+/** Shorter lines may be in a file and an answer by chance. */
 const QUOTE_UNITS = 30;
 const REMEMBERED_LINES = 50_000;
 const LONGEST_LINE = 2_000;
 
-/** A number for a line that two lines rarely share: two running hashes of 26 bits. */
+/** Returns a number that two lines rarely share: two rolling hashes of 26 bits. */
 function lineKey(line: string): number {
   let a = 0x811c9dc5;
   let b = 5_381;
@@ -118,7 +118,7 @@ function quotableLines(text: string): readonly string[] {
     .filter((line) => line.length >= QUOTE_UNITS && line.length <= LONGEST_LINE);
 }
 
-/** The lines that were read of files, to find out whether the agent quotes one of them later. Keeps the newest lines only. */
+/** The lines read from files, used to detect later quotes. Keeps only the newest lines. */
 export class QuotedLines {
   readonly #paths: LRUCache<number, CanonicalPath>;
 
@@ -126,12 +126,12 @@ export class QuotedLines {
     this.#paths = new LRUCache(counted(most));
   }
 
-  /** Adds the lines of a text that was read of a file. */
+  /** Adds the lines of a text that was read from a file. */
   learn(path: CanonicalPath, text: string): void {
     for (const line of quotableLines(text)) this.#paths.set(lineKey(line), path);
   }
 
-  /** The files whose lines a text holds, each once. */
+  /** Returns the files whose lines a text contains, each once. */
   quotedIn(text: string): readonly CanonicalPath[] {
     const found = new Set<CanonicalPath>();
     for (const line of quotableLines(text)) {

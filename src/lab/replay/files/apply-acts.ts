@@ -11,9 +11,12 @@ import { defined } from '../../../values/defined.js';
 import type { ShownFile } from '../../recordings/neutral-session.js';
 import type { FileTree, UndoTexts } from './file-tree.js';
 
-/** What one recorded call does to one file, as its arguments and its answer tell; paths as recorded. */
+/**
+ * The effect of a recorded call on a file, from its arguments and its answer. Paths are as
+ * recorded.
+ */
 export type FileAct =
-  /** Lines of the file, or all of it. */
+  /** Shows lines of the file, or all of it. */
   | {
       readonly kind: 'show';
       readonly path: string;
@@ -22,7 +25,7 @@ export type FileAct =
       readonly whole: boolean;
       readonly total?: number;
     }
-  /** Something of the file that cannot be taken up: it exists. */
+  /** Names an existing file without usable text. */
   | { readonly kind: 'name'; readonly path: string }
   | { readonly kind: 'list'; readonly paths: readonly string[] }
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
@@ -37,22 +40,25 @@ export type FileAct =
       readonly hunks: readonly PatchHunk[];
     }
   | { readonly kind: 'undo'; readonly path: string }
-  /** It changes in a way that is not followed. */
+  /** Changes the file in an unknown way. */
   | { readonly kind: 'change'; readonly path: string }
   | { readonly kind: 'delete'; readonly path: string; readonly folder: boolean }
   | { readonly kind: 'move'; readonly from: string; readonly to: string }
   | { readonly kind: 'copy'; readonly from: string; readonly to: string }
-  /** Any file may change. */
+  /** May change any file. */
   | { readonly kind: 'anything' };
 
-/** What a call did to one file. */
+/** The effect of a call on one file. */
 export interface SeenFile {
   readonly path: CanonicalPath;
-  /** `whole`: all of it was shown; `part`: lines of it; `named`: that it exists; `written`: it was changed; `deleted`: it is gone. */
+  /**
+   * `whole`: all of it was shown; `part`: some lines; `named`: it exists; `written`: it was
+   * changed; `deleted`: it was removed.
+   */
   readonly how: 'whole' | 'part' | 'named' | 'written' | 'deleted';
 }
 
-/** Finds the canonical path of a recorded name; undefined for what is no path. */
+/** Returns the canonical path of a recorded name; undefined for an invalid path. */
 type Resolve = (name: string) => CanonicalPath | undefined;
 
 interface Work {
@@ -66,7 +72,7 @@ function remember({ tree, undo }: Work, path: CanonicalPath): void {
   undo.push(path, known?.state === 'whole' ? known.text : undefined);
 }
 
-/** A change that is followed where the text before it is known; otherwise the text is not known afterwards either. */
+/** Applies a change if the previous text is known; otherwise the new text is unknown, too. */
 function changed(work: Work, name: string, change: (text: string) => string | undefined): readonly SeenFile[] {
   const path = work.resolve(name);
   if (path === undefined) return [];
@@ -78,7 +84,7 @@ function changed(work: Work, name: string, change: (text: string) => string | un
   return [{ path, how: 'written' }];
 }
 
-/** What is done to one file, by the name that the recording has for it. */
+/** The effect on one file under its recorded name. */
 interface Named extends Pick<SeenFile, 'how'> {
   readonly path: string;
 }
@@ -110,7 +116,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
     const at = work.resolve(path);
     const fresh =
       at !== undefined && (work.tree.get(at)?.state ?? 'deleted') === 'deleted' && replacements[0]?.from === '';
-    // An empty text to be replaced makes a new file.
+    // Replacing an empty text creates a new file.
     if (fresh && at !== undefined) {
       work.tree.setWhole(at, replaced('', replacements) ?? '');
       return [{ path: at, how: 'written' }];
@@ -141,7 +147,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
   move: ({ from, to }, work) => {
     const [before, after] = [work.resolve(from), work.resolve(to)];
     if (before === undefined || after === undefined) return [];
-    // A folder takes its files along; one whose files were never observed is not known to be one.
+    // A moved folder takes its files along. Without observed files it is not known to be a folder.
     const below = work.tree.get(before) === undefined ? work.tree.below(before) : [];
     const pairs =
       below.length > 0
@@ -173,7 +179,7 @@ function applyAct(act: FileAct, work: Work): readonly SeenFile[] {
   return (RULES[act.kind] as (act: FileAct, work: Work) => readonly SeenFile[])(act, work);
 }
 
-/** Lays what the recording itself says of a file over the tree. */
+/** Overlays the tree with the recording's own view of a file. */
 function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefined {
   const path = resolve(file.path);
   if (path === undefined) return undefined;
@@ -183,19 +189,20 @@ function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefine
   return path;
 }
 
-/** What the recording's own structured copy of a call shows, in addition to its arguments and its answer. */
+/** The recording's structured copy of a call, in addition to its arguments and answer. */
 export interface Evidence {
   readonly files: readonly ShownFile[];
   readonly listed: readonly string[];
-  /** Whether the copy shows what the call read, not what it changed. */
+  /** Whether the copy shows what the call read rather than what it changed. */
   readonly reading: boolean;
 }
 
 const RANK: Readonly<Record<SeenFile['how'], number>> = { named: 0, part: 1, whole: 2, written: 3, deleted: 4 };
 
 /**
- * Follows one call that worked through the tree and gives what it did to which file, each file once and in order. What the recording shows of a file itself
- * counts more than what the arguments let one expect: before the call's own acts for what stood there before, after them for what stood there then.
+ * Applies a successful call to the tree and returns its effects, each file once and in order. The
+ * recording's own view of a file takes precedence over its arguments. The view before the call is
+ * applied first, and the view after it last.
  */
 export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Work): readonly SeenFile[] {
   const seen = new Map<CanonicalPath, SeenFile['how']>();
@@ -220,7 +227,8 @@ export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Wo
     if (file.moment === 'after') lay(file, work);
     const path = work.resolve(file.path);
     if (path === undefined) continue;
-    // The recording knows what stood there before and not what stands there now: somebody changed what the tool was about to write.
+    // The recording knows the text before but not after: the file was changed after the tool had
+    // read it.
     if (file.moment === 'after' && file.text === undefined && before.has(file.path)) work.tree.lose(path);
     if (evidence.reading) note(path, file.text === undefined ? 'named' : file.whole ? 'whole' : 'part');
     else note(path, 'named');

@@ -2,15 +2,15 @@ import { LRUCache } from 'lru-cache';
 import { bareLines } from '../../../foreign-tools/text-edits.js';
 import type { CanonicalPath } from '../../../objects/ids.js';
 
-/** What a recording lets one know of a file at one moment. */
+/** The knowledge about a file at a moment of the recording. */
 type FileKnowledge =
-  /** All of its text; `sure` until something ran that may have changed it. */
+  /** The whole text; `sure` until a command ran that may have changed it. */
   | { readonly state: 'whole'; readonly text: string; readonly sure: boolean }
-  /** Some of its lines, from 1, without their ends. */
+  /** Some of its lines, from 1, without line ends. */
   | { readonly state: 'partial'; readonly lines: ReadonlyMap<number, string>; readonly total: number | undefined }
-  /** It exists. */
+  /** The file exists. */
   | { readonly state: 'named' }
-  /** It has changed in a way that cannot be followed, or its text was given up. */
+  /** The file changed in an unknown way, or its text was evicted. */
   | { readonly state: 'stale' }
   | { readonly state: 'deleted' };
 
@@ -19,13 +19,13 @@ export type FileState = FileKnowledge['state'];
 /** Lines of a file that a recording shows. */
 interface ShownLines {
   readonly text: string;
-  /** Number of the first one, from 1. */
+  /** Number of the first line, from 1. */
   readonly startLine: number;
-  /** How many the file has, where the output says it. */
+  /** The number of lines in the file, if the output states it. */
   readonly total?: number | undefined;
 }
 
-/** UTF-16 units of text that a tree remembers; the files that were used longest ago become `stale`. */
+/** Maximum UTF-16 units of cached text; the least recently used files become `stale`. */
 const REMEMBERED_UNITS = 24 * 1_048_576;
 const OTHER_FILES = 200_000;
 
@@ -37,7 +37,7 @@ const sizeOf = (file: FileKnowledge): number => {
   return size;
 };
 
-/** All lines from the first to the last are known: then the text is, but for the end of its last line, which is taken to have one. */
+/** Returns the whole text if all lines are known. The last line is assumed to have a line end. */
 function completed(lines: ReadonlyMap<number, string>, total: number | undefined): FileKnowledge {
   if (total === undefined || lines.size < total) return { state: 'partial', lines, total };
   const all: string[] = [];
@@ -49,7 +49,7 @@ function completed(lines: ReadonlyMap<number, string>, total: number | undefined
   return { state: 'whole', text: all.length === 0 ? '' : `${all.join('\n')}\n`, sure: true };
 }
 
-/** Whether lines that are shown contradict what is known of a file. */
+/** Returns true if shown lines contradict the known text. */
 function contradicts(known: FileKnowledge, shown: ShownLines, lines: readonly string[]): boolean {
   if (known.state === 'whole') {
     const own = bareLines(known.text);
@@ -68,17 +68,18 @@ function contradicts(known: FileKnowledge, shown: ShownLines, lines: readonly st
 }
 
 /**
- * The files of a recorded session as far as the recording shows them: nothing is ever taken from the disk and nothing is invented. What cannot be known is
- * marked as such; a partial read never makes a file whole unless all of its lines have been seen.
+ * The files of a recorded session as the recording shows them. The tree never reads the disk or
+ * guesses. Unknown text is marked as such. Partial reads make a file whole only if all its lines
+ * were seen.
  */
 export class FileTree {
   readonly #texts: LRUCache<CanonicalPath, FileKnowledge>;
-  /** Files without a text to remember. */
+  /** Files without a cached text. */
   readonly #others = new Map<CanonicalPath, FileKnowledge>();
-  /** Texts that were given up because there were too many. */
+  /** The number of texts evicted for lack of room. */
   forgotten = 0;
 
-  /** `maxUnits` bounds the remembered texts. */
+  /** `maxUnits` bounds the cached texts. */
   constructor(maxUnits = REMEMBERED_UNITS) {
     this.#texts = new LRUCache({
       maxSize: maxUnits,
@@ -91,7 +92,7 @@ export class FileTree {
     });
   }
 
-  /** How many files are in which state. */
+  /** The number of files in each state. */
   get states(): Readonly<Record<FileState, number>> {
     const counts = { whole: 0, partial: 0, named: 0, stale: 0, deleted: 0 };
     for (const { state } of this.#texts.values()) counts[state] += 1;
@@ -99,23 +100,26 @@ export class FileTree {
     return counts;
   }
 
-  /** What is known of a file; undefined where it was never observed. */
+  /** Returns the knowledge about a file; undefined if it was never observed. */
   get(path: CanonicalPath): FileKnowledge | undefined {
     return this.#texts.get(path) ?? this.#others.get(path);
   }
 
-  /** Its text where all of it is known, and nothing may have changed it since. */
+  /** Returns the text if all of it is known and nothing may have changed it since. */
   text(path: CanonicalPath): string | undefined {
     const known = this.get(path);
     return known?.state === 'whole' && known.sure ? known.text : undefined;
   }
 
-  /** All of a file's text is shown or was written; not `sure` where it was made from a text that was not. */
+  /**
+   * Sets a file's whole text, as shown or written. `sure` is false if the text derives from an
+   * unsure one.
+   */
   setWhole(path: CanonicalPath, text: string, sure = true): void {
     this.#set(path, { state: 'whole', text, sure });
   }
 
-  /** Some lines are shown: they are laid over what is known; where they contradict it, only they are known any more. */
+  /** Overlays shown lines. If they contradict the known text, only the shown lines stay. */
   overlay(path: CanonicalPath, shown: ShownLines): void {
     const known = this.get(path);
     const lines = bareLines(shown.text);
@@ -127,18 +131,18 @@ export class FileTree {
     this.#set(path, completed(all, shown.total ?? before.total));
   }
 
-  /** It exists; what is known beyond that stays. */
+  /** Records that the file exists and keeps all other knowledge. */
   name(path: CanonicalPath): void {
     const known = this.get(path);
     if (known === undefined || known.state === 'deleted') this.#set(path, { state: 'named' });
   }
 
-  /** It has changed in a way that cannot be followed. */
+  /** Records a change that cannot be followed. */
   lose(path: CanonicalPath): void {
     this.#set(path, { state: 'stale' });
   }
 
-  /** Something ran that may have changed any file: what is known of them is not sure any more. */
+  /** Marks all texts as unsure after a command that may have changed any file. */
   doubtAll(): void {
     for (const [path, known] of [...this.#texts.entries()]) {
       if (known.state === 'whole') this.#set(path, { ...known, sure: false });
@@ -146,7 +150,7 @@ export class FileTree {
     }
   }
 
-  /** The files below a folder that are there as far as is known. */
+  /** Returns the files below a folder that exist as far as known. */
   below(folder: CanonicalPath): readonly CanonicalPath[] {
     const inside = (path: CanonicalPath): boolean => path.startsWith(folder === '/' ? '/' : `${folder}/`);
     const all = [...this.#texts.keys(), ...this.#others.keys()].filter(inside);
@@ -157,7 +161,7 @@ export class FileTree {
     this.#set(path, { state: 'deleted' });
   }
 
-  /** A file has another name now, with all that is known of it. */
+  /** Renames a file with all knowledge about it. */
   move(from: CanonicalPath, to: CanonicalPath): void {
     const known = this.get(from);
     this.#set(to, known === undefined || known.state === 'deleted' ? { state: 'stale' } : known);
@@ -168,7 +172,7 @@ export class FileTree {
     if (file.state === 'whole' || file.state === 'partial') {
       this.#others.delete(path);
       this.#texts.set(path, file);
-      // A text that is larger than the whole memory is not taken up.
+      // A text that exceeds the whole cache is not stored.
       if (!this.#texts.has(path)) this.#others.set(path, { state: 'stale' });
       return;
     }
@@ -177,41 +181,41 @@ export class FileTree {
   }
 }
 
-/** How many changes of one file can be taken back. */
+/** Maximum number of changes of a file that can be undone. */
 const DEPTH = 20;
-/** UTF-16 units of text that are remembered; the files that were changed longest ago are given up. */
+/** Maximum UTF-16 units of stored text; files whose last change is oldest are evicted. */
 const REMEMBERED_UNDO_UNITS = 4 * 1_048_576;
-/** What an entry takes in addition to its text. */
+/** The overhead of an entry beside its text. */
 const ENTRY_UNITS = 64;
 
-/** What stood in a file before a change; undefined where that was not known. */
+/** A file's text before a change; undefined if it was unknown. */
 type Before = string | undefined;
 
 const undoSize = (texts: readonly Before[]): number =>
   texts.reduce((sum, text) => sum + (text?.length ?? 0) + ENTRY_UNITS, ENTRY_UNITS);
 
 /**
- * The texts of files before their last changes, for tools that take a change back. A text that was given up is not known any more, nor is then the file whose
- * change is taken back.
+ * The texts of files before their last changes, for tools that undo a change. Undoing to an evicted
+ * text makes the file unknown.
  */
 export class UndoTexts {
   readonly #texts: LRUCache<CanonicalPath, readonly Before[]>;
   readonly #maxUnits: number;
 
-  /** `maxUnits` bounds the remembered texts. */
+  /** `maxUnits` bounds the stored texts. */
   constructor(maxUnits = REMEMBERED_UNDO_UNITS) {
     this.#maxUnits = maxUnits;
     this.#texts = new LRUCache({ maxSize: maxUnits, sizeCalculation: undoSize });
   }
 
-  /** Remembers what stood in a file before a change. */
+  /** Stores a file's text before a change. */
   push(path: CanonicalPath, text: Before): void {
     let texts = [...(this.#texts.get(path) ?? []), text].slice(-DEPTH);
     while (texts.length > 1 && undoSize(texts) > this.#maxUnits) texts = texts.slice(1);
     this.#texts.set(path, texts);
   }
 
-  /** Takes back the last change of a file that is remembered: the text before it. */
+  /** Undoes the last stored change of a file and returns the text before it. */
   pop(path: CanonicalPath): Before {
     const texts = this.#texts.get(path) ?? [];
     if (texts.length > 1) this.#texts.set(path, texts.slice(0, -1));

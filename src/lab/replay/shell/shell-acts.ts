@@ -11,10 +11,10 @@ import { ANYTHING, type CommandActs, type LineRange, type ShellAct } from './she
 import { commandActs } from './shell-commands.js';
 import { countOf, sed, tail } from './shell-show.js';
 
-/** What a script does, with the folder that each act's names are relative to. */
+/** The effects of a script, each with the folder for its relative names. */
 interface ShellReading {
   readonly acts: readonly { readonly act: ShellAct; readonly folder: string }[];
-  /** How many of its commands print something: with one, all of the output is its. */
+  /** The number of commands that print. If it is one, the whole output belongs to it. */
   readonly printing: number;
 }
 
@@ -25,7 +25,10 @@ function within(range: LineRange | undefined, first: number, to: number | undefi
   return { from, to: ends.length === 0 ? undefined : Math.min(...ends) };
 }
 
-/** The part that a filter lets through of what a command shows; undefined where the words do not say it. */
+/**
+ * Returns the part of a command's output that a filter passes; undefined if the words do not show
+ * it.
+ */
 function passedOn({ name, words }: ShellCommand): LineRange | undefined {
   if (name === 'head') {
     const to = countOf(words);
@@ -38,10 +41,10 @@ function passedOn({ name, words }: ShellCommand): LineRange | undefined {
   return name === 'nl' || (name === 'cat' && operands(words).length === 0) ? { from: 1 } : undefined;
 }
 
-/** Filters that drop whole lines of a list and change none. */
+/** Filters that only drop whole lines. */
 const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq', 'grep', 'egrep', 'rg', 'cat']);
 
-/** A pipeline with one more command at its end. */
+/** Appends a command to a pipeline. */
 function filterActs(before: CommandActs, filter: ShellCommand): CommandActs {
   const own = commandActs(filter);
   if (own.acts.some(({ kind }) => kind === 'anything')) return { acts: [...before.acts, ...own.acts], prints: true };
@@ -64,7 +67,10 @@ function writesTo({ operator, descriptor, target }: ShellRedirect): boolean {
   );
 }
 
-/** A redirected output is written, not printed: known where a here-document goes straight into a file. */
+/**
+ * Applies a redirection: output is written, not printed. The text is known if a here-document goes
+ * directly into a file.
+ */
 function redirectedActs(pipeline: ShellPipeline, redirect: ShellRedirect): CommandActs {
   const { operator, target } = redirect;
   if (target === undefined) return ANYTHING;
@@ -91,7 +97,7 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
   for (const redirect of written) {
     const kept = done.acts.filter(({ kind }) => kind !== 'show' && kind !== 'list');
     const here = redirectedActs(pipeline, redirect);
-    // Into a file goes what would have been printed; messages on another stream do not count.
+    // Output goes into the file. Messages on another stream do not count.
     done =
       redirect.descriptor === 1
         ? { acts: [...kept, ...here.acts], prints: here.prints }
@@ -103,11 +109,17 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
 const changesFiles = ({ acts }: CommandActs): boolean =>
   acts.some(({ kind }) => kind !== 'show' && kind !== 'list' && kind !== 'name');
 
-/** Whether what runs inside a command's words may change files; what it prints goes into the words. */
+/**
+ * Returns true if commands inside a command's words may change files. Their output becomes part of
+ * the words.
+ */
 const mayChange = (steps: readonly ShellStep[] | undefined): boolean =>
   steps === undefined || steps.some((step) => step.pipeline?.[0]?.name !== 'cd' && changesFiles(stepActs(step)));
 
-/** What a pipeline does at its place: where it is not sure that it ran, nothing it shows is taken up and what it may have changed is not known. */
+/**
+ * Returns the effects of a pipeline. If it may not have run, its output is ignored and its changes
+ * are unknown.
+ */
 function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
   if (pipeline === undefined || inside.some(mayChange)) return ANYTHING;
   const done = pipelineActs(pipeline);
@@ -116,8 +128,8 @@ function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
 }
 
 /**
- * What a script does to files, read from its text: commands that only read or list are kept apart from those that change files in known ways; everything else
- * may change anything. Nothing is run.
+ * Derives a script's effects on files from its text without running it. Reading, listing and known
+ * changes are followed; every other command may change any file.
  */
 export function readShell(script: string): ShellReading {
   const steps = shellSteps(script);
@@ -130,7 +142,7 @@ export function readShell(script: string): ShellReading {
     const [first] = pipeline ?? [];
     if (pipeline?.length === 1 && (first?.name === 'cd' || first?.name === 'pushd')) {
       const target = first.words.find((word) => word !== '--');
-      // Where it leads is not known: names after it cannot be resolved.
+      // The target folder is unknown, so later names cannot be resolved.
       folder =
         first.words.length === 0 || target === undefined || target === '-'
           ? '\0'

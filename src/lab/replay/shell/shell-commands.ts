@@ -61,7 +61,7 @@ const twoPlaces =
     const places = operands(words);
     const [from, to, third] = places;
     const folder = places.at(-1);
-    // Into a folder, several at once or one: each keeps its name.
+    // A move or copy into a folder keeps the file names.
     if (folder?.endsWith('/') === true && places.length > 1 && !/\.\.?\/$/.test(folder)) {
       const into = (one: string): ShellAct => ({
         kind,
@@ -92,7 +92,7 @@ const git: CommandReader = (words) => {
   return verb !== undefined && (READING_GIT.has(verb) || verb === 'ls-files') ? PRINTS : ANYTHING;
 };
 
-/** Prints with a first word that, by what it is for, changes no source. */
+/** Prints if its first word is a subcommand that does not change sources. */
 const only =
   (harmless: RegExp): CommandReader =>
   ([first]) =>
@@ -107,7 +107,7 @@ const npx: CommandReader = (words) => {
 };
 const gofmt: CommandReader = (words) => (words.includes('-w') ? changes(operands(words), false) : PRINTS);
 
-/** What it runs is what counts. */
+/** The command that it runs decides. */
 const xargs: CommandReader = (words) => {
   const [run] = operands(words, /^-[IdEnLPs]$/);
   return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run)
@@ -115,7 +115,7 @@ const xargs: CommandReader = (words) => {
     : ANYTHING;
 };
 
-/** A line of assignments has the empty name. */
+/** A line of assignments has an empty name. */
 const SILENT_NAMES = [
   '',
   ...'true false : mkdir sleep export set unset exit popd wait kill pkill test [ chmod trap shopt alias umask ulimit return'.split(
@@ -127,15 +127,15 @@ const PRINTING_NAMES =
     ' ',
   );
 
-/** Prints, unless one of its words says that it writes or runs something. */
+/** Prints, unless a word shows that it writes or runs a command. */
 const unless =
   (changing: RegExp): CommandReader =>
   (words) =>
     some(words, changing) ? ANYTHING : PRINTS;
 
-/** Lists variables; with words behind them it runs a command. */
+/** Lists variables; with further words it runs a command. */
 const env: CommandReader = (words) => (words.every((word) => word !== undefined && isOption(word)) ? PRINTS : ANYTHING);
-/** A script that is run here may do anything; what makes an environment ready sets variables. */
+/** A sourced script may do anything, except one that only sets up an environment. */
 const source: CommandReader = (words) =>
   /(?:^|\/)activate$|(?:^|\/)\.?(?:bashrc|zshrc|profile|nvm\.sh)$/.test(words[0] ?? '') ? SILENT : ANYTHING;
 
@@ -189,7 +189,7 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
   ['goimports', gofmt],
 ]);
 
-/** What a command does, from the table; one that is not in it may do anything. */
+/** Returns a command's effects from the table. An unknown command may do anything. */
 export function commandActs({ name, words }: ShellCommand): CommandActs {
   return READERS.get(name)?.(words) ?? ANYTHING;
 }

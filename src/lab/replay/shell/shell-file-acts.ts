@@ -18,14 +18,16 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
   const from = bare.startLine ?? range?.from ?? 1;
   const lines = bareLines(bare.text).length;
   if (lines === 0) return [{ kind: 'name', path }];
-  // Fewer lines than were asked for: the file ends there.
+  // If fewer lines than requested are shown, the file ends there.
   const wanted = range?.to === undefined ? undefined : range.to - (range.from ?? 1) + 1;
   const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted;
   const total = ended ? { total: from + lines - 1 } : {};
   return [{ kind: 'show', path, text: bare.text, startLine: from, whole: from === 1 && ended, ...total }];
 }
 
-/** An act with what a command's own output adds to it; undefined where the output is not one command's alone. */
+/**
+ * Combines an act with the command's own output; undefined if several commands share the output.
+ */
 function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct[] {
   if (act.kind === 'show')
     return own === undefined || own.partial ? [{ kind: 'name', path: act.path }] : shown(act, own.text);
@@ -37,7 +39,7 @@ function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct
 const below = (folder: string, path: string): string =>
   posix.isAbsolute(path) || /^~|^[A-Za-z]:[\\/]/.test(path) ? path : posix.join(folder, path);
 
-/** An act whose names are relative to where the script had gone. */
+/** Resolves an act's names against the folder of the script. */
 function inFolder(act: FileAct, folder: string): readonly FileAct[] {
   if (folder === '.' || act.kind === 'anything') return [act];
   if (folder.includes('\0'))
@@ -48,7 +50,10 @@ function inFolder(act: FileAct, folder: string): readonly FileAct[] {
   return [{ ...act, path: below(folder, act.path) }];
 }
 
-/** What a call of a shell does to files: commands that only read or list are taken up, those that change files in known ways are followed (decision C8). */
+/**
+ * Returns the effects of a shell call on files. Reads and listings are used, and known changes are
+ * followed (decision C8).
+ */
 export function shellFileActs({ args, output, truncated }: ReadCall): readonly FileAct[] {
   const script = scriptOf(args);
   if (script === undefined) return [{ kind: 'anything' }];
@@ -56,18 +61,18 @@ export function shellFileActs({ args, output, truncated }: ReadCall): readonly F
   const answer = shellOutput(output);
   const failed = answer.exitCode !== undefined && answer.exitCode !== 0;
   const missing = MISSING.test(answer.text.slice(0, 4_000)) && printing >= 1;
-  // With one printing command all of the output is its; otherwise nobody can tell where one ends.
+  // The output of one printing command is all its own. With several, the boundaries are unknown.
   const own = printing === 1 && !missing && !failed ? { ...answer, partial: answer.partial || truncated } : undefined;
   return acts.flatMap(({ act, folder }) => {
     if ((failed || missing) && (act.kind === 'name' || act.kind === 'show')) return [];
-    // A script that failed somewhere did some of what it says.
+    // A failed script may have run in part.
     if (failed && act.kind !== 'list' && act.kind !== 'anything')
       return touched(act).flatMap((one) => inFolder(one, folder));
     return fileActs(act, own).flatMap((one) => inFolder(one, folder));
   });
 }
 
-/** The files that an act would have changed, as ones that may have. */
+/** Returns the files that an act would have changed as possibly changed. */
 function touched(act: ShellAct): readonly FileAct[] {
   if (act.kind === 'move' || act.kind === 'copy') return [act.from, act.to].map((path) => ({ kind: 'change', path }));
   return 'path' in act ? [{ kind: 'change', path: act.path }] : [];

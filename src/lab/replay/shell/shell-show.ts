@@ -3,15 +3,15 @@ import { type CommandActs, type CommandReader, changes, type LineRange, reads, s
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;
-  // Several files are printed one after another: nothing says where one ends.
+  // The output of several files has no visible boundaries.
   if (words.length !== 1 || path === undefined || path === '-') return reads(words.filter((word) => word !== '-'));
   return { acts: [{ kind: 'show', path, range, exact }], prints: true };
 }
 
-/** All of a file, numbered with an option. */
+/** Prints a whole file, with an option numbered. */
 export const cat: CommandReader = (words) =>
   shows(operands(words), undefined, !words.some((word) => isOption(word) && word !== '-u'));
-/** All of a file with the numbers of its lines. */
+/** Prints a whole file with line numbers. */
 export const nl: CommandReader = (words) =>
   shows(
     operands(words, /^-[bdfhilnpsvw]$/),
@@ -19,7 +19,7 @@ export const nl: CommandReader = (words) =>
     words.some((word) => word === '-ba') || words.join(' ').includes('-b a'),
   );
 
-/** How many lines `head` or `tail` is asked for; undefined where it is asked otherwise. */
+/** Returns the requested line count of `head` or `tail`; undefined for other requests. */
 export function countOf(words: Words): number | undefined {
   for (const [i, word] of words.entries()) {
     const joined = /^-(?:n|-lines=)?(\d+)$/.exec(word ?? '')?.[1];
@@ -30,14 +30,14 @@ export function countOf(words: Words): number | undefined {
   return 10;
 }
 
-/** The first lines of a file. */
+/** Prints the first lines of a file. */
 export const head: CommandReader = (words) => {
   const to = countOf(words);
   const files = operands(words, /^-[nc]$|^--(?:lines|bytes)$/);
   return to === undefined ? reads(files) : shows(files, { from: 1, to }, true);
 };
 
-/** The last lines of a file; from a line on where one is named. */
+/** Prints the last lines of a file, or from a line on. */
 export const tail: CommandReader = (words) => {
   const from = words.flatMap(
     (word, i) =>
@@ -48,7 +48,7 @@ export const tail: CommandReader = (words) => {
   return from === undefined ? reads(files) : shows(files, { from: Number(from) }, true);
 };
 
-/** The lines that `sed -n 'A,Bp'` prints; undefined for any other script. */
+/** Returns the lines that `sed -n 'A,Bp'` prints; undefined for any other script. */
 function printedLines(script: string): LineRange | undefined {
   const match = /^\s*(\d+)(?:\s*,\s*(\d+|\$))?\s*p\s*;?\s*(?:\d+q\s*)?$/.exec(script);
   if (match === null) return undefined;
@@ -56,11 +56,11 @@ function printedLines(script: string): LineRange | undefined {
   return { from, to: match[2] === undefined ? from : match[2] === '$' ? undefined : Number(match[2]) };
 }
 
-/** Lines of a file, or a change of it in its place. */
+/** Prints lines of a file, or changes it in place. */
 export const sed: CommandReader = (words) => {
   const inPlace = some(words, /^(?:-[nErsz]*i|--in-place)/);
   const scripted = some(words, /^-[ef]$|^--expression$/);
-  // BSD's `-i ''` names a suffix, an empty one.
+  // BSD's `-i ''` names an empty suffix.
   const given = operands(words, /^-[ef]$|^--(?:expression|file)$/);
   const [script, ...rest] = inPlace && given[0] === '' ? given.slice(1) : given;
   const files = scripted ? [script, ...rest] : rest;
