@@ -113,6 +113,7 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
       : ['--socket', plan.socketPath]),
     '--idle-exit',
     String(plan.idleExitSeconds),
+    '--start-on-input',
   ];
 }
 
@@ -164,6 +165,11 @@ export interface FrontProcess {
   readonly identity: Promise<ProcessIdentity | undefined>;
   /** Resolves when it has ended; never rejects. */
   readonly ended: Promise<FrontExit>;
+  /**
+   * Lets it open its database; idempotent. Call it once the JVM's identity is on disk. If this
+   * process dies earlier, the JVM exits, because no other process could find and stop it.
+   */
+  proceed(): void;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -185,10 +191,12 @@ export function startFront(
 ): FrontProcess {
   const child = spawn(plan.java, [...frontArguments(plan)], {
     cwd: plan.dataDir,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     // Otherwise RocksDB's memory spreads over one arena per thread.
     env: { ...options.env, MALLOC_ARENA_MAX: '2' },
   });
+  // A JVM that already ended has closed its input.
+  child.stdin.on('error', () => undefined);
   const tail: string[] = [];
   const note = (line: string): void => {
     options.log.write(`${line}\n`);
@@ -213,6 +221,7 @@ export function startFront(
   return {
     identity: child.pid === undefined ? Promise.resolve(undefined) : identifyProcess(child.pid),
     ended,
+    proceed: () => void child.stdin.end('\n'),
     kill: (signal) => void child.kill(signal),
   };
 }

@@ -262,7 +262,9 @@ class Supervision {
     };
     this.#options.stop.addEventListener('abort', onStop, { once: true });
     if (this.#options.stop.aborted) onStop();
-    void front.identity.then((identity) => identity && this.#set({ jvm: identity }));
+    void front.identity
+      .then((identity) => (identity === undefined ? undefined : this.#set({ jvm: identity })))
+      .then(front.proceed);
     const exit = await front.ended;
     over = true;
     ended.abort();

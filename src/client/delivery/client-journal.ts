@@ -182,9 +182,22 @@ export class ClientJournal {
     };
   }
 
-  /** Makes a write durable. If it rejects, nothing was written. */
-  async append(write: SessionWrite): Promise<Receipt> {
-    return this.#receiptOf(this.#own, write, await this.#own.append(encodePayload(encodeWrite(write))));
+  /**
+   * Makes a write durable. If it rejects, the write does not count.
+   * @param requireOurs throws if another process has taken the session. It runs after the append: a
+   *   process that takes the session later finds the record, one that took it earlier may have
+   *   missed it.
+   */
+  async append(write: SessionWrite, requireOurs: () => void = () => undefined): Promise<Receipt> {
+    const receipt = this.#receiptOf(this.#own, write, await this.#own.append(encodePayload(encodeWrite(write))));
+    try {
+      requireOurs();
+      return receipt;
+    } catch (error) {
+      // Takes the record back. The process that has the session now delivers it if it saw it.
+      receipt.done();
+      throw error;
+    }
   }
 
   /** Returns the number of damaged files in the data folder. */

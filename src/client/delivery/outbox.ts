@@ -135,20 +135,21 @@ export class Outbox {
   }
 
   /** Acknowledges a write. If it rejects, nothing was acknowledged. */
-  async accept(write: SessionWrite): Promise<AcceptedWrite> {
+  async accept(unmarked: SessionWrite, requireOurs?: () => void): Promise<AcceptedWrite> {
     const { telemetry } = this.#parts;
     const trace = currentTrace();
-    const accepted = await this.#accept(trace === undefined ? write : { ...write, trace: traceparentOf(trace) });
+    const write = trace === undefined ? unmarked : { ...unmarked, trace: traceparentOf(trace) };
+    const accepted = await this.#accept(write, requireOurs);
     if (write.step !== undefined) telemetry.add('palimpsest.steps.acknowledged', 1);
     if (write.step?.usage !== undefined) tellUsage(telemetry, write.step.usage);
     return accepted;
   }
 
-  async #accept(write: SessionWrite): Promise<AcceptedWrite> {
+  async #accept(write: SessionWrite, requireOurs?: () => void): Promise<AcceptedWrite> {
     const { journal, writer } = this.#parts;
     if (journal !== undefined) {
       await this.#keepPace();
-      return this.#adopt(write, { seen: false, journaled: true, receipt: await journal.append(write) });
+      return this.#adopt(write, { seen: false, journaled: true, receipt: await journal.append(write, requireOurs) });
     }
     // Without a journal, rejects here the text that a journal would refuse as not exactly storable.
     void write.call?.version;

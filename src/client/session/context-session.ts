@@ -324,6 +324,10 @@ export class ContextSession {
   /** A session that another process took over must not acknowledge anything here (decision F5). */
   #requireLease(tells = true): void {
     this.#environment.outbox.requireWritable(this.id, this.#loaded.lease, tells);
+    this.#requireLock();
+  }
+
+  #requireLock(): void {
     if (this.#lock?.isStillOurs() === false) {
       throw new SessionError(
         'taken-over',
@@ -365,7 +369,7 @@ export class ContextSession {
         : undefined;
     const heads = boundary?.puts ?? [];
     const write = { session: this.id, lease, step, ...parts, heads, at: step.at, ...defined({ snapshot }) };
-    const accepted = await this.#certain(() => this.#environment.outbox.accept(write));
+    const accepted = await this.#accept(write);
     this.#loaded = {
       ...this.#loaded,
       state: after,
@@ -378,15 +382,14 @@ export class ContextSession {
   /** Acknowledges heads outside a step. */
   async #heads(heads: readonly StoredPut[], position = this.#loaded.position): Promise<void> {
     const { lease } = this.#loaded;
-    const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
-    await this.#certain(() => this.#environment.outbox.accept(write));
+    await this.#accept({ session: this.id, lease, files: [], heads, at: this.#environment.clock() });
     if (heads.some(({ head }) => head.type === 'session'))
       this.#loaded = { ...this.#loaded, position, lease: leaseOf(heads, this.id) };
   }
 
-  async #certain<T>(write: () => Promise<T>): Promise<T> {
+  async #accept(write: SessionWrite): Promise<AcceptedWrite> {
     try {
-      return await write();
+      return await this.#environment.outbox.accept(write, () => this.#requireLock());
     } catch (error) {
       if (error instanceof XtdbError) this.#uncertain = true;
       // The hashes may include a step that does not exist.

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { mkdtemp, readdir, realpath, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -171,6 +171,28 @@ describe('a session taken over while another process delivers its steps', () => 
     expect((await ask('doctor')).stdout).toMatch(
       new RegExp(`look +steps-in-fork: .*\n +${named.replaceAll('.', '\\.')}\n`),
     );
+  });
+
+  test('has no step that its former process wrote after the takeover, and that process acknowledges none', async () => {
+    const dataDir = join(root, 'shared');
+    const owner = await open(dataDir);
+    const session = await owner.openSession();
+    await say(session, ['one']);
+    const locks = join(dataDir, 'sessions');
+    const takesLock = (id: string): string => {
+      // The other process takes the lock between the check of the lock and the write to the journal.
+      for (const file of readdirSync(locks)) rmSync(join(locks, file));
+      return id;
+    };
+    await expect(
+      session.recordCall({ ...callReport({ tool: 'bash', content: 'two' }), answer: takesLock }),
+    ).rejects.toMatchObject({ code: 'taken-over' });
+    const taker = await open(dataDir);
+    const taken = await taker.openSession({ id: session.id, takeOver: true });
+    await say(taken, ['three']);
+    await Promise.all([owner.delivered(), taker.delivered()]);
+    expect(await contents(session.id)).toEqual(['one', 'three']);
+    expect(owner.status.waiting).toBe(0);
   });
 
   test('is forked with all steps if the awaited deliverer is killed', async () => {

@@ -106,6 +106,7 @@ describe('a context that waits for no transaction', () => {
     await settled(client);
     const next = await handOut(session);
     expect(next.text).toBe(away.text);
+    await settled(client);
     expect((await madeAgain(session.id)).at(-1)).toBe(away.text);
   });
 

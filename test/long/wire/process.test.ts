@@ -2,7 +2,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { CONFIGS, privateFolder, startFront } from '../../support/front-process.js';
+import { CONFIGS, privateFolder, runFront, startFront } from '../../support/front-process.js';
 import { until } from '../../support/until.js';
 import { errorKey, readEdn, submitAndWait, Wire } from '../../support/wire.js';
 import { testNodeAddress } from '../../support/xtdb.js';
@@ -37,6 +37,14 @@ describe('a front’s process', () => {
     expect((await wire.get('/status')).status).toBe(200);
     await wire.close();
     expect((await front.run.ended).code).toBe(0);
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  test('takes no lock if its supervisor ends before it has written down the process', async () => {
+    const lock = join(dir, 'lock');
+    // `runFront` closes the input, as the end of a supervisor does.
+    const front = await runFront(memory('--lock', lock, '--start-on-input'));
+    expect((await front.ended).code).toBe(0);
     expect(await readdir(dir)).toEqual([]);
   });
 

@@ -11,6 +11,7 @@
        "                  [--idle-exit SECONDS]\n"
        "                  [--query-timeout MS] [--max-rows N] [--max-body BYTES] [--max-queries N]\n"
        "                  [--await-timeout MS] [--read-only] [--exit-when-failed] [--warm]\n"
+       "                  [--start-on-input]\n"
        "       front.main --version"))
 
 (defn- path [text] (Path/of text (make-array String 0)))
@@ -40,7 +41,8 @@
    "--await-timeout" [:await-timeout (whole-number 1 3600000)]})
 
 (def ^:private switches
-  {"--make-token" :make-token, "--read-only" :read-only, "--exit-when-failed" :exit-when-failed, "--warm" :warm, "--version" :version})
+  {"--make-token" :make-token, "--read-only" :read-only, "--exit-when-failed" :exit-when-failed, "--warm" :warm, "--start-on-input" :start-on-input,
+   "--version" :version})
 
 (def ^:private defaults
   {:idle-exit 0

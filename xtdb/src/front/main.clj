@@ -152,12 +152,20 @@
         (deliver closed true)))
     (if (= :failed @stop) failed-code 0)))
 
+(defn- abandoned?
+  "Waits for the supervisor's line. A supervisor that dies before it knows this process closes the input instead."
+  [flags]
+  (and (:start-on-input flags) (neg? (.read System/in))))
+
 (defn- start [flags]
   (transit/limit-parser! (:max-body flags))
-  (if (or (nil? (:lock flags)) (lock/take! (:lock flags)))
+  (cond
+    (abandoned? flags) (do (log/info "The supervisor ended before the start") 0)
+    (or (nil? (:lock flags)) (lock/take! (:lock flags)))
     (if (:warm flags)
       (do (warm/run (assoc flags :open open-front, :close close-front!)) 0)
       (serve flags))
+    :else
     (fail! {:code "locked", :message (str "Another process holds " (:lock flags)), :exit start-failure/lock-held-code})))
 
 (defn -main
