@@ -134,7 +134,7 @@ function reportMissing(
   else if (sessions === 0)
     tell(
       escapedLine(
-        `palimpsest: ${name} holds no session${losses.total > 0 ? ' readable; its report states the reason' : ''}`,
+        `palimpsest: ${name} holds no ${losses.total > 0 ? 'readable session; its report states the reason' : 'session'}`,
       ),
     );
 }

@@ -98,7 +98,7 @@ describe('the services of the compose file', () => {
     expect(flags[flags.indexOf('--port') + 1]).toBe('7391');
     const file = flags[flags.indexOf('--token-file') + 1] ?? '';
     expect(volumes.some((volume) => volume.endsWith(`:${dirname(file)}`))).toBe(true);
-    for (const name of ['README.md', 'xtdb/README.md', 'docker-compose.yml']) {
+    for (const name of ['docs/install.md', 'xtdb/README.md', 'docker-compose.yml']) {
       await documented(name, /docker compose up --detach --wait$/m);
       await documented(
         name,

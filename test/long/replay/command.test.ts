@@ -59,7 +59,7 @@ describe('palimpsest replay', () => {
       1,
       { complete: false, losses: { by_reason: { 'truncated-file': 1 } } },
     ]);
-    expect(cut.stderr).toMatch(/cut\.jsonl is cut off/);
+    expect(cut.stderr).toMatch(/cut\.jsonl is truncated: its report lacks the rest/);
     const titles = await recordings.write('titles.jsonl', '{"type":"summary","summary":"a title","leafUuid":"u"}\n');
     expect(await runCli(['replay', titles, '--dry-run'])).toMatchObject({
       code: 0,
@@ -71,7 +71,7 @@ describe('palimpsest replay', () => {
     );
     expect(await runCli(['replay', spoilt, '--dry-run'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('no session that could be read'),
+      stderr: expect.stringContaining('holds no readable session; its report states the reason'),
     });
   });
 
@@ -87,7 +87,7 @@ describe('palimpsest replay', () => {
       '--dry-run',
     ]);
     expect([code, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([0, ['one.jsonl', 'two.jsonl', '']]);
-    expect(stderr).toMatch(/: 1 files are no recordings: below\/notes\.txt\n$/);
+    expect(stderr).toMatch(/: 1 file is no recording: below\/notes\.txt\n$/);
   });
 
   test('replays files of equal bytes once as one session, with a report for each', async () => {
