@@ -67,7 +67,7 @@ function programWriter(
  */
 async function heldSession(clientDir: string, session: SessionId): Promise<SessionLock> {
   const [{ holderIn, lockSession }, { SessionError }] = await Promise.all([
-    import('../client/session/open-session.js'),
+    import('../client/session/session-lease.js'),
     import('../session/errors.js'),
   ]);
   try {

@@ -21,7 +21,7 @@ async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
     import('../history/rebuild/find-session.js'),
     import('../history/ask/reference.js'),
     import('../client/session/fork-at.js'),
-    import('../client/session/open-session.js'),
+    import('../client/session/session-lease.js'),
     import('../client/session/new-session-id.js'),
     import('../objects/ids.js'),
     import('./output.js'),

@@ -26,16 +26,14 @@ import { type ForkPlace, forkAt, type MadeFork } from './fork-at.js';
 import { newSessionId } from './new-session-id.js';
 import {
   createSession,
-  holderIn,
-  type LeaseSettings,
   listSessions,
-  lockSession,
   type OpenSessionOptions,
   openSession,
   type SessionSummary,
 } from './open-session.js';
 import type { AssembleOptions, SessionAssembly } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
+import { holderIn, type LeaseSettings, lockSession, requireLock } from './session-lease.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 import { requireRoots } from './session-roots.js';
 
@@ -365,6 +363,7 @@ export class ContextClient {
       const loaded = await openSession(this.#environment, id, {
         asPerson,
         onLearned: (ids, objects) => resume?.take(ids, objects),
+        requireOurs: () => requireLock(lock, id),
       });
       this.#pages.keep(id, loaded.state.seq);
       await resume?.within(TIME_LIMITS.resume);

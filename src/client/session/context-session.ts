@@ -41,6 +41,7 @@ import { SeenFiles } from './seen-files.js';
 import type { SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import { type DeliverOptions, type HandedOut, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
+import { requireLock } from './session-lease.js';
 import { SessionUses } from './use-ledger.js';
 
 /** The parts of one session, beside the environment that all sessions of a client share. */
@@ -324,17 +325,7 @@ export class ContextSession {
   /** A session that another process took over must not acknowledge anything here (decision F5). */
   #requireLease(tells = true): void {
     this.#environment.outbox.requireWritable(this.id, this.#loaded.lease, tells);
-    this.#requireLock();
-  }
-
-  #requireLock(): void {
-    if (this.#lock?.isStillOurs() === false) {
-      throw new SessionError(
-        'taken-over',
-        `session ${this.id} was taken over by another process; open it again, taking it over, ` +
-          'to go on from where it stands',
-      );
-    }
+    requireLock(this.#lock, this.id);
   }
 
   /** Runs work after all earlier requests. `tells`: whether a user sees why the session is lost. */
@@ -389,7 +380,7 @@ export class ContextSession {
 
   async #accept(write: SessionWrite): Promise<AcceptedWrite> {
     try {
-      return await this.#environment.outbox.accept(write, () => this.#requireLock());
+      return await this.#environment.outbox.accept(write, () => requireLock(this.#lock, this.id));
     } catch (error) {
       if (error instanceof XtdbError) this.#uncertain = true;
       // The hashes may include a step that does not exist.

@@ -1,5 +1,4 @@
 import pLimit from 'p-limit';
-import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../lease/session-lock.js';
 import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
@@ -34,38 +33,6 @@ export interface OpenSessionOptions {
    * rest is read.
    */
   readonly onProgress?: (done: number, total: number) => void;
-}
-
-/** Where this process keeps its leases, and its name there. */
-export interface LeaseSettings {
-  readonly dataDir: string;
-  readonly what: string;
-}
-
-/**
- * Takes a session's lease (decision F5).
- * @throws {SessionError} `lease-held` – another process, which it names, has the lease, and
- *   `takeOver` is not set
- */
-export async function lockSession(
-  { dataDir, what }: LeaseSettings,
-  session: SessionId,
-  takeOver: boolean,
-): Promise<SessionLock> {
-  try {
-    return await acquireSessionLock(dataDir, session, { what, takeOver });
-  } catch (error) {
-    if (!(error instanceof LeaseError) || error.code !== 'held') throw error;
-    throw new SessionError('lease-held', error.message, { cause: error });
-  }
-}
-
-/**
- * Describes the living process that has a data folder's session open. Undefined if there is none.
- */
-export async function holderIn(dataDir: string, session: SessionId): Promise<string | undefined> {
-  const [owner] = await sessionLockOwners(dataDir, session);
-  return owner === undefined ? undefined : `process ${owner.pid} (${owner.what})`;
 }
 
 /**
@@ -278,7 +245,16 @@ const MOST_WHOLE = 3;
 export async function openSession(
   environment: SessionEnvironment,
   id: SessionId,
-  { onLearned, asPerson = false }: { readonly onLearned?: MetadataListener; readonly asPerson?: boolean } = {},
+  {
+    onLearned,
+    asPerson = false,
+    requireOurs = () => undefined,
+  }: {
+    readonly onLearned?: MetadataListener;
+    readonly asPerson?: boolean;
+    /** Throws if another process has taken the session's lock. */
+    readonly requireOurs?: () => void;
+  } = {},
 ): Promise<LoadedSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await newestFor(environment.store, id);
@@ -291,6 +267,9 @@ export async function openSession(
       );
     if (existing === undefined) return createSession(environment, id);
     if (asPerson) await requireClosedElsewhere(environment, snapshot, existing);
+    // The takeover succeeds only on the head as read, so the lock is checked between the two. A
+    // process that took the lock before may have acknowledged steps under a newer head.
+    requireOurs();
     const isWhole = attempt <= MOST_WHOLE;
     const taken = await takeOver(environment, existing, { asPerson, isWhole });
     if (taken === undefined) continue;

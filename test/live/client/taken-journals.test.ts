@@ -195,6 +195,32 @@ describe('a session taken over while another process delivers its steps', () => 
     expect(owner.status.waiting).toBe(0);
   });
 
+  test('stays with its last taker, though an earlier one is still opening it', async () => {
+    const dataDir = join(root, 'shared');
+    const owner = await open(dataDir);
+    const session = await owner.openSession();
+    await say(session, ['one']);
+    await owner.delivered();
+    const [released, release] = moment();
+    const [caught, onCaught] = moment();
+    slow.onSubmit = () => {
+      onCaught();
+      return released;
+    };
+    const earlier = await open(dataDir, slow.address);
+    const opening = earlier.openSession({ id: session.id, takeOver: true });
+    await caught;
+    const last = await open(dataDir, road.address);
+    const taken = await last.openSession({ id: session.id, takeOver: true });
+    await road.close();
+    await say(taken, ['two', 'three']);
+    release();
+    await expect(opening).rejects.toMatchObject({ code: 'taken-over' });
+    await road.open();
+    await last.delivered();
+    expect(await contents(session.id)).toEqual(['one', 'two', 'three']);
+  });
+
   test('is forked with all steps if the awaited deliverer is killed', async () => {
     const { dataDir, id } = await left();
     const [caught, onCaught] = moment();

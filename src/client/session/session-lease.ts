@@ -1,0 +1,48 @@
+import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../lease/session-lock.js';
+import type { SessionId } from '../../objects/ids.js';
+import { SessionError } from '../../session/errors.js';
+
+/** Where this process keeps its leases, and its name there. */
+export interface LeaseSettings {
+  readonly dataDir: string;
+  readonly what: string;
+}
+
+/**
+ * Takes a session's lease (decision F5).
+ * @throws {SessionError} `lease-held` – another process, which it names, has the lease, and
+ *   `takeOver` is not set
+ */
+export async function lockSession(
+  { dataDir, what }: LeaseSettings,
+  session: SessionId,
+  takeOver: boolean,
+): Promise<SessionLock> {
+  try {
+    return await acquireSessionLock(dataDir, session, { what, takeOver });
+  } catch (error) {
+    if (!(error instanceof LeaseError) || error.code !== 'held') throw error;
+    throw new SessionError('lease-held', error.message, { cause: error });
+  }
+}
+
+/**
+ * Describes the living process that has a data folder's session open. Undefined if there is none.
+ */
+export async function holderIn(dataDir: string, session: SessionId): Promise<string | undefined> {
+  const [owner] = await sessionLockOwners(dataDir, session);
+  return owner === undefined ? undefined : `process ${owner.pid} (${owner.what})`;
+}
+
+/**
+ * Rejects a session whose lock another process has taken. Without a data folder there is no lock.
+ * @throws {SessionError} `taken-over`
+ */
+export function requireLock(lock: SessionLock | undefined, session: SessionId): void {
+  if (lock?.isStillOurs() !== false) return;
+  throw new SessionError(
+    'taken-over',
+    `session ${session} was taken over by another process; open it again, taking it over, ` +
+      'to go on from where it stands',
+  );
+}
