@@ -263,6 +263,25 @@ function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp
   return step === undefined ? [] : [store.guardOp(formerId(stepId(step.session, step.seq)), null)];
 }
 
+/**
+ * Returns whether a write moves neither a step nor the session's head, such as a new prompt. Two
+ * deliverers of one journal could commit it twice under one lease.
+ */
+const isBare = ({ session, step, lease, heads }: SessionWrite): boolean =>
+  step === undefined && lease != null && heads.every(({ head }) => head['xt/id'] !== sessionObjectId(session));
+
+/** Guards against a version that another deliverer puts at the valid time of a head. */
+async function datedGuards(store: ObjectStore, heads: readonly StoredPut[]): Promise<readonly TxOp[]> {
+  const guards: TxOp[] = [];
+  for (const { head, validTime } of heads) {
+    if (validTime === undefined) continue;
+    const id = head['xt/id'];
+    const there = (await (await store.asOf({ validTime })).heads([id])).get(id);
+    guards.push({ op: 'match', id, doc: there?.document ?? null, validTime });
+  }
+  return guards;
+}
+
 /** A write with its plan. */
 export interface WritePlan {
   readonly write: SessionWrite;
@@ -285,8 +304,10 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
   let last = NOTHING_WRITTEN;
   const isTried = seen && isGuarded(write);
   const plan: Plan<WriteResult> = async (attempt) => {
-    const again = attempt > 1 || (seen && !isTried);
+    const again = attempt > 1 || (seen && !isTried) || isBare(write);
     const asked = again || own === undefined ? ids : ids.filter((id) => own.get(id) === undefined);
+    // Read before the look-up, so that no version can come between the two.
+    const dated = isBare(write) ? await datedGuards(store, write.heads) : [];
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write)))
       // An earlier process applied the step, so this attempt was refused and wrote nothing.
@@ -294,7 +315,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));
     const decided = await decide(store, write, { snapshot, heads, known, isSole });
-    const guards = isTried && !again ? formerGuards(store, write) : [];
+    const guards = isTried && !again ? formerGuards(store, write) : dated;
     last = { ...decided, ops: withoutRepeatedTexts([...leaseOps(store, write), ...guards, ...decided.ops]) };
     return { ops: last.ops, result: last };
   };

@@ -131,12 +131,10 @@ function reportMissing(
 ): void {
   if (!complete || (sessions === 0 && losses.total > 0)) process.exitCode = 1;
   if (!complete) tell(escapedLine(`palimpsest: ${name} is truncated: its report lacks the rest`));
-  else if (sessions === 0)
-    tell(
-      escapedLine(
-        `palimpsest: ${name} holds no ${losses.total > 0 ? 'readable session; its report states the reason' : 'session'}`,
-      ),
-    );
+  else if (sessions === 0) {
+    const lacks = losses.total > 0 ? 'readable session; its report states the reason' : 'session';
+    tell(escapedLine(`palimpsest: ${name} holds no ${lacks}`));
+  }
 }
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;

@@ -7,11 +7,12 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
-import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
+import { filesystemId, type SessionId, systemPromptObjectId } from '../../../src/objects/ids.js';
 import type { NodeAddress } from '../../../src/xtdb/address.js';
 import { testAddress } from '../../support/context.js';
 import { GateProxy } from '../../support/gate-proxy.js';
 import { moment } from '../../support/moment.js';
+import { historyOf } from '../../support/object-history.js';
 import { Road } from '../../support/road.js';
 import { runCli } from '../../support/run-cli.js';
 import { callReport } from '../../support/tracked-project.js';
@@ -219,6 +220,30 @@ describe('a session taken over while another process delivers its steps', () => 
     await road.open();
     await last.delivered();
     expect(await contents(session.id)).toEqual(['one', 'two', 'three']);
+  });
+
+  test('has a prompt once that its former process and the taker deliver at once', async () => {
+    const dataDir = join(root, 'shared');
+    const owner = await open(dataDir, slow.address);
+    const session = await owner.openSession();
+    await owner.delivered();
+    const [released, release] = moment();
+    slow.onSubmit = () => released;
+    await session.setSystemPrompt('be brief');
+    const beside = await new GateProxy(root, 'beside').open();
+    beside.onSubmit = (_body, nth) => {
+      // The first transaction is the prompt, the second one the takeover.
+      if (nth !== 1) return 'pass';
+      release();
+      return owner.delivered().then(() => undefined);
+    };
+    const taker = await open(dataDir, beside.address);
+    await taker.openSession({ id: session.id, takeOver: true });
+    const prompts = await historyOf(await taker.store.latest(), systemPromptObjectId(session.id));
+    expect(prompts.map(({ version }) => version?.content)).toEqual([null, 'be brief']);
+    expect(beside.submits).toBe(2);
+    await taker.close();
+    await beside.close();
   });
 
   test('is forked with all steps if the awaited deliverer is killed', async () => {
