@@ -7,7 +7,7 @@ import { CodedError } from '../values/coded-error.js';
 import { codeOf } from '../values/thrown.js';
 import { unlessAborted } from '../values/unless-aborted.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
-import { interpretAnswer, type MediaType } from './answers.js';
+import { interpretAnswer, type MediaType, type RawAnswer } from './answers.js';
 import { XtdbError } from './errors.js';
 import { authorisation, type Exchange, loadPools } from './node-pool.js';
 
@@ -274,6 +274,7 @@ export class XtdbHttp {
       path: `${prefixOf(address)}/_xtdb${request.path}${queryString(request.params ?? {})}`,
       headers: {
         accept: request.accept,
+        te: 'trailers',
         ...(request.body === undefined ? {} : { 'content-type': request.body.type }),
         ...authorisation(address),
       },
@@ -295,7 +296,8 @@ export class XtdbHttp {
       const code = CUT_OFF.has(codeOf(cause) ?? '') ? 'cut-off' : 'bad-response';
       throw new XtdbError(code, `${what}: ${status}, but the answer was cut off.`, { status, cause });
     }
-    return interpretAnswer({ status, contentType, text }, what);
+    const refused = refusalIn(response.trailers);
+    return interpretAnswer(refused === undefined ? { status, contentType, text } : { ...refused, contentType }, what);
   }
 
   async #readBody(body: AsyncIterable<Buffer>, what: string, most: number): Promise<string> {
@@ -363,6 +365,12 @@ export class XtdbHttp {
       cause: error,
     });
   }
+}
+
+/** Returns the failure that our front reports behind rows that it already sent. */
+function refusalIn(trailers: Readonly<Record<string, unknown>>): Pick<RawAnswer, 'status' | 'text'> | undefined {
+  const [, status, body = ''] = /^(\d{3}) ([\w+/=]*)$/.exec(String(trailers['front-refusal'] ?? '')) ?? [];
+  return status === undefined ? undefined : { status: Number(status), text: Buffer.from(body, 'base64').toString() };
 }
 
 /** Returns true unless the node certainly rejected the submission or never received it. */

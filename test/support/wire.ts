@@ -7,6 +7,7 @@ export interface WireAnswer {
   readonly type: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  readonly trailers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 export interface WireOptions {
@@ -79,11 +80,14 @@ export class Wire {
       ...(body === undefined ? {} : { body }),
     });
     const type = response.headers['content-type'];
+    // The trailers come behind the body.
+    const text = await response.body.text();
     return {
       status: response.statusCode,
       type: typeof type === 'string' ? type.split(';')[0] : undefined,
       headers: response.headers,
-      text: await response.body.text(),
+      text,
+      trailers: response.trailers as WireAnswer['trailers'],
     };
   }
 }

@@ -203,6 +203,20 @@ describe('answers of many rows', () => {
       expect((await wire.get('/status')).status).toBe(200);
     },
   );
+
+  test.each([['application/edn'], [JSON_TYPE], [TRANSIT]])(
+    'a failure after that follows in a trailer if the client accepts trailers (%s)',
+    async (accept) => {
+      const late = `{:find [e x] :where [[e :wq/row "${id}"] [e :wq/n n] [(- ${ROWS - 1} n) z] [(/ 1 z) x]] :limit 100000}`;
+      const answer = await wire.get('/query', { params: { 'query-edn': late }, accept, headers: { te: 'trailers' } });
+      const [status, body = ''] = String(answer.trailers['front-refusal']).split(' ');
+      expect([answer.status, status]).toEqual([200, '500']);
+      expect(Buffer.from(body, 'base64').toString()).toContain('java.lang.ArithmeticException');
+      const whole = await wire.get('/query', { params: { 'query-edn': all }, accept, headers: { te: 'trailers' } });
+      expect(whole.trailers).toEqual({});
+      expect(whole.text).toMatch(/[\])}]$/);
+    },
+  );
 });
 
 const times = (count: number, clause: (n: number) => string): string =>

@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kw, sym } from '../../../src/edn/values.js';
 import { CONFIGS, privateFolder, type RunningFront, startFront } from '../../support/front-process.js';
 import { until } from '../../support/until.js';
 import { errorKey, readEdn, submitAndWait, Wire, type WireAnswer } from '../../support/wire.js';
 import { testWire } from '../../support/wire-target.js';
+import { openTestClient } from '../../support/xtdb.js';
 
 const QUERY_LIMIT_MS = 500;
 const AWAIT_LIMIT_MS = 200;
@@ -181,6 +183,18 @@ describe('other limits of queries', () => {
     const over = await ask('{:find [n] :where [[e :n n]] :limit 101}');
     expect([over.status, errorKey(over)]).toEqual([400, 'too-many-rows']);
     expect(readEdn((await ask('{:find [n] :where [[e :n n]] :limit 100}')).text)).toHaveLength(100);
+  });
+
+  test('keep their names for our client if rows were already sent', async () => {
+    const client = openTestClient({}, { kind: 'unix', socketPath: join(folder, 's') });
+    const [e, n, text] = [sym('e'), sym('n'), sym('text')];
+    const late = { find: [n, text], in: [text], where: [[e, kw('n'), n]], limit: 200 };
+    const snapshot = await client.db();
+    await expect(snapshot.query(late, ['x'.repeat(1_000)])).rejects.toMatchObject({
+      code: 'too-large',
+      errorKey: 'too-many-rows',
+    });
+    await client.close();
   });
 
   test('ask an excess query to retry, which then succeeds', async () => {

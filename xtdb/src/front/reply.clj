@@ -1,6 +1,7 @@
 (ns front.reply
-  "Writes answers. The first 32 KB are held back, so that a failure while they are made is still a proper status;
-  a failure after that cuts the connection, so that a cut-off answer never looks whole."
+  "Writes answers. The first 32 KB are held back, so that a failure while they are made is still a proper status.
+  A later failure follows in a trailer if the client accepts trailers. Otherwise it cuts the connection, so that
+  a cut-off answer never looks whole."
   (:require [front.failure :as failure]
             [front.format :as format]
             [front.rows])
@@ -10,10 +11,11 @@
            (java.nio.charset StandardCharsets)
            (java.time ZoneOffset)
            (java.time.format DateTimeFormatter)
-           (java.util Date)
-           (org.eclipse.jetty.http HttpHeader)
+           (java.util Base64 Date)
+           (java.util.function Supplier)
+           (org.eclipse.jetty.http HttpFields HttpHeader)
            (org.eclipse.jetty.io Content$Sink)
-           (org.eclipse.jetty.server Response)
+           (org.eclipse.jetty.server Request Response)
            (org.eclipse.jetty.util Callback)))
 
 (set! *warn-on-reflection* true)
@@ -32,9 +34,27 @@
     (doseq [[field value] headers]
       (.put fields ^String field ^String value))))
 
+(def ^:private refusal-field
+  "The trailer of an answer that failed after its first bytes: the status, and the body in the answer's media type as base64."
+  "Front-Refusal")
+(def ^:private trailers-attribute "front.trailers")
+
+(defn- accepts-trailers? [^Request request]
+  (some-> (.get (.getHeaders request) HttpHeader/TE) (->> (re-find #"(?i)\btrailers\b"))))
+
+(defn- offer-trailers!
+  "Prepares the answer for a trailer. Possible only before its first byte."
+  [^Response response]
+  (let [request (.getRequest response)]
+    (when (and (not (.isCommitted response)) (accepts-trailers? request))
+      (let [trailers (promise)]
+        (.setAttribute request trailers-attribute trailers)
+        (.setTrailersSupplier response (reify Supplier (get [_] (deref trailers 0 nil))))))))
+
 (defn- holding-back ^OutputStream [^Response response ^ByteArrayOutputStream held]
   (letfn [(pass-on []
             (when (>= (.size held) (long held-back))
+              (offer-trailers! response)
               (Content$Sink/write response false (ByteBuffer/wrap (.toByteArray held)))
               (.reset held)))]
     (proxy [OutputStream] []
@@ -82,13 +102,34 @@
     (string? body) (write-text! response answer)
     :else (write-encoded! response answer media-type)))
 
+(defn- encoded-failure [encode media-type e]
+  (let [{:keys [status body]} (update (failure/answer e) :body #(if (map? %) (encode %) %))
+        out (ByteArrayOutputStream.)]
+    (if (string? body)
+      (.writeBytes out (.getBytes ^String body StandardCharsets/UTF_8))
+      ((:write (format/encoders media-type)) body out))
+    (str status " " (.encodeToString (Base64/getEncoder) (.toByteArray out)))))
+
+(defn- end-with-refusal!
+  "Ends an answer that is partly out by a trailer that says why. False if its client accepts none."
+  [^Response response media-type encode e]
+  (when-let [trailers (.getAttribute (.getRequest response) trailers-attribute)]
+    ;; A query that ran out of time was interrupted, and an interrupted thread cannot write.
+    (Thread/interrupted)
+    (deliver trailers (doto (HttpFields/build) (.put ^String refusal-field ^String (encoded-failure encode media-type e))))
+    (Content$Sink/write response true (ByteBuffer/allocate 0))
+    true))
+
 (defn fail!
-  "Answers with what this exception is on the wire, or cuts the connection when part of another answer is out already."
+  "Answers with what this exception is on the wire. When part of another answer is out already, a trailer says it; without one the
+  connection is cut."
   [^Response response ^Callback callback media-type encode ^Throwable e]
   (let [cut-off? (.isCommitted response)]
     (failure/note! e cut-off?)
     (if cut-off?
-      (.failed callback e)
+      (if (try (end-with-refusal! response media-type encode e) (catch Throwable _ false))
+        (.succeeded callback)
+        (.failed callback e))
       (try
         (.reset response)
         (write! response (update (failure/answer e) :body #(if (map? %) (encode %) %)) media-type)
