@@ -5,9 +5,9 @@ import { ownMember } from '../values/own-member.js';
 /**
  * Why a journal operation failed. `full`: its limit is reached, nothing was written. `no-space`,
  * `io`: the disk refused, nothing was acknowledged. `unwritable`: this user cannot write the
- * folder. `corrupt`: records in the middle are damaged, see `damage`. `newer-format`: written by a
- * later version. `bad-payload`: the bytes are no encoded record. `closed`: the journal was closed,
- * or a failure could not be undone.
+ * folder, or it was deleted. `corrupt`: records in the middle are damaged, see `damage`.
+ * `newer-format`: written by a later version. `bad-payload`: the bytes are no encoded record.
+ * `closed`: the journal was closed, or a failure could not be undone.
  */
 export type JournalErrorCode =
   | 'full'
@@ -88,6 +88,16 @@ export function journalFailure(what: string, path: string, cause: unknown): unkn
   const { code, next } = ownMember(BY_ERRNO, errno) ?? OTHER;
   const reason = cause instanceof Error ? cause.message : errno;
   return new JournalError(code, `${what} ${path} failed (${reason}); nothing was acknowledged: ${next}`, { cause });
+}
+
+/** Returns the error for a data folder that was deleted while this process used it. */
+export function deletedFolder(folder: string, cause?: unknown): JournalError {
+  return new JournalError(
+    'unwritable',
+    `${folder} was deleted while it was in use; nothing was acknowledged: ` +
+      'restart this process, or name another data folder',
+    { cause },
+  );
 }
 
 /** Formats the damaged ranges of a journal for people. */

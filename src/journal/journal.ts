@@ -1,5 +1,6 @@
 import type { OwnedFile } from '../process/owned-file.js';
-import { type JournalDamage, JournalError, type JournalLoss, journalFailure } from './errors.js';
+import { systemCode } from '../process/system-error.js';
+import { deletedFolder, type JournalDamage, JournalError, type JournalLoss, journalFailure } from './errors.js';
 import { encodeFrameHeader, FRAME_HEADER_BYTES } from './frame.js';
 import { syncFolder } from './journal-folder.js';
 import { type JournalRecord, type JournalScan, readRecords } from './read-journal.js';
@@ -212,6 +213,7 @@ export class Journal {
   } {
     const at = Date.now();
     const file = this.#chain.writable(this.#last + 1);
+    if (!file.isLinked) throw deletedFolder(this.#chain.folder);
     const start = file.size;
     const parts: Uint8Array[] = [];
     const records: WaitingRecord[] = [];
@@ -247,11 +249,11 @@ export class Journal {
         appends[i]?.resolve(sequence);
       });
     } catch (error) {
-      const failure = journalFailure(
-        'appending to the journal',
-        this.#chain.current?.path ?? this.#chain.folder,
-        error,
-      );
+      const { current, folder } = this.#chain;
+      const failure =
+        systemCode(error) === 'ENOENT'
+          ? deletedFolder(folder, error)
+          : journalFailure('appending to the journal', current?.path ?? folder, error);
       for (const { reject } of appends) reject(failure);
     }
   }

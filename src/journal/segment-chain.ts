@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, ftruncateSync, openSync, unlinkSync, writevSync } from 'node:fs';
+import { closeSync, fdatasync, fstatSync, ftruncateSync, openSync, unlinkSync, writevSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../process/system-error.js';
@@ -62,6 +62,11 @@ export class SegmentFile {
   /** Its length in bytes. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Whether the file still has a name. Records in a deleted one would be lost. */
+  get isLinked(): boolean {
+    return fstatSync(this.#fd).nlink > 0;
   }
 
   /** Appends to the file. Throws system errors; then call `rollBack` with the previous size. */

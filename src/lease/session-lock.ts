@@ -52,6 +52,8 @@ export interface LockOptions {
 
 /** A session that only this process may change (decision F5). */
 export interface SessionLock {
+  /** The folder with the lock's file. */
+  readonly folder: string;
   /**
    * Returns false once another process has taken the session over, and after `release`. Reads one
    * small file; never throws.
@@ -108,7 +110,7 @@ export async function acquireSessionLock(
   } catch (error) {
     throw folderError(folder, error);
   }
-  if (!('heldBy' in acquired)) return { isStillOurs: acquired.isStillOurs, release: acquired.remove };
+  if (!('heldBy' in acquired)) return { folder, isStillOurs: acquired.isStillOurs, release: acquired.remove };
   const owner = acquired.heldBy;
   throw new LeaseError(
     'held',

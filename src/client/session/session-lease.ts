@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { deletedFolder } from '../../journal/errors.js';
 import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../lease/session-lock.js';
 import type { SessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
@@ -37,9 +39,11 @@ export async function holderIn(dataDir: string, session: SessionId): Promise<str
 /**
  * Rejects a session whose lock another process has taken. Without a data folder there is no lock.
  * @throws {SessionError} `taken-over`
+ * @throws {JournalError} `unwritable` – the data folder was deleted
  */
 export function requireLock(lock: SessionLock | undefined, session: SessionId): void {
-  if (lock?.isStillOurs() !== false) return;
+  if (lock === undefined || lock.isStillOurs()) return;
+  if (!existsSync(lock.folder)) throw deletedFolder(lock.folder);
   throw new SessionError(
     'taken-over',
     `session ${session} was taken over by another process; open it again, taking it over, ` +
