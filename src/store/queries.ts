@@ -8,15 +8,12 @@ import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
 import { XtdbError } from '../xtdb/errors.js';
 import { StoreError } from './errors.js';
-import { ARRIVING, importId } from './import-parts.js';
 
 const e = sym('?e');
 const id = sym('?id');
 const ref = sym('?ref');
 const seq = sym('?seq');
-const chat = sym('?chat');
 const type = sym('?type');
-const turns = sym('?turns');
 const from = sym('?from');
 const to = sym('?to');
 const since = sym('?since');
@@ -31,11 +28,9 @@ const previous = sym('?previous');
  * `[(get-start-valid-time ?e) ?since]`: the beginning of the valid time of the version that is
  * current at the basis.
  */
-const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
+export const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
 
 const HEADS: DatalogQuery = { find: [e, pull(e), since], in: [each(e)], where: [triple(e, 'xt/id'), VALID_SINCE] };
-
-const OF_TYPE: DatalogQuery = { find: [e], in: [type], where: [triple(e, 'type', type)] };
 
 const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt/id')] };
 
@@ -106,16 +101,6 @@ function recordsBetween(ranges: number): DatalogQuery {
 
 const SNAPSHOTS = partsOf('snapshot_ref');
 
-/**
- * Joins through the chat that a session names. Every step and call also names its session or chat,
- * and would add many times as many rows.
- */
-const SESSIONS: DatalogQuery = {
-  find: [e, pull(e, ['xt/id', 'session_id', 'upto', 'parent', 'roots']), turns, since],
-  in: [type],
-  where: [triple(e, 'type', type), triple(e, 'chat_ref', chat), triple(chat, 'turn_count', turns), VALID_SINCE],
-};
-
 const IDS_BETWEEN: DatalogQuery = {
   find: [id],
   in: [from, to, each(type)],
@@ -159,11 +144,6 @@ export interface TimedDocument {
   readonly validTime: Date;
 }
 
-/** A session's head with the number of its turns. */
-export interface SessionRow extends TimedDocument {
-  readonly turns: number;
-}
-
 /** The valid time of a version, as far as known, and its transaction time [decision F7]. */
 export type VersionTimes = EntityTx;
 
@@ -179,7 +159,8 @@ const QUERIES_AT_ONCE = 3;
 /** Concurrent look-ups of times. Each is one seek. */
 const TIMES_AT_ONCE = 8;
 
-function validTimeOf(value: unknown): Date {
+/** Returns the value that `VALID_SINCE` bound. */
+export function validTimeOf(value: unknown): Date {
   if (value instanceof Date) return value;
   throw new StoreError('corrupt-part', 'the database returned a version without a valid time');
 }
@@ -231,28 +212,6 @@ export async function existingIds(db: DbSnapshot, ids: readonly string[]): Promi
 export async function readTimes(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> {
   const found = await pLimit(TIMES_AT_ONCE).map(ids, async (one) => ({ one, times: await db.entityTx(one) }));
   return new Map(found.flatMap(({ one, times }) => (times === undefined ? [] : [[one, times] as const])));
-}
-
-/** Returns the part ids of running imports. */
-async function arrivingIds(db: DbSnapshot): Promise<readonly string[]> {
-  return (await db.query(OF_TYPE, [ARRIVING])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
-}
-
-/**
- * Returns every session with its id, marks and number of turns. Sessions with a running import are
- * left out.
- */
-export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]> {
-  const [rows, arriving] = await Promise.all([db.query(SESSIONS, ['session']), arrivingIds(db)]);
-  const hidden = new Set(arriving);
-  const all = rows.map(([, document, count, validTime]) => ({
-    document: toDocument(document ?? null),
-    turns: Number(toAttribute('turn_count', count ?? null)),
-    validTime: validTimeOf(validTime),
-  }));
-  return hidden.size === 0
-    ? all
-    : all.filter(({ document }) => !hidden.has(importId(document.session_id as SessionId)));
 }
 
 /** Parts at the steps of one session, both ends included. `Infinity` means no end. */

@@ -40,7 +40,8 @@ export interface StoredSession {
   readonly validTime: Date;
   readonly parent: ForkPoint | undefined;
   /**
-   * The folders of the clients that have opened the session. Undefined if they were not recorded.
+   * The folders of the clients that have opened the session. Undefined if they were not recorded
+   * or not wanted.
    */
   readonly roots: readonly FilesystemSource[] | undefined;
 }

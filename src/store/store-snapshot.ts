@@ -35,12 +35,12 @@ import {
   namedSources,
   objectIdsFrom,
   readTimes,
-  sessionRows,
   type VersionTimes,
 } from './queries.js';
 import { PageReader } from './read-pages.js';
 import { type FoundSets, type PagedRange, StepReader, type StepTimes } from './read-steps.js';
 import { SessionDocuments } from './session-documents.js';
+import { sessionRows } from './session-rows.js';
 import type { FoundVersion, Head, HistoryHead, StoredSession } from './snapshot-rows.js';
 import type { KnownCall, KnownCalls } from './step-page.js';
 import { stepId } from './step-part.js';
@@ -285,11 +285,11 @@ export class StoreSnapshot {
     return this.#db.bag(query, args, options);
   }
 
-  /** Returns every session, in no order, with one query. */
-  async sessions(): Promise<readonly StoredSession[]> {
-    return (await sessionRows(this.#db)).map(({ document, turns, validTime }) => {
-      const { upto = 0, parent, roots } = marksOf(document);
-      return { id: sessionId(String(document.session_id)), turns, upto, validTime, parent, roots };
+  /** Returns every session, in no order. Reads their roots only if wanted. */
+  async sessions({ roots: withRoots = false }: { readonly roots?: boolean } = {}): Promise<readonly StoredSession[]> {
+    return (await sessionRows(this.#db, { roots: withRoots })).map(({ session, turns, upto, validTime, marked }) => {
+      const { parent, roots } = marked === undefined ? {} : marksOf(marked);
+      return { id: sessionId(session), turns, upto, validTime, parent, roots };
     });
   }
 

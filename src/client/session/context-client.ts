@@ -247,7 +247,7 @@ export class ContextClient {
     return listSessions(
       await this.snapshot(),
       open.map(({ state }) => state),
-      ({ roots = [] }) => shareSessions || roots.every((root) => files.shows(root)),
+      shareSessions ? undefined : ({ roots = [] }) => roots.every((root) => files.shows(root)),
     );
   }
 

@@ -344,10 +344,11 @@ async function lastStep(snapshot: StoreSnapshot, { id, upto }: StoredSession): P
 export async function listSessions(
   snapshot: StoreSnapshot,
   open: readonly SessionState[],
-  isWanted: (session: StoredSession) => boolean = () => true,
+  isWanted?: (session: StoredSession) => boolean,
 ): Promise<readonly SessionSummary[]> {
   const found = new Map<SessionId, SessionSummary>();
-  const wanted = (await snapshot.sessions()).filter(isWanted);
+  const wanted =
+    isWanted === undefined ? await snapshot.sessions() : (await snapshot.sessions({ roots: true })).filter(isWanted);
   for (const { id, turns, upto, validTime, parent } of wanted)
     found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
   const isOpen = new Set(open.map(({ id }) => id));
