@@ -144,7 +144,7 @@ class QueryRewriter {
     if (scope !== 'top' || !isVariable(e)) return [triple(e, a, v)];
     if (this.#places.isJoinedFile(e, a, v)) return [triple(e, a, v), [call('any?', e)]];
     if (!this.#places.isMember(e)) return [triple(e, a, v)];
-    const isOwn = !isVariable(v) || v.name === e.name || this.#places.isBoundTwice(v);
+    const isOwn = !isVariable(v) || v.name === e.name || this.#places.isBoundElsewhere(v, e, a);
     const value = isOwn ? this.#own('value') : v;
     const constants = constantsOf(v);
     const other = constants === undefined ? v : anyOf(constants);

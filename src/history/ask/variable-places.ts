@@ -16,6 +16,12 @@ const NULL_WHERE_UNREAD: ReadonlySet<string> = new Set(['content_hash', 'file_ha
 /** Attributes that only files have. */
 const OF_FILES: ReadonlySet<string> = new Set(['file_type', 'char_count']);
 
+/** Kinds of attributes that are looked up for a list member. */
+const LOOKED_UP: ReadonlySet<string> = new Set(['direct', 'shared', 'text']);
+
+/** A content that is only compared is looked up by its hash. */
+const storedName = (attribute: string): string => (attribute === 'content' ? 'content_hash' : attribute);
+
 const isNamed = (term: EdnValue | undefined, name: string): boolean => isVariable(term) && term.name === name;
 
 /** Finds the top-level clauses that give the variables of a query their values. */
@@ -39,6 +45,23 @@ export class VariablePlaces {
     const isEntity = this.#triples.some(({ e }) => isNamed(e, name));
     const values = this.#triples.filter(({ v }) => isNamed(v, name)).length;
     return this.#given.has(name) || values > 1 || (isEntity && !this.isMember({ name }));
+  }
+
+  /**
+   * Returns whether another clause or an argument gives the value of a list member's attribute its
+   * value. If only look-ups of list members name the variable, the first of them does.
+   */
+  isBoundElsewhere({ name }: EdnSymbol, entity: EdnSymbol, attribute: string): boolean {
+    if (this.#given.has(name)) return true;
+    if (this.#triples.some(({ e }) => isNamed(e, name)) && !this.isMember({ name })) return true;
+    const values = this.#triples.filter(({ v }) => isNamed(v, name));
+    const isLookedUp = ({ e, a }: TopTriple): boolean =>
+      isVariable(e) && this.isMember(e) && LOOKED_UP.has(ownMember(SSOT_ATTRIBUTES, a) ?? '');
+    if (!values.every(isLookedUp)) return true;
+    const [first] = values;
+    const isFirst =
+      first !== undefined && isNamed(first.e, entity.name) && storedName(first.a) === storedName(attribute);
+    return !isFirst;
   }
 
   /**

@@ -209,6 +209,11 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     '[:find (pull ?e [:type :content :object_hash :turn_count :toolcall_refs]) :where [?e :xt/id]]',
     '[:find (pull ?s [:session_id {:chat_ref [:turns :turn_count]} {:active_set [:xt/id :content]}]) :where [?s :session_id ?i]]',
     '{:find [?e ?t] :where [[?e :xt/id ?id] [?e :type ?t]] :order-by [[?e :desc]] :limit 5}',
+    '[:find ?a ?b ?v :where [?a :metadata_pool ?b] [?b :tool ?v] [?b :status ?v]]',
+    '[:find ?b ?v :where [?a :file_refs ?b] [?b :file_type ?v] [?b :object_hash ?v]]',
+    '[:find ?b ?v :where [?s :session_index ?b] [?b :type ?v] [?b :type ?v]]',
+    '[:find ?b ?d ?v :where [?s :session_index ?b] [?u :active_set ?d] [?b :type ?v] [?d :type ?v]]',
+    '[:find ?b ?v :where [?s :session_index ?b] [?b :content ?v] [?b :content_hash ?v]]',
     '[:find ?c ?n :where [?c :turns ?t] [(get ?t "turn") ?n]]',
   ])('%s', async (query) => {
     expect(typeof (await both(query))).toBe('object');
