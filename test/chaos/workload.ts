@@ -92,7 +92,12 @@ async function main(): Promise<void> {
   });
   const sessions = await Promise.all(
     plan.sessions.map((id) => untilThere(() => client.openSession({ id, ...defined({ takeOver: plan.takeOver }) }))),
-  );
+  ).catch(async (error: unknown) => {
+    if (plan.takeOver !== true || plan.finish || !isLoss(error)) throw error;
+    // A later process took the session while this one opened it.
+    await delay(LINGER_MS);
+    return [];
+  });
   const both = await Promise.all(sessions.map((session) => untilThere(() => found(client, session))));
   say({ kind: 'resumed', found: both, ms: Math.round(performance.now()), notices });
   process.stdout.write('open\n');

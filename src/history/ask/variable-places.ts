@@ -58,10 +58,10 @@ export class VariablePlaces {
     const isLookedUp = ({ e, a }: TopTriple): boolean =>
       isVariable(e) && this.isMember(e) && LOOKED_UP.has(ownMember(SSOT_ATTRIBUTES, a) ?? '');
     if (!values.every(isLookedUp)) return true;
+    // A variable that the rewrite added has no other clause.
     const [first] = values;
-    const isFirst =
-      first !== undefined && isNamed(first.e, entity.name) && storedName(first.a) === storedName(attribute);
-    return !isFirst;
+    if (first === undefined) return false;
+    return !isNamed(first.e, entity.name) || storedName(first.a) !== storedName(attribute);
   }
 
   /**
