@@ -3,14 +3,16 @@ import { requireSession } from '../rebuild/find-session.js';
 import type { Timeline, When } from '../rebuild/timeline.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 
-/** A session that is asked about, and as of when. */
+/** A session and the moment of a question about it. */
 export interface AskedSession {
   readonly session: SessionId;
   readonly when: When;
 }
 
 /**
- * The session and the moment of a reference, `S` or `S@MOMENT`, with the moment that is asked for beside it.
+ * Resolves a reference, `S` or `S@MOMENT`, to its session and moment. Also returns the moment as
+ * given.
+ *
  * @throws {HistoryError} `unknown-session`, `ambiguous`, `malformed-moment`
  */
 export async function askedSession(timeline: Timeline, reference: string, text: MomentText): Promise<AskedSession> {

@@ -15,20 +15,25 @@ import { countHere, countTokens } from './token-count.js';
 import { TOKENIZER } from './tokenizer.js';
 
 /**
- * What became of one thing between two requests: `came` and `left` altogether, `loaded`: a line became its text, `collapsed`: its text became a line, `changed`: it
- * has another text, `moved`: it stands elsewhere among what stayed.
+ * The change of one item between two requests:
+ * - `came`, `left`: the item appeared or disappeared
+ * - `loaded`: its line became its text
+ * - `collapsed`: its text became a line
+ * - `changed`: its text differs
+ * - `moved`: its place among the remaining items differs
  */
 export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' | 'left';
 
 /**
- * Who brought a change about: the agent by a call or a message, a person by a message or a change of the sets, the window of tool results, the watcher of files, an epoch of contexts that
- * began, the harness; `rendering`: nobody, it is shown another way because of what else there is.
+ * The cause of a change: the agent (a call or a message), a person (a message or a change of the
+ * sets), the window of tool results, the file watcher, a new epoch of contexts, or the harness.
+ * `rendering`: no event. The item is shown differently because of other items.
  */
 export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
 
-/** What became of one object, message or section between two requests. */
+/** The change of one object, message or section between two requests. */
 export interface CallChange {
-  /** The id of an object, `step:N` of a message, or the name of a section. */
+  /** The id of an object, `step:N` for a message, or the name of a section. */
   readonly key: string;
   readonly object?: ObjectId;
   /** Its path, its tool, or the role of its message. */
@@ -37,22 +42,22 @@ export interface CallChange {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly actor: Actor;
-  /** The step that brought it about, from the beginning of the session. */
+  /** The step that caused it, counted from the session's beginning. */
   readonly step?: number;
   /** One phrase. */
   readonly why: string;
 }
 
-/** Two requests of a session by what stands in them. */
+/** Two requests of a session, compared item by item. */
 export interface CallChanges {
   readonly tokenizer: typeof TOKENIZER;
   readonly prefix: PrefixDiff;
   readonly changes: readonly CallChange[];
-  /** How many things stand in both as they were. */
+  /** Number of items that are equal in both. */
   readonly stayed: number;
 }
 
-/** Everything that is said of one thing in one request. */
+/** All parts of one item in one request. */
 interface Stated {
   readonly key: string;
   readonly object?: ObjectId;
@@ -64,7 +69,7 @@ interface Stated {
 const keyOf = ({ object, step, form, section }: RequestItem): string =>
   form === 'message' && step !== undefined ? `step:${step}` : (object ?? section);
 
-/** What stands in a request by its keys, in the order of the request. */
+/** The items of a request by key, in its order. */
 function statedIn({ pieces, rebuilt }: Request): ReadonlyMap<string, Stated> {
   const found = new Map<string, Stated>();
   for (const item of requestItems(pieces, rebuilt.input.pool)) {
@@ -77,7 +82,10 @@ function statedIn({ pieces, rebuilt }: Request): ReadonlyMap<string, Stated> {
   return found;
 }
 
-/** Which of some different numbers are out of order: the fewest whose absence leaves the others rising. */
+/**
+ * Returns the numbers that are out of order: the smallest set whose removal leaves the others
+ * ascending.
+ */
 export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
   const ends: number[] = [];
   const before: (number | undefined)[] = [];
@@ -100,18 +108,18 @@ export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
 
 const WRITES: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
 const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
-/** What of a person's step explains a change of what stands in a request. */
+/** Returns how a person's step explains a change of the request's items. */
 const PERSON_DID: readonly (readonly ['activate' | 'deactivate', string])[] = [
   ['deactivate', 'let go of'],
   ['activate', 'made active'],
 ];
 const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'agent' };
 
-/** What two requests are compared with. */
+/** The inputs of a comparison. */
 interface Between {
   readonly from: Request;
   readonly to: Request;
-  /** The steps between them. */
+  /** The steps between the two requests. */
   readonly steps: readonly Step[];
   readonly reader: RequestReader;
   readonly pool: ReadonlyMap<ObjectId, ObjectMetadata>;
@@ -122,7 +130,7 @@ type Told = Pick<CallChange, 'actor' | 'why'> & { readonly step?: number };
 const toolOf = ({ call }: Step, { reader }: Between): string | undefined =>
   call === undefined ? undefined : (reader.calls.get(call.id)?.head.split(' ', 1)[0] ?? 'a call');
 
-/** Of a set of the session that changed between the two. */
+/** The cause from the session's sets, if a set changed between the two requests. */
 function bySets(object: ObjectId, between: Between): Told | undefined {
   for (const step of between.steps.toReversed()) {
     const { activate, deactivate, index } = step.changes;
@@ -147,7 +155,9 @@ function bySets(object: ObjectId, between: Between): Told | undefined {
   return undefined;
 }
 
-/** Of a file whose version is another one: a call that writes, else whoever changed it on the disk. */
+/**
+ * The cause of a new file version: a call that writes, otherwise the author of the change on disk.
+ */
 function byVersion(object: ObjectId, between: Between): Told | undefined {
   const [before, after] = [between.from, between.to].map(({ rebuilt }) =>
     rebuilt.input.pool.find(({ id }) => id === object),
@@ -183,7 +193,7 @@ function ofStep(key: string, { reader }: Between): Told | undefined {
   return { actor: ownMember(ACTORS, role) ?? 'harness', why: `a message of ${role}, step ${step.seq}`, step: step.seq };
 }
 
-/** Of a verb or call that stands in the request itself. */
+/** The cause from a verb or a call that is in the request itself. */
 function ownCall(object: ObjectId, between: Between): Told | undefined {
   const step = between.steps.find(({ call }) => call?.id === object);
   if (step === undefined) return undefined;
@@ -197,7 +207,7 @@ function ownCall(object: ObjectId, between: Between): Told | undefined {
 
 const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
 
-/** Who brought a change about, as far as the session's steps and versions tell it. */
+/** Determines the cause of a change from the session's steps and versions. */
 function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): Told {
   const rendering: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
   if (object === undefined) {
@@ -267,8 +277,11 @@ function changesBetween(between: Between): Pick<CallChanges, 'changes' | 'stayed
 }
 
 /**
- * What became of each thing between two requests of a session, each the last one up to its moment; without a range between the newest request and the one before it.
- * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end` where there is none to compare, and what a rebuild throws
+ * Compares two requests of a session, each the last one up to its moment. Without a range it
+ * compares the newest request with the one before it.
+ *
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there is no request
+ * to compare; also the errors of a rebuild
  */
 export async function askChanges(
   timeline: Timeline,
@@ -286,7 +299,7 @@ export async function askChanges(
   return changesTo(timeline, reader, { from, to: first === last ? from : await reader.request(last, countHere) });
 }
 
-/** What became of each thing between two requests that were made again. */
+/** Compares two rebuilt requests item by item. */
 export async function changesTo(
   timeline: Timeline,
   reader: RequestReader,

@@ -8,22 +8,24 @@ import type { Point, Timeline } from '../rebuild/timeline.js';
 import { type ObjectView, viewAt } from './object-view.js';
 import { diffTexts, type TextDiff } from './text-diff.js';
 
-/** One side of a comparison; no view where the object did not exist then. */
+/** One side of a comparison. It has no view if the object did not exist then. */
 export interface DiffSide {
   readonly point: Point;
   readonly view: ObjectView | undefined;
-  /** The text, empty where there was none. */
+  /** The text; empty if there was none. */
   readonly text: string;
 }
 
-/** Two points that are compared, and how many lines of context stand around each difference; three if left out. */
+/**
+ * Two points to compare, and the number of context lines around each difference (default three).
+ */
 export interface Compared {
   readonly from: Point;
   readonly to: Point;
   readonly context?: number | undefined;
 }
 
-/** How an object's text changed between two moments. */
+/** The change of an object's text between two moments. */
 export interface ObjectDiff {
   readonly id: ObjectId;
   readonly before: DiffSide;
@@ -37,7 +39,10 @@ async function side(timeline: Timeline, id: ObjectId, point: Point): Promise<Dif
   return { point, view, text: (await view.text())?.text ?? '' };
 }
 
-/** What stood just before the version that is current at a point; the point itself where there was none before. */
+/**
+ * Returns the point just before the version that is current at a point. Returns the point itself if
+ * there was no earlier version.
+ */
 export async function pointBefore(timeline: Timeline, id: ObjectId, point: Point): Promise<Point> {
   const versions = await point.snapshot.versions(id);
   const previous = versions.at(-2);
@@ -46,7 +51,7 @@ export async function pointBefore(timeline: Timeline, id: ObjectId, point: Point
   return timeline.find({ validTime: previous.validTime, ...defined({ tx: txId }) }, undefined);
 }
 
-/** How an object's text changed from one point to another. */
+/** Compares an object's text at two points. */
 export async function diffObject(
   timeline: Timeline,
   id: ObjectId,
@@ -56,23 +61,23 @@ export async function diffObject(
   return { id, before, after, diff: diffTexts(before.text, after.text, context) };
 }
 
-/** What entered and left a set, each in the order of the set. */
+/** The members that entered and left a set, each in the order of the set. */
 export interface SetDiff {
   readonly added: readonly ObjectId[];
   readonly removed: readonly ObjectId[];
 }
 
-/** An active object whose text differs, came, or went. */
+/** An active object that came, left, or has another text. */
 export interface ActiveDiff {
   readonly id: ObjectId;
   readonly change: 'added' | 'removed' | 'changed';
   readonly charsBefore: number;
   readonly charsAfter: number;
-  /** Only for `changed`: what was added or removed can be shown by its id. */
+  /** Only for `changed`: whether the object's id is enough to show the added and removed lines. */
   readonly diff: TextDiff | undefined;
 }
 
-/** How a session changed between two moments: its sets [§3.1] and what was active. */
+/** The change of a session between two moments: its sets [§3.1] and its active content. */
 export interface SessionDiff {
   readonly session: SessionId;
   readonly from: Point;
@@ -86,7 +91,7 @@ export interface SessionDiff {
   readonly active: readonly ActiveDiff[];
 }
 
-/** The sets of a session at a point: after its place, or as they stood. */
+/** Returns the sets of a session at a point: after its step, or as of its moment. */
 async function setsAt(timeline: Timeline, session: SessionId, { place, snapshot }: Point): Promise<SessionSets> {
   if (place === undefined) {
     const head = await snapshot.heads([`session:${session}`]);
@@ -117,14 +122,19 @@ async function contents(
 
 const contentHash = (heads: Heads, id: ObjectId): StoredValue | undefined => heads.get(id)?.document.content_hash;
 
-/** Objects that stayed active and whose text is the same: their hashes say so, the texts need not be read. */
+/**
+ * Returns the objects that stayed active with the same text. Their hashes are equal, so no text is
+ * read.
+ */
 function unchanged(ids: readonly ObjectId[], before: Heads, after: Heads): ReadonlySet<ObjectId> {
   return new Set(
     ids.filter((id) => before.has(id) && after.has(id) && contentHash(before, id) === contentHash(after, id)),
   );
 }
 
-/** How a session changed from one point to another. The index is the pool: nothing demotes today [§3.2]. */
+/**
+ * Compares a session at two points. The index is the pool, because nothing is demoted today [§3.2].
+ */
 export async function diffSession(
   timeline: Timeline,
   session: SessionId,

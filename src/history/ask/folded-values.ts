@@ -12,26 +12,29 @@ import { constantsOf, isVariable } from './query-terms.js';
 import type { Reached } from './reached-entities.js';
 import { type FoldedType, foldedTypes } from './ssot-attributes.js';
 
-/** An object and one value of its attribute; an attribute that holds several has a row for each, as in the database. */
+/**
+ * An object and one value of its attribute. An attribute with several values has a row for each, as
+ * in the database.
+ */
 export type FoldedRow = readonly [id: string, value: EdnValue];
 
-/** The most chats or sessions that are folded for one attribute of a query. */
+/** Maximum number of chats or sessions that a query folds for one attribute. */
 const MOST_SESSIONS = 1_000;
-/** Sessions that are folded side by side. */
+/** Sessions folded concurrently. */
 const SESSIONS_AT_ONCE = 8;
 
 const ID_OF = { chat: chatObjectId, session: sessionObjectId } as const;
 
-/** How long a query may take, all its parts together. */
+/** Time limit of a query with all its parts. */
 export interface Deadline {
   readonly timeoutMs: number;
-  /** As `performance.now` counts. */
+  /** On the clock of `performance.now`. */
   readonly at: number;
 }
 
 /**
- * What the documents of chats and sessions say at a basis, of those that a query can reach: the same documents that `show` prints, folded from heads and
- * steps, hashes checked. Each is folded once.
+ * The documents of the chats and sessions that a query can reach, at a basis. They equal the output
+ * of `show`: folded from heads and steps, with checked hashes. Each is folded once.
  */
 export class FoldedValues {
   readonly #snapshot: StoreSnapshot;
@@ -49,22 +52,27 @@ export class FoldedValues {
   }
 
   /**
-   * The rows of a folded attribute of the objects that a term of the query can stand for.
-   * @throws {HistoryError} `query-too-wide` – it can stand for more sessions than one query folds; `query-timeout`
+   * Returns the rows of a folded attribute for the objects that a term of the query can match.
+   *
+   * @throws {HistoryError} `query-too-wide` if the term matches more sessions than one query folds;
+   * `query-timeout`
    */
   async rows(attribute: string, entity: EdnValue): Promise<readonly FoldedRow[]> {
     const types = foldedTypes(attribute);
     return this.#rowsOf(await this.#idsOf(types, entity), attribute);
   }
 
-  /** The chats, sessions or both whose turn runs on beyond their heads, by id: for them alone a running attribute is folded. */
+  /**
+   * Returns the ids of chats, sessions or both whose turn extends beyond their heads. Only these
+   * need a folded running attribute.
+   */
   async runningIds(attribute: string): Promise<readonly ObjectId[]> {
     this.#running ??= this.#all().then((sessions) => this.#snapshot.running(sessions));
     const sessions = await this.#running;
     return foldedTypes(attribute).flatMap((type) => sessions.map(({ id }) => ID_OF[type](id)));
   }
 
-  /** The rows of an attribute of some objects. */
+  /** Returns the rows of an attribute of some objects. */
   async #rowsOf(ids: readonly string[], attribute: string): Promise<readonly FoldedRow[]> {
     const documents = await this.documents(ids);
     return documents.flatMap((document) => {
@@ -75,7 +83,7 @@ export class FoldedValues {
     });
   }
 
-  /** The rows of a running attribute of objects that `runningIds` named. */
+  /** Returns the rows of a running attribute for objects from `runningIds`. */
   runningRows(ids: readonly ObjectId[], attribute: string): Promise<readonly FoldedRow[]> {
     return this.#rowsOf(ids, attribute);
   }
@@ -93,7 +101,7 @@ export class FoldedValues {
     return this.#sessions;
   }
 
-  /** The documents of some chats and sessions; unknown ids are absent. */
+  /** Returns the documents of some chats and sessions. Unknown ids are absent. */
   async documents(ids: readonly string[]): Promise<readonly ObjectVersion[]> {
     if (ids.length > MOST_SESSIONS) {
       const why = `the query reaches ${ids.length} chats and sessions, and at most ${MOST_SESSIONS} are folded for one query`;

@@ -1,26 +1,29 @@
-/** A place where a text stands. */
+/** One occurrence of a text. */
 export interface FoundLine {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** The line, or what of it stands around the text. */
+  /** The line, or its part around the text. */
   readonly excerpt: string;
 }
 
-/** What was found of one text in another one. */
+/** The occurrences of one text in another. */
 export interface FoundText {
-  /** How often it stands there. */
+  /** Total number of occurrences. */
   readonly count: number;
-  /** The first of these. */
+  /** The first occurrences. */
   readonly lines: readonly FoundLine[];
 }
 
 const MOST_LINES = 5;
 const AROUND = 80;
 
-/** Whether and where a text holds another one; letters match whatever their case where the one that is looked for has no capital. */
+/**
+ * Finds the occurrences of a text in another one. The case of letters matters only if the searched
+ * text has a capital.
+ */
 export function linesWith(text: string, wanted: string): FoundText {
   const anyCase = wanted === wanted.toLowerCase();
-  // Lower case of some letters is longer: then places would be others.
+  // Some letters are longer in lower case, which would shift the offsets.
   const lowered = anyCase ? text.toLowerCase() : text;
   const searched = lowered.length === text.length ? lowered : text;
   const lines: FoundLine[] = [];

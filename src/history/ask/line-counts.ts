@@ -1,27 +1,30 @@
 import { commonEnd, commonLength } from '../../values/common-length.js';
 import { firstFrom } from '../../values/first-from.js';
 
-/** A text with its tokens, and those in front of each of its lines that begins a count of its own. */
+/** A counted text: its tokens, and the tokens before each line that is counted separately. */
 interface CountedText {
   readonly text: string;
   readonly tokens: number;
-  /** Where these lines begin, in UTF-16 units, in order; the first one is not among them. */
+  /** Offsets of these lines in UTF-16 units, ascending, without the first line. */
   readonly starts: readonly number[];
   readonly before: readonly number[];
 }
 
-/** How a text is taken apart, and what one of its lines counts. */
+/** How to split a text into lines and count one line. */
 interface LineCounting {
-  /** Whether a line that begins at a place, behind a line end, is counted by itself. */
+  /** Whether the line that begins at an offset, behind a line end, is counted separately. */
   readonly isApart: (text: string, at: number) => boolean;
   readonly count: (line: string) => number;
 }
 
-/** How many texts are kept, and of how many UTF-16 units each: some contexts in all their sections. */
+/**
+ * Number of cached texts and maximum length of each in UTF-16 units. Enough for some contexts with
+ * all their sections.
+ */
 const KEPT = 16;
 const [LEAST_UNITS, MOST_UNITS] = [8_192, 262_144];
 
-/** What two texts have in common at their beginnings and, behind that, at their ends, in UTF-16 units. */
+/** The lengths of the common beginning and the common end of two texts, in UTF-16 units. */
 interface Common {
   readonly begin: number;
   readonly end: number;
@@ -29,7 +32,7 @@ interface Common {
 
 const NOTHING: Common = { begin: 0, end: 0 };
 
-/** Fewer units than these in common count for nothing: that is told at once. */
+/** A shorter common part is ignored, because counting it is fast. */
 const LEAST = 16;
 
 function commonOf(a: string, b: string): Common {
@@ -41,24 +44,27 @@ function commonOf(a: string, b: string): Common {
 const itself = (place: number): number => place;
 
 /**
- * Counts texts line by line, and of a text that begins and ends as one of the last ones did, only the lines between: the sections of a session's contexts, and
- * parts of them.
+ * Counts texts line by line. If a text begins and ends like a recent one, it counts only the lines
+ * between. The sections of a session's contexts and their parts are such texts.
  */
 export class LineCounts {
   readonly #lines: LineCounting;
-  /** The newest last. */
+  /** The newest comes last. */
   #kept: readonly CountedText[] = [];
 
   constructor(lines: LineCounting) {
     this.#lines = lines;
   }
 
-  /** What the lines of a text count, added up. */
+  /** Returns the sum of the tokens of a text's lines. */
   count(text: string): number {
     return this.#keep(this.#between(text, undefined, NOTHING));
   }
 
-  /** The same of a text that has most in common with one of the last ones; undefined where it has not. */
+  /**
+   * Returns the count based on the recent text that shares most with this one. Undefined if none
+   * shares enough.
+   */
   countAlike(text: string): number | undefined {
     if (text.length < LEAST_UNITS) return undefined;
     let [like, common]: [CountedText | undefined, Common] = [undefined, NOTHING];
@@ -72,20 +78,20 @@ export class LineCounts {
   #keep(counted: CountedText): number {
     const { text, tokens } = counted;
     if (text.length < LEAST_UNITS || text.length > MOST_UNITS) return tokens;
-    // A section of a context would keep all of it in memory: its bytes are copied.
+    // Copies the bytes, because a section would keep its whole context in memory.
     const copy = { ...counted, text: Buffer.from(text).toString() };
     this.#kept = [...this.#kept.filter((one) => one.text !== text), copy].slice(-KEPT);
     return tokens;
   }
 
-  /** The lines between what a text has in common with one that was counted are counted, all of them where there is none. */
+  /** Counts the lines between the common parts; all lines if there are none. */
   #between(text: string, like: CountedText | undefined, { begin, end }: Common): CountedText {
-    // A line of the common beginning ends where the next one begins, with its first character.
+    // A line of the common beginning ends where the next line begins, with its first character.
     const first = like === undefined ? 0 : firstFrom(like.starts, begin, itself);
     const starts = like?.starts.slice(0, first) ?? [];
     const before = like?.before.slice(0, first) ?? [];
     const moved = text.length - (like?.text.length ?? 0);
-    // Of the common end, with the line end in front of it.
+    // For the common end, includes the line end before it.
     const last = like === undefined ? 0 : firstFrom(like.starts, like.text.length - end + 1, itself);
     const upto = like?.starts[last];
     let from = starts.at(-1) ?? 0;

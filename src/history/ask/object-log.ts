@@ -4,10 +4,10 @@ import type { HistoryHead } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 
-/** What a version says of its object. */
+/** The facts of a version that the log shows. */
 export type VersionState = 'stub' | 'text' | 'not-text' | 'deleted' | 'removed';
 
-/** One version of an object as a log shows it, with both of its times [decision F7]. */
+/** One version of an object in a log, with both its times [decision F7]. */
 export interface LoggedVersion {
   /** From 1, in the order of valid time. */
   readonly number: number;
@@ -16,7 +16,7 @@ export interface LoggedVersion {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
-  /** UTF-16 units of the stored text. */
+  /** Length of the stored text in UTF-16 units. */
   readonly chars: number;
   readonly contentHash: Sha256 | null;
   readonly fileHash: Sha256 | null;
@@ -30,7 +30,9 @@ function stateOf({ document, marks }: HistoryHead): VersionState {
   return document.type === 'file' && document.content_hash === null ? 'not-text' : 'text';
 }
 
-/** Length of a version's text as its head says it; undefined where only the text itself tells. */
+/**
+ * Returns the length of a version's text from its head. Undefined if only the text itself shows it.
+ */
 function charsOf({ document, marks }: HistoryHead): number | undefined {
   if (document === undefined || document.content_hash === null) return 0;
   if (typeof document.content === 'string') return document.content.length;
@@ -40,7 +42,7 @@ function charsOf({ document, marks }: HistoryHead): number | undefined {
 const hashOf = (document: StoredDocument | undefined, name: string): Sha256 | null =>
   (document?.[name] ?? null) as Sha256 | null;
 
-/** Some versions of an object, oldest first, as its log shows them: the newest first. */
+/** Converts versions of an object, oldest first, to log entries, newest first. */
 export async function loggedVersions(
   snapshot: StoreSnapshot,
   heads: readonly HistoryHead[],
@@ -68,8 +70,8 @@ export async function loggedVersions(
 }
 
 /**
- * The versions of an object up to a snapshot's basis, the newest first; at most `limit` of them. Only heads are read, so that a history of thousands of
- * versions costs no more than its list.
+ * Returns at most `limit` versions of an object up to a snapshot's basis, newest first. Reads heads
+ * only, so the cost depends on the number of versions and not on their texts.
  */
 export async function objectLog(
   snapshot: StoreSnapshot,

@@ -4,8 +4,8 @@ import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, 
 import { HistoryError } from '../rebuild/history-error.js';
 
 /**
- * What a query of a reviewer may call: the short list of the node's front (decision H3), kept here as well because a node that someone else runs may
- * allow more. Pure functions of bounded work.
+ * The functions that a reviewer's query may call: the list of the node's front (decision H3). It is
+ * repeated here because another node may allow more. All are pure functions with bounded work.
  */
 const CLAUSE_FUNCTIONS: ReadonlySet<string> = new Set(
   [
@@ -20,19 +20,22 @@ const CLAUSE_FUNCTIONS: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** What may stand at the head of a list in `:find` and `:order-by`. */
+/** Heads of a list that are allowed in `:find` and `:order-by`. */
 const FIND_FUNCTIONS: ReadonlySet<string> = new Set(
   'pull sum min max count count-distinct avg median variance stddev distinct'.split(' '),
 );
 
-/** What joins clauses. */
+/** Names that join clauses. */
 const JOINS: ReadonlySet<string> = new Set(['not', 'or', 'and', 'not-join', 'or-join']);
 
-/** What may stand at the head of a list, by where the list stands in a query. Names with a namespace never may: resolving one loads code. */
+/**
+ * Allowed heads of a list, by the place of the list in a query. A name with a namespace is never
+ * allowed, because resolving it loads code.
+ */
 const ALLOWED = { find: FIND_FUNCTIONS, clause: JOINS, call: CLAUSE_FUNCTIONS } as const;
 type Position = keyof typeof ALLOWED;
 
-/** A query of a reviewer, read into data and checked; nothing in it calls what is not on the list. */
+/** A reviewer's query as checked data. It calls only listed functions. */
 export interface ParsedQuery {
   readonly find: readonly EdnValue[];
   readonly in: readonly EdnValue[] | undefined;
@@ -43,7 +46,7 @@ export interface ParsedQuery {
   readonly offset: number | undefined;
 }
 
-/** The longest query text, in characters. */
+/** Maximum length of a query text, in characters. */
 const LONGEST = 20_000;
 const KEYS = ['find', 'in', 'where', 'rules', 'order-by', 'limit', 'offset'] as const;
 type Key = (typeof KEYS)[number];
@@ -62,7 +65,7 @@ function refused(name: string, position: Position): HistoryError {
   );
 }
 
-/** A query in the form of a vector: each keyword begins a part. */
+/** A query in vector form: each keyword begins a part. */
 function partsOfVector(items: readonly EdnValue[]): ReadonlyMap<string, readonly EdnValue[]> {
   const parts = new Map<string, EdnValue[]>();
   let part: EdnValue[] | undefined;
@@ -97,14 +100,14 @@ function partsOf(form: EdnValue): ReadonlyMap<string, EdnValue> {
   );
 }
 
-/** Checks the head of every list: the only places where a name becomes a function. */
+/** Checks the head of every list. Only there a name becomes a function. */
 function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<string>): void {
   if (value instanceof EdnList) {
     const [head, ...rest] = value.items;
     if (!(head instanceof EdnSymbol)) throw malformed('a list begins with the name of what it calls');
     const isRule = position === 'clause' && rules.has(head.name);
     if (!isRule && !ALLOWED[position].has(head.name)) throw refused(head.name, position);
-    // What a pull pattern holds names attributes, and calls nothing.
+    // A pull pattern names attributes and calls nothing.
     if (head.name === 'pull') return;
     for (const part of rest) checkCalls(part, isRule ? 'call' : position, rules);
     return;
@@ -167,8 +170,9 @@ function read(text: string): EdnValue {
 }
 
 /**
- * Reads a Datalog query from EDN text into data and checks it before anything is sent: known parts only, and no call of anything that is
- * not on the list.
+ * Parses a Datalog query from EDN text and checks it before it is sent. It may have known parts
+ * only and call listed functions only.
+ *
  * @throws {HistoryError} `malformed-query`, `query-refused`
  */
 export function parseQuery(text: string): ParsedQuery {
@@ -196,7 +200,7 @@ export function parseQuery(text: string): ParsedQuery {
   };
 }
 
-/** The names of a query's columns, as they are written. */
+/** Returns the names of a query's columns as written. */
 export function columnNames({ find }: ParsedQuery): readonly string[] {
   const nameOf = (value: EdnValue): string => {
     if (value instanceof EdnSymbol || value instanceof Keyword) return value.name;

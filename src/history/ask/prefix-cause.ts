@@ -10,33 +10,34 @@ import { objectLog } from './object-log.js';
 import type { CallTexts, RequestPiece } from './request-pieces.js';
 
 /**
- * What made a request begin another way than the one before: an epoch of contexts that began, a verb, a call, a message, another version of a file, what
- * the harness did or chose. `rendering`: none of these; what is shown of the same state depends on what else there is.
+ * The cause of a changed request prefix: a new epoch of contexts, a verb, a call, a message, a new
+ * file version, or an act or choice of the harness. `rendering`: none of these. The same state is
+ * shown differently because of other items.
  */
 export type PrefixCauseKind = 'epoch' | 'verb' | 'call' | 'message' | 'version' | 'harness' | 'rendering';
 
-/** Why a request does not begin with the whole request before it. */
+/** Why a request does not begin with the whole previous request. */
 export interface PrefixCause {
   readonly kind: PrefixCauseKind;
   /** One sentence. */
   readonly why: string;
-  /** The step that brought it about, from the beginning of the session. */
+  /** The step that caused it, counted from the session's beginning. */
   readonly step?: number;
   readonly object?: ObjectId;
-  /** The epoch that began, and what that was said to cost when it was decided. */
+  /** The new epoch, and the cost that was estimated at its decision. */
   readonly epoch?: { readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice };
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
 }
 
-/** Two requests, and the pieces at which they part; undefined where one of them has ended. */
+/** Two requests and the first pieces that differ. A piece is undefined if its request has ended. */
 export interface Parted {
   readonly from: RebuiltAssembly;
   readonly to: RebuiltAssembly;
   readonly pieceFrom: RequestPiece | undefined;
   readonly pieceTo: RequestPiece | undefined;
-  /** The object whose line it is, of lines. */
+  /** For a line: the object that it shows. */
   readonly lineObject: ObjectId | undefined;
-  /** The steps between the two. */
+  /** The steps between the two requests. */
   readonly steps: readonly Step[];
   readonly calls: CallTexts;
   readonly present: StoreSnapshot;
@@ -108,7 +109,7 @@ function ownHistory({ steps, pieceFrom, pieceTo }: Parted): PrefixCause | undefi
   return { kind: 'harness', why, step: found.seq };
 }
 
-/** What a step did, in words. */
+/** Describes the effect of a step. */
 function byStep(
   { seq, call, message, by }: Step,
   calls: CallTexts,
@@ -120,7 +121,10 @@ function byStep(
   return { kind, why: `${what}: step ${seq}, ${who}`, step: seq, ...defined({ object }) };
 }
 
-/** The objects that may stand behind a difference: those whose text it is, and the files of a call, which its block may name instead of repeating them. */
+/**
+ * The objects that can explain a difference: those with the text, and the files of a call, because
+ * a call's block may name a file without repeating it.
+ */
 function suspects({ pieceFrom, pieceTo, lineObject, to }: Parted): readonly ObjectId[] {
   const own = [lineObject, pieceTo?.object, pieceFrom?.object].flatMap((id) => id ?? []);
   const files = to.input.pool.flatMap((one) => (one.type === 'toolcall' && own.includes(one.id) ? one.fileRefs : []));
@@ -157,7 +161,10 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
   return undefined;
 }
 
-/** What stands behind the harness's own messages moves back as they grow; what they were stands in the chat once their turn has ended. */
+/**
+ * Items behind the harness's own messages move back as the messages grow. Once a turn has ended,
+ * its messages are in the chat.
+ */
 function listGrew({ from, pieceTo, pieceFrom, steps, calls }: Parted): PrefixCause | undefined {
   const step = pieceTo?.step;
   if (step !== undefined && step.seq > from.proof.step)
@@ -169,10 +176,10 @@ function listGrew({ from, pieceTo, pieceFrom, steps, calls }: Parted): PrefixCau
     : undefined;
 }
 
-/** In the order in which one wins over another. */
+/** Causes in order of precedence. */
 const RULES: readonly Rule[] = [newEpoch, otherSettings, otherPrompt, ownHistory, listGrew, inSets, otherVersion];
 
-/** The cause of a difference, as far as the session's steps and versions tell it. */
+/** Determines the cause of a difference from the session's steps and versions. */
 export async function causeOf(parted: Parted): Promise<PrefixCause> {
   for (const rule of RULES) {
     const cause = await rule(parted);

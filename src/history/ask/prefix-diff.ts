@@ -24,21 +24,24 @@ import { type CountTexts, countingOnce, TOKENIZER } from './tokenizer.js';
 
 /** The first byte at which two requests differ. */
 export interface FirstDifference {
-  /** From the beginning of the request, and from that of its part. */
+  /** Offset from the beginning of the request, and from the beginning of its part. */
   readonly byte: number;
   readonly byteInPart: number;
-  /** Of ours, or `list`: the harness's own messages. */
+  /** One of our parts, or `list` for the harness's own messages. */
   readonly section: RequestPiece['section'];
-  /** Of the part, from 1. */
+  /** Line in the part, from 1. */
   readonly line: number;
   readonly object?: ObjectId;
-  /** The step of a message or call of the harness's list. */
+  /** Step of a message or call in the harness's list. */
   readonly step?: number;
 }
 
 /**
- * What became of the model's answers that the first request had as the harness's own messages, each of which may hold reasoning: `kept` behind an equal
- * beginning; `lost`, because another beginning stands before them, or because they left in the turn that they belong to; `left` with a closed turn, as is allowed.
+ * What happened to the model's answers that the first request contained as the harness's own
+ * messages. Each may contain reasoning.
+ * - `kept`: they follow an equal beginning
+ * - `lost`: they follow a different beginning, or left during their own turn
+ * - `left`: they left with a closed turn, which is allowed
  */
 export interface Answers {
   readonly kept: number;
@@ -46,7 +49,10 @@ export interface Answers {
   readonly left: number;
 }
 
-/** How a request begins, compared with another one, and what the provider said of it where that is the next one. */
+/**
+ * Compares the beginnings of two requests. Includes the provider's statement if the second directly
+ * follows the first.
+ */
 export interface PrefixDiff extends ProviderVerdicts {
   readonly session: SessionId;
   readonly from: RequestSide;
@@ -55,36 +61,42 @@ export interface PrefixDiff extends ProviderVerdicts {
   readonly isPrefix: boolean;
   /** The common beginning. */
   readonly shared: RequestSize;
-  /** Tokens of the second behind it, and those of them whose lines the first had too: they are paid for once more. */
+  /**
+   * Tokens of the second request behind the common beginning. Of these, the tokens of lines that
+   * the first request also had, which are paid for again.
+   */
   readonly written: number;
   readonly again: number;
   readonly difference: FirstDifference | undefined;
   readonly cause: PrefixCause | undefined;
-  /** Undefined where a context is all that there is of a request. */
+  /** Undefined if the request consists of a context only. */
   readonly answers: Answers | undefined;
 }
 
-/** Comparisons, the newest first. */
+/** Comparisons, newest first. */
 export interface PrefixDiffs {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
   readonly compared: readonly PrefixDiff[];
-  /** Whether there are older ones. */
+  /** Whether there are older comparisons. */
   readonly isCut: boolean;
 }
 
-/** Two requests up to where they part. */
+/** Two requests up to their first difference. */
 interface Parting {
-  /** The first parts that are not equal. */
+  /** The first parts that differ. */
   readonly part: number;
   readonly pieceFrom: RequestPiece | undefined;
   readonly pieceTo: RequestPiece | undefined;
-  /** The bytes that both parts begin with, and the text of it. */
+  /** The common bytes of both parts, and their text. */
   readonly bytes: number;
   readonly text: string;
 }
 
-/** Whether both are ours, or both the harness's own: what a harness sends as a message of its own is never what we say of it. */
+/**
+ * Whether both parts are ours, or both are the harness's own. A harness's message is never one of
+ * our parts.
+ */
 const isAlike = (a: RequestPiece | undefined, b: RequestPiece | undefined): boolean =>
   (a?.section === 'list') === (b?.section === 'list');
 
@@ -96,7 +108,7 @@ function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): 
     ? [Buffer.from(pieceFrom?.text ?? ''), Buffer.from(pieceTo?.text ?? '')]
     : [Buffer.of(), Buffer.of()];
   const bytes = commonBytes(a, b);
-  // Of characters that differ in a later byte nothing is common text.
+  // A character whose later bytes differ does not belong to the common text.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(a.subarray(0, bytes), { stream: true });
   return { part: found, pieceFrom, pieceTo, bytes, text };
 }
@@ -114,7 +126,7 @@ function answersOf(from: Request, to: Request, parting: Parting | undefined): An
   return counts;
 }
 
-/** The lines of a text that another one has too. */
+/** Returns the lines of a text that another text also has. */
 function repeatedLines(text: string, other: string): string {
   const lines = new Map<string, number>();
   for (const line of other.split('\n')) lines.set(line, (lines.get(line) ?? 0) + 1);
@@ -132,7 +144,7 @@ interface ComparedRequests {
   readonly to: Request;
 }
 
-/** Two requests of one session, and where they part. */
+/** Two requests of one session and their first difference. */
 interface PartedPair extends ComparedRequests {
   readonly parting: Parting | undefined;
 }
@@ -143,19 +155,19 @@ const partedPair = ({ from, to }: ComparedRequests): PartedPair => ({
   parting: partingOf(from.pieces, to.pieces),
 });
 
-/** The steps between two requests. */
+/** Returns the steps between two requests. */
 function stepsBetween({ steps }: RequestReader, { from, to }: ComparedRequests): readonly Step[] {
   const [first, last] = [from.rebuilt.proof.step, to.rebuilt.proof.step].sort((x, y) => x - y) as [number, number];
   return steps.filter(({ seq }) => seq > first && seq <= last);
 }
 
-/** The same, with what is equal in front of it. */
+/** The same with the equal part before it. */
 interface PartedRequests extends PartedPair {
   /** The common beginning. */
   readonly before: RequestSize;
 }
 
-/** Where two requests part, and why. */
+/** The first difference of two requests and its cause. */
 async function differenceOf(
   { present }: Timeline,
   reader: RequestReader,
@@ -163,7 +175,7 @@ async function differenceOf(
 ): Promise<Pick<PrefixDiff, 'difference' | 'cause'>> {
   if (parting === undefined) return { difference: undefined, cause: undefined };
   const { pieceFrom, pieceTo, bytes, text } = parting;
-  // Of ours and one of the harness's own, ours is what came, went or moved.
+  // If only one side is ours, attribute the change to it.
   const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
   const piece = (
     isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])
@@ -192,7 +204,7 @@ async function differenceOf(
   return { difference, cause };
 }
 
-/** How two requests of a session begin. */
+/** Compares the beginnings of two requests of a session. */
 export function comparePrefixes(
   timeline: Timeline,
   reader: RequestReader,
@@ -244,14 +256,18 @@ async function compareParted(
   };
 }
 
-/** Comparisons that are made where nobody says how many: both requests of each are made again and counted. */
+/** Default number of comparisons. Each rebuilds and counts both requests. */
 const LISTED = 20;
-/** Requests that are made and compared at once. */
+/** Requests rebuilt and compared concurrently. */
 const HELD = 32;
 
 /**
- * How the requests of a session begin: two of them, each the last one up to its moment, or, without a range, each with the one before it, the newest first.
- * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end` where there is none to compare, and what a rebuild throws
+ * Compares the beginnings of a session's requests. With a range, it compares two requests, each the
+ * last one up to its moment. Without a range, it compares each request with its predecessor, newest
+ * first.
+ *
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there is no request
+ * to compare; also the errors of a rebuild
  */
 export async function askPrefixes(
   timeline: Timeline,
@@ -284,13 +300,13 @@ export async function askPrefixes(
   const some = records.slice(-limit - 1);
   const compared: PrefixDiff[] = [];
   let before: Request | undefined;
-  // Requests are large: of a long list only some are held.
+  // Requests are large, so only some of a long list are in memory.
   for (let from = 0; from < some.length; from += HELD) {
     const once = countingOnce(count);
     const requests = await reader.requests(some.slice(from, from + HELD), once);
     const all = before === undefined ? requests : [before, ...requests];
     const pairs = all.slice(1).map((to, i) => partedPair({ from: all[i] as Request, to }));
-    // What happened between those that part, of all of them at once.
+    // Reads the steps between all differing requests at once.
     await reader.read(pairs.flatMap((pair) => (pair.parting === undefined ? [] : stepsBetween(reader, pair))));
     const diffs = await Promise.all(pairs.map((pair) => compareParted(timeline, reader, { ...pair, count: once })));
     compared.push(...diffs);

@@ -2,54 +2,69 @@ import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
 
-/** What the provider read from its cache for a request, beside what it could have read by our account, in tokens. */
+/** The tokens that the provider read from its cache for a request, and our upper bound for them. */
 export interface CacheVerdict {
   readonly read: number;
-  /** The whole request before it, as the provider counted it, without what stands behind the first difference. */
+  /**
+   * The whole previous request by the provider's count, without the part behind the first
+   * difference.
+   */
   readonly expected: number;
   readonly verdict: 'agrees' | 'read-less' | 'read-more';
 }
 
-/** What the provider named as the reason that its cache did not have the whole request before, beside what differs by our account. */
+/**
+ * The provider's reason why its cache lacked the whole previous request, and the difference that we
+ * found.
+ */
 export interface MissVerdict {
   /** In the provider's own word. */
   readonly reason: string;
-  /** How many tokens it would have had otherwise. */
+  /** Tokens that the cache would have held otherwise. */
   readonly tokens?: number;
-  /** The word for what differs by our account; undefined where nothing does. */
+  /** Our word for the difference; undefined if we found none. */
   readonly expected: string | undefined;
   /** `unknown`: the provider compared nothing. */
   readonly verdict: 'agrees' | 'differs' | 'unknown';
 }
 
-/** Thinking that the provider left out of a request and not of the one before it, beside the answers that lost theirs by our account. */
+/**
+ * Thinking that the provider newly dropped from a request, and the answers that lost theirs by our
+ * count.
+ */
 export interface ThinkingVerdict {
-  /** Blocks. */
+  /** In blocks. */
   readonly dropped: number;
   readonly lost: number;
   readonly verdict: 'agrees' | 'dropped-none' | 'dropped-more';
 }
 
-/** What a provider said of a request, and whether it agrees; undefined where it said nothing of it. */
+/** The provider's statements about a request, and whether ours agree. Undefined if it made none. */
 export interface ProviderVerdicts {
   readonly cache: CacheVerdict | undefined;
   readonly miss: MissVerdict | undefined;
   readonly thinking: ThinkingVerdict | undefined;
 }
 
-/** Two requests of which the second is the next one after the first, as far as their verdicts depend on it. */
+/** Two consecutive requests, reduced to what their verdicts depend on. */
 export interface NextRequest {
   readonly before: ModelUsage | undefined;
   readonly after: ModelUsage | undefined;
-  /** Tokens of the first behind the first difference. */
+  /** Tokens of the first request behind the first difference. */
   readonly behind: number;
-  /** Where that stands; undefined where the second begins with the whole first. */
+  /**
+   * The part with the first difference. Undefined if the second request begins with the whole
+   * first.
+   */
   readonly differs: RequestPiece['section'] | undefined;
-  /** Answers that lost their reasoning by our account; undefined where nobody can say. */
+  /** Answers that lost their reasoning by our count; undefined if unknown. */
   readonly lost: number | undefined;
 }
 
-/** A provider's cache has blocks of so many tokens, about, and counts by another vocabulary. */
+/**
+ * Approximate size of a provider's cache block in tokens. The provider counts with its own
+ * vocabulary.
+ */
 const CACHE_BLOCK = 1_024;
 const TOLERANCE = 0.1;
 
@@ -67,7 +82,7 @@ function cacheVerdict({ before, after, behind }: NextRequest): CacheVerdict | un
   return { read, expected, verdict };
 }
 
-/** Reasons of a provider that say nothing of what differs. */
+/** Reasons of a provider that do not name a difference. */
 const NOT_COMPARED: ReadonlySet<string> = new Set(['previous_message_not_found', 'unavailable']);
 
 function missVerdict({ after, differs }: NextRequest): MissVerdict | undefined {
@@ -80,13 +95,13 @@ function missVerdict({ after, differs }: NextRequest): MissVerdict | undefined {
 
 function thinkingVerdict({ before, after, lost }: NextRequest): ThinkingVerdict | undefined {
   if (after?.thinkingDropped === undefined || lost === undefined) return undefined;
-  // A block that stays in the list is left out, and told, again.
+  // A dropped block that stays in the list is dropped and reported again.
   const dropped = Math.max(0, after.thinkingDropped - (before?.thinkingDropped ?? 0));
   const verdict = dropped > 0 === lost > 0 ? 'agrees' : dropped > 0 ? 'dropped-more' : 'dropped-none';
   return { dropped, lost, verdict };
 }
 
-/** What the provider said of a request beside our account of it. */
+/** Compares the provider's statements about a request with ours. */
 export const providerVerdicts = (next: NextRequest): ProviderVerdicts => ({
   cache: cacheVerdict(next),
   miss: missVerdict(next),

@@ -9,18 +9,21 @@ import { attributeAsked, type Kept, SSOT_ATTRIBUTES } from './ssot-attributes.js
 
 type Document = { readonly [attribute: string]: Json };
 
-/** What a pull takes of a document: attributes, all of them perhaps, and of some that name other documents what it takes of these. */
+/**
+ * The parts of a document that a pull takes: some or all attributes, and nested pulls for
+ * attributes that name other documents.
+ */
 export interface PullShape {
   readonly isWhole: boolean;
   readonly attributes: readonly string[];
   readonly joins: readonly { readonly attribute: string; readonly shape: PullShape }[];
 }
 
-/** Characters of documents and contents that one query answers with. */
+/** Maximum characters of documents and contents in the answer of one query. */
 const MOST_CHARACTERS = 64 * 1_048_576;
-/** Documents that are read at once. */
+/** Documents read concurrently. */
 const PAGE = 200;
-/** What heads hold as it is in the document. */
+/** Attributes that heads store as in the document. */
 const ON_HEADS: ReadonlySet<Kept | undefined> = new Set(['direct', 'shared', 'map', 'list']);
 
 const refused = (what: string): HistoryError =>
@@ -47,7 +50,7 @@ function shapeOf(pattern: EdnValue | undefined): PullShape {
   return { isWhole, attributes, joins };
 }
 
-/** The pull that an element of `:find` is, with the variable that it pulls; undefined for another element. */
+/** Returns the pull of a `:find` element with its variable. Undefined for another element. */
 export function pullOf(element: EdnValue): { readonly variable: EdnValue; readonly shape: PullShape } | undefined {
   if (!(element instanceof EdnList) || symbolNames(element.items)[0] !== 'pull') return undefined;
   const [, variable, pattern] = element.items;
@@ -55,14 +58,14 @@ export function pullOf(element: EdnValue): { readonly variable: EdnValue; readon
   return { variable, shape: shapeOf(pattern) };
 }
 
-/** Counts what an answer holds, and ends it where that is too much. */
+/** Counts the size of an answer and stops it at the limit. */
 export class AnswerSize {
   readonly #what: string;
   readonly #way: string;
   readonly #most: number;
   #characters = 0;
 
-  /** `what` is counted, up to so many characters, and `way` is what its author can do where there are more. */
+  /** `what` names the counted unit, with a limit. `way` tells the author how to stay below it. */
   constructor({
     what = 'the documents that the query pulls',
     way = 'ask for fewer rows (--limit), or for fewer attributes',
@@ -81,7 +84,7 @@ export class AnswerSize {
   }
 }
 
-/** What documents are read through. */
+/** The sources of the documents. */
 export interface PullSources {
   readonly snapshot: StoreSnapshot;
   readonly values: FoldedValues;
@@ -115,7 +118,10 @@ const namedBy = (value: Json | undefined): readonly string[] =>
       ? value.filter((one): one is string => typeof one === 'string')
       : [];
 
-/** What a shape takes of the documents under some ids, as the SSOT's documents have it (decision G1); ids that no document has are absent. */
+/**
+ * Applies a pull to the documents under some ids, as the SSOT's documents have them (decision G1).
+ * Ids without a document are absent.
+ */
 export async function pulledDocuments(
   sources: PullSources,
   ids: readonly string[],

@@ -1,30 +1,37 @@
-/** A vocabulary as the library that counts tokens lists it: by rank a text, or the bytes of what is no text by itself. */
+/** The vocabulary of the token library: by rank a text, or the bytes of a token that is no text. */
 export type RankList = readonly (string | readonly number[])[];
 
-/** A vocabulary whose texts are looked up where they lie in one buffer. */
+/** A vocabulary in one buffer. Texts are looked up in place. */
 export interface RankTable {
-  /** The rank of a text; undefined where it is no token. */
+  /** Returns the rank of a text; undefined if it is no token. */
   get(text: string): number | undefined;
-  /** What is no text by itself, by its rank. */
+  /** Tokens that are no text, by rank. */
   readonly bytes: ReadonlyMap<number, readonly number[]>;
 }
 
-/** Numbers before the table: its slots, the tokens, what all of their texts and bytes take up, the longest of them, and how many are bytes. */
+/**
+ * Numbers in the header: slots, tokens, total units of their texts and bytes, the longest token,
+ * and the number of byte tokens.
+ */
 const HEADER = 5;
 
-/** Where the search for a text begins. */
+/** First slot to check for a text. */
 function slotOf(text: string, mask: number): number {
   let hash = text.length;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return (hash ^ (hash >>> 15)) & mask;
 }
 
-/** Slots for some tokens: of three hardly two are taken, so that what is no token is known after one or two. */
+/**
+ * Number of slots. At most two thirds are used, so a text that is no token is recognised after one
+ * or two checks.
+ */
 const slotsFor = (tokens: number): number => 2 ** Math.ceil(Math.log2(tokens * 1.5));
 
 /**
- * A vocabulary as `openRanks` reads it: after the header the slots (the rank of a token plus one, zero where there is none), where the units of each token begin, the
- * ranks of those that are bytes, and the units themselves. Numbers have four bytes, units two, the lowest first.
+ * Packs a vocabulary for `openRanks`. After the header come the slots (rank plus one; zero if
+ * empty), the offsets of the tokens, the ranks of byte tokens, and the units. Numbers have four
+ * bytes and units two, little-endian.
  */
 export function packRanks(ranks: RankList): Uint8Array {
   const slots = new Uint32Array(slotsFor(ranks.length));
@@ -51,7 +58,9 @@ export function packRanks(ranks: RankList): Uint8Array {
   );
 }
 
-/** Reads what `packRanks` made. Throws a RangeError for anything else, and on a machine that writes numbers the other way round. */
+/**
+ * Opens a table from `packRanks`. Throws RangeError for other bytes and on a big-endian machine.
+ */
 export function openRanks({ buffer, byteOffset, byteLength }: Uint8Array): RankTable {
   let at = byteOffset;
   const numbers = (count: number): Uint32Array => {

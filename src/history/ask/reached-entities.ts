@@ -7,13 +7,19 @@ import type { ParsedQuery } from './parse-query.js';
 import { isVariable, symbolNames, tripleOf } from './query-terms.js';
 import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
 
-/** Rows of a query for what a variable can be; where there are more, anything can be. */
+/**
+ * Maximum rows of the query for a variable's possible values. With more rows the variable counts as
+ * unrestricted.
+ */
 const MOST_ROWS = 20_000;
 
-/** Which entities a variable of a query can be, by what else the query says of it; undefined where that narrows nothing. */
+/**
+ * Returns the entities that a variable can match, from the query's other clauses. Undefined if they
+ * do not restrict it.
+ */
 export type Reached = (variable: EdnSymbol) => Promise<readonly string[] | undefined>;
 
-/** The clauses on the query's top level that the database answers as they stand, and that have to do with a variable. */
+/** The top-level clauses about a variable that the database answers unchanged. */
 function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly EdnValue[] {
   const open = where.flatMap((clause) => {
     const triple = tripleOf(clause);
@@ -37,7 +43,10 @@ function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly Edn
   return about;
 }
 
-/** Whether a name stands for another variable somewhere in a query: in a rule, or in a join that does not take it from outside. */
+/**
+ * Returns whether a name denotes another variable somewhere in a query: in a rule, or in a join
+ * that does not import it.
+ */
 function isShadowed({ where, rules = [] }: ParsedQuery, name: string): boolean {
   const isInside = (clause: EdnValue): boolean => {
     if (!(clause instanceof EdnList)) return false;
@@ -50,14 +59,17 @@ function isShadowed({ where, rules = [] }: ParsedQuery, name: string): boolean {
   return symbolNames(rules).includes(name) || where.some(isInside);
 }
 
-/** Asks the database what a variable can be by the query's own plain clauses and arguments, before anything is folded. */
+/**
+ * Queries the possible values of a variable with the query's own plain clauses and arguments,
+ * before anything is folded.
+ */
 export function reachedEntities(
   snapshot: StoreSnapshot,
   query: ParsedQuery,
   { args, timeoutMs }: { readonly args: readonly EdnValue[]; readonly timeoutMs: number },
 ): Reached {
   return async (variable) => {
-    // What the outer one can be says nothing of the inner one.
+    // The outer variable does not restrict the inner one.
     if (isShadowed(query, variable.name)) return undefined;
     const where = clausesAbout(query, variable);
     if (where.length === 0 && !symbolNames(query.in ?? []).includes(variable.name)) return undefined;
