@@ -4,8 +4,9 @@ import { looksLikeMoment, type Moment, NOW, parseMoment, parseTime } from '../re
 import type { When } from '../rebuild/timeline.js';
 
 /**
- * Splits `NAME@MOMENT` at its last `@`, where a moment follows: names and paths may hold an `@` themselves.
- * @throws {HistoryError} `malformed-moment` for what begins like a moment and is none
+ * Splits `NAME@MOMENT` at the last `@` that a moment follows. Names and paths may contain an `@`.
+ *
+ * @throws {HistoryError} `malformed-moment` if the end begins like a moment and is none
  */
 export function parseReference(text: string): { readonly name: string; readonly moment: Moment | undefined } {
   const at = text.lastIndexOf('@');
@@ -14,7 +15,7 @@ export function parseReference(text: string): { readonly name: string; readonly 
   return { name: text.slice(0, at), moment: parseMoment(suffix) };
 }
 
-/** A bare number is a turn where turns are meant. */
+/** A bare number is a turn where turns are expected. */
 function momentOf(text: string): Moment {
   return /^(?:turn)?\d{1,3}(?:\.\d+)?$/.test(text)
     ? parseMoment(`turn:${text.replace(/^turn/, '')}`)
@@ -22,7 +23,9 @@ function momentOf(text: string): Moment {
 }
 
 /**
- * Reads two moments that are compared, `A..B`, `A..` (until now) and `..B` (from just before B); a bare number is a turn.
+ * Parses a range of moments: `A..B`, `A..` (until now) and `..B` (from just before B). A bare
+ * number is a turn.
+ *
  * @throws {HistoryError} `malformed-moment`
  */
 export function parseRange(text: string): { readonly from: Moment | undefined; readonly to: Moment } {
@@ -35,7 +38,7 @@ export function parseRange(text: string): { readonly from: Moment | undefined; r
   return { from: from === '' ? undefined : momentOf(from), to: to === '' ? NOW : momentOf(to) };
 }
 
-/** A moment as it is written: `at` for both clocks, or either clock by itself. */
+/** A moment as written: `at` for both clocks, or each clock separately. */
 export interface MomentText {
   readonly at?: string | undefined;
   readonly validTime?: string | undefined;
@@ -43,7 +46,8 @@ export interface MomentText {
 }
 
 /**
- * A transaction of the second clock: its number, or a time.
+ * Parses a transaction of the second clock: its number or a time.
+ *
  * @throws {HistoryError} `malformed-moment`
  */
 function parseTx(text: string): number | Date {
@@ -51,13 +55,18 @@ function parseTx(text: string): number | Date {
   return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
 }
 
-/** A time of the first clock; `now` is that of whatever else is asked for. @throws {HistoryError} `malformed-moment` */
+/**
+ * Parses a time of the first clock. `now` is the time of the rest of the question.
+ *
+ * @throws {HistoryError} `malformed-moment`
+ */
 const timeOf = (text: string | undefined): Date | undefined =>
   text === undefined || text === 'now' ? undefined : parseTime(text);
 
 /**
- * The moment that is asked for, beside that which a reference names.
- * @throws {HistoryError} `malformed-moment`, also where both name one
+ * Returns the moment of a question, from its options and its reference.
+ *
+ * @throws {HistoryError} `malformed-moment`, also if both name one
  */
 export function askedMoment({ at, validTime, tx }: MomentText, named?: Moment): When {
   if (at !== undefined && named !== undefined)

@@ -2,20 +2,28 @@ import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { RequestPiece } from './request-pieces.js';
 
-/** How something stands in a request: as a line that names it, with its text, as a message of the chat, or as text that belongs to no object. */
+/**
+ * The form of an item in a request: a line that names it, its text, a message of the chat, or text
+ * without an object.
+ */
 export type ItemForm = 'line' | 'text' | 'message' | 'plain';
 
-/** A part of a request that is one thing: a line of the pool, a block, a message, a call of the harness's own list. */
+/**
+ * One item of a request: a line of the pool, a block, a message, or a call of the harness's list.
+ */
 export interface RequestItem {
   readonly section: RequestPiece['section'];
   readonly form: ItemForm;
   readonly text: string;
   readonly object?: ObjectId;
-  /** Of the harness's own list: the step of the message or call. */
+  /** For the harness's list: the step of the message or call. */
   readonly step?: number;
 }
 
-/** The id that a line of the pool or of a note begins with, as it is shown; undefined for another line. */
+/**
+ * Returns the id at the beginning of a line of the pool or of a note, as shown. Undefined for other
+ * lines.
+ */
 function shownName(line: string): string | undefined {
   const [, shown] = /^id=("(?:[^"\\]|\\.)*"|\S+) type=/.exec(line) ?? [];
   return shown?.startsWith('"') ? (JSON.parse(shown) as string) : shown;
@@ -23,14 +31,14 @@ function shownName(line: string): string | undefined {
 
 const HAS_LINES: ReadonlySet<string> = new Set(['pool', 'notes']);
 
-/** The object of a line by the id in it, which may be a short one. */
+/** Returns the object of a line by its id, which may be short. */
 function namedBy(line: string, known: readonly ObjectId[], byId: ReadonlySet<string>): ObjectId | undefined {
   const name = shownName(line);
   if (name === undefined) return undefined;
   return byId.has(name) ? (name as ObjectId) : known.find((id) => id.startsWith(name));
 }
 
-/** The object whose line a place in a list of lines belongs to: its short or full id stands first in it. */
+/** Returns the object of the line at an offset of a list. Its short or full id begins the line. */
 export function objectOfLine(
   { section, text }: RequestPiece,
   at: number,
@@ -42,7 +50,7 @@ export function objectOfLine(
   return namedBy(line, known, new Set(known));
 }
 
-/** Lines that name objects each by themselves; what stands between them in one piece. */
+/** Splits a list into lines that name objects. The text between them is one item. */
 function lineItems(
   { section, text }: RequestPiece,
   known: readonly ObjectId[],
@@ -59,7 +67,10 @@ function lineItems(
   return items;
 }
 
-/** The parts of a request one by one, in its order; together they are its pieces. `pool`: the objects that it may name. */
+/**
+ * Splits a request into its items, in order. Together they are its pieces. `pool` lists the objects
+ * that it may name.
+ */
 export function requestItems(pieces: readonly RequestPiece[], pool: readonly ObjectMetadata[]): readonly RequestItem[] {
   const known = pool.map(({ id }) => id);
   const byId: ReadonlySet<string> = new Set(known);

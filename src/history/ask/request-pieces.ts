@@ -10,41 +10,44 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
 
-/** A part of a request, in the order of the request: of a section of ours, or of the harness's own list. */
+/** A part of a request, in its order: from one of our sections or from the harness's own list. */
 export interface RequestPiece {
   readonly section: SectionName | 'list';
   readonly text: string;
   readonly object?: ObjectId;
-  /** Of the harness's own list: the step of the message or call. */
+  /** For the harness's list: the step of the message or call. */
   readonly step?: Step;
 }
 
-/** Every call's arguments and output, as recorded. */
+/** The recorded arguments and output of every call. */
 export type CallTexts = ReadonlyMap<ObjectId, { readonly head: string; readonly output: string }>;
 
-/** What pieces are made from beside the context itself. */
+/** What pieces are built from besides the context itself. */
 export interface RecordedList {
   /** The session's steps, oldest first. */
   readonly steps: readonly Step[];
   readonly calls: CallTexts;
-  /** The step at which an epoch's list had so many messages. */
+  /** Returns the step at which an epoch's list had this many messages. */
   readonly stepOf: (count: number) => number | undefined;
 }
 
-/** Whether a harness sends messages of its own with a context; where it does not, the context, or the request of an epoch, is all that there is. */
+/**
+ * Returns whether a harness adds its own messages to a context. Otherwise the context, or the
+ * request of an epoch, is the whole request.
+ */
 export const hasOwnList = ({ tail, epoch }: AssemblyProof): boolean =>
   tail !== undefined && (epoch === undefined || epoch.list !== undefined);
 
-/** The steps whose messages and calls a harness sends itself with a context; none where it sends none. */
+/** Returns the steps whose messages and calls a harness adds to a context; none if it adds none. */
 export function listSteps({ proof }: Pick<RebuiltAssembly, 'proof'>, steps: readonly Step[]): readonly Step[] {
   const { tail, epoch, step: last } = proof;
   if (tail === undefined || !hasOwnList(proof)) return [];
-  // After a border inside a turn, what that turn had said until then stands in the base.
+  // After a border inside a turn, the base contains the turn up to there.
   const border = epoch?.border ?? Number.POSITIVE_INFINITY;
   return steps.filter((step) => step.seq <= last && (step.turn >= tail.turn || step.seq > border));
 }
 
-/** The arguments and outputs of calls. */
+/** Reads the arguments and outputs of calls. */
 export async function callTexts(present: StoreSnapshot, steps: readonly Step[]): Promise<CallTexts> {
   const heads = await present.heads([...new Set(steps.flatMap(({ call }) => call?.id ?? []))]);
   const versions = await present.versionsOf([...heads.values()]);
@@ -71,7 +74,7 @@ const partsOf = (messages: readonly RenderedMessage[]): Parts =>
 
 const systemPart = (system: string | null): Parts => (system === null ? [] : [{ section: 'system', text: system }]);
 
-/** What a harness sends of one step; a result may have a line instead. */
+/** Returns the harness's messages for one step. A result may be replaced by a line. */
 function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string, string>): Parts {
   const { message, call, session } = step;
   const said =
@@ -84,7 +87,7 @@ function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string,
   return [...said, { ...at, text: texts.head }, { ...at, text: references.get(call.id) ?? texts.output }] as Parts;
 }
 
-/** One text, cut where a section or a block of active content ends. */
+/** Splits one text at the ends of sections and of active content blocks. */
 function textParts({ whole, sections, record }: Rendered): Parts {
   let at = 0;
   return sections.flatMap(({ name, text }, i): Parts => {
@@ -137,15 +140,16 @@ const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: Rec
       seq: stepOf(after) ?? rebuilt.proof.step,
       parts: partsOf([message]),
     }));
-    // A note stands behind the step that was the newest when it was made.
+    // A note follows the step that was newest when the note was made.
     const rest = [...list, ...noted].sort((a, b) => a.seq - b.seq);
     return [...systemPart(system), ...partsOf(before), ...rest.flatMap(({ parts }) => parts)];
   },
 };
 
 /**
- * A request of the past in its parts: ours byte for byte as they were handed out, the harness's own messages by their recorded texts. Tool definitions,
- * reasoning and the notation of the provider are not recorded and stand in none.
+ * Rebuilds a past request in parts: ours byte for byte as sent, the harness's own messages from
+ * their recorded texts. Tool definitions, reasoning and the provider's notation are not recorded,
+ * so no part contains them.
  */
 export function requestPieces(rebuilt: RebuiltAssembly, list: RecordedList): readonly RequestPiece[] {
   return PIECES[rebuilt.rendered.record.renderer](rebuilt, list).filter(({ text }) => text !== '');

@@ -15,44 +15,44 @@ import type { Timeline } from '../rebuild/timeline.js';
 import { type CallTexts, callTexts, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
 import type { CountTexts } from './tokenizer.js';
 
-/** A size of a part of a request, as it is recorded. */
+/** The recorded size of a part of a request. */
 export interface RequestSize {
-  /** Of UTF-8. */
+  /** Bytes of UTF-8. */
   readonly bytes: number;
   readonly tokens: number;
 }
 
-/** One of two requests that are compared. */
+/** One of two compared requests. */
 export interface RequestSide {
   readonly turn: number;
   /** The last step that it includes. */
   readonly step: number;
   readonly at: Date;
-  /** Whether the model was sent it, or a transcript tells of it (decision E12). */
+  /** Whether it was sent to the model or comes from a transcript (decision E12). */
   readonly kind: ContextKind;
   readonly delivered: Delivery;
   readonly layout: string;
   readonly sha256: Sha256;
-  /** Whether the context was made again byte for byte; where not, its difference may be another one. */
+  /** Whether the context was rebuilt byte for byte. If not, the shown difference may be wrong. */
   readonly matches: boolean;
   readonly size: RequestSize;
   readonly epoch?: { readonly number: number; readonly reason: BorderReason };
-  /** What the provider said that the model's call took. */
+  /** The provider's usage of the model call. */
   readonly usage?: ModelUsage;
 }
 
-/** A request that was made again. */
+/** A rebuilt request. */
 export interface Request {
   readonly rebuilt: RebuiltAssembly;
   readonly pieces: readonly RequestPiece[];
   readonly side: RequestSide;
 }
 
-/** Bytes of some texts together. */
+/** Returns the total bytes of some texts. */
 export const bytesOf = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** Tokens of some lists of texts, of each together; all are asked for at once. */
+/** Returns the total tokens of each list of texts, with one count for all. */
 export async function tokensOfEach(
   lists: readonly (readonly string[])[],
   count: CountTexts,
@@ -65,10 +65,12 @@ export async function tokensOfEach(
   });
 }
 
-/** The texts of some pieces. */
+/** Returns the texts of some pieces. */
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
 
-/** What the provider said of the answer that came before the next request of a session, for each of its requests. */
+/**
+ * Returns, for each request, the provider's statements about the answer before the next request.
+ */
 export function usagesOf({
   records,
   steps,
@@ -92,10 +94,10 @@ export interface SessionRequests {
   readonly steps: readonly Step[];
 }
 
-/** UTF-16 units of outputs that one reader takes in for many questions. */
+/** UTF-16 units of outputs that one reader holds for many questions. */
 const MOST_UNITS = 16 * 1_048_576;
 
-/** Makes the requests of one session again. What never changes is read once. */
+/** Rebuilds the requests of one session. Reads immutable parts once. */
 export class RequestReader {
   readonly #timeline: Timeline;
   readonly session: SessionId;
@@ -114,7 +116,7 @@ export class RequestReader {
     this.steps = steps;
     this.#rebuilder = timeline.rebuilder;
     this.#usages = usagesOf({ records, steps });
-    // Those that a fork shares are its parent's.
+    // Shared steps of a fork belong to its parent.
     if (steps[0]?.session === session) this.#rebuilder.know(steps);
   }
 
@@ -122,7 +124,7 @@ export class RequestReader {
     return this.#requestOf(await this.#rebuilder.rebuild(proof), count);
   }
 
-  /** Some requests, in the order of their records; several are read at a time. */
+  /** Rebuilds some requests in the order of their records, several at a time. */
   requests(proofs: readonly AssemblyProof[], count: CountTexts): Promise<readonly Request[]> {
     return this.#rebuilder.rebuildEach(proofs, (rebuilt) => this.#requestOf(rebuilt, count));
   }
@@ -156,17 +158,17 @@ export class RequestReader {
     return { rebuilt, pieces, side };
   }
 
-  /** Whether so much was taken in that another one should go on. */
+  /** Whether this reader holds so much that a new one should continue. */
   get isFull(): boolean {
     return this.#units > MOST_UNITS;
   }
 
-  /** The arguments and outputs of the calls that were taken in so far. */
+  /** The arguments and outputs of the calls read so far. */
   get calls(): CallTexts {
     return this.#calls;
   }
 
-  /** When each version of an object was written, as known now. */
+  /** Returns the time of each version of an object, as known now. */
   versions(id: ObjectId): Promise<readonly VersionTimes[]> {
     return askOnce(this.#versions, id, () => this.#timeline.present.versions(id));
   }
@@ -177,7 +179,7 @@ export class RequestReader {
     )?.step;
   }
 
-  /** Takes in the texts of the calls of some steps. */
+  /** Reads the texts of the calls of some steps. */
   async read(steps: readonly Step[]): Promise<void> {
     const fresh = steps.filter(({ call }) => call !== undefined && !this.#calls.has(call.id));
     if (fresh.length === 0) return;
@@ -188,8 +190,9 @@ export class RequestReader {
 }
 
 /**
- * The last record up to a moment.
- * @throws {HistoryError} `malformed-moment`, `beyond-end` where there is none
+ * Returns the last record up to a moment.
+ *
+ * @throws {HistoryError} `malformed-moment`, `beyond-end` if there is none
  */
 export async function recordAt(
   timeline: Timeline,
@@ -210,7 +213,7 @@ export async function recordAt(
 
 const readers = new WeakMap<Timeline, Map<SessionId, RequestReader>>();
 
-/** Opens the requests of a session for reading; what one question of a timeline has read the next one need not read again. */
+/** Opens the requests of a session for reading. Questions of one timeline share what they read. */
 export async function openRequests(asked: Timeline, name: string): Promise<RequestReader> {
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);

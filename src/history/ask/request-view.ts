@@ -13,30 +13,30 @@ import { openRequests, type Request, type RequestReader, type RequestSide, recor
 import { countHere, countTokens } from './token-count.js';
 import { TOKENIZER } from './tokenizer.js';
 
-/** Which version of an object a request shows. */
+/** The version of an object that a request shows. */
 export interface ShownVersion {
-  /** From 1, in the order of valid time, of those that its basis knows. */
+  /** From 1, in the order of valid time, among the versions known at its basis. */
   readonly number: number;
   readonly validTime: Date;
   readonly txId: number;
 }
 
-/** A part of a request, named by what it is. */
+/** A named part of a request. */
 export interface ViewedItem extends RequestItem {
-  /** Of an object its path or tool, of a message its role, else the section. */
+  /** The path or tool of an object, the role of a message, or the section. */
   readonly name: string;
   readonly type?: ObjectMetadata['type'];
   readonly version?: ShownVersion;
   readonly tokens: number;
 }
 
-/** A request as it was handed out, part by part. */
+/** A request as sent, part by part. */
 export interface RequestView {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
   readonly request: RequestSide;
   readonly basis: RebuiltAssembly['basis'];
-  /** How many requests of the session there are, and which of them this is, from 1. */
+  /** The number of the session's requests, and the position of this one, from 1. */
   readonly total: number;
   readonly number: number;
   /** The steps of the requests before and after it. */
@@ -48,7 +48,7 @@ export interface RequestView {
 
 const AT_ONCE = 8;
 
-/** The versions of some files that a basis shows. */
+/** Returns the versions of some files that a basis shows. */
 async function versionsAt(
   reader: RequestReader,
   files: readonly ObjectId[],
@@ -66,8 +66,11 @@ async function versionsAt(
 }
 
 /**
- * A request of a session, the last one up to a moment, part by part: ours byte for byte as they were handed out, the harness's own messages by their recorded texts.
- * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end` where none was handed out, and what a rebuild throws
+ * Returns the last request of a session up to a moment, part by part: ours byte for byte as sent,
+ * the harness's own messages from their recorded texts.
+ *
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if none was sent; also
+ * the errors of a rebuild
  */
 export async function askRequest(timeline: Timeline, reference: string, text: MomentText): Promise<RequestView> {
   const { name, moment } = parseReference(reference);
@@ -76,7 +79,7 @@ export async function askRequest(timeline: Timeline, reference: string, text: Mo
   return requestView(reader, await reader.request(proof, countHere));
 }
 
-/** A request that was made again, part by part. */
+/** Returns the parts of a rebuilt request. */
 export async function requestView(reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RequestView> {
   const { session, records } = reader;
   const { proof } = rebuilt;

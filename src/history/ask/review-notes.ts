@@ -7,26 +7,26 @@ import type { Point, Timeline } from '../rebuild/timeline.js';
 import { requireObject } from './find-object.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 
-/** What a reviewer holds of what is reviewed. */
+/** A reviewer's verdict. */
 export type Verdict = NonNullable<RecordBody<'review'>['verdict']>;
 
-/** What a reviewer said of a session, a step of it, or an object in it. */
+/** A reviewer's note about a session, one of its steps, or an object in it. */
 export interface ReviewNote {
   readonly session: SessionId;
   readonly turn: number;
-  /** The last step that it is about. */
+  /** The last step that the note covers. */
   readonly seq: number;
   readonly at: Date;
-  /** The object; undefined for the session, or for what stood at that step. */
+  /** The object. Undefined for a note about the session or about its state at that step. */
   readonly object: ObjectId | undefined;
   readonly verdict: Verdict | undefined;
   readonly text: string | undefined;
   readonly by: string | undefined;
 }
 
-/** What notes are asked for, or what one is about. */
+/** The subject of a note, or the filter of a query for notes. */
 export interface NotedPlace extends MomentText {
-  /** A session, perhaps with a moment. */
+  /** A session, optionally with a moment. */
   readonly session: string;
   readonly object?: string | undefined;
 }
@@ -52,7 +52,7 @@ async function findPlace(
   };
 }
 
-/** A note as its record says it; of a session where the record has none. */
+/** Converts a record to a note. Without an object the note is about the session. */
 export const noteOf = ({ owner, turn, seq, at, body }: ContextRecord<'review'>, session: SessionId): ReviewNote => ({
   session: 'session' in owner ? owner.session : session,
   turn,
@@ -65,8 +65,11 @@ export const noteOf = ({ owner, turn, seq, at, body }: ContextRecord<'review'>, 
 });
 
 /**
- * What reviewers said of a session, by step and moment, up to a moment, or of one object in it; of a fork also what was said of the steps that it shares.
- * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`, `beyond-end`, `malformed-moment`
+ * Returns the notes on a session up to a moment, or on one object in it, by step and time. For a
+ * fork it includes notes on shared steps.
+ *
+ * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`, `beyond-end`,
+ * `malformed-moment`
  */
 export async function askNotes(
   timeline: Timeline,
@@ -74,7 +77,7 @@ export async function askNotes(
 ): Promise<FoundPlace & { readonly notes: readonly ReviewNote[] }> {
   const found = await findPlace(timeline, place);
   const { session, object, point } = found;
-  // A note is written behind the step that it is about, mostly long after it.
+  // A note is usually written long after its step.
   const records = await timeline.present.records(session, {
     kinds: ['review'],
     ...defined({ last: point.place?.seq }),
@@ -83,17 +86,20 @@ export async function askNotes(
   return { ...found, notes: object === undefined ? notes : notes.filter((note) => note.object === object) };
 }
 
-/** What a reviewer says. */
+/** The content of a note. */
 export interface SaidNote extends NotedPlace {
   readonly verdict?: Verdict | undefined;
   readonly text?: string | undefined;
-  /** Who says it. */
+  /** The author of the note. */
   readonly by?: string | undefined;
 }
 
 /**
- * The record of what a reviewer says of a session at a moment, its last step where none is named. It is in no set and in no context.
- * @throws {HistoryError} `empty-note` – neither verdict nor text; and as `askNotes` does
+ * Builds the record of a note on a session at a moment; default: its last step. No set and no
+ * context contains it.
+ *
+ * @throws {HistoryError} `empty-note` if it has neither verdict nor text; also the errors of
+ * `askNotes`
  * @throws {DocumentError} the text is too long
  */
 export async function reviewRecord(

@@ -27,37 +27,40 @@ import { constantsOf, isVariable, symbolNames, tripleOf } from './query-terms.js
 import { reachedEntities } from './reached-entities.js';
 import { rewriteQuery } from './rewrite-query.js';
 
-/** Rows of a query that sets no limit of its own. */
+/** Default limit of a query's rows. */
 const DEFAULT_ROWS = 1_000;
-/** The most rows that a query may ask for. */
+/** Maximum limit of a query's rows. */
 const MOST_ROWS = 100_000;
-/** Contents that are read at once. */
+/** Contents read concurrently. */
 const CONTENTS_AT_ONCE = 100;
-/** How long a query may run if nothing else is asked for, milliseconds. */
+/** Default time limit of a query in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** The longest that a query may ask for, milliseconds. */
+/** Maximum time limit of a query in milliseconds. */
 const MOST_TIMEOUT_MS = 30_000;
 
-/** How far a query may go. */
+/** Limits and options of a query. */
 export interface QueryLimits {
   readonly limit?: number | undefined;
   readonly timeoutMs?: number | undefined;
-  /** EDN text of a vector: one value for each binding of `:in`. */
+  /** EDN text of a vector with one value per binding of `:in`. */
   readonly args?: string | undefined;
-  /** Asks the documents that the database holds, parts and all, instead of the SSOT's. */
+  /** Queries the stored documents, including parts, instead of the SSOT's documents. */
   readonly storage?: boolean | undefined;
 }
 
-/** What a query found. */
+/** The answer to a query. */
 export interface QueryAnswer {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Json[])[];
-  /** How many rows were asked for; more than these were there if `isCut`. */
+  /** The row limit. With `isCut` there were more rows. */
   readonly limit: number;
   readonly isCut: boolean;
 }
 
-/** A value of a row as JSON: keywords with their colon, times as ISO 8601 (null for the end of time), maps with their keys as text. */
+/**
+ * Converts a value of a row to JSON: keywords with their colon, times as ISO 8601 (null for the end
+ * of time), maps with text keys.
+ */
 export function toJson(value: EdnValue): Json {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value;
@@ -96,11 +99,14 @@ function argumentsOf(text: string | undefined, { in: bindings }: ParsedQuery): r
   return given;
 }
 
-/** How the node's front says that a query makes a value out of too many others (`growth.clj`). */
+/**
+ * The message of the node's front for a query that builds a value from too many others
+ * (`growth.clj`).
+ */
 const OUTGROWS =
   /a value made out of more than \d+ others|a rule that calls itself and puts together values that came through it/;
 
-/** What the database said of a query, in a form for its author. */
+/** Converts the database's error to one for the query's author. */
 function explained(error: unknown, timeoutMs: number): unknown {
   if (!(error instanceof XtdbError)) return error;
   const options = { cause: error };
@@ -125,7 +131,10 @@ function explained(error: unknown, timeoutMs: number): unknown {
   return error;
 }
 
-/** Variables of `:content` clauses that stand nowhere else but in `:find`: of their value only its equality matters, which its hash has too. */
+/**
+ * Returns the variables of `:content` clauses that occur only in `:find` besides. Only equality of
+ * their values matters, and equal values have equal hashes.
+ */
 function contentVariables({
   find,
   where,
@@ -147,7 +156,7 @@ function contentVariables({
   return new Set(contents.filter((name) => count(everywhere, name) === count([...contents, ...plain], name)));
 }
 
-/** The contents under some hashes, null for null. */
+/** Reads the contents of some hashes; null stays null. */
 async function contentsOf(
   { snapshot, size }: PullSources,
   hashes: readonly EdnValue[],
@@ -163,14 +172,14 @@ async function contentsOf(
   return found;
 }
 
-/** Contents of more than one chunk are an argument of the query that is sent. */
+/** Contents of more than one chunk become an argument of the query. */
 const LONG_CONTENTS = {
   what: 'the long contents that the query can reach',
   way: 'say by other clauses which objects are meant, as in [?e :chat_ref "chat:S"], name them through :in and --args, or read one with palimpsest cat',
   most: LARGEST_ARGUMENT,
 };
 
-/** A query as it is sent, and how its rows become the answer. */
+/** A query as sent, and the conversion of its rows to the answer. */
 interface PreparedQuery {
   readonly query: Pick<ParsedQuery, 'find' | 'in' | 'where' | 'rules'>;
   readonly args: readonly EdnValue[];
@@ -183,7 +192,7 @@ const asStored = (query: ParsedQuery, args: readonly EdnValue[]): PreparedQuery 
   answer: async (rows) => rows.map((row) => row.map(toJson)),
 });
 
-/** The query over the SSOT's documents as one over what the database holds (decision G11). */
+/** Rewrites a query over the SSOT's documents into one over the stored documents (decision G11). */
 async function overDocuments(
   snapshot: StoreSnapshot,
   query: ParsedQuery,
@@ -230,7 +239,7 @@ async function overDocuments(
         ),
       );
     const answered = rows.map((row) => row.map((cell, i) => columns[i]?.(cell) ?? null));
-    // What is pulled of two objects may be equal.
+    // Pulls of two objects may be equal.
     return pulls.every((pull) => pull === undefined)
       ? answered
       : [...new Map(answered.map((row) => [canonicalJson(row), row])).values()];
@@ -241,8 +250,10 @@ async function overDocuments(
 }
 
 /**
- * Runs a reviewer's query at a basis: read into data, checked, with a limit on rows and time that the node keeps too, so that nothing goes
- * on running. It is answered as if the SSOT's documents stood in the database (decision G11); with `storage` over the documents that do.
+ * Runs a reviewer's query at a basis. Parses and checks it, and limits rows and time; the node
+ * enforces both limits too. Answers as if the database stored the SSOT's documents (decision G11).
+ * With `storage` it queries the stored documents.
+ *
  * @throws {HistoryError} `malformed-query`, `query-refused`, `query-too-wide`, `query-timeout`
  * @throws {XtdbError}
  */
@@ -268,7 +279,7 @@ export async function runQuery(snapshot: StoreSnapshot, text: string, limits: Qu
       timeoutMs: left,
       ...defined({ in: bindings, rules, orderBy, offset }),
     } as unknown as DatalogQuery;
-    // The node stops the query itself; the wait for it is a little longer, so that it is the node that says so.
+    // Waits slightly longer than the node's own limit, so that the node reports the timeout.
     const rows = await snapshot.rows(sent, prepared.args, { timeoutMs: left + 2_000 });
     const isOwnLimit = query.limit !== undefined && query.limit <= limit;
     return {

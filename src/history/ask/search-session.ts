@@ -12,46 +12,49 @@ import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { openRequests } from './request-reader.js';
 import { type BandState, bandWays } from './session-strip.js';
 
-/** Calls of a session in a row, by the steps of the first and the last of them. */
+/** A range of consecutive calls, by the steps of the first and the last one. */
 export interface CallRange {
   readonly from: number;
   readonly to: number;
   readonly calls: number;
 }
 
-/** A text that holds what is looked for: a message, or a version of an object. */
+/** A matching text: a message, or a version of an object. */
 export interface SearchHit extends FoundText {
   readonly kind: 'message' | 'toolcall' | 'file';
   readonly name: string;
   readonly object?: ObjectId;
-  /** Of a message or a call. */
+  /** For a message or a call. */
   readonly step?: number;
   readonly turn?: number;
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
-  /** The calls in whose context it stood whole, and those where its object was a line alone. */
+  /**
+   * The calls whose context contained the whole text, and those whose context had only the object's
+   * line.
+   */
   readonly whole: readonly CallRange[];
   readonly asLine: readonly CallRange[];
 }
 
-/** What a search found. */
+/** The result of a search. */
 export interface SearchAnswer {
   readonly session: SessionId;
   readonly basis: Basis;
   readonly hits: readonly SearchHit[];
   readonly texts: number;
-  /** UTF-16 units that were looked through. */
+  /** UTF-16 units searched. */
   readonly chars: number;
-  /** Whether there is more than was looked through or listed. */
+  /** Whether more texts exist than were searched or listed. */
   readonly isCut: boolean;
 }
 
 const LISTED = 100;
-/** UTF-16 units that one search looks through. */
+/** Maximum UTF-16 units of one search. */
 const MOST_CHARS = 100_000_000;
-/** Objects whose versions are read at once. */
+/** Objects whose versions are read concurrently. */
 const BATCH = 64;
 
-/** Calls that follow one another, as ranges. */
+/** Groups consecutive calls into ranges. */
 export function callRanges(calls: readonly number[], isIn: (step: number) => boolean): readonly CallRange[] {
   const ranges: { from: number; to: number; calls: number }[] = [];
   let running = false;
@@ -67,7 +70,7 @@ export function callRanges(calls: readonly number[], isIn: (step: number) => boo
   return ranges;
 }
 
-/** What is known of a session while it is searched. */
+/** The data of a session for a search. */
 interface Searched {
   readonly records: readonly AssemblyProof[];
   readonly ways: ReturnType<typeof bandWays>;
@@ -79,7 +82,10 @@ const stateAt = (
   step: number,
 ): BandState | undefined => way.findLast((one) => one.step <= step)?.state;
 
-/** Whether a record's context was read at a version of an object, of all its versions by valid time. */
+/**
+ * Returns whether a record's context used a version of an object, given all its versions by valid
+ * time.
+ */
 function heldBy(record: AssemblyProof, heads: readonly HistoryHead[], place: number): boolean {
   const hash = heads[place]?.document?.object_hash;
   const ahead = record.ahead?.find(({ id }) => id === heads[place]?.document?.['xt/id']);
@@ -104,7 +110,7 @@ function inContexts(
   return { whole: callRanges(steps, isShown), asLine: callRanges(steps, isLine) };
 }
 
-/** A message stands in every context from its step on. */
+/** Every context from its step on contains a message. */
 function messageTexts({ steps, records }: Searched): readonly SearchedText[] {
   const calls = records.map(({ step }) => step);
   return steps.flatMap(({ seq, turn, message }): readonly SearchedText[] => {
@@ -116,7 +122,7 @@ function messageTexts({ steps, records }: Searched): readonly SearchedText[] {
   });
 }
 
-/** The texts of some versions under their own hashes. */
+/** Reads the texts of some versions by hash. */
 async function textsOf(
   { present }: Timeline,
   heads: readonly HistoryHead[],
@@ -136,13 +142,16 @@ function nameOf({ document }: HistoryHead, { paths }: Timeline): string {
   return source === null ? String(document?.tool ?? document?.type) : paths.display(source);
 }
 
-/** A message or a version that is looked through, and what is said of it where it holds what is looked for. */
+/** A message or version to search, and the details to report if it matches. */
 export interface SearchedText {
   readonly text: string;
   about(): Omit<SearchHit, keyof FoundText>;
 }
 
-/** What a session is searched in: its basis, and its texts in batches, the messages first, then the objects, the latest first. */
+/**
+ * The search space of a session: its basis, and its texts in batches. Messages come first, then
+ * objects, latest first.
+ */
 export interface SearchedSession {
   readonly session: SessionId;
   readonly basis: Basis;
@@ -150,8 +159,10 @@ export interface SearchedSession {
 }
 
 /**
- * Every message of a session and every version of every object of its index, each with the contexts in which it stood: by the sets and versions of each call, as the layouts of §4.1 show them (a context of
- * an epoch keeps what it began with until the next one).
+ * Yields every message of a session and every version of its index's objects, each with the
+ * contexts that contained it. It derives these from the sets and versions at each call, by the
+ * layouts of §4.1. A context of an epoch keeps its initial versions until the next epoch.
+ *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`
  */
 export async function searchedSession(
@@ -199,7 +210,8 @@ export async function searchedSession(
 }
 
 /**
- * Looks through the texts of a session, and says of each that holds a text in which contexts it stood.
+ * Searches the texts of a session. Reports for each match the contexts that contained it.
+ *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`
  */
 export async function askSearch(

@@ -16,22 +16,22 @@ import {
   touches,
 } from './logged-turn.js';
 
-/** Which turns are wanted. */
+/** The filter of a log. */
 export interface LogOptions {
   /** Only turns that touched this object. */
   readonly object?: ObjectId | undefined;
-  /** At most so many, the newest; all where absent. */
+  /** Maximum number of turns, newest first; default: all. */
   readonly limit?: number | undefined;
-  /** Up to this step, from the beginning of the session. */
+  /** Up to this step, counted from the session's beginning. */
   readonly upto?: number | undefined;
-  /** Only what was there by then, milliseconds since 1970. */
+  /** Only turns that existed by this time, in milliseconds since 1970. */
   readonly until?: number | undefined;
 }
 
-/** From so many turns on a session is read whole, once. */
+/** From this number of turns on, a session is read whole at once. */
 const MANY_TURNS = 500;
 
-/** The calls of some turns by id; those that the database does not hold are absent. */
+/** Returns the calls of some turns by id. Calls missing in the database are absent. */
 async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promise<LoggedCalls> {
   const heads = await present.heads(spans.flatMap(({ steps }) => steps.flatMap(({ call }) => call?.id ?? [])));
   return new Map(
@@ -49,7 +49,7 @@ async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promi
   );
 }
 
-/** The epochs that began at some steps of a session, oldest first. */
+/** Returns the epochs that began at some steps of a session, oldest first. */
 async function epochsOf(
   timeline: Timeline,
   session: SessionId,
@@ -67,7 +67,8 @@ async function epochsOf(
 }
 
 /**
- * Some turns of a session with their calls, read by one query if they are not given, and times: one seek for each turn, as only a look-up of its own tells a
+ * Completes some turns of a session with their calls and times. One query reads all calls that are
+ * not given. Times take one seek per turn, because only an entity's own look-up tells its
  * transaction.
  */
 async function detailed(
@@ -89,7 +90,10 @@ async function detailed(
   return spans.map((span) => loggedTurn({ session, span }, { calls, epochs, times }));
 }
 
-/** The turns that are wanted, whatever they touched, oldest first; of the last one no step that is later than what is asked for. */
+/**
+ * Returns the wanted turns of a session regardless of their objects, oldest first. The last one
+ * excludes steps after the wanted one.
+ */
 async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
   const {
     object,
@@ -112,7 +116,10 @@ async function wantedTurns(timeline: Timeline, session: SessionId, options: LogO
   return object === undefined && limit < wanted.length ? wanted.slice(-limit) : wanted;
 }
 
-/** The turns of a session, the newest first, with both times of each. The newest ones alone are read from the session's end on. */
+/**
+ * Returns the turns of a session, newest first, with both times of each. Reads a few newest turns
+ * from the session's end.
+ */
 export async function sessionLog(
   timeline: Timeline,
   session: SessionId,
@@ -128,12 +135,13 @@ export async function sessionLog(
   return detailed(timeline, { session, spans: touching.slice(0, limit), calls });
 }
 
-/** Sessions that are read side by side. */
+/** Sessions read concurrently. */
 const SESSIONS_AT_ONCE = 8;
 
 /**
- * The newest turns of all sessions that were there `at` a moment, merged by time; what a fork shares with its parent is the parent's. Reads only the sessions that can hold one of them: no turn of a session
- * is later than its head and its running turn.
+ * Returns the newest turns of all sessions `at` a moment, merged by time. Turns that a fork shares
+ * belong to its parent. Reads only sessions that can contain one: no turn is later than its
+ * session's head and running turn.
  */
 export async function latestTurns(
   timeline: Timeline,
@@ -155,7 +163,8 @@ export async function latestTurns(
         return turns.filter(({ last }) => last > (parent?.seq ?? 0)).map((span) => ({ session: id, span }));
       }),
     );
-    // What began in the same millisecond stays in the order of the sessions, the newest turn of each first.
+    // Turns of the same millisecond stay in the order of their sessions, each session's newest
+    // first.
     found = [...found, ...own.flatMap((turns) => turns.toReversed())]
       .sort((a, b) => begins(b.span) - begins(a.span))
       .slice(0, limit);
@@ -170,13 +179,14 @@ export async function latestTurns(
   return found.flatMap(({ span }) => shown.get(span) ?? []);
 }
 
-/** Steps that are read for each turn that is wanted, before more are. */
+/** Steps to read per wanted turn before reading more. */
 const STEPS_A_TURN = 8;
 const FEWEST_STEPS = 64;
 
 /**
- * The newest turns of a session that had begun by a moment (milliseconds since 1970), at most `count`, oldest first: read from the session's end on, so
- * that a few turns of a long session cost what those of a short one do.
+ * Returns at most `count` newest turns that had begun by a time (milliseconds since 1970), oldest
+ * first. Reads from the session's end, so a few turns of a long session cost no more than those of
+ * a short one.
  */
 async function newestTurns(
   { present }: Timeline,
@@ -190,7 +200,7 @@ async function newestTurns(
   let first = Math.max(1, upto - size + 1);
   let steps = await present.stepsFrom(lineage, { first, upto });
   for (;;) {
-    // The first turn of those that were read may have begun before.
+    // The first turn in the read steps may have begun earlier.
     const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);
     const wanted = turns.filter((span) => begins(span) <= until);
     if (wanted.length >= count || first === 1) return count === 0 ? [] : wanted.slice(-count);

@@ -15,9 +15,9 @@ import { turnSpans } from '../rebuild/turn-spans.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { usagesOf } from './request-reader.js';
 
-/** A column of a strip: a context that was handed out; where a session has none, the end of a turn. */
+/** A column of a strip: a sent context, or the end of a turn if the session sent none. */
 export interface StripCall {
-  /** What is known of what the model was sent (decision E12). */
+  /** Whether the model was sent it (decision E12). */
   readonly kind: ContextKind;
   readonly turn: number;
   /** The last step that it includes. */
@@ -25,29 +25,29 @@ export interface StripCall {
   readonly at: Date;
   readonly delivered?: Delivery;
   readonly sha256?: string;
-  /** UTF-16 units, as they were handed out; without the messages that a harness sends itself. */
+  /** UTF-16 units as sent, without the harness's own messages. */
   readonly chars?: number;
   readonly sections: readonly { readonly name: string; readonly chars: number }[];
-  /** The epoch of contexts that it belongs to. */
+  /** Its epoch of contexts. */
   readonly epoch?: number;
   readonly usage?: ModelUsage;
 }
 
-/** Where an object stands from a step on: a line alone, with its text, with its text and pinned. */
+/** The state of an object from a step on: a line, its text, or its text and pinned. */
 export type BandState = 'line' | 'active' | 'pinned';
 
-/** An object of a session's index and its way through the sets. */
+/** An object of a session's index with its states. */
 export interface StripBand {
   readonly id: ObjectId;
   readonly type: ObjectMetadata['type'];
-  /** Its path, or the tool's name. */
+  /** Its path or its tool. */
   readonly name: string;
-  /** Length of its text as it is now. */
+  /** Present length of its text. */
   readonly chars: number;
   readonly changes: readonly { readonly step: number; readonly state: BandState }[];
 }
 
-/** What happened at a step, or at a moment between steps. */
+/** An event at a step, or at a moment between steps. */
 export type StripMark = { readonly step: number; readonly at: Date } & (
   | { readonly kind: 'epoch'; readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice }
   | { readonly kind: 'verb'; readonly tool: string; readonly object: ObjectId; readonly by?: 'person' }
@@ -55,7 +55,7 @@ export type StripMark = { readonly step: number; readonly at: Date } & (
   | { readonly kind: 'version'; readonly object: ObjectId; readonly number: number }
 );
 
-/** A session from its first call to its last: what its contexts were made of. */
+/** A session from its first call to its last, with the composition of its contexts. */
 export interface SessionStrip {
   readonly session: SessionId;
   readonly basis: Basis;
@@ -65,14 +65,14 @@ export interface SessionStrip {
   readonly lastStep: number;
 }
 
-/** What may be done to the sets by a verb. */
+/** The changes that a verb may make to the sets. */
 const VERBS: readonly Verb[] = ['activate', 'deactivate', 'pin', 'unpin'];
 const VERB_TOOLS: ReadonlySet<string> = new Set(VERBS);
-/** Files whose versions are read for the marks: those that were made active last. */
+/** Number of files whose versions are read for marks: the most recently activated ones. */
 const MOST_WATCHED = 200;
 const AT_ONCE = 8;
 
-/** The column of a context that was handed out. */
+/** Builds the column of a sent context. */
 export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
   const { turn, step, at, delivered, sha256, chars, sections, epoch } = proof;
   const sizes = sections.map((section) => ({ name: section.name, chars: section.chars }));
@@ -90,7 +90,7 @@ export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): Str
   };
 }
 
-/** The columns of a session that handed out no context. */
+/** Builds the columns of a session that sent no context. */
 export function endsOfTurns(steps: readonly Step[], isImported: boolean): readonly StripCall[] {
   const kind = isImported ? 'transcript' : 'unseen';
   return turnSpans(steps).map(({ turn, last, steps: own }) => ({
@@ -104,7 +104,10 @@ export function endsOfTurns(steps: readonly Step[], isImported: boolean): readon
 
 type Ways = ReadonlyMap<ObjectId, readonly { readonly step: number; readonly state: BandState }[]>;
 
-/** The states that a step's changes bring: what was found stands as a line, whatever else is said later in the step wins. */
+/**
+ * Returns the states that a step's changes cause. A discovered object gets a line; any other change
+ * in the same step takes precedence.
+ */
 const BROUGHT: readonly (readonly [keyof SetChanges, (isActive: boolean) => BandState])[] = [
   ['index', () => 'line'],
   ['deactivate', () => 'line'],
@@ -114,8 +117,8 @@ const BROUGHT: readonly (readonly [keyof SetChanges, (isActive: boolean) => Band
 ];
 
 /**
- * The way of each object through the sets, in the order in which the session came to know them; `before`: where each stood before the first of the steps, for those that
- * have none before it.
+ * Returns the states of each object over time, in the order of discovery. `before` has the states
+ * before the first of these steps.
  */
 export function bandWays(
   steps: readonly Pick<Step, 'seq' | 'changes'>[],
@@ -138,7 +141,9 @@ export function bandWays(
   return ways;
 }
 
-/** What a session's objects are called: from the pages of steps where they hold it, else by one query. */
+/**
+ * Returns the names of a session's objects: from step pages if they have them, else by one query.
+ */
 export async function describe(
   { present, paths }: Pick<Timeline, 'present' | 'paths'>,
   ids: readonly ObjectId[],
@@ -156,7 +161,10 @@ export async function describe(
   return found;
 }
 
-/** The changes of files on their way: every version that became true between the first and the last step, but for the first of each. */
+/**
+ * Returns the changes of files: every version that became valid between the first and the last
+ * step, except the first of each file.
+ */
 async function versionMarks(
   { present }: Timeline,
   files: readonly ObjectId[],
@@ -175,7 +183,9 @@ async function versionMarks(
   return found.flat();
 }
 
-/** What steps did: verbs of the agent and of a person, events of the harness's history. */
+/**
+ * Returns the events of steps: verbs of the agent or a person, and events of the harness's history.
+ */
 export function stepMarks(
   steps: readonly Step[],
   described: ReadonlyMap<ObjectId, ObjectMetadata>,
@@ -194,13 +204,13 @@ export function stepMarks(
   });
 }
 
-/** The epochs that began with some contexts. */
+/** Returns the epochs that began with some contexts. */
 export const epochMarks = (records: readonly AssemblyProof[]): readonly StripMark[] =>
   bordersOf(records).map(({ step, at, epoch: { number, reason, price } }) => {
     return { kind: 'epoch', step, at: new Date(at), number, reason, ...defined({ price }) };
   });
 
-/** The last step that a point includes: its own, else the last one that had happened and was known then. */
+/** Returns the last step that a point includes: its own, or the last one known then. */
 async function lastOf({ place, basis, snapshot }: Point, session: SessionId, steps: readonly Step[]): Promise<number> {
   if (place !== undefined) return place.seq;
   const lineage = await snapshot.lineage(session);
@@ -209,7 +219,7 @@ async function lastOf({ place, basis, snapshot }: Point, session: SessionId, ste
   return steps.findLast(({ seq, at }) => seq <= known && at <= basis.validTime.getTime())?.seq ?? 0;
 }
 
-/** The rows of some objects; those of which nothing is known have none. */
+/** Returns the rows of some objects. Objects without known data have none. */
 export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripBand[] {
   return [...ways].flatMap(([id, changes]) => {
     const metadata = described.get(id);
@@ -220,7 +230,9 @@ export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, ObjectMetad
 }
 
 /**
- * A session up to a moment, call by call, without making any context again: records say how large each was, steps say where each object stood.
+ * Returns a session up to a moment, call by call, without rebuilding contexts. Sizes come from
+ * records, and states from steps.
+ *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`
  */
 export async function sessionStrip(asked: Timeline, reference: string, text: MomentText): Promise<SessionStrip> {
@@ -230,7 +242,7 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const [point, all, records] = await Promise.all([
     timeline.find(askedMoment(text, moment), session),
     timeline.steps(session),
-    // One that is damaged is told where it is asked for; the others are shown.
+    // A damaged record is reported when it is requested. The strip shows the others.
     timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
   ]);
   const lastStep = await lastOf(point, session, all);

@@ -4,18 +4,20 @@ import { similarNames } from '../../values/similar-names.js';
 import { HistoryError } from '../rebuild/history-error.js';
 
 /**
- * How the database holds an attribute of the SSOT's documents (decision G2), and so how a query of a reviewer is answered (decision G11).
+ * How the database stores an attribute of the SSOT's documents (decision G2). It decides how a
+ * reviewer's query is answered (decision G11).
  *
- * - `direct`: on heads alone, as it is
- * - `shared`: as it is, and on parts too
- * - `text`: long ones lie in chunks
+ * - `direct`: unchanged, on heads only
+ * - `shared`: unchanged, also on parts
+ * - `text`: long values are in chunks
  * - `map`, `list`: as one nested value
- * - `running`: on heads as it is; while a turn runs, the heads of chat and session hold that of the turn before
- * - `folded`: not at all; it is folded from steps
+ * - `running`: unchanged on heads; during a turn, the heads of chat and session have the value of
+ *   the turn before
+ * - `folded`: not stored; folded from steps
  */
 export type Kept = 'direct' | 'shared' | 'text' | 'map' | 'list' | 'running' | 'folded';
 
-/** Every attribute of the SSOT's documents [§2.2, §2.6]. */
+/** All attributes of the SSOT's documents [§2.2, §2.6]. */
 export const SSOT_ATTRIBUTES: Readonly<Record<string, Kept>> = {
   'xt/id': 'shared',
   type: 'shared',
@@ -46,18 +48,23 @@ export const SSOT_ATTRIBUTES: Readonly<Record<string, Kept>> = {
   pinned_set: 'folded',
 };
 
-/** The types of objects whose fields are folded or run ahead of their heads. */
+/** Types whose fields are folded, or ahead of their heads. */
 export type FoldedType = 'chat' | 'session';
 
-/** Whose attribute a folded or running one is; an attribute of every object is one of both. */
+/**
+ * Returns the types that have a folded or running attribute. An attribute of every object belongs
+ * to both.
+ */
 export function foldedTypes(attribute: string): readonly FoldedType[] {
   const types = (['chat', 'session'] as const).filter((type) => Object.hasOwn(FIELDS[type], attribute));
   return types.length === 0 ? ['chat', 'session'] : types;
 }
 
 /**
- * The name of an attribute that a query asks for.
- * @throws {HistoryError} `malformed-query` for what is no keyword, `query-refused` for an attribute that the SSOT's documents do not have
+ * Returns the name of a queried attribute.
+ *
+ * @throws {HistoryError} `malformed-query` if it is no keyword; `query-refused` if the SSOT's
+ * documents lack it
  */
 export function attributeAsked(attribute: EdnValue | undefined): string {
   if (!(attribute instanceof Keyword))

@@ -22,7 +22,7 @@ import {
   stepMarks,
 } from './session-strip.js';
 
-/** What of a session somebody knows who follows it: everything up to a transaction. */
+/** A follower's known state of a session: everything up to a transaction. */
 export interface StripPlace {
   readonly session: SessionId;
   readonly txId: number;
@@ -30,31 +30,37 @@ export interface StripPlace {
   readonly step: number;
   /** The first step of the last turn. */
   readonly turnFrom: number;
-  /** The step of the last context that was handed out; undefined where none was. */
+  /** The step of the last sent context; undefined if there is none. */
   readonly handedAt: number | undefined;
   /** The contexts of that step. */
   readonly handed: ReadonlySet<string>;
-  /** Where each object stands. */
+  /** The state of each object. */
   readonly states: ReadonlyMap<ObjectId, BandState>;
-  /** Files that stood with their text in some context, with the moment from which on their newest version holds. */
+  /** Files whose text was in some context, with the valid time of their newest version. */
   readonly files: ReadonlyMap<ObjectId, number>;
 }
 
-/** What a session became between two transactions: laid over its strip at the first it gives its strip at the second. */
+/**
+ * The change of a session between two transactions. Applied to the strip at the first one, it gives
+ * the strip at the second.
+ */
 export interface StripChange {
   readonly session: SessionId;
   readonly basis: Basis;
   readonly lastStep: number;
-  /** The columns from this step on are `calls`; those before it stay. */
+  /** `calls` replaces the columns from this step on; earlier columns stay. */
   readonly callsFrom: number;
   readonly calls: readonly StripCall[];
-  /** Objects that are new, that stand elsewhere from a step on, or whose text has another length; with the changes that came alone. */
+  /**
+   * Objects that are new, that changed state, or whose text has another length. Has only new
+   * states.
+   */
   readonly bands: readonly StripBand[];
   readonly marks: readonly StripMark[];
 }
 
 const keyOf = ({ step, at, sha256 }: AssemblyProof): string => `${step} ${at} ${sha256}`;
-/** Steps behind the last context that are read again. */
+/** Steps after the last context, which are read again. */
 const MOST_REREAD = 200;
 const IGNORED = { onDamaged: () => undefined } as const;
 
@@ -67,7 +73,7 @@ function statesAfter(steps: readonly Step[], before: ReadonlyMap<ObjectId, BandS
   return states;
 }
 
-/** From when on the newest versions of some files hold; what is no file is left out. */
+/** Returns the valid times of the newest versions of some files. Other objects are left out. */
 async function fileTimes(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Promise<Map<ObjectId, number>> {
   const heads = [...(await snapshot.heads(ids))].filter(([, { document }]) => document.type === 'file');
   return new Map(heads.map(([id, { validTime }]) => [id as ObjectId, validTime.getTime()]));
@@ -82,7 +88,8 @@ function txOf({ basis }: StoreSnapshot): number {
 }
 
 /**
- * Where a session stands at a snapshot. Reads all of its steps and records.
+ * Returns the state of a session at a snapshot. Reads all its steps and records.
+ *
  * @throws {HistoryError} `unknown-session`
  */
 export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): Promise<StripPlace> {
@@ -105,7 +112,7 @@ export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): P
   };
 }
 
-/** New versions of files that nobody's step brought: what changed on the disk. */
+/** New file versions without a step: changes on disk. */
 async function versionMarks(
   present: StoreSnapshot,
   files: ReadonlyMap<ObjectId, number>,
@@ -126,7 +133,9 @@ async function versionMarks(
 }
 
 /**
- * What a session became from a place on up to a snapshot, and the place that it has there; no change where nothing of it did. Reads what came since alone.
+ * Returns the change of a session from a known state to a snapshot, with the new state. Reads only
+ * new data. Returns no change if there is none.
+ *
  * @throws {XtdbError}
  */
 export async function stripChange(
@@ -137,7 +146,7 @@ export async function stripChange(
   const [lineage, head] = await Promise.all([present.lineage(session), present.sessionHead(session)]);
   if (lineage === undefined) return { place: { ...place, txId: txOf(present) } };
   const upto = head?.marks.upto ?? 0;
-  // What the provider said of the last context comes with a later step.
+  // The provider's statement about the last context arrives with a later step.
   const again = handedAt !== undefined && known - handedAt < MOST_REREAD;
   const first = Math.min(known + 1, handedAt === undefined ? turnFrom : again ? handedAt + 1 : known + 1);
   const [all, kept] = await Promise.all([
@@ -178,7 +187,7 @@ export async function stripChange(
     session,
     basis: present.basis,
     lastStep: step,
-    // The first context of all takes the place of the ends of turns that stood for calls until then.
+    // The first context replaces the turn ends that served as columns until then.
     callsFrom: records.length === 0 ? turnFrom : again ? handedAt : handedAt === undefined ? 0 : handedAt + 1,
     calls,
     bands: bandsOf(ways, described),

@@ -7,7 +7,7 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Consecutive lines around what differs. */
+/** Consecutive lines around a difference. */
 export interface DiffHunk {
   readonly oldStart: number;
   readonly oldLines: number;
@@ -16,22 +16,25 @@ export interface DiffHunk {
   readonly lines: readonly DiffLine[];
 }
 
-/** How two texts differ. */
+/** The difference of two texts. */
 export interface TextDiff {
   readonly equal: boolean;
   readonly added: number;
   readonly removed: number;
-  /** Undefined where the texts are too different to be compared within the limits; then only the counts of lines stand. */
+  /**
+   * Undefined if the texts differ too much to compare within the limits. Then only the line counts
+   * are known.
+   */
   readonly hunks: readonly DiffHunk[] | undefined;
 }
 
-/** Comparing takes time in the product of length and difference: past this many milliseconds it is given up. */
+/** Time limit in milliseconds. Comparing takes time in the product of length and difference. */
 const LIMIT_MS = 2_000;
 const KINDS: Readonly<Record<string, DiffLine['kind']>> = { ' ': 'same', '+': 'added', '-': 'removed', '\\': 'note' };
 
 const lineCount = (text: string): number => (text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0));
 
-/** How one text became another, in lines, with `context` lines around each difference. */
+/** Compares two texts by lines, with `context` lines around each difference. */
 export function diffTexts(before: string, after: string, context = 3): TextDiff {
   if (before === after) return { equal: true, added: 0, removed: 0, hunks: [] };
   const patch = structuredPatch('a', 'b', before, after, '', '', { context, timeout: LIMIT_MS });
@@ -51,10 +54,13 @@ export function diffTexts(before: string, after: string, context = 3): TextDiff 
 
 const SIGNS: Readonly<Record<DiffLine['kind'], string>> = { same: ' ', added: '+', removed: '-', note: '\\' };
 
-/** Where a side of a hunk stands; one without lines stands behind the line before it. */
+/**
+ * Returns the position of one side of a hunk. A side without lines is positioned behind the
+ * previous line.
+ */
 const place = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
-/** A difference in the unified form; without the two lines that name the sides. Empty for equal texts. */
+/** Formats a difference in unified form without the two header lines. Empty for equal texts. */
 export function unifiedLines({ hunks, added, removed }: TextDiff): readonly string[] {
   if (hunks === undefined) return [`@@ too different to be compared line by line: ${removed} lines became ${added} @@`];
   return hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [

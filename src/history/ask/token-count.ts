@@ -7,22 +7,26 @@ import { LineCounts } from './line-counts.js';
 import type { CountTexts } from './tokenizer.js';
 
 /**
- * Longest run of characters between two spaces, or of spaces, that is counted in one piece. Merging takes time in the square of such a run: one of
- * 100,000 equal characters costs seconds. Cutting runs changes a count by less than a token for each cut.
+ * Maximum length of a run of spaces or other characters that is counted in one piece. Merging takes
+ * time in the square of the length: a run of 100,000 equal characters takes seconds. A cut changes
+ * the count by less than one token.
  */
 const LONGEST_RUN = 256;
-/** Shorter texts are counted faster than they are looked up. */
+/** Counting a shorter text is faster than a look-up. */
 const CACHED_FROM = 16;
-/** Longer texts are remembered by their hash. */
+/** Longer texts are cached by hash. */
 const KEPT_AS_TEXT = 256;
-/** Names of special tokens that stand in a text are text. */
+/** Treats names of special tokens as text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() } as const;
 
-/** How many counts are kept of either kind. */
+/** Maximum entries of each cache. */
 const MOST_KEPT = 50_000;
-/** By the hashes of texts. */
+/** By hash of the text. */
 const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
-/** By texts. Lines are looked up a hundred thousand times in a question: what keeps account of which was used last takes three times as long. */
+/**
+ * By text. A question looks up a hundred thousand lines; tracking recent use would take three times
+ * as long.
+ */
 const shortCounts = new Map<string, number>();
 
 function isSpace(code: number): boolean {
@@ -38,7 +42,10 @@ function isSpace(code: number): boolean {
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
-/** Where a text is cut so that no run is longer than the limit; never inside a surrogate pair. */
+/**
+ * Returns the offsets at which to cut a text so that no run exceeds the limit. Never splits a
+ * surrogate pair.
+ */
 function cuts(text: string): readonly number[] {
   const found: number[] = [];
   let run = 0;
@@ -68,13 +75,16 @@ function count(text: string): number {
 
 const SPACE = /\s/;
 
-/** Whether no token of the vocabulary goes on from the end of a line over this character: neither white space nor a slash. */
+/**
+ * Returns whether no token continues from a line end over this character: it is neither white space
+ * nor a slash.
+ */
 function beginsAnew(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code < 0x80 ? code > 0x20 && code !== 0x2f : !SPACE.test(text[at] as string);
 }
 
-/** The tokens of a text as those of its lines: a line stands in many texts, and is counted once. */
+/** Returns the sum over a text's lines. A line occurs in many texts and is counted once. */
 const lineCounts = new LineCounts({ isApart: beginsAnew, count: remembered });
 
 function rememberedLong(text: string, counting: (text: string) => number): number {
@@ -93,15 +103,16 @@ function remembered(text: string): number {
   if (known !== undefined) return known;
   const tokens = count(text);
   if (shortCounts.size >= MOST_KEPT) shortCounts.clear();
-  // A piece of a longer text would keep that one in memory: its bytes are copied.
+  // Copies the bytes, because a slice would keep the longer text in memory.
   shortCounts.set(Buffer.from(text).toString(), tokens);
   return tokens;
 }
 
 /**
- * The tokens of a text. Takes time in proportion to its length whatever it holds, about 0.2 s for a megabyte of code, and remembers counts of texts and of their lines: a
- * text that shares most of its lines with one that was counted takes a hundredth of that. Names of special tokens are text. Loading this module loads a vocabulary
- * (5 MB, some 15 ms; 0.2 s where the program was not built): import it where it is needed, not at start-up.
+ * Returns the number of tokens of a text, in time proportional to its length: about 0.2 s for a
+ * megabyte of code. Caches the counts of texts and lines, so a text that shares most lines with an
+ * earlier one takes a hundredth. Names of special tokens are text. Loading this module loads a
+ * vocabulary (5 MB, about 15 ms; 0.2 s from source), so import it late.
  */
 export function countTokens(text: string): number {
   const counted = text.isWellFormed() ? text : text.toWellFormed();
@@ -109,7 +120,7 @@ export function countTokens(text: string): number {
   return lineCounts.countAlike(counted) ?? rememberedLong(counted, (long) => lineCounts.count(long));
 }
 
-/** Counts in this thread, and keeps it busy with that: other work of the process runs before. */
+/** Counts in this thread and blocks it. Other work of the process runs first. */
 export const countHere: CountTexts = async (texts) => {
   await setImmediate();
   return texts.map(countTokens);

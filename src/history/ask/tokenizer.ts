@@ -1,12 +1,15 @@
-/** What tokens are counted with; recorded beside every count, since another vocabulary counts differently. */
+/** Name of the vocabulary. Each count records it, because another vocabulary counts differently. */
 export const TOKENIZER = 'gpt-tokenizer/o200k_base';
 
-/** Counts the tokens of each of some texts. Where that is done is the caller's affair: in this thread (`countHere`), or in one of its own. */
+/**
+ * Counts the tokens of some texts. The caller chooses where: in this thread (`countHere`) or in
+ * another one.
+ */
 export type CountTexts = (texts: readonly string[]) => Promise<readonly number[]>;
 
 /**
- * Counts no text a second time, for as long as the result is held: the contexts of a session share most of what they are made of. Asked to count nothing, whoever counts may
- * get ready.
+ * Wraps a counter so that it counts each text once, as long as the result is held. Contexts of a
+ * session share most of their texts. An empty request lets the counter prepare.
  */
 export function countingOnce(count: CountTexts): CountTexts {
   const known = new Map<string, number>();

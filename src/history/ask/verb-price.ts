@@ -16,45 +16,48 @@ import { requireObject } from './find-object.js';
 import { countTokens } from './token-count.js';
 import { TOKENIZER } from './tokenizer.js';
 
-/** What a verb would cost the requests of a session, in tokens beside what they have without it. */
+/** The cost of a verb for a session's requests in tokens, compared with not using it. */
 export interface VerbPrice {
   readonly session: SessionId;
   readonly object: ObjectId;
   readonly verb: Verb;
-  /** What the verb would do; `done` where it changes something. */
+  /** The verb's effect; `done` if it changes something. */
   readonly outcome: SetOutcome;
   readonly tokenizer: typeof TOKENIZER;
-  /** How the last request was made; `ssot` where there was none. */
+  /** The layout of the last request; `ssot` if there was none. */
   readonly layout: 'ssot' | 'epoch';
-  /** What the object's text takes up in a request. */
+  /** Tokens of the object's text in a request. */
   readonly text: number;
-  /** Written once, with the next request, behind what that and the last one have in common. */
+  /** Written once with the next request, behind its common beginning with the last one. */
   readonly written: number;
-  /** How much longer every request is from the next one on; negative where it is shorter. */
+  /** Growth of every request from the next one on; negative if requests shrink. */
   readonly perCall: number;
-  /** How much longer every request is from the next border on; undefined without epochs. */
+  /** Growth of every request from the next border on; undefined without epochs. */
   readonly perCallFromBorder?: number;
-  /** Whether the numbers are those of the very bytes; else they leave out what the harness's own list may show already. */
+  /**
+   * Whether the numbers are exact. Otherwise they omit text that the harness's list may already
+   * contain.
+   */
   readonly isExact: boolean;
 }
 
-/** What a session's next request is made of. */
+/** The parts of a session's next request. */
 interface Next {
   readonly state: SessionState;
   readonly input: AssemblyInput;
 }
 
-/** The request's content with one object more, or less. */
+/** Returns the request's content with one object added or removed. */
 function withVerb({ input }: Next, verb: Verb, added: AssemblyInput['active'][number]): AssemblyInput {
   const others = input.active.filter(({ metadata }) => metadata.id !== added.metadata.id);
   if (verb === 'activate') return { ...input, active: [...others, added] };
   return verb === 'deactivate' ? { ...input, active: others } : input;
 }
 
-/** Tokens behind the common beginning of two texts. */
+/** Returns the tokens behind the common beginning of two texts. */
 const tokensBehind = (before: string, after: string): number => countTokens(after.slice(commonLength(before, after)));
 
-/** A text as one request: each is compared with the last one that was handed out. */
+/** Renders one request as text. Each is compared with the last sent one. */
 function ssotPrice(last: string, now: AssemblyInput, then: AssemblyInput): Pick<VerbPrice, 'written' | 'perCall'> {
   const [without, changed] = [assemble(now).text, assemble(then).text];
   const behind = (text: string): number => tokensBehind(last, text);
@@ -66,7 +69,10 @@ const blockTokens = (input: AssemblyInput, id: ObjectId): number => {
   return block === undefined ? 0 : countTokens(blockText(block));
 };
 
-/** Inside an epoch nothing leaves, and a text comes in a note where the request does not show it yet; a border begins with what is active then. */
+/**
+ * Inside an epoch nothing leaves. A text that the request lacks comes in a note. A border begins
+ * with the active content of that moment.
+ */
 function epochPrice(
   shown: EpochState,
   { state, turn }: { state: SessionState; turn: number },
@@ -94,9 +100,12 @@ async function lastRequest({ contexts, present }: Timeline, session: SessionId) 
 }
 
 /**
- * What activating, deactivating, pinning or unpinning an object costs the next request of a session and those behind it, as the newest transaction has both. Nothing
- * is changed. Pinning costs nothing itself: it keeps what would have left.
- * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`; and what a rebuild throws
+ * Returns the cost of activating, deactivating, pinning or unpinning an object for a session's next
+ * requests, as of the newest transaction. Changes nothing. Pinning itself is free: it keeps content
+ * that would have left.
+ *
+ * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`; also the errors of a
+ * rebuild
  */
 export async function verbPrice(
   asked: Timeline,
