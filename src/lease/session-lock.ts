@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
@@ -54,6 +55,8 @@ export interface LockOptions {
 export interface SessionLock {
   /** The folder with the lock's file. */
   readonly folder: string;
+  /** Returns whether that folder was deleted. */
+  isFolderGone(): boolean;
   /**
    * Returns false once another process has taken the session over, and after `release`. Reads one
    * small file; never throws.
@@ -110,7 +113,13 @@ export async function acquireSessionLock(
   } catch (error) {
     throw folderError(folder, error);
   }
-  if (!('heldBy' in acquired)) return { folder, isStillOurs: acquired.isStillOurs, release: acquired.remove };
+  if (!('heldBy' in acquired))
+    return {
+      folder,
+      isFolderGone: () => !existsSync(folder),
+      isStillOurs: acquired.isStillOurs,
+      release: acquired.remove,
+    };
   const owner = acquired.heldBy;
   throw new LeaseError(
     'held',

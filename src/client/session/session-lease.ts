@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { deletedFolder } from '../../journal/errors.js';
 import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../lease/session-lock.js';
 import type { SessionId } from '../../objects/ids.js';
@@ -43,7 +42,7 @@ export async function holderIn(dataDir: string, session: SessionId): Promise<str
  */
 export function requireLock(lock: SessionLock | undefined, session: SessionId): void {
   if (lock === undefined || lock.isStillOurs()) return;
-  if (!existsSync(lock.folder)) throw deletedFolder(lock.folder);
+  if (lock.isFolderGone()) throw deletedFolder(lock.folder);
   throw new SessionError(
     'taken-over',
     `session ${session} was taken over by another process; open it again, taking it over, ` +
