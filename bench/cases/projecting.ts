@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HOUSE_COUNTER, ProjectionReader } from '../../src/history/project/read-projection.js';
+import { exportBundle } from '../../src/contracts/agent-context/export-bundle.js';
+import { exportSession } from '../../src/contracts/cortexfs/export-session.js';
+import { budgetedView } from '../../src/contracts/projection/budgeted-view.js';
+import { HOUSE_COUNTER, ProjectionReader } from '../../src/contracts/projection/read-projection.js';
 import { type ContextClient, type SessionId, Timeline } from '../../src/index.js';
-import { exportBundle } from '../../src/interop/agent-context/export-bundle.js';
-import { exportSession } from '../../src/interop/cortexfs/export-session.js';
-import { budgetedView } from '../../src/projection/budgeted-view.js';
 import { type Contender, interleave } from '../interleave.js';
 import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';

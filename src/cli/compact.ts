@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { Command, Option } from 'commander';
-import type { CheckpointWriter } from '../interop/tyrum/checkpoint-writer.js';
-import type { CompactedConversation, CompactionWish } from '../interop/tyrum/compact-conversation.js';
-import type { PromptMessage } from '../interop/tyrum/visible-prompt.js';
+import type { Entry } from '../contracts/projection/entry.js';
+import type { CheckpointWriter } from '../contracts/tyrum/checkpoint-writer.js';
+import type { CompactedConversation, CompactionWish } from '../contracts/tyrum/compact-conversation.js';
+import type { PromptMessage } from '../contracts/tyrum/visible-prompt.js';
 import type { SessionLock } from '../lease/session-lock.js';
 import type { ContextRecord } from '../objects/context-record.js';
 import type { SessionId } from '../objects/ids.js';
-import type { Entry } from '../projection/entry.js';
 import { defined } from '../values/defined.js';
 import { numberBetween, wholeBetween } from './flags.js';
 import type { ReviewFlags } from './review/answer.js';
@@ -90,11 +90,11 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
       import('./review/answer.js'),
       import('../history/rebuild/find-session.js'),
       import('../http/tyrum-routes.js'),
-      import('../interop/tyrum/compact-conversation.js'),
+      import('../contracts/tyrum/compact-conversation.js'),
       Promise.all([
-        import('../interop/tyrum/conversation.js'),
-        import('../interop/tyrum/visible-prompt.js'),
-        import('../history/project/session-moment.js'),
+        import('../contracts/tyrum/conversation.js'),
+        import('../contracts/tyrum/visible-prompt.js'),
+        import('../contracts/projection/session-moment.js'),
         import('../history/rebuild/timeline.js'),
         import('../objects/ids.js'),
       ]),

@@ -38,7 +38,7 @@ interface ExportFormat {
 async function requireUnredacted({ timeline, session, withRedacted, mask }: AskedExport): Promise<void> {
   if (withRedacted || mask !== undefined) return;
   const [{ hiddenTexts }, { BundleError }] = await Promise.all([
-    import('../interop/agent-context/export-bundle.js'),
+    import('../contracts/agent-context/export-bundle.js'),
     import('../bundle/bundle-error.js'),
   ]);
   const count = (await hiddenTexts(timeline, session)).inForce;
@@ -162,14 +162,14 @@ export const EXPORT_FORMATS: Readonly<Record<string, ExportFormat>> = {
   'agent-context': {
     about: 'an Agent Context bundle, one file for each kind of object (docs/agent-context.md)',
     load: async () => {
-      const { exportBundle } = await import('../interop/agent-context/export-bundle.js');
+      const { exportBundle } = await import('../contracts/agent-context/export-bundle.js');
       return ({ folder, ...asked }) => exportBundle(asked, folder);
     },
   },
   cortexfs: {
     about: 'a CortexFS session directory; an existing one is updated (docs/cortexfs.md)',
     load: async () => {
-      const { exportSession } = await import('../interop/cortexfs/export-session.js');
+      const { exportSession } = await import('../contracts/cortexfs/export-session.js');
       return async ({ timeline, session, when, folder }) => {
         const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, {
           session,

@@ -26,7 +26,7 @@ async function maskOf(
   if (redact === undefined) return undefined;
   const [{ TextMask, parseMaskRules }, { hiddenTexts }, { readFile }] = await Promise.all([
     import('../redaction/text-mask.js'),
-    import('../interop/agent-context/export-bundle.js'),
+    import('../contracts/agent-context/export-bundle.js'),
     import('node:fs/promises'),
   ]);
   const { texts, patterns } =

@@ -9,7 +9,7 @@ interface GcFlags {
 
 async function gcAction(folder: string, { apply = false, archive, json }: GcFlags): Promise<void> {
   const [{ collectGarbage }, { printJson, printLines, reportFailure }] = await Promise.all([
-    import('../interop/cortexfs/collect-garbage.js'),
+    import('../contracts/cortexfs/collect-garbage.js'),
     import('./output.js'),
   ]);
   await reportFailure({ json: json === true }, async () => {

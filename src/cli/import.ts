@@ -130,8 +130,8 @@ async function finishCutShort(name: string, flags: ImportFlags) {
 async function importSessionDirectory({ file, flags }: AskedImport) {
   const [{ importDirectory }, { ImportClock }, { readSettings }, { openClient }, { runningProfile }, { defined }] =
     await Promise.all([
-      import('../interop/cortexfs/import-session.js'),
-      import('../interop/cortexfs/import-clock.js'),
+      import('../contracts/cortexfs/import-session.js'),
+      import('../contracts/cortexfs/import-clock.js'),
       import('../host/settings.js'),
       import('../host/open-client.js'),
       import('../node/node-status.js'),
@@ -175,7 +175,7 @@ const FORMATS: Readonly<Record<string, ImportFormat>> = {
   },
   cortexfs: {
     about: 'a CortexFS session directory, written by Palimpsest or another program (docs/cortexfs.md)',
-    recognises: async (path) => (await import('../interop/cortexfs/read-directory.js')).isSessionDirectory(path),
+    recognises: async (path) => (await import('../contracts/cortexfs/read-directory.js')).isSessionDirectory(path),
     flags: ['session', 'plan', 'root'],
     run: importSessionDirectory,
   },

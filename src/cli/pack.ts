@@ -11,7 +11,7 @@ interface PackFlags extends ReviewFlags {
 async function packAction(reference: string, flags: PackFlags): Promise<void> {
   const [{ answerSession }, { packInto }] = await Promise.all([
     import('./review/session-answer.js'),
-    import('../interop/cortexfs/export-session.js'),
+    import('../contracts/cortexfs/export-session.js'),
   ]);
   const { budget, out } = flags;
   await answerSession(reference, flags, async ({ timeline, session, when }) => {

@@ -14,7 +14,7 @@ export interface OpenContext {
  * tokens with a vocabulary.
  */
 async function contextOf({ client, session }: OpenContext) {
-  const { AmplifierContext } = await import('../interop/amplifier/amplifier-context.js');
+  const { AmplifierContext } = await import('../contracts/amplifier/amplifier-context.js');
   return new AmplifierContext(client, session);
 }
 

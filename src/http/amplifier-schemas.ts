@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { amplifierMessageSchema } from '../interop/amplifier/amplifier-message.js';
+import { amplifierMessageSchema } from '../contracts/amplifier/amplifier-message.js';
 
 const count = z.int().nonnegative();
 const share = z.number().gt(0).max(1);

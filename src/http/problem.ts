@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { BundleError } from '../bundle/bundle-error.js';
+import { AmplifierError } from '../contracts/amplifier/amplifier-error.js';
+import { ProjectionError, type ProjectionErrorCode } from '../contracts/projection/errors.js';
+import { TyrumError, type TyrumErrorCode } from '../contracts/tyrum/tyrum-error.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { RestoreError, type RestoreErrorCode } from '../filesystem/restore/restore-error.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
 import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
-import { AmplifierError } from '../interop/amplifier/amplifier-error.js';
-import { TyrumError, type TyrumErrorCode } from '../interop/tyrum/tyrum-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
 import { NodeError } from '../node/errors.js';
 import { DocumentError } from '../objects/errors.js';
-import { ProjectionError, type ProjectionErrorCode } from '../projection/errors.js';
 import { SessionError, type SessionErrorCode } from '../session/errors.js';
 import { CodedError } from '../values/coded-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';

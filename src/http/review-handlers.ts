@@ -1,11 +1,11 @@
 import type { ContextClient } from '../client/session/context-client.js';
+import { TyrumError } from '../contracts/tyrum/tyrum-error.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
 import { askNotes } from '../history/ask/review-notes.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
-import { TyrumError } from '../interop/tyrum/tyrum-error.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { sessionObjectId } from '../objects/ids.js';
 import { planFiles } from './person-routes.js';
@@ -81,7 +81,7 @@ const counting = () =>
 
 async function tyrumReports({ timeline, access }: Asked) {
   const [{ TyrumReports }, { countHere }] = await Promise.all([
-    import('../interop/tyrum/read-reports.js'),
+    import('../contracts/tyrum/read-reports.js'),
     import('../history/ask/token-count.js'),
   ]);
   return new TyrumReports(timeline, countHere, {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { tyrumReportSchema } from '../contracts/tyrum/context-report.js';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
-import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
 import { CALL_ANSWERS } from './call-schemas.js';
 import {
   basis,

@@ -5,9 +5,9 @@ import { createGzip } from 'node:zlib';
 import { BundleError } from '../bundle/bundle-error.js';
 import { makeBundle } from '../bundle/export-bundle.js';
 import { stepAt } from '../client/session/fork-at.js';
+import { hiddenTexts } from '../contracts/agent-context/export-bundle.js';
 import { askedSession } from '../history/ask/asked-session.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
-import { hiddenTexts } from '../interop/agent-context/export-bundle.js';
 
 /**
  * Yields the lines of a session's bundle. `reference` may include a moment.

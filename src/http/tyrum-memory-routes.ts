@@ -1,7 +1,7 @@
-import { RecordMemory } from '../interop/tyrum/agent-memory.js';
-import { changedMemory, type MemoryWish } from '../interop/tyrum/change-memory.js';
-import { agentUuid, type MemoryItem } from '../interop/tyrum/memory-item.js';
-import { recallMemory } from '../interop/tyrum/recall-memory.js';
+import { RecordMemory } from '../contracts/tyrum/agent-memory.js';
+import { changedMemory, type MemoryWish } from '../contracts/tyrum/change-memory.js';
+import { agentUuid, type MemoryItem } from '../contracts/tyrum/memory-item.js';
+import { recallMemory } from '../contracts/tyrum/recall-memory.js';
 import { defined } from '../values/defined.js';
 import type { OpenContext } from './amplifier-routes.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';

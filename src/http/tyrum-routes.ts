@@ -1,12 +1,12 @@
+import { announcementRecord, readAnnouncements } from '../contracts/tyrum/announced-tools.js';
+import { SentCheckpoint } from '../contracts/tyrum/checkpoint-writer.js';
+import type { CompactedConversation, CompactionWish } from '../contracts/tyrum/compact-conversation.js';
+import type { Conversation } from '../contracts/tyrum/conversation.js';
+import type { ConversationState } from '../contracts/tyrum/conversation-state.js';
+import type { Flushed } from '../contracts/tyrum/flush-memory.js';
+import type { ReportRow } from '../contracts/tyrum/read-reports.js';
+import { messagesOf, type PromptMessage, visiblePrompt } from '../contracts/tyrum/visible-prompt.js';
 import { Timeline } from '../history/rebuild/timeline.js';
-import { announcementRecord, readAnnouncements } from '../interop/tyrum/announced-tools.js';
-import { SentCheckpoint } from '../interop/tyrum/checkpoint-writer.js';
-import type { CompactedConversation, CompactionWish } from '../interop/tyrum/compact-conversation.js';
-import type { Conversation } from '../interop/tyrum/conversation.js';
-import type { ConversationState } from '../interop/tyrum/conversation-state.js';
-import type { Flushed } from '../interop/tyrum/flush-memory.js';
-import type { ReportRow } from '../interop/tyrum/read-reports.js';
-import { messagesOf, type PromptMessage, visiblePrompt } from '../interop/tyrum/visible-prompt.js';
 import type { ContextRecord, RecordBody } from '../objects/context-record.js';
 import { defined } from '../values/defined.js';
 import type { OpenContext } from './amplifier-routes.js';
@@ -44,8 +44,8 @@ export async function announceTools(
 async function conversationOf({ client, session }: OpenContext): Promise<Conversation> {
   const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
   const [{ SessionMoment }, { conversationAt }] = await Promise.all([
-    import('../history/project/session-moment.js'),
-    import('../interop/tyrum/conversation.js'),
+    import('../contracts/projection/session-moment.js'),
+    import('../contracts/tyrum/conversation.js'),
   ]);
   return conversationAt(await SessionMoment.read(timeline, session.session.id));
 }
@@ -70,7 +70,7 @@ export async function promptOfTyrum(
 /** Returns the state of a conversation. */
 export async function tyrumState(open: OpenContext): Promise<AnswerBody<'TyrumConversationState'>> {
   const conversation = await conversationOf(open);
-  const { conversationState } = await import('../interop/tyrum/conversation.js');
+  const { conversationState } = await import('../contracts/tyrum/conversation.js');
   return { status: 'ok', conversation_id: conversation.projection.session, state: conversationState(conversation) };
 }
 
@@ -162,7 +162,7 @@ async function flush(
     at,
   }: { readonly conversation: Conversation; readonly compacted: CompactedConversation; readonly at: number },
 ): Promise<{ readonly flushed: Flushed; readonly record: ContextRecord<'event'> }> {
-  const { flushMemory } = await import('../interop/tyrum/flush-memory.js');
+  const { flushMemory } = await import('../contracts/tyrum/flush-memory.js');
   const { projection, facts, state } = conversation;
   const [before, gone] = [new Set<string>(state.gone), new Set<string>(compacted.view.state.gone)];
   const leaving = projection.entries.filter(({ id }) => gone.has(id) && !before.has(id));
@@ -191,7 +191,7 @@ export async function compactTyrumConversation(
 ): Promise<AnswerBody<'TyrumCompacted'>> {
   const { client, session } = open;
   const conversation = await conversationOf(open);
-  const { compactConversation, compactionRecords } = await import('../interop/tyrum/compact-conversation.js');
+  const { compactConversation, compactionRecords } = await import('../contracts/tyrum/compact-conversation.js');
   const { id } = session.session;
   const store = await client.delivered({ others: false });
   const announced =

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { checkpointSchema } from '../interop/tyrum/checkpoint.js';
-import { conversationStateSchema } from '../interop/tyrum/conversation-state.js';
+import { checkpointSchema } from '../contracts/tyrum/checkpoint.js';
+import { conversationStateSchema } from '../contracts/tyrum/conversation-state.js';
 
 const count = z.int().nonnegative();
 const share = z.number().positive().max(1).optional();

@@ -21,7 +21,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'filesystem',
       'lab',
       'tools',
-      'interop',
+      'contracts',
       'bundle',
       'cli',
       'mcp',

@@ -9,7 +9,7 @@ const LONG = [
   'client/tracked-burst',
   'history/query-documents',
   'replay/large-recordings',
-  'interop/cortexfs-import',
+  'contracts/cortexfs-import',
   'bundle/bad-input',
 ];
 
@@ -19,7 +19,7 @@ export default {
   rootDir: '../..',
   displayName: 'several nodes',
   testMatch: [
-    ...['mcp', 'harness', 'history', 'replay', 'client', 'store', 'tools', 'interop', 'bundle'].map(
+    ...['mcp', 'harness', 'history', 'replay', 'client', 'store', 'tools', 'contracts', 'bundle'].map(
       (room) => `<rootDir>/test/live/${room}/**/*.test.ts`,
     ),
     ...LONG.map((suite) => `<rootDir>/test/long/${suite}.test.ts`),

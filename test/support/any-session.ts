@@ -1,12 +1,12 @@
 import fc, { type Arbitrary } from 'fast-check';
+import type { TokenCounter } from '../../src/contracts/projection/entry.js';
+import type { StoredCall } from '../../src/contracts/projection/measured-entries.js';
+import { type Projection, projectSession } from '../../src/contracts/projection/project-session.js';
+import type { ApprovalNote, PendingCall, ProjectionSource } from '../../src/contracts/projection/projection-source.js';
 import type { Json } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import { type ObjectId, objectId, sessionId } from '../../src/objects/ids.js';
 import type { Step } from '../../src/objects/step.js';
-import type { TokenCounter } from '../../src/projection/entry.js';
-import type { StoredCall } from '../../src/projection/measured-entries.js';
-import { type Projection, projectSession } from '../../src/projection/project-session.js';
-import type { ApprovalNote, PendingCall, ProjectionSource } from '../../src/projection/projection-source.js';
 import { applyStep, emptySession } from '../../src/session/session-state.js';
 import { anyText } from './any-text.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { AmplifierContext } from '../../../src/contracts/amplifier/amplifier-context.js';
 import { HarnessSession } from '../../../src/harness/harness-session.js';
-import { AmplifierContext } from '../../../src/interop/amplifier/amplifier-context.js';
 import { type ContextRecord, RECORD_KINDS } from '../../../src/objects/context-record.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import type { SessionId } from '../../../src/objects/ids.js';

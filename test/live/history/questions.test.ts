@@ -3,6 +3,7 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
+import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
 import {
   askContext,
   askDiff,
@@ -19,7 +20,6 @@ import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
-import { TyrumReports } from '../../../src/interop/tyrum/read-reports.js';
 import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { countRequests, wholeRead } from '../../support/context.js';

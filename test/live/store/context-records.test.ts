@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readProjection } from '../../../src/contracts/projection/read-projection.js';
+import { RecordMemory, type RememberedItems } from '../../../src/contracts/tyrum/agent-memory.js';
+import { changedMemory } from '../../../src/contracts/tyrum/change-memory.js';
+import { consolidateMemory, type MemoryBudget } from '../../../src/contracts/tyrum/consolidate-memory.js';
 import { askedMoment } from '../../../src/history/ask/reference.js';
 import { runQuery } from '../../../src/history/ask/run-query.js';
-import { readProjection } from '../../../src/history/project/read-projection.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
-import { RecordMemory, type RememberedItems } from '../../../src/interop/tyrum/agent-memory.js';
-import { changedMemory } from '../../../src/interop/tyrum/change-memory.js';
-import { consolidateMemory, type MemoryBudget } from '../../../src/interop/tyrum/consolidate-memory.js';
 import type { ContextRecord, RecordBody, RecordKind, RecordOwner } from '../../../src/objects/context-record.js';
 import {
   chatObjectId,

@@ -1,0 +1,321 @@
+import { fileObjectId } from '../../client/file-access.js';
+import type { ContextClient } from '../../client/session/context-client.js';
+import type { ContextSession } from '../../client/session/context-session.js';
+import { Timeline } from '../../history/rebuild/timeline.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import { type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
+import { type FilesystemSource, parseSource } from '../../objects/source.js';
+import { readProjection } from '../projection/read-projection.js';
+import { type Continuation, continueSession, type ExistingSession, plannedMark, SaidSteps } from './compare-import.js';
+import { CortexfsError } from './errors.js';
+import { GivenSteps } from './given-steps.js';
+import type { ImportClock } from './import-clock.js';
+import { missingRecords, plannedRecords, recordKey } from './import-records.js';
+import {
+  isKeptRecord,
+  KEPT_KINDS,
+  type KeptImport,
+  keptFiles,
+  keptImports,
+  keptLineOf,
+  keptRecords,
+  keptUpTo,
+} from './kept-import.js';
+import { IMPORT_KINDS, isCarried, PALIMPSEST_FILE } from './palimpsest-file.js';
+import { type ImportPlan, planImport, sessionOf } from './plan-import.js';
+import { readDirectory } from './read-directory.js';
+import { SHOWN_KINDS } from './session-directory.js';
+
+/** Options of an import. */
+export interface ImportOptions {
+  /**
+   * The target session. If omitted, the session named in our export, otherwise the folder's name.
+   */
+  readonly session?: string | undefined;
+  /** True for a dry run. */
+  readonly planOnly?: boolean;
+}
+
+/** The result of an import or a dry run. */
+export interface ImportedDirectory {
+  readonly session: SessionId;
+  readonly outcome: 'created' | 'extended' | 'unchanged';
+  /** The number of imported steps, and their kinds. */
+  readonly steps: number;
+  readonly messages: number;
+  readonly calls: number;
+  /** The number of notes, approvals, pending calls and similar records. */
+  readonly records: number;
+  /** Lines of the raw files that the session already had. */
+  readonly known: { readonly messages: number; readonly events: number };
+  /** Artifacts that are not text. */
+  readonly leftOut: readonly string[];
+}
+
+/** Records per transaction, because kept files come in large pieces. */
+const RECORDS_AT_ONCE = 8;
+/** Maximum number of steps in flight to the database. */
+const MOST_WAITING = 200;
+/** How long the database may take for pending writes, in milliseconds. */
+const DATABASE_WAIT_MS = 120_000;
+
+interface ThereSession extends ExistingSession {
+  readonly records: readonly ContextRecord[];
+}
+
+/** The work for a directory, or for the part that an interrupted import left. */
+interface Work {
+  readonly plan: ImportPlan;
+  readonly continuation: Continuation;
+  readonly there: ThereSession;
+  /** Undefined if the session stores nothing more of the directory. */
+  readonly kept: KeptImport | undefined;
+}
+
+async function readThere(client: ContextClient, session: SessionId): Promise<ThereSession> {
+  const timeline = await Timeline.open(await client.delivered());
+  const isThere = (await timeline.present.existing([sessionObjectId(session)])).length > 0;
+  if (!isThere) return { steps: [], projection: undefined, kept: [], records: [] };
+  const [steps, records] = await Promise.all([
+    timeline.steps(session),
+    timeline.present.records(session, { kinds: [...KEPT_KINDS, ...IMPORT_KINDS] }),
+  ]);
+  const projection = await readProjection(timeline, session);
+  const said = new SaidSteps({ steps, projection });
+  const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
+    const part = keptUpTo(one, steps.length, (seq) => said.mark(seq));
+    // If the session has not continued since, the next import finishes it.
+    const isLast = steps.length === (part?.upto ?? one.after);
+    return isLast ? one : (part ?? []);
+  });
+  return { steps, projection, kept, records: records.filter(isCarried) };
+}
+
+const turnsOf = (steps: ThereSession['steps']): ((seq: number) => number) => {
+  const turns = new Map(steps.map(({ seq, turn }) => [seq, turn]));
+  return (seq) => turns.get(seq) ?? 0;
+};
+
+/** Returns the files that differ from the previous import, with null for removed files. */
+function changedFiles(derived: ReadonlyMap<string, string>, before: ReadonlyMap<string, string>): KeptImport['files'] {
+  const changed = [...derived].filter(([path, text]) => before.get(path) !== text);
+  const gone = [...before.keys()].filter((path) => !derived.has(path)).map((path) => [path, null] as const);
+  return Object.fromEntries([...changed, ...gone]);
+}
+
+/** Returns the data to keep of a directory: its new lines with their steps, and its files. */
+function keptOf(
+  session: SessionId,
+  plan: ImportPlan,
+  { continuation, there }: Pick<Work, 'continuation' | 'there'>,
+): KeptImport | undefined {
+  const { seqs, missing } = continuation;
+  const before = there.kept.at(-1);
+  const files = changedFiles(plan.derived, keptFiles(there.kept));
+  // An existing session of ours without steps counts, too.
+  const isNative = before === undefined && there.projection !== undefined && (there.steps.length > 0 || plan.hasOwn);
+  const hasMore =
+    plan.messages.length > continuation.messages ||
+    plan.events.length > continuation.events ||
+    Object.keys(files).length > 0;
+  if (!hasMore || (isNative && missing.length === 0)) return undefined;
+  const seqOfLine = new Map<number, { readonly seq: number; readonly said: string | null | undefined }>();
+  for (const [i, { lines, message, call }] of plan.steps.entries()) {
+    const place = { seq: seqs[i] ?? 0, said: message?.text ?? call?.content };
+    for (const line of lines) seqOfLine.set(line, place);
+  }
+  let seq = 0;
+  const messages = plan.messages.map((line, i) => {
+    const place = seqOfLine.get(i + 1);
+    seq = Math.max(seq, place?.seq ?? 0);
+    return keptLineOf(place?.seq ?? seq, line, place?.said);
+  });
+  const events = plan.events.map((line, i) => {
+    const place = plan.eventPlaces[i] ?? 0;
+    return keptLineOf(place === 0 ? 0 : (seqs[place - 1] ?? 0), line, undefined);
+  });
+  const after = there.steps.length;
+  const planned = plannedRecords(session, plan, { seqs, turnOf: turnsOf(there.steps) });
+  const shown = [...there.records, ...planned].filter(({ kind }) => (SHOWN_KINDS as readonly string[]).includes(kind));
+  return {
+    number: (before?.number ?? 0) + 1,
+    after,
+    upto: after + missing.length,
+    steps: missing.flatMap((place) => plan.steps[place] ?? []).map(plannedMark),
+    messages: messages.slice(continuation.messages),
+    messagesBefore: continuation.messages,
+    events: events.slice(continuation.events),
+    eventsBefore: continuation.events,
+    files,
+    hasOwn: plan.hasOwn,
+    records: [...new Set(shown.map(recordKey))],
+  };
+}
+
+/**
+ * Returns the part of a directory that an import left unfinished; undefined if every import
+ * finished.
+ */
+function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: ThereSession): ImportPlan | undefined {
+  const last = kept.at(-1);
+  if (last === undefined || steps.length >= last.upto) return undefined;
+  const part = {
+    messages: last.messagesBefore + last.messages.length,
+    events: last.eventsBefore + last.events.length,
+    step: last.upto,
+  };
+  const raw = ['messages.jsonl', 'events.jsonl', ...(last.hasOwn ? [PALIMPSEST_FILE] : [])];
+  const begun = new Map([...raw.map((path) => [path, files.get(path) ?? ''] as const), ...keptFiles(kept)]);
+  const plan = planImport(begun, part);
+  if (plan.messages.length === part.messages && plan.events.length === part.events) return plan;
+  throw new CortexfsError(
+    'unfinished',
+    `an import of ${part.messages} messages and ${part.events} events was interrupted, ` +
+      `and this directory has ${plan.messages.length} and ${plan.events.length}: ` +
+      'import that directory again first; nothing was changed',
+  );
+}
+
+/** Returns true if an import was interrupted before it set the prompt. */
+function lacksPrompt({ plan, there, continuation }: Work): boolean {
+  const { projection, steps } = there;
+  const has = projection?.entries.some((entry) => entry.kind === 'system' && entry.isPrompt) === true;
+  return plan.prompt !== undefined && !has && !continuation.isOlder && steps.length <= (continuation.seqs.at(-1) ?? 0);
+}
+
+async function keepAll(session: ContextSession, records: readonly ContextRecord[]): Promise<void> {
+  for (let at = 0; at < records.length; at += RECORDS_AT_ONCE)
+    await session.keepRecords(records.slice(at, at + RECORDS_AT_ONCE));
+}
+
+class DirectoryImport {
+  readonly #client: ContextClient;
+  readonly #clock: ImportClock;
+  readonly #session: SessionId;
+
+  constructor(client: ContextClient, clock: ImportClock, session: SessionId) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#session = session;
+  }
+
+  /** Returns the work that gives the session everything in a plan. */
+  work(plan: ImportPlan, there: ThereSession): Work {
+    const continuation = continueSession(plan, there);
+    const kept = continuation.isOlder ? undefined : keptOf(this.#session, plan, { continuation, there });
+    return { plan, continuation, there, kept };
+  }
+
+  /** Returns the missing records, as far as they are known before the steps are written. */
+  records({ plan, continuation, there }: Work, turnOf = turnsOf(there.steps)): readonly ContextRecord[] {
+    if (continuation.isOlder) return [];
+    return missingRecords(plannedRecords(this.#session, plan, { seqs: continuation.seqs, turnOf }), there.records);
+  }
+
+  isDone(work: Work): boolean {
+    const { there, kept, continuation } = work;
+    const isWhole = there.projection !== undefined && kept === undefined && continuation.missing.length === 0;
+    return isWhole && !lacksPrompt(work) && this.records(work).length === 0;
+  }
+
+  /**
+   * Writes the kept data first, so that an interrupted import can resume. Then writes each step,
+   * then the records.
+   */
+  async write(work: Work): Promise<void> {
+    const { plan, continuation, there, kept } = work;
+    const { missing, seqs } = continuation;
+    const first = plan.steps[missing[0] ?? -1]?.exact?.step.at;
+    const moments = [first, plan.prompt?.at].filter((at) => at !== undefined);
+    if (there.projection === undefined)
+      this.#clock.standAt(moments.length === 0 ? undefined : Math.max(0, Math.min(...moments) - 1));
+    const session = await this.#client.openSession({ id: this.#session });
+    try {
+      if (kept !== undefined) await keepAll(session, keptRecords(this.#session, kept));
+      const turns = new Map(there.steps.map(({ seq, turn }) => [seq, turn]));
+      const known = await this.#knownFiles(plan);
+      const given = new GivenSteps(this.#session, { plan, seqs, known });
+      const made = new Map(session.state.marks.map(({ seq, call }) => [seq, call]));
+      for (const [i, planned] of plan.steps.entries()) given.learn(planned, made.get(seqs[i] ?? 0));
+      for (const place of missing) {
+        const planned = plan.steps[place];
+        if (planned === undefined) continue;
+        await this.#prompt(session, plan, planned.exact?.step.at);
+        this.#clock.standAt(planned.exact?.step.at);
+        const { seq, turn } = await session.takeStep(given.given(planned));
+        turns.set(seq, turn);
+        if (this.#client.status.waiting > MOST_WAITING) await this.#client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
+      }
+      // An import that adds only notes leaves the present prompt unchanged.
+      if (kept !== undefined || missing.length > 0 || lacksPrompt(work)) await this.#prompt(session, plan, undefined);
+      await this.#client.backpressure(0, DATABASE_WAIT_MS);
+      await keepAll(
+        session,
+        this.records(work, (seq) => turns.get(seq) ?? 0),
+      );
+    } finally {
+      this.#clock.standAt(undefined);
+      await this.#client.closeSession(session);
+    }
+    await this.#client.backpressure(0, DATABASE_WAIT_MS);
+  }
+
+  /** Sets the prompt before the first step after its time, or at the end. */
+  async #prompt(session: ContextSession, { prompt }: ImportPlan, before: number | undefined): Promise<void> {
+    if (prompt === undefined || (before !== undefined && prompt.at !== undefined && before <= prompt.at)) return;
+    if (prompt.at !== undefined) this.#clock.standAt(prompt.at);
+    await session.setSystemPrompt(prompt.text);
+  }
+
+  /** Returns the files of a plan that the database knows. */
+  async #knownFiles({ files }: ImportPlan): Promise<ReadonlySet<string>> {
+    const ids = files.map(({ source }) => fileObjectId(parseSource(source) as FilesystemSource));
+    const store = await this.#client.delivered({ others: false });
+    return ids.length === 0 ? new Set() : new Set((await (await store.latest()).heads(ids)).keys());
+  }
+}
+
+/**
+ * Imports a session directory into a session. All files are read and checked first. An existing
+ * session and the directory must agree on the shorter one. Data without a matching object becomes
+ * records. A repeated import changes nothing, and the next import finishes an interrupted one.
+ * `clock` is the client's clock; data of our own export keeps its times.
+ * @throws {CortexfsError} those of `readDirectory` and `planImport`; `conflict`, `unfinished`:
+ *   nothing was changed
+ * @throws {SessionError} `lease-held`, `other-roots`, `node-unavailable`
+ */
+export async function importDirectory(
+  client: ContextClient,
+  folder: string,
+  { clock, session: wanted, planOnly = false }: ImportOptions & { readonly clock: ImportClock },
+): Promise<ImportedDirectory> {
+  const { files, leftOut } = await readDirectory(folder);
+  const session = wanted === undefined ? sessionOf(folder, files) : sessionId(wanted);
+  const whole = planImport(files);
+  const run = new DirectoryImport(client, clock, session);
+  let there = await readThere(client, session);
+  const isNew = there.projection === undefined;
+  const begun = unfinishedPart(files, there);
+  // Also plan the whole directory, so that a conflict is found before any write.
+  let work = run.work(whole, there);
+  const { missing, messages, events } = work.continuation;
+  const brought = missing.map((place) => whole.steps[place]);
+  const count = run.records(work).length;
+  const isDone = begun === undefined && run.isDone(work);
+  if (!planOnly && begun !== undefined) {
+    await run.write(run.work(begun, there));
+    there = await readThere(client, session);
+    work = run.work(whole, there);
+  }
+  if (!planOnly && !run.isDone(work)) await run.write(work);
+  return {
+    session,
+    outcome: isDone ? 'unchanged' : isNew ? 'created' : 'extended',
+    steps: missing.length,
+    messages: brought.filter((step) => step?.message !== undefined).length,
+    calls: brought.filter((step) => step?.call !== undefined).length,
+    records: count,
+    known: { messages, events },
+    leftOut,
+  };
+}
