@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { VERBS } from '../session/verb-outcome.js';
 import { count, ids } from './review-parts.js';
 
 const at = z.string().min(1).max(100).optional().describe('A moment such as turn:7 or step:41; default: the last step');
@@ -9,7 +10,7 @@ const changes = z
 /** Bodies of requests by a person, not an agent. */
 export const PERSON_REQUESTS = {
   PersonVerb: z.strictObject({
-    verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
+    verb: z.enum(VERBS),
     ids: z
       .array(z.string().min(1))
       .min(1)

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { VERBS } from '../session/verb-outcome.js';
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique prefix of it');
 const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique prefix of it, or a path');
@@ -84,7 +85,7 @@ export const REVIEW_PARAMETERS = {
   verbPrice: z.strictObject({
     session: sessionName,
     object: objectName,
-    verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
+    verb: z.enum(VERBS),
   }),
   restorePlan: z.strictObject({ session: sessionName, at }),
   query: z.strictObject({

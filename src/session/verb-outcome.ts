@@ -1,8 +1,12 @@
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import type { SessionState } from './session-state.js';
 
-/** An agent's change of its sets [§3.3]. */
-export type Verb = 'activate' | 'deactivate' | 'pin' | 'unpin';
+/** The agent's changes of its sets [§3.3]. */
+export const VERBS = ['activate', 'deactivate', 'pin', 'unpin'] as const;
+export type Verb = (typeof VERBS)[number];
+
+/** Returns whether a tool is a verb. */
+export const isVerb = (tool: string | undefined): tool is Verb => VERBS.some((verb) => verb === tool);
 
 /**
  * The effect of a verb on one object's sets (decisions D1 to D3). The effect of reading its source

@@ -10,6 +10,7 @@ import { ranges } from '../../history/rebuild/turn-spans.js';
 import { sessionLockOwners } from '../../lease/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { VERBS } from '../../session/verb-outcome.js';
 import { type Colours, columns, escapedLine, firstLine } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import {
@@ -100,9 +101,7 @@ function eventLine({ seq, kind, detail }: LoggedEvent, colours: Colours): string
 
 /** A person's change to the sets. */
 function personLine({ seq, undoes, changes }: LoggedTurn['person'][number], nameOf: NameOf, colours: Colours): string {
-  const done = (['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) =>
-    changes[verb].length === 0 ? [] : [`${verb} ${names(changes[verb], nameOf)}`],
-  );
+  const done = VERBS.flatMap((verb) => (changes[verb].length === 0 ? [] : [`${verb} ${names(changes[verb], nameOf)}`]));
   const what = undoes === undefined ? '' : ` took back step ${undoes}:`;
   return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold('person')}${what} ${done.join('; ')}`;
 }

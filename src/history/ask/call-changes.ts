@@ -2,15 +2,14 @@ import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
-import { isOfEpoch } from '../rebuild/epoch-chain.js';
-import { HistoryError } from '../rebuild/history-error.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { comparePrefixes, type PrefixDiff } from './prefix-diff.js';
-import { parseRange } from './reference.js';
 import { type RequestItem, requestItems } from './request-items.js';
-import { openRequests, type Request, type RequestReader, recordAt } from './request-reader.js';
+import { ActsBetween, type RequestPair, requestPair } from './request-pair.js';
+import { openRequests, type Request, type RequestReader } from './request-reader.js';
 import { countHere, countTokens } from './token-count.js';
 import { TOKENIZER } from './tokenizer.js';
 
@@ -107,85 +106,65 @@ export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
 }
 
 const WRITES: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
-const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
-/** Returns how a person's step explains a change of the request's items. */
-const PERSON_DID: readonly (readonly ['activate' | 'deactivate', string])[] = [
-  ['deactivate', 'let go of'],
-  ['activate', 'made active'],
-];
 const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'agent' };
 
 /** The inputs of a comparison. */
 interface Between {
-  readonly from: Request;
-  readonly to: Request;
-  /** The steps between the two requests. */
-  readonly steps: readonly Step[];
-  readonly reader: RequestReader;
+  readonly acts: ActsBetween;
   readonly pool: ReadonlyMap<ObjectId, ObjectMetadata>;
 }
 
 type Told = Pick<CallChange, 'actor' | 'why'> & { readonly step?: number };
 
-const toolOf = ({ call }: Step, { reader }: Between): string | undefined =>
-  call === undefined ? undefined : (reader.calls.get(call.id)?.head.split(' ', 1)[0] ?? 'a call');
-
 /** The cause from the session's sets, if a set changed between the two requests. */
-function bySets(object: ObjectId, between: Between): Told | undefined {
-  for (const step of between.steps.toReversed()) {
-    const { activate, deactivate, index } = step.changes;
-    const tool = toolOf(step, between);
-    const named = `${tool ?? `a message of ${step.message?.role ?? 'nobody'}`}, step ${step.seq}`;
-    const done = step.by === undefined ? undefined : PERSON_DID.find(([name]) => step.changes[name]?.includes(object));
-    if (done !== undefined) {
-      const what =
-        step.undoes === undefined
-          ? `${done[1]} by a person`
-          : `${done[1]} by a person who took back step ${step.undoes}`;
-      return { actor: 'person', why: `${what}, step ${step.seq}`, step: step.seq };
-    }
-    if (deactivate?.includes(object) === true)
-      return tool === 'deactivate'
-        ? { actor: 'agent', why: `let go of by ${named}`, step: step.seq }
-        : { actor: 'window', why: `collapsed by the window at ${named}`, step: step.seq };
-    if (activate?.includes(object) === true) return { actor: 'agent', why: `made active by ${named}`, step: step.seq };
-    if (index?.includes(object) === true)
-      return { actor: tool === undefined ? 'harness' : 'agent', why: `found by ${named}`, step: step.seq };
+function bySets(object: ObjectId, { acts }: Between): Told | undefined {
+  const found = acts.setChange(object, ['deactivate', 'activate', 'index']);
+  if (found === undefined) return undefined;
+  const { step, change } = found;
+  const { seq, by, undoes } = step;
+  const tool = acts.toolOf(step);
+  const isPersons = by !== undefined && change !== 'index';
+  const done = { deactivate: 'let go of', activate: 'made active', index: 'found' }[change];
+  if (isPersons) {
+    const person = undoes === undefined ? 'a person' : `a person who took back step ${undoes}`;
+    return { actor: 'person', why: `${done} by ${person}, step ${seq}`, step: seq };
   }
-  return undefined;
+  const named = `${acts.authorOf(step)}, step ${seq}`;
+  if (change === 'deactivate' && tool !== 'deactivate')
+    return { actor: 'window', why: `collapsed by the window at ${named}`, step: seq };
+  const actor = change === 'index' && tool === undefined ? 'harness' : 'agent';
+  return { actor, why: `${done} by ${named}`, step: seq };
 }
 
 /**
  * The cause of a new file version: a call that writes, otherwise the author of the change on disk.
  */
-function byVersion(object: ObjectId, between: Between): Told | undefined {
-  const [before, after] = [between.from, between.to].map(({ rebuilt }) =>
-    rebuilt.input.pool.find(({ id }) => id === object),
-  );
+function byVersion(object: ObjectId, { acts, pool }: Between): Told | undefined {
+  const [before, after] = [acts.from, acts.to].map(({ rebuilt }) => rebuilt.input.pool.find(({ id }) => id === object));
   if (before?.type !== 'file' || after?.type !== 'file' || before.contentHash === after.contentHash) return undefined;
   const touches = ({ call }: Step): boolean => {
-    const metadata = call === undefined ? undefined : between.pool.get(call.id);
+    const metadata = call === undefined ? undefined : pool.get(call.id);
     return metadata?.type === 'toolcall' && metadata.fileRefs.includes(object);
   };
-  const touching = between.steps.filter(touches);
-  const write = touching.findLast((step) => WRITES.has(foreignTool(toolOf(step, between) ?? '').kind));
+  const touching = acts.steps.filter(touches);
+  const write = touching.findLast((step) => WRITES.has(foreignTool(acts.toolOf(step) ?? '').kind));
   if (write !== undefined)
-    return { actor: 'agent', why: `written by ${toolOf(write, between)}, step ${write.seq}`, step: write.seq };
+    return { actor: 'agent', why: `written by ${acts.toolOf(write)}, step ${write.seq}`, step: write.seq };
   const read = touching.at(-1);
   const why =
     read === undefined
       ? 'changed on the disk, seen by the watcher'
-      : `changed on the disk, seen by ${toolOf(read, between)}, step ${read.seq}`;
+      : `changed on the disk, seen by ${acts.toolOf(read)}, step ${read.seq}`;
   return { actor: 'watcher', why, ...defined({ step: read?.seq }) };
 }
 
-function byEpoch({ from, to }: Between): Told | undefined {
-  const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
-  if (!isOfEpoch(b) || (a.epoch?.number === b.epoch.number && a.epoch.border === b.epoch.border)) return undefined;
-  return { actor: 'epoch', why: `epoch ${b.epoch.number} began (${b.epoch.reason})`, step: b.epoch.border };
+function byEpoch({ acts: { newEpoch } }: Between): Told | undefined {
+  if (newEpoch === undefined) return undefined;
+  const { number, reason, border } = newEpoch;
+  return { actor: 'epoch', why: `epoch ${number} began (${reason})`, step: border };
 }
 
-function ofStep(key: string, { reader }: Between): Told | undefined {
+function ofStep(key: string, { acts: { reader } }: Between): Told | undefined {
   const seq = key.startsWith('step:') ? Number(key.slice('step:'.length)) : undefined;
   const step = reader.steps.find((one) => one.seq === seq);
   if (step?.message === undefined) return undefined;
@@ -194,15 +173,11 @@ function ofStep(key: string, { reader }: Between): Told | undefined {
 }
 
 /** The cause from a verb or a call that is in the request itself. */
-function ownCall(object: ObjectId, between: Between): Told | undefined {
-  const step = between.steps.find(({ call }) => call?.id === object);
+function ownCall(object: ObjectId, { acts }: Between): Told | undefined {
+  const step = acts.steps.find(({ call }) => call?.id === object);
   if (step === undefined) return undefined;
-  const tool = toolOf(step, between) ?? 'a call';
-  return {
-    actor: 'agent',
-    why: `${VERBS.has(tool) ? 'the verb' : 'the call'} ${tool}, step ${step.seq}`,
-    step: step.seq,
-  };
+  const tool = acts.toolOf(step);
+  return { actor: 'agent', why: `${isVerb(tool) ? 'the verb' : 'the call'} ${tool}, step ${step.seq}`, step: step.seq };
 }
 
 const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
@@ -212,7 +187,7 @@ function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): To
   const rendering: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
   if (object === undefined) {
     const own = GONE.has(kind) ? undefined : ofStep(key, between);
-    const last = between.steps.at(-1);
+    const last = between.acts.steps.at(-1);
     const chat: Told | undefined =
       key === 'chat' && last !== undefined
         ? { actor: 'harness', why: `the chat went on up to step ${last.seq}`, step: last.seq }
@@ -240,7 +215,7 @@ function kindOf(before: Stated | undefined, after: Stated | undefined, isMoved: 
   return isMoved ? 'moved' : undefined;
 }
 
-function nameOf({ key, object, section }: Stated, { pool, reader }: Between): string {
+function nameOf({ key, object, section }: Stated, { pool, acts: { reader } }: Between): string {
   const metadata = object === undefined ? undefined : pool.get(object);
   if (metadata !== undefined) return metadata.type === 'file' ? metadata.displayPath : metadata.tool;
   if (object !== undefined) return reader.calls.get(object)?.head.split(' ', 1)[0] ?? object;
@@ -249,7 +224,7 @@ function nameOf({ key, object, section }: Stated, { pool, reader }: Between): st
 }
 
 function changesBetween(between: Between): Pick<CallChanges, 'changes' | 'stayed'> {
-  const [before, after] = [statedIn(between.from), statedIn(between.to)];
+  const [before, after] = [statedIn(between.acts.from), statedIn(between.acts.to)];
   const order = new Map([...before.keys()].map((key, i) => [key, i]));
   const common = [...after.keys()].flatMap((key) => order.get(key) ?? []);
   const misplaced = outOfOrder(common);
@@ -288,27 +263,13 @@ export async function askChanges(
   { name, range = '..now' }: { readonly name: string; readonly range?: string | undefined },
 ): Promise<CallChanges> {
   const reader = await openRequests(timeline, name);
-  const { records, session } = reader;
-  const moments = parseRange(range);
-  const last = await recordAt(timeline, moments.to, reader);
-  const first =
-    moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
-  if (first === undefined)
-    throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
-  const from = await reader.request(first, countHere);
-  return changesTo(timeline, reader, { from, to: first === last ? from : await reader.request(last, countHere) });
+  return changesTo(timeline, reader, await requestPair(timeline, reader, { range, count: countHere }));
 }
 
 /** Compares two rebuilt requests item by item. */
-export async function changesTo(
-  timeline: Timeline,
-  reader: RequestReader,
-  { from, to }: Pick<Between, 'from' | 'to'>,
-): Promise<CallChanges> {
-  const prefix = await comparePrefixes(timeline, reader, { from, to, count: countHere });
-  const [low, high] = [from.side.step, to.side.step].sort((a, b) => a - b) as [number, number];
-  const steps = reader.steps.filter(({ seq }) => seq > low && seq <= high);
-  await reader.read(steps);
-  const pool = new Map([...from.rebuilt.input.pool, ...to.rebuilt.input.pool].map((one) => [one.id, one]));
-  return { tokenizer: TOKENIZER, prefix, ...changesBetween({ from, to, steps, reader, pool }) };
+export async function changesTo(timeline: Timeline, reader: RequestReader, pair: RequestPair): Promise<CallChanges> {
+  const prefix = await comparePrefixes(timeline, reader, { ...pair, count: countHere });
+  const acts = await ActsBetween.read(reader, pair);
+  const pool = new Map([pair.from, pair.to].flatMap(({ rebuilt }) => rebuilt.input.pool.map((one) => [one.id, one])));
+  return { tokenizer: TOKENIZER, prefix, ...changesBetween({ acts, pool }) };
 }

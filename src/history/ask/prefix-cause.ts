@@ -3,11 +3,13 @@ import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js'
 import type { ObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { Step } from '../../objects/step.js';
+import { isVerb } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
 import { objectLog } from './object-log.js';
-import type { CallTexts, RequestPiece } from './request-pieces.js';
+import type { ActsBetween } from './request-pair.js';
+import type { RequestPiece } from './request-pieces.js';
 
 /**
  * The cause of a changed request prefix: a new epoch of contexts, a verb, a call, a message, a new
@@ -31,19 +33,13 @@ export interface PrefixCause {
 
 /** Two requests and the first pieces that differ. A piece is undefined if its request has ended. */
 export interface Parted {
-  readonly from: RebuiltAssembly;
-  readonly to: RebuiltAssembly;
+  readonly acts: ActsBetween;
   readonly pieceFrom: RequestPiece | undefined;
   readonly pieceTo: RequestPiece | undefined;
   /** For a line: the object that it shows. */
   readonly lineObject: ObjectId | undefined;
-  /** The steps between the two requests. */
-  readonly steps: readonly Step[];
-  readonly calls: CallTexts;
   readonly present: StoreSnapshot;
 }
-
-const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
 
 const REASONS: Readonly<Record<BorderReason, string>> = {
   first: 'it is the first of the session',
@@ -64,11 +60,9 @@ const CHANGES: Readonly<Record<keyof SetChanges, string>> = {
 
 type Rule = (parted: Parted) => PrefixCause | undefined | Promise<PrefixCause | undefined>;
 
-function newEpoch({ from, to }: Parted): PrefixCause | undefined {
-  const { epoch } = to.proof;
-  const before = from.proof.epoch;
-  if (epoch === undefined || (before?.number === epoch.number && before.border === epoch.border)) return undefined;
-  const { number, reason, price, border } = epoch;
+function newEpoch({ acts: { newEpoch } }: Parted): PrefixCause | undefined {
+  if (newEpoch === undefined) return undefined;
+  const { number, reason, price, border } = newEpoch;
   return {
     kind: 'epoch',
     why: `epoch ${number} began: ${REASONS[reason]}`,
@@ -80,7 +74,8 @@ function newEpoch({ from, to }: Parted): PrefixCause | undefined {
 const chosen = ({ proof: { renderer, layout, options, mounts, folders } }: RebuiltAssembly): string =>
   JSON.stringify([renderer, layout, options, mounts, folders]);
 
-function otherSettings({ from, to }: Parted): PrefixCause | undefined {
+function otherSettings({ acts }: Parted): PrefixCause | undefined {
+  const [from, to] = [acts.from.rebuilt, acts.to.rebuilt];
   if (chosen(from) === chosen(to)) return undefined;
   const name = ({ proof: { layout, options } }: RebuiltAssembly): string =>
     `layout ${layout}${options.strict ? ', strict' : ''}${options.shortIds ? ', short ids' : ''}`;
@@ -96,9 +91,9 @@ function otherPrompt({ pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
   return isPrompt ? { kind: 'harness', why: 'the harness set another system prompt' } : undefined;
 }
 
-function ownHistory({ steps, pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
+function ownHistory({ acts, pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
   const sections = [pieceFrom?.section, pieceTo?.section];
-  const found = steps.findLast(
+  const found = acts.steps.findLast(
     ({ event }) => event !== undefined && event.kind !== 'paused' && event.kind !== 'resumed',
   );
   if (found?.event === undefined || !(sections.includes('chat') || sections.includes('list'))) return undefined;
@@ -111,13 +106,14 @@ function ownHistory({ steps, pieceFrom, pieceTo }: Parted): PrefixCause | undefi
 
 /** Describes the effect of a step. */
 function byStep(
-  { seq, call, message, by }: Step,
-  calls: CallTexts,
+  step: Step,
+  acts: ActsBetween,
   { what, object }: { readonly what: string; readonly object?: ObjectId },
 ): PrefixCause {
-  const tool = call === undefined ? undefined : (calls.get(call.id)?.head.split(' ', 1)[0] ?? 'a call');
-  const who = by === undefined ? (tool ?? `a message of ${message?.role ?? 'nobody'}`) : 'a person';
-  const kind = by !== undefined || VERBS.has(tool ?? '') ? 'verb' : tool === undefined ? 'message' : 'call';
+  const { seq, by } = step;
+  const tool = acts.toolOf(step);
+  const who = by === undefined ? acts.authorOf(step) : 'a person';
+  const kind = by !== undefined || isVerb(tool) ? 'verb' : tool === undefined ? 'message' : 'call';
   return { kind, why: `${what}: step ${seq}, ${who}`, step: seq, ...defined({ object }) };
 }
 
@@ -125,19 +121,17 @@ function byStep(
  * The objects that can explain a difference: those with the text, and the files of a call, because
  * a call's block may name a file without repeating it.
  */
-function suspects({ pieceFrom, pieceTo, lineObject, to }: Parted): readonly ObjectId[] {
+function suspects({ acts, pieceFrom, pieceTo, lineObject }: Parted): readonly ObjectId[] {
   const own = [lineObject, pieceTo?.object, pieceFrom?.object].flatMap((id) => id ?? []);
-  const files = to.input.pool.flatMap((one) => (one.type === 'toolcall' && own.includes(one.id) ? one.fileRefs : []));
+  const { pool } = acts.to.rebuilt.input;
+  const files = pool.flatMap((one) => (one.type === 'toolcall' && own.includes(one.id) ? one.fileRefs : []));
   return [...new Set([...own, ...files])];
 }
 
 function inSets(parted: Parted): PrefixCause | undefined {
-  const { steps, calls } = parted;
-  for (const id of suspects(parted)) {
-    for (const step of steps.toReversed()) {
-      const change = (Object.keys(CHANGES) as (keyof SetChanges)[]).find((name) => step.changes[name]?.includes(id));
-      if (change !== undefined) return byStep(step, calls, { what: CHANGES[change], object: id });
-    }
+  for (const object of suspects(parted)) {
+    const found = parted.acts.setChange(object, Object.keys(CHANGES) as (keyof SetChanges)[]);
+    if (found !== undefined) return byStep(found.step, parted.acts, { what: CHANGES[found.change], object });
   }
   return undefined;
 }
@@ -146,7 +140,8 @@ const asShown = (one: ObjectMetadata | undefined): string =>
   one?.type === 'file' ? `${one.state} ${one.fileHash} ${one.contentHash}` : '';
 
 async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
-  const { from, to, present } = parted;
+  const { acts, present } = parted;
+  const [from, to] = [acts.from.rebuilt, acts.to.rebuilt];
   for (const id of suspects(parted)) {
     const [before, after] = [from, to].map(({ input }) => input.pool.find((one) => one.id === id));
     if (after?.type !== 'file' || asShown(before) === asShown(after)) continue;
@@ -165,14 +160,14 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
  * Items behind the harness's own messages move back as the messages grow. Once a turn has ended,
  * its messages are in the chat.
  */
-function listGrew({ from, pieceTo, pieceFrom, steps, calls }: Parted): PrefixCause | undefined {
+function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined {
   const step = pieceTo?.step;
-  if (step !== undefined && step.seq > from.proof.step)
-    return byStep(step, calls, { what: "the harness's own list grew in front of it" });
-  const opens = steps.find((one) => one.opens !== undefined);
+  if (step !== undefined && step.seq > acts.from.side.step)
+    return byStep(step, acts, { what: "the harness's own list grew in front of it" });
+  const opens = acts.steps.find((one) => one.opens !== undefined);
   const isTurn = pieceTo?.section === 'chat' || pieceFrom?.section === 'list';
   return opens !== undefined && isTurn
-    ? byStep(opens, calls, { what: `turn ${opens.turn} began, and the turn before it stands in the chat` })
+    ? byStep(opens, acts, { what: `turn ${opens.turn} began, and the turn before it stands in the chat` })
     : undefined;
 }
 
@@ -185,10 +180,9 @@ export async function causeOf(parted: Parted): Promise<PrefixCause> {
     const cause = await rule(parted);
     if (cause !== undefined) return cause;
   }
-  const { steps, calls } = parted;
-  const last = steps.at(-1);
+  const last = parted.acts.steps.at(-1);
   if (last !== undefined && parted.pieceTo?.section === 'chat')
-    return byStep(last, calls, { what: 'the chat went on' });
+    return byStep(last, parted.acts, { what: 'the chat went on' });
   return {
     kind: 'rendering',
     why: 'no step between the two changed what stands there; it is shown another way because of what else there is',

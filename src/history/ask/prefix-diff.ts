@@ -1,13 +1,11 @@
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
-import type { Step } from '../../objects/step.js';
 import { commonBytes } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
-import { HistoryError } from '../rebuild/history-error.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { causeOf, type PrefixCause } from './prefix-cause.js';
 import { type ProviderVerdicts, providerVerdicts } from './provider-verdicts.js';
-import { parseRange } from './reference.js';
 import { objectOfLine } from './request-items.js';
+import { ActsBetween, type RequestPair, requestPair, stepsBetween } from './request-pair.js';
 import { hasOwnList, type RequestPiece } from './request-pieces.js';
 import {
   bytesOf,
@@ -16,7 +14,6 @@ import {
   type RequestReader,
   type RequestSide,
   type RequestSize,
-  recordAt,
   textsOf,
   tokensOfEach,
 } from './request-reader.js';
@@ -138,28 +135,16 @@ function repeatedLines(text: string, other: string): string {
   return repeated.join('\n');
 }
 
-/** Two requests of one session. */
-interface ComparedRequests {
-  readonly from: Request;
-  readonly to: Request;
-}
-
 /** Two requests of one session and their first difference. */
-interface PartedPair extends ComparedRequests {
+interface PartedPair extends RequestPair {
   readonly parting: Parting | undefined;
 }
 
-const partedPair = ({ from, to }: ComparedRequests): PartedPair => ({
+const partedPair = ({ from, to }: RequestPair): PartedPair => ({
   from,
   to,
   parting: partingOf(from.pieces, to.pieces),
 });
-
-/** Returns the steps between two requests. */
-function stepsBetween({ steps }: RequestReader, { from, to }: ComparedRequests): readonly Step[] {
-  const [first, last] = [from.rebuilt.proof.step, to.rebuilt.proof.step].sort((x, y) => x - y) as [number, number];
-  return steps.filter(({ seq }) => seq > first && seq <= last);
-}
 
 /** The same with the equal part before it. */
 interface PartedRequests extends PartedPair {
@@ -185,18 +170,8 @@ async function differenceOf(
     text.length,
     to.rebuilt.input.pool.map(({ id }) => id),
   );
-  const steps = stepsBetween(reader, { from, to });
-  await reader.read(steps);
-  const cause = await causeOf({
-    from: from.rebuilt,
-    to: to.rebuilt,
-    pieceFrom,
-    pieceTo,
-    lineObject,
-    steps,
-    calls: reader.calls,
-    present,
-  });
+  const acts = await ActsBetween.read(reader, { from, to });
+  const cause = await causeOf({ acts, pieceFrom, pieceTo, lineObject, present });
   const { section, step } = piece;
   const object = section === 'chat' ? chatObjectId(reader.session) : (lineObject ?? piece.object);
   const line = text.split('\n').length;
@@ -208,7 +183,7 @@ async function differenceOf(
 export function comparePrefixes(
   timeline: Timeline,
   reader: RequestReader,
-  { count, ...pair }: ComparedRequests & { readonly count: CountTexts },
+  { count, ...pair }: RequestPair & { readonly count: CountTexts },
 ): Promise<PrefixDiff> {
   return compareParted(timeline, reader, { ...partedPair(pair), count });
 }
@@ -287,15 +262,8 @@ export async function askPrefixes(
   const { session, records } = reader;
   const made = { session, tokenizer: TOKENIZER, isCut: false } as const;
   if (range !== undefined) {
-    const moments = parseRange(range);
-    const to = await recordAt(timeline, moments.to, reader);
-    const from =
-      moments.from === undefined ? records[records.indexOf(to) - 1] : await recordAt(timeline, moments.from, reader);
-    if (from === undefined)
-      throw new HistoryError('beyond-end', `the context at step ${to.step} is the first one of session ${session}`);
-    const before = await reader.request(from, count);
-    const after = from === to ? before : await reader.request(to, count);
-    return { ...made, compared: [await comparePrefixes(timeline, reader, { from: before, to: after, count })] };
+    const pair = await requestPair(timeline, reader, { range, count });
+    return { ...made, compared: [await comparePrefixes(timeline, reader, { ...pair, count })] };
   }
   const some = records.slice(-limit - 1);
   const compared: PrefixDiff[] = [];

@@ -4,7 +4,8 @@ import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../o
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
-import type { Verb } from '../../session/verb-outcome.js';
+import { isVerb, VERBS } from '../../session/verb-outcome.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type ContextKind, kindOfRecord } from '../rebuild/context-kind.js';
@@ -65,9 +66,6 @@ export interface SessionStrip {
   readonly lastStep: number;
 }
 
-/** The changes that a verb may make to the sets. */
-const VERBS: readonly Verb[] = ['activate', 'deactivate', 'pin', 'unpin'];
-const VERB_TOOLS: ReadonlySet<string> = new Set(VERBS);
 /** Number of files whose versions are read for marks: the most recently activated ones. */
 const MOST_WATCHED = 200;
 const AT_ONCE = 8;
@@ -162,22 +160,19 @@ export async function describe(
 }
 
 /**
- * Returns the changes of files: every version that became valid between the first and the last
- * step, except the first of each file.
+ * Returns the changes of files. `stepOf` places a version, numbered from 1, at a step. It returns
+ * undefined for a version that has no mark.
  */
-async function versionMarks(
-  { present }: Timeline,
+export async function versionMarks(
+  present: StoreSnapshot,
   files: readonly ObjectId[],
-  steps: readonly Step[],
-): Promise<readonly StripMark[]> {
-  const [first, last] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
+  stepOf: (object: ObjectId, version: { readonly at: number; readonly number: number }) => number | undefined,
+): Promise<readonly (StripMark & { readonly kind: 'version' })[]> {
   const found = await pLimit(AT_ONCE).map(files, async (object) => {
     const versions = await present.versions(object);
-    return versions.flatMap(({ validTime }, i): readonly StripMark[] => {
-      const at = validTime.getTime();
-      if (i === 0 || at < first || at > last) return [];
-      const step = steps.findLast((one) => one.at <= at)?.seq ?? 0;
-      return [{ kind: 'version', step, at: validTime, object, number: i + 1 }];
+    return versions.flatMap(({ validTime: at }, i) => {
+      const step = stepOf(object, { at: at.getTime(), number: i + 1 });
+      return step === undefined ? [] : [{ kind: 'version', step, at, object, number: i + 1 } as const];
     });
   });
   return found.flat();
@@ -193,12 +188,12 @@ export function stepMarks(
   return steps.flatMap(({ seq, at, call, event, by, changes }): readonly StripMark[] => {
     const where = { step: seq, at: new Date(at) };
     const metadata = call === undefined ? undefined : described.get(call.id);
-    const isVerb = metadata?.type === 'toolcall' && VERB_TOOLS.has(metadata.tool);
+    const verb = metadata?.type === 'toolcall' && isVerb(metadata.tool) ? metadata : undefined;
     const byPerson =
       by === undefined ? [] : VERBS.flatMap((tool) => (changes[tool] ?? []).map((object) => ({ tool, object })));
     return [
       ...(event === undefined ? [] : [{ ...where, kind: 'event', event: event.kind } as const]),
-      ...(isVerb ? [{ ...where, kind: 'verb', tool: metadata.tool, object: metadata.id } as const] : []),
+      ...(verb === undefined ? [] : [{ ...where, kind: 'verb', tool: verb.tool, object: verb.id } as const]),
       ...byPerson.map((verb) => ({ ...where, kind: 'verb', ...verb, by: 'person' }) as const),
     ];
   });
@@ -254,10 +249,10 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const watched = bands
     .filter(({ type, changes }) => type === 'file' && changes.some(({ state }) => state !== 'line'))
     .slice(-MOST_WATCHED);
-  const versions = await versionMarks(
-    timeline,
-    watched.map(({ id }) => id),
-    steps,
+  const [first, last] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
+  const files = watched.map(({ id }) => id);
+  const versions = await versionMarks(timeline.present, files, (_file, { at, number }) =>
+    number === 1 || at < first || at > last ? undefined : (steps.findLast((one) => one.at <= at)?.seq ?? 0),
   );
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
   const usages = usagesOf({ records, steps: all });

@@ -20,6 +20,7 @@ import {
   type StripCall,
   type StripMark,
   stepMarks,
+  versionMarks,
 } from './session-strip.js';
 
 /** A follower's known state of a session: everything up to a transaction. */
@@ -112,26 +113,6 @@ export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): P
   };
 }
 
-/** New file versions without a step: changes on disk. */
-async function versionMarks(
-  present: StoreSnapshot,
-  files: ReadonlyMap<ObjectId, number>,
-  now: ReadonlyMap<ObjectId, number>,
-): Promise<readonly (StripMark & { readonly kind: 'version' })[]> {
-  const changed = [...now].filter(([id, at]) => files.has(id) && files.get(id) !== at);
-  const found = await Promise.all(
-    changed.map(async ([object]) => {
-      const versions = await present.versions(object);
-      return versions.flatMap(({ validTime }, i) =>
-        validTime.getTime() <= (files.get(object) ?? 0)
-          ? []
-          : [{ kind: 'version', step: 0, at: validTime, object, number: i + 1 } as const],
-      );
-    }),
-  );
-  return found.flat();
-}
-
 /**
  * Returns the change of a session from a known state to a snapshot, with the new state. Reads only
  * new data. Returns no change if there is none.
@@ -158,7 +139,11 @@ export async function stripChange(
   const handed = records.filter((record) => !place.handed.has(keyOf(record)));
   const step = steps.at(-1)?.seq ?? known;
   const now = await fileTimes(present, [...new Set([...files.keys(), ...shownIn(steps)])]);
-  const versions = await versionMarks(present, files, now);
+  const changed = [...now].flatMap(([id, at]) => (files.has(id) && files.get(id) !== at ? [id] : []));
+  // A change on disk has no step of its own.
+  const versions = await versionMarks(present, changed, (file, { at }) =>
+    at > (files.get(file) ?? 0) ? step : undefined,
+  );
   const lastHanded = records.at(-1)?.step ?? handedAt;
   const next: StripPlace = {
     session,
@@ -182,7 +167,7 @@ export async function stripChange(
     records.length === 0 && (await present.records(session, { kinds: ['import'], ...IGNORED })).length > 0;
   const calls =
     records.length === 0 ? endsOfTurns(all, isImported) : shown.map((record) => callOf(record, usages.get(record)));
-  const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions.map((mark) => ({ ...mark, step }))];
+  const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions];
   const change: StripChange = {
     session,
     basis: present.basis,
