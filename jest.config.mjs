@@ -13,7 +13,10 @@ const base = {
   },
 };
 
-/** Two projects: `unit` needs no JVM, `live` runs on one real in-memory XTDB node that the run starts once, for all its workers. */
+/**
+ * Two projects. `unit` needs no JVM. `live` uses one real in-memory XTDB node, which the run starts
+ * once for all workers.
+ */
 export default {
   projects: [
     {
@@ -29,12 +32,15 @@ export default {
       globalTeardown: '<rootDir>/test/support/stop-node.mjs',
     },
   ],
-  // By itself Jest leaves a core to its own process and then runs everything in that one where there are two. Most live tests wait for a JVM or a file.
+  // By default Jest keeps a core for its own process, and on two cores it would run everything in
+  // that one. Most live tests wait for a JVM or a file.
   maxWorkers: Math.min(8, availableParallelism() + 1),
-  // The modules of a finished suite are not given back by Node's vm modules; a worker that has grown is replaced.
+  // Node's vm modules do not free the modules of a finished suite, so a worker that has grown is
+  // replaced.
   workerIdleMemoryLimit: '1GB',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/support/attack-table.mjs', '<rootDir>/test/support/closing-line.mjs'],
-  // Only what never happens may take so long: a wait that has a limit of its own says what it waited for.
+  // Reached only by an event that never comes. A wait with a shorter limit names what it waited
+  // for.
   testTimeout: 300_000,
 };

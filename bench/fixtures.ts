@@ -25,7 +25,7 @@ const SYLLABLES = [
   'ue',
 ];
 
-/** Numbers from 0 on below a bound, the same for the same seed. */
+/** Returns a generator of numbers below a bound. The same seed gives the same numbers. */
 function chance(seed: string): (below: number) => number {
   let state = Buffer.from(seed).reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193) >>> 0, 0x811c9dc5);
   return (below) => {
@@ -35,14 +35,14 @@ function chance(seed: string): (below: number) => number {
 }
 
 /**
- * A text of exactly so many bytes that looks like source, with a mark of its own in every line of the given length; gzip makes it about a quarter, as
- * it does with this project's source. The same for the same mark.
+ * Returns a text of exactly `bytes` bytes that looks like source, with `mark` in every line. gzip
+ * shrinks it to about a quarter, like this project's source. The same mark gives the same text.
  */
 export function textOf(mark: string, bytes: number, lineLength: number): string {
   const random = chance(mark);
   const word = (): string =>
     Array.from({ length: 2 + random(2) }, () => SYLLABLES[random(random(SYLLABLES.length) + 1)]).join('');
-  // A text repeats its own words, like a program its names.
+  // Words repeat, as names do in a program.
   const words = Array.from({ length: 120 }, word);
   const lines: string[] = [];
   for (let length = 0; length < bytes; length += lineLength) {
@@ -54,7 +54,7 @@ export function textOf(mark: string, bytes: number, lineLength: number): string 
   return `${lines.join('').slice(0, bytes - 1)}\n`;
 }
 
-/** Files of one size, each with a text of its own: `{mark}-{n}.txt`. */
+/** Writes files of one size, each with a different text: `{mark}-{n}.txt`. */
 export async function makeFiles(
   folder: string,
   mark: string,
@@ -67,7 +67,7 @@ export async function makeFiles(
   return paths;
 }
 
-/** Folders of small files: `{mark}-{n}/`. */
+/** Makes folders of small files: `{mark}-{n}/`. */
 export async function makeFolders(
   parent: string,
   mark: string,
@@ -84,12 +84,17 @@ export async function makeFolders(
   return folders;
 }
 
-/** Has everything written to disk, so that files made for the benchmark are not written while the database is timed. */
+/**
+ * Writes all pending data to disk, so that writing the fixtures does not run into the measurement.
+ */
 export function settleDisk(): void {
   spawnSync('sync');
 }
 
-/** A project of mixed files for a scripted session: 20 folders of 15 files, from half a kilobyte to 60 kB, most of them small. */
+/**
+ * Makes a project for a scripted session: 20 folders of 15 files, from half a kilobyte to 60 kB,
+ * most of them small.
+ */
 export async function makeProject(parent: string): Promise<readonly (readonly string[])[]> {
   const folders: string[][] = [];
   for (let f = 0; f < 20; f++) {

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unlessMissing } from '../src/process/system-error.js';
 
-/** Bytes of the files of a folder, those in its folders included; none where there is no such folder. */
+/** Returns the bytes of all files below a folder. 0 if there is no such folder. */
 async function folderBytes(folder: string): Promise<number> {
   const names = (await unlessMissing(readdir(folder, { recursive: true }))) ?? [];
   // The database removes files while it works.
@@ -17,7 +17,9 @@ async function folderBytes(folder: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Bytes of a data folder's two stores; a node that shares a log has no golden store. */
+/**
+ * Returns the bytes of a data folder's two stores. A node with a shared log has no golden store.
+ */
 export async function storeBytes(
   dataDir: string,
 ): Promise<{ readonly golden: number; readonly index: number; readonly total: number }> {

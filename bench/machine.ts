@@ -30,7 +30,9 @@ export function describeMachine(args: readonly string[]): Machine {
   });
   return {
     date: new Date().toISOString(),
-    commit: `${firstLine('git', ['rev-parse', '--short=12', 'HEAD'])}${changed.stdout === '' ? '' : ' with uncommitted changes'}`,
+    commit:
+      firstLine('git', ['rev-parse', '--short=12', 'HEAD']) +
+      (changed.stdout === '' ? '' : ' with uncommitted changes'),
     command: ['npm run bench', ...(args.length === 0 ? [] : ['--', ...args])].join(' '),
     system: `${platform()} ${arch()}`,
     processor: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}`,

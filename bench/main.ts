@@ -32,12 +32,20 @@ import { benchFolder, Workshop } from './workshop.js';
 import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
+
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, verbs, known, many, queries, loop, memory, calls, turns, assemble, resume, watch, replay, page, which needs Chromium,
-                     cluster, which starts PostgreSQL and Kafka, and writes CLUSTER_TRANSACTIONS (100,000) of them
-                     (comma between them); all but the last two unless told
+
+  --only CASES       separated by commas; default: all but page and cluster
+
+                     read, ls, start, left, storage, history, verbs, known, many, queries, loop,
+                     memory, calls, turns, assemble, resume, watch, replay
+
+                     page needs Chromium; cluster starts PostgreSQL and Kafka and writes
+                     CLUSTER_TRANSACTIONS (100,000) of them
+
   --report FILE      writes the figures into a report, between its marks if it has them
-  --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
+
+  --cpu-prof FOLDER  makes our servers write CPU profiles there; slows them down`;
 
 const CASES = [
   'read',

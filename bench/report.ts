@@ -11,8 +11,9 @@ const NOT_SHOWN = `## What this does not show
 
 - One machine, one client, one agent at a time; nothing about several agents on one node.
 - Files lie in the page cache: no figure holds the time of a disk that has to read.
-- Absolute times move with whatever else the machine does; ratios within a case move less, because its contenders take turns call by call.
-- The rivals are not alike: the public server keeps nothing, sends every text twice and never cuts it; ours stores every call durably.
+- Absolute times depend on the machine's other work. Ratios within a case depend on it less, because its contenders
+  take turns call by call.
+- The rivals differ. The public server keeps nothing, sends every text twice and never cuts it; ours stores every call.
 `;
 
 /** Writes every figure of a run, with each single time, to `{folder}/{date}.json`. */

@@ -35,7 +35,8 @@ export interface Sizes {
   readonly loop: { readonly lists: readonly number[]; readonly calls: number };
   /**
    * Nodes over one log: rounds of calls, rounds of reading per number of nodes and their
-   * milliseconds, transactions that a new node catches up with, calls of the stored session.
+   * milliseconds. Also the transactions that a new node catches up with, and the calls of the
+   * stored session.
    */
   readonly cluster: {
     readonly calls: number;

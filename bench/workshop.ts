@@ -15,8 +15,8 @@ export const projectFolder = dirname(benchFolder);
 const PEER = join(benchFolder, 'node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 
 /**
- * The working area of the benchmark: a temporary folder with the files to read and the data folders of
- * its nodes. Closing it stops all processes and removes the folder.
+ * The working area of the benchmark: a temporary folder with the files to read and the data folders
+ * of its nodes. Closing it stops all processes and removes the folder.
  */
 export class Workshop {
   /** The folder that agents may use. */

@@ -63,7 +63,8 @@ export async function buildPage(outDir) {
   const all = files.reduce((sum, name) => sum + size(name), 0);
   if (first > MOST_FIRST_KB || all > MOST_ALL_KB)
     throw new Error(
-      `The review page is too large: the first view has ${first.toFixed(1)} of ${MOST_FIRST_KB} kB, the whole page ${all.toFixed(1)} of ${MOST_ALL_KB} kB.`,
+      `The review page is too large: the first view has ${first.toFixed(1)} kB (maximum ${MOST_FIRST_KB}), the ` +
+        `whole page ${all.toFixed(1)} kB (maximum ${MOST_ALL_KB}). Remove or split code.`,
     );
   return { first, all };
 }

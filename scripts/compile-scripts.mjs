@@ -54,10 +54,11 @@ export async function compileScripts({ from, to, names }) {
     names.some((prefix) => name === `${prefix}.cjs` || name.startsWith(`${prefix}-`)),
   );
   const paths = scripts.map((name) => join(to, name));
+  const loaderUrl = pathToFileURL(join(loader, 'compiled-script.mjs')).href;
   const eachLoaded = ({ compile, statement }) => `
     import { writeFileSync } from 'node:fs';
     import { setFlagsFromString } from 'node:v8';
-    import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from ${JSON.stringify(pathToFileURL(join(loader, 'compiled-script.mjs')).href)};
+    import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from ${JSON.stringify(loaderUrl)};
     setFlagsFromString('${compile}');
     for (const path of ${JSON.stringify(paths)}) loadScript(path);
     // The code is that of the flags that it is written under.

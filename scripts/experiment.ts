@@ -1,4 +1,7 @@
-/** Runs an experiment over recordings below PALIMPSEST_CORPUS: `npm run experiment -- scripts/experiments/window.json [--out FOLDER] [--reports]`. */
+/**
+ * Runs an experiment over the recordings below PALIMPSEST_CORPUS: `npm run experiment --
+ * scripts/experiments/window.json [--out FOLDER] [--reports]`.
+ */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parseExperiment } from '../src/lab/experiments/experiment.js';

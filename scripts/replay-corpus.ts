@@ -1,5 +1,6 @@
 /**
- * Imports and replays every recording below PALIMPSEST_CORPUS and writes a summary: `npm run replay:corpus [-- --config FILE] [--out FOLDER]`.
+ * Imports and replays every recording below PALIMPSEST_CORPUS and writes a summary: `npm run
+ * replay:corpus [-- --config FILE] [--out FOLDER]`.
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -120,8 +120,10 @@ export async function measureCalls(workshop: Workshop, readers: Readers, dataDir
     cases: [
       {
         kind: 'counted',
-        title: `1,000 of ${count.toLocaleString('en')} calls, \`read\` of ${FILES} files of 740 bytes, one straight after the other`,
-        remark: `In stretches of ${callStretch.toLocaleString('en')}, after each of which the node takes what is on its way.`,
+        title:
+          `1,000 of ${count.toLocaleString('en')} calls, \`read\` of ${FILES} files of 740 bytes, ` +
+          'one straight after the other',
+        remark: `In stretches of ${callStretch.toLocaleString('en')}. After each, the node catches up.`,
         rows: [
           ...rows,
           { name: 'resident memory of palimpsest mcp behind all of them', value: memory ?? Number.NaN, unit: 'MiB' },

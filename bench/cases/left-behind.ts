@@ -49,7 +49,7 @@ export async function measureLeftBehind(workshop: Workshop): Promise<CaseResult>
     cases: [
       {
         kind: 'counted',
-        title: `What a killed agent left (${CALLS} calls), from the moment at which the node is ready, ${ms.length} rounds`,
+        title: `Calls of a killed agent (${CALLS}), from the moment at which the node is ready, ${ms.length} rounds`,
         rows: [
           { name: 'until the database has it: median', value: median(ms), unit: 'ms' },
           { name: 'most', value: most, unit: 'ms' },

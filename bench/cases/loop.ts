@@ -138,9 +138,7 @@ export async function measureLoop(workshop: Workshop, dataDir: string): Promise<
   await hooks.dispose();
   await node.release();
   return {
-    cases: [
-      { kind: 'timed', title: 'What a call of the model waits for the plugin of OpenCode', samples, yardsticks: [] },
-    ],
+    cases: [{ kind: 'timed', title: 'Time that a model call waits for the OpenCode plugin', samples, yardsticks: [] }],
     goals: samples.map(({ name, ms }) => ({
       what: `OpenCode's wait, ${name}, p95`,
       measured: quantile(ms, 0.95),

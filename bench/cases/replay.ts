@@ -43,7 +43,8 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
       for (const ops of copies) if (ops.length > 0) await xtdb.execute(ops);
       const submitted = performance.now() - start;
       workshop.tell(
-        `replay: ${made.calls} calls in ${Math.round(took)} ms, ${written.length} transactions bare in ${Math.round(submitted)} ms`,
+        `replay: ${made.calls} calls in ${Math.round(took)} ms, ` +
+          `${written.length} transactions bare in ${Math.round(submitted)} ms`,
       );
       // The first round warms up both.
       if (round === 0) continue;
@@ -63,7 +64,9 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
         kind: 'counted',
         title: `A replay of ${made.calls} calls beside the bare submission of its documents`,
         remark:
-          'One process and one in-memory node, in turn. Bare: the same transactions, one after another, each awaited; no recording is read, nothing is decided, no context is assembled. The replay ends with its digest and its report; tokens are not counted.',
+          'One process and one in-memory node, in turn. Bare: the same transactions, one after another, each ' +
+          'awaited, without reading a recording, deciding or assembling. The replay ends with its digest and its ' +
+          'report. Tokens are not counted.',
         rows: [
           { name: 'replayed', value: median(replayed), unit: 'calls/s' },
           { name: 'submitted bare', value: median(bare), unit: 'calls/s' },

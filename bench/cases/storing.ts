@@ -100,7 +100,8 @@ export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
         kind: 'counted',
         title: `Storage of a session of ${sessionCalls} calls with messages`,
         remark:
-          'Flushed: stopped, started once more and stopped. A text that a file and its call share counts once, which makes the bar lower.',
+          'Flushed: stopped, started once more and stopped. A text shared by a file and its call counts once, ' +
+          'which makes the bar lower.',
         rows,
       },
     ],

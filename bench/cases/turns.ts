@@ -99,7 +99,8 @@ export async function measureTurns(
         kind: 'counted',
         title: 'Bytes of a small turn',
         remark:
-          'Sent: what its transactions put, on the way to the node, median. Stores: what golden and index store grew by in the turns before these, write-ahead logs included, before anything is compacted.',
+          'Sent: bytes of its transactions on the way to the node, median. Stores: growth of golden and index ' +
+          'store in the preceding turns, with write-ahead logs, before compaction.',
         rows: [
           ...names.map((name, i) => ({ name: `sent, ${name}`, value: bytes[i] ?? Number.NaN, unit: 'B' })),
           ...sessions.flatMap(({ name, growth }) =>

@@ -40,9 +40,9 @@ async function openPlace(workshop: Workshop, servers: ClusterServers, layout: La
 }
 
 /**
- * Measures how long an agent waits for a read, how long its step takes to the database, and when
- * another node over the log has it. Compares each with an embedded node. Polls the other node once
- * a millisecond, like a client that waits for no transaction.
+ * Measures how long an agent waits for a read, and how long its step takes to the database and to
+ * another node over the log. Compares each with an embedded node. Polls the other node once a
+ * millisecond, like a client that waits for no transaction.
  */
 export async function measureCalls(workshop: Workshop, servers: ClusterServers): Promise<CaseResult> {
   const { calls } = workshop.sizes.cluster;

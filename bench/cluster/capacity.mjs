@@ -76,7 +76,8 @@ export function capacity(run, assumed = ASSUMED) {
       stepsASecond,
       caught('log in PostgreSQL: taken a second') * share,
       '/s',
-      'a faster disk for its write-ahead log; Kafka for the log; several steps in one transaction, which happens by itself when steps wait',
+      'a faster disk for its write-ahead log; Kafka for the log; several steps in one transaction, which happens ' +
+        'automatically when steps wait',
     ),
     row(
       'steps a second that Kafka takes',
@@ -141,7 +142,8 @@ export function capacityTables(run, assumed = ASSUMED) {
   const { stepsASecond, aStep, caughtUpASecond, readMs, used, hours } = capacity(run, assumed);
   const line = (cells) => `| ${cells.join(' | ')} |`;
   return [
-    `From the run of ${run.machine.date.slice(0, 16)}Z on commit ${run.machine.commit}: ${run.machine.processor}, load ${number(run.machine.load)} when it began.`,
+    `From the run of ${run.machine.date.slice(0, 16)}Z on commit ${run.machine.commit}: ` +
+      `${run.machine.processor}, load ${number(run.machine.load)} when it began.`,
     '',
     line(['one step', '']),
     line(['---', '---:']),
@@ -152,7 +154,10 @@ export function capacityTables(run, assumed = ASSUMED) {
     line(['indexed by a node that does nothing else', quantity(caughtUpASecond, 'a second')]),
     line(['processor time of a node for a read', quantity(readMs, 'ms')]),
     '',
-    `${number(assumed.agents)} agents, a step every ${assumed.secondsAStep} s each: ${number(stepsASecond)} steps a second, ${number(assumed.steps)} steps after ${number(hours.written / 24)} days. ${assumed.nodes} nodes of ${assumed.cores} cores and ${quantity(assumed.diskBytes, 'B')} each, busy to ${number(assumed.share * 100)} % at most. The tightest first:`,
+    `${number(assumed.agents)} agents, a step every ${assumed.secondsAStep} s each: ${number(stepsASecond)} ` +
+      `steps a second, ${number(assumed.steps)} steps after ${number(hours.written / 24)} days. ${assumed.nodes} ` +
+      `nodes of ${assumed.cores} cores and ${quantity(assumed.diskBytes, 'B')} each, busy to ` +
+      `${number(assumed.share * 100)} % at most. The tightest first:`,
     '',
     line(['', 'needed', 'there is', 'used', 'what moves it']),
     line(['---', '---:', '---:', '---:', '---']),

@@ -165,7 +165,10 @@ export async function measureCatchingUp(workshop: Workshop, servers: ClusterServ
         {
           kind: 'counted',
           title: `${transactions.toLocaleString('en')} transactions, each what one read of 1 KB writes`,
-          remark: `${template.puts.length} documents of ${template.bytes} bytes on the way to the node, ${AT_ONCE} transactions under way at once; the embedded node and the log in Kafka get a tenth of them. A log in Kafka has its documents in PostgreSQL. Starts of a node are a part of the times of catching up.`,
+          remark:
+            `${template.puts.length} documents of ${template.bytes} bytes on the way to the node, ${AT_ONCE} ` +
+            'transactions in flight. The embedded node and the log in Kafka get a tenth of them. A log in Kafka ' +
+            'has its documents in PostgreSQL. Times of catching up include the start of a node.',
           rows: [
             { name: 'transactions', value: transactions, unit: '' },
             { name: 'embedded: taken a second', value: few / own.submitted, unit: '' },

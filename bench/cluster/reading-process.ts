@@ -1,7 +1,9 @@
 /**
- * A client in a process of its own that reads from a node as often as it can: the newest moment and twenty documents as of it, which is what a context asks for.
- * Arguments: the node's socket, milliseconds, and a file with the ids of documents. Says `ready` once its connections are open, begins at a line on its standard
- * input, and prints what it did as JSON.
+ * A client process that reads from a node as fast as it can. Each read is that of a context: the
+ * newest moment, and twenty documents as of it.
+ *
+ * Arguments: the node's socket, milliseconds, and a file with document ids. Prints `ready` once its
+ * connections are open, begins at a line on standard input, and prints its results as JSON.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -21,12 +21,12 @@ const socketOf = ({ address }: NodeHandle): string => {
   return address.socketPath;
 };
 
-/** What eight clients did together, shared among some nodes. */
+/** The figures of eight clients that share some nodes. */
 interface Reading {
   readonly perSecond: number;
   readonly p50: number;
   readonly p95: number;
-  /** Processor time of a read, milliseconds. */
+  /** CPU time of a read, milliseconds. */
   readonly nodeMs: number;
   readonly clientMs: number;
 }
@@ -66,7 +66,7 @@ async function readTogether(nodes: readonly NodeHandle[], idsFile: string, limit
   };
 }
 
-/** Holds every thread of a node to some cores; gives false where that cannot be done. */
+/** Pins every thread of a node to some cores. Returns false if that is not possible. */
 async function holdTo({ pid }: NodeHandle, cores: string): Promise<boolean> {
   return run('taskset', ['-a', '-c', '-p', cores, String(pid)]).then(
     () => true,
@@ -77,7 +77,7 @@ async function holdTo({ pid }: NodeHandle, cores: string): Promise<boolean> {
 interface Group {
   readonly name: string;
   readonly nodes: readonly NodeHandle[];
-  /** Each of the nodes has one core, and no two the same. */
+  /** Pins each node to one core, with a different core for each. */
   readonly isHeld?: boolean;
 }
 
@@ -89,7 +89,10 @@ const medianReading = (readings: readonly Reading[]): Reading => ({
   clientMs: median(readings.map((one) => one.clientMs)),
 });
 
-/** How many reads a second eight clients get out of an embedded node, and out of one, two and four nodes over one log. */
+/**
+ * Measures the reads per second of eight clients on an embedded node, and on one, two and four
+ * nodes over one log.
+ */
 export async function measureReads(
   workshop: Workshop,
   {
@@ -112,7 +115,7 @@ export async function measureReads(
   ];
   const all = `0-${cpus().length - 1}`;
   const found = groups.map((): Reading[] => []);
-  // The first round compiles what the others run.
+  // The first round only warms up.
   for (let round = 0; round <= rounds; round++) {
     for (const [i, { name, nodes, isHeld = false }] of groups.entries()) {
       workshop.tell(`${CLIENTS} clients read from ${name}, round ${round}`);
@@ -137,7 +140,10 @@ export async function measureReads(
       {
         kind: 'counted',
         title: `Reads of ${CLIENTS} clients: the newest moment and 20 documents as of it`,
-        remark: `Each client is a process of its own that reads as often as it can; they share the machine's ${cpus().length} cores with the nodes. The median of ${rounds} rounds in turn. Processor time: of all nodes, and of all clients, for one read.`,
+        remark:
+          `Each client is a process that reads as fast as it can. Clients share the machine's ${cpus().length} ` +
+          `cores with the nodes. The median of ${rounds} rounds in turn. Processor time: of all nodes, and of all ` +
+          'clients, for one read.',
         rows: [...readings].flatMap(([name, { perSecond, p50, p95, nodeMs, clientMs }]) => [
           { name: `${name}: reads a second`, value: perSecond, unit: '' },
           { name: `${name}: a read, p50`, value: p50, unit: 'ms' },

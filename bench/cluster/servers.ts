@@ -7,13 +7,13 @@ import { type PostgresServer, postgresServer } from '../../test/cluster/postgres
 import { copyJars } from '../../test/cluster/server-jars.mjs';
 import { projectFolder, type Workshop } from '../workshop.js';
 
-/** Who needs a log of its own: its database, and the one of its documents where the log is a topic. */
+/** The measurements that need their own log: a database, and with Kafka another for documents. */
 export type LogOf = 'calls' | 'stored' | 'caught';
 export type Layout = 'postgres' | 'kafka';
 
 const DATABASES: readonly string[] = ['calls', 'stored', 'caught'].flatMap((name) => [name, `${name}-documents`]);
 
-/** Bytes of the files below a folder whose names end so. */
+/** Returns the bytes of all files below a folder with a file name ending. */
 async function bytesBelow(folder: string, ending: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(ending));
@@ -21,7 +21,7 @@ async function bytesBelow(folder: string, ending: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** A PostgreSQL and a broker of Kafka for one run, and the nodes over them. */
+/** A PostgreSQL and a Kafka broker for one run, and the nodes over them. */
 export class ClusterServers {
   readonly #workshop: Workshop;
   readonly #jars: string;
@@ -44,7 +44,7 @@ export class ClusterServers {
     workshop.tell('PostgreSQL and Kafka');
     const { dir, paths } = await copyJars(join(projectFolder, 'test', 'cluster', 'pom.xml'), { name: 'bench-servers' });
     process.env.PALIMPSEST_TEST_JARS = JSON.stringify(paths);
-    // As it comes, but for one thing: the tests' servers do not wait for the disk (-F), and these are the tests'.
+    // The defaults. The tests' PostgreSQL does not wait for the disk (-F); this one does.
     const postgres = await postgresServer(DATABASES, { settings: ['fsync=on'] });
     await writeFile(join(postgres.dir, 'node-password'), postgres.password, { mode: 0o600 });
     const kafka = await kafkaBroker();
@@ -69,14 +69,14 @@ export class ClusterServers {
     };
   }
 
-  /** The data folder of a node, which is stopped before the servers are. */
+  /** Returns the data folder of a node. The node stops before the servers. */
   dataDir(name: string): string {
     const dir = this.#workshop.dataDir(`cluster-${name}`);
     this.#dataDirs.add(dir);
     return dir;
   }
 
-  /** Bytes of the databases' files, and of the records of all topics. */
+  /** Returns the bytes of the databases' files, and of all topics' records. */
   async bytes(): Promise<{ readonly postgres: number; readonly kafka: number }> {
     const [postgres, kafka] = await Promise.all([
       bytesBelow(join(this.#postgres.dir, 'data', 'base'), ''),

@@ -17,7 +17,7 @@ interface Stored {
 async function store(workshop: Workshop, servers: ClusterServers, layout: Layout): Promise<Stored> {
   const dataDir = servers.dataDir(`stored-${layout}`);
   const log = servers.log(layout, 'stored');
-  // What a log takes for being there is no session's.
+  // An empty log has a size, too. It is not counted for the session.
   await (await workshop.node(dataDir, { log })).release();
   const before = await servers.bytes();
   const written = await runScript(workshop, dataDir, { log, calls: workshop.sizes.cluster.sessionCalls });
@@ -37,7 +37,7 @@ async function store(workshop: Workshop, servers: ClusterServers, layout: Layout
 
 const NAMES = { postgres: 'log in PostgreSQL', kafka: 'log in Kafka' } as const satisfies Record<Layout, string>;
 
-/** What a scripted session takes in PostgreSQL and in Kafka. */
+/** Measures the bytes of a scripted session in PostgreSQL and in Kafka. */
 export async function measureStored(workshop: Workshop, servers: ClusterServers): Promise<CaseResult> {
   const calls = workshop.sizes.cluster.sessionCalls;
   workshop.tell(`storage of a session of ${calls} calls in PostgreSQL and Kafka`);
@@ -51,7 +51,9 @@ export async function measureStored(workshop: Workshop, servers: ClusterServers)
         kind: 'counted',
         title: `Storage of a session of ${calls} calls with messages, in the servers`,
         remark:
-          'What the files of all databases, and the records of all topics, grew by: rows, their index and what is kept out of line, before any VACUUM; write-ahead logs of PostgreSQL, which come and go, are not among them. The index is that of one node, with its write-ahead log.',
+          'Growth of the files of all databases and of the records of all topics: rows, their index and values ' +
+          'out of line, before any VACUUM. Excludes the write-ahead logs of PostgreSQL, which come and go. The ' +
+          'index is that of one node, with its write-ahead log.',
         rows: (Object.keys(NAMES) as Layout[]).flatMap((layout) => {
           const { steps, transactions, content, postgres, kafka, index } = found[layout];
           const name = NAMES[layout];

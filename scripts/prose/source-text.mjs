@@ -3,8 +3,11 @@ import { parseSync, Visitor } from 'oxc-parser';
 
 /** Directives for tools are not prose. */
 const DIRECTIVE = /^\s*(biome-ignore|@ts-|eslint|#!|\/ <reference|v8 ignore|istanbul)/;
-/** A string counts as prose from four words on; shorter ones are names and keys. */
-const PROSE = /^[^<>{}=;]*(?:[a-zA-Z',.:()-]+\s+){3,}[a-zA-Z]/;
+/**
+ * A string counts as prose from four words on; shorter ones are names and keys. Code of another
+ * language begins with a bracket.
+ */
+const PROSE = /^(?!\s*\()[^<>{}=;]*(?:[a-zA-Z',.:()-]+\s+){3,}[a-zA-Z]/;
 const TESTS = new Set(['test', 'it', 'describe', 'property']);
 
 /** Strips the comment marks of one block or line comment, and keeps its line breaks. */

@@ -71,7 +71,10 @@ class BundleCheck {
     const { line, number } = read;
     if (line.kind !== 'manifest') this.#chain = chained(this.#chain, read);
     if ((line.kind === 'bundle') !== (number === 1))
-      throw new BundleError('malformed', `line ${number} of the bundle stands in the wrong place`);
+      throw new BundleError(
+        'malformed',
+        `line ${number} of the bundle is out of place: the header is its first line, and only that`,
+      );
     if (line.kind !== 'text') this.#texts.end();
     this.#take(line, read);
     const last = this.#transactions.at(-1);
@@ -144,7 +147,8 @@ class BundleCheck {
     if (transaction.number !== this.#transactions.length + 1)
       throw new BundleError(
         'malformed',
-        `line ${number} of the bundle is transaction ${transaction.number}, and ${this.#transactions.length} were before it`,
+        `line ${number} of the bundle is transaction ${transaction.number}, but ${this.#transactions.length} ` +
+          'precede it',
       );
     if (transaction.number > this.#scope.transactions)
       throw new BundleError(

@@ -57,7 +57,8 @@ export function requirePast(time: number, what: string, now: number): void {
   const said = Number.isNaN(when.getTime()) ? String(time) : when.toISOString();
   throw new BundleError(
     'future-time',
-    `${what} is of ${said}, and the clock of this machine says ${new Date(now).toISOString()}: set the clock that is wrong, or import the bundle after that time`,
+    `${what} is dated ${said}, but this machine's clock says ${new Date(now).toISOString()}. Set the wrong ` +
+      'clock, or import the bundle after that time',
   );
 }
 

@@ -173,7 +173,8 @@ export async function collectSession(
   if (own.first > last + 1)
     throw new HistoryError(
       'not-yet',
-      `session ${session} begins behind step ${own.first - 1}: up to step ${last} it is that of another session, which can be exported`,
+      `session ${session} begins after step ${own.first - 1}: up to step ${last} it is another session; export ` +
+        'that one',
     );
   const sessions = [...new Set([...segments.map((segment) => segment.session), session])];
   const heads = await present.heads(sessions.map(sessionObjectId));
@@ -183,7 +184,8 @@ export async function collectSession(
   if (unshared !== undefined)
     throw new HistoryError(
       'wrong-kind',
-      `session ${session} was forked from ${unshared} before its own first step: export it with the session that both share, which is ${sessions[0]}`,
+      `session ${session} was forked from ${unshared} before its own first step. Export it together with the ` +
+        `session that both share, ${sessions[0]}`,
     );
   const held: DocumentPlace[] = [];
   let lastOwn = 0;

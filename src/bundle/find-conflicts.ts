@@ -88,7 +88,7 @@ async function checkStepCalls(
   for (const [owner, id] of named)
     if (here.has(sessionObjectId(owner)))
       throw conflict(
-        `the bundle has the call ${JSON.stringify(id)}, and such an id is that of a call of session ${owner}, which is here`,
+        `the bundle has the call ${JSON.stringify(id)}, an id for calls of session ${owner}, which is in this database`,
       );
 }
 
@@ -149,7 +149,9 @@ async function checkKnown(
       ? `the bundle is a later one of the session, which goes on to step ${header.step}`
       : `the bundle is another one of the session, up to step ${header.step}`;
   throw conflict(
-    `the database holds session ${session} already, up to step ${steps}, and ${how}: ${missing.length} of its ${total} versions are not here, such as ${JSON.stringify(lacking.id)}. An import never changes a session that is here: import it with --data into another data folder`,
+    `the database holds session ${session} already, up to step ${steps}, and ${how}. ${missing.length} of its ` +
+      `${total} versions are missing here, such as ${JSON.stringify(lacking.id)}. An import never changes an ` +
+      'existing session: import it with --data into another data folder',
   );
 }
 
@@ -180,7 +182,8 @@ export async function compareWithDatabase(
       isResumed || held.newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
     if (lacking !== undefined)
       throw conflict(
-        `the database holds session ${session} already, and not as the bundle has it: ${JSON.stringify(lacking.id)} is another one or missing`,
+        `the database holds another session ${session} than the bundle: ${JSON.stringify(lacking.id)} differs or ` +
+          'is missing. Import it with --data into another data folder',
       );
   }
   return held;

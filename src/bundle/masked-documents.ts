@@ -133,7 +133,7 @@ export class MaskedDocuments {
     this.#hashes.set(hash, made);
   }
 
-  /** Returns the replacement of a hash or a name. Undefined if none is registered. */
+  /** Returns the replacement of a hash or a name. Undefined without one. */
   told(hash: string): string | undefined {
     return this.#hashes.get(hash);
   }
@@ -240,7 +240,8 @@ export class MaskedDocuments {
     if (content === undefined || args === undefined)
       throw new BundleError(
         'malformed',
-        `a text of ${JSON.stringify(document['xt/id'])} is not in the database: palimpsest verify ${this.#of.session} says more`,
+        `a text of ${JSON.stringify(document['xt/id'])} is not in the database; run palimpsest verify ` +
+          `${this.#of.session}`,
       );
     const { type, file_hash, content_hash } = document;
     const hash =

@@ -2,7 +2,7 @@ import type { AnswerPiece, AnswerProof, Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** What is known of the bundle's content when its steps are masked. */
+/** Facts about the bundle's content that masking its steps needs. */
 export interface BundleContent {
   /** Objects with masked text in one of their versions. */
   readonly masked: ReadonlySet<string>;

@@ -60,12 +60,14 @@ function checkFormat(value: unknown): void {
   if (format !== BUNDLE_FORMAT || typeof version !== 'number')
     throw new BundleError(
       'not-a-bundle',
-      'the file is no bundle of Palimpsest: it does not begin as one; palimpsest export SESSION FILE --format bundle writes them',
+      'the file is not a Palimpsest bundle: its first line differs. palimpsest export SESSION FILE --format ' +
+        'bundle writes bundles',
     );
   if (version > BUNDLE_VERSION)
     throw new BundleError(
       'newer-version',
-      `the bundle has version ${version} of its format, and this version of Palimpsest reads up to ${BUNDLE_VERSION}: use a later one`,
+      `the bundle has version ${version} of its format, but this Palimpsest reads up to ${BUNDLE_VERSION}: use a ` +
+        'later one',
     );
 }
 
@@ -141,7 +143,8 @@ async function openBundle(path: string) {
   }
   throw new BundleError(
     'unusable-file',
-    `${path} is no file: what can be imported is a bundle, which is one file, or a directory as export --format cortexfs writes it; what --format agent-context wrote cannot be imported`,
+    `${path} is no file. Import a bundle, which is one file, or a directory of export --format cortexfs. ` +
+      'Palimpsest cannot import what --format agent-context wrote',
   );
 }
 
@@ -202,7 +205,8 @@ export async function* readBundle(
       if (bytes + restBytes > most)
         throw new BundleError(
           'too-large',
-          `the bundle of ${size} bytes has more than ${most} of them when it is unpacked: no session is like that, or it is larger than is taken in`,
+          `the bundle of ${size} bytes exceeds ${most} bytes when unpacked, more than an import accepts. Check ` +
+            'that it is a bundle of Palimpsest',
         );
     }
   } catch (error) {

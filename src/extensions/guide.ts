@@ -5,27 +5,27 @@ const REFERENCES = `A line "toolcall_ref id=... tool=... status=..." stands for 
 activate with its id to see it again; do not run the tool again for that.`;
 
 const RENDERED = `Palimpsest keeps your working context. Every file you read and every tool result is an object with \
-an id. Around the current request stand the list of objects (lines "id=... type=..."), the earlier conversation, and \
-the contents that are loaded, in blocks that begin with "ACTIVE_CONTENT id=...".
+an id. Around the current request you find the list of objects (lines "id=... type=..."), the earlier conversation, \
+and the loaded contents. Each loaded content is a block that begins with "ACTIVE_CONTENT id=...".
 - ${REFERENCES}
-- activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. What you activate \
-is there in your next step.
-- Results collapse on their own: the newest five of each of the last three requests stay, unless pinned. Files that \
-you read whole stay loaded, always in their current state, until you deactivate them: deactivate what you no longer \
-need.`;
+- activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. Your next step \
+shows the objects that you activate.
+- Results collapse automatically: the newest five of each of the last three requests stay, unless pinned. Files that \
+you read whole stay loaded, always in their current state. Deactivate those that you no longer need.`;
 
 const APPENDED = `Palimpsest keeps your working context. Every file you read and every tool result is an object with \
-an id. The context begins with the earlier conversation, the list of files (lines "id=... type=file") and the \
-contents that are loaded, in blocks that begin with "ACTIVE_CONTENT id=..."; from there on it only grows. Messages \
-of such lines and blocks between your steps are not said by the user: Palimpsest appends them when a file is new, \
-when you activated something, and when a file changed since you saw it ("changed=lines": the changed lines with \
-their numbers, "changed=whole": all of it). The newest one counts.
+an id. The context begins with the earlier conversation, the list of files (lines "id=... type=file") and the loaded \
+contents. Each loaded content is a block that begins with "ACTIVE_CONTENT id=...". From there on the context only grows.
+
+Between your steps, Palimpsest appends messages of such lines and blocks. They are not said by the user. They show \
+new files, objects that you activated, and files that changed since you saw them. "changed=lines" shows the changed \
+lines with their numbers, "changed=whole" all of the file. The newest one counts.
 - ${REFERENCES}
-- activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. What you activate \
-is there in your next step. What you deactivate leaves when the context begins anew, with one of the next messages \
-of the user.
-- Then what you have not seen or quoted for a while collapses, unless you pinned or activated it. Files that stay \
-are always in their current state.`;
+- activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. Your next step \
+shows the objects that you activate. Deactivated ones leave when the context begins anew, with one of the next \
+messages of the user.
+- Then contents that you have not seen or quoted for a while collapse, unless you pinned or activated them. Files \
+that stay are always in their current state.`;
 
 /**
  * Returns the guide that a model reads after the harness's system prompt. It stays the same for the

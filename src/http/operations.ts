@@ -2,7 +2,7 @@ import type { AnswerName, RequestName } from './api-schemas.js';
 import type { QuestionKind } from './question-queue.js';
 import type { ReviewAnswerName } from './review-schemas.js';
 
-/** What the OpenAPI document lists of every operation. */
+/** The entry of an operation in the OpenAPI document. */
 export interface ListedOperation {
   /** `{id}` is a placeholder for a session. */
   readonly path: string;

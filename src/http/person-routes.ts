@@ -87,8 +87,8 @@ export async function forkOne({
 }
 
 /**
- * Returns the folders in which a session's files are compared: the server's or, for the owner of
- * the data folder, the session's, if they exist here.
+ * Returns the folders in which a session's files are compared. For the owner of the data folder
+ * these are the session's, if they exist here; otherwise the server's.
  */
 async function accessOf(
   client: ContextClient,

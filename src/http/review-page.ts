@@ -15,7 +15,7 @@ const ENTER_PATH = `${PAGE_PATH}/enter`;
 const ASSETS_PATH = `${PAGE_PATH}/assets/`;
 
 /**
- * The content security policy: the page uses only its own scripts and styles, requests only its own
+ * The content security policy. The page uses only its own scripts and styles, requests only its own
  * origin, and turns no text into code or markup.
  */
 const POLICY = [

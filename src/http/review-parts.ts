@@ -62,7 +62,7 @@ export const comparedContexts = {
 export const contextKind = z
   .enum(['sent', 'transcript', 'unseen'])
   .describe(
-    "sent: its record has the bytes that went out; transcript: an agent's own file tells of it; unseen: no model " +
+    "sent: its record has the bytes that went out; transcript: an agent's own file records it; unseen: no model " +
       'was sent this',
   );
 
@@ -120,7 +120,7 @@ export const prefix = z.object({
   cache: z
     .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
     .nullable()
-    .describe('What the provider read from its cache, and what it could have by our account, in tokens'),
+    .describe('Tokens that the provider read from its cache, and tokens that it could have read by our account'),
   miss: z
     .object({
       reason: z.string(),
@@ -142,7 +142,10 @@ export const prefix = z.object({
     ),
 });
 
-/** A version of an object that a session had in full, also within a turn; of one object in the order in which they were first had. */
+/**
+ * A version that a session had in full, also within a turn. Versions of one object are ordered by
+ * first use.
+ */
 export const seenVersion = z.object({
   tx_id: count,
   valid_time: time,

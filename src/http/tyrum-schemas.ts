@@ -146,8 +146,8 @@ export const TYRUM_REQUESTS = {
       reserved_tokens: count
         .optional()
         .describe(
-          "What tool schemas and the answer take of them; where absent a quarter of the characters of the tools' " +
-            'schemas that were announced',
+          "Part of max_tokens for tool schemas and the answer. Default: a quarter of the announced tools' schemas in " +
+            'characters',
         ),
       reported_tokens: count.optional().describe('Tokens of the last request, as the provider reported them'),
       threshold: share.describe('Share of max_tokens above which token_pressure compacts (default 1)'),

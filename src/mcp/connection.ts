@@ -108,7 +108,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       exchange.tell({ 'error.type': codeOf(error) ?? 'not-begun' });
       return failedCall(
         `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. ` +
-          'Tell the user if it happens again.',
+          'Report it to the user if it happens again.',
       );
     }
     const { callId, turnRef, sandbox } = hints;

@@ -16,8 +16,8 @@ const planSchema = z.object({
 type Report = { readonly progress: string } | { readonly code: NodeErrorCode; readonly message: string };
 
 /**
- * Runs the build that `installApart` asked for, in the process of its own, and reports to the parent.
- * It goes on if the parent ends.
+ * Runs the build that `installApart` requested, in its own process, and reports to the parent.
+ * Continues if the parent ends.
  */
 export async function buildForParent(plan: string): Promise<void> {
   // The parent may have ended: a report that cannot be sent is dropped.

@@ -118,7 +118,9 @@ const installationOf = ({ dir, key }: Place, { jars, archive }: Manifest): Insta
 const writeManifest = (dir: string, manifest: Manifest): Promise<void> =>
   replaceFile(join(dir, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
 
-/** Reads the manifest in `dir` if every file that it names holds the bytes that it was made with. */
+/**
+ * Reads the manifest in `dir` if every file that it names holds the bytes that it was made with.
+ */
 async function readManifest(place: Place, files: FrontFiles): Promise<Manifest | undefined> {
   const { dir } = place;
   try {
@@ -188,8 +190,8 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
 }
 
 /**
- * Makes the class-data archive for compiled jars, where they lie. It only makes starts faster, so the
- * node does without it if the trial run fails or takes too long.
+ * Makes the class-data archive for compiled jars, where they lie. It only makes starts faster, so
+ * the node does without it if the trial run fails or takes too long.
  */
 async function addArchive({ dir }: Place, { jars, made }: Manifest, options: InstallOptions): Promise<Manifest> {
   options.onProgress?.('Making the class-data archive (first start only) …');

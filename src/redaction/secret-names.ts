@@ -23,7 +23,8 @@ const WHICH = String.raw`s?\d{0,4}(?:[_-][A-Za-z\d]{1,20}){0,3}`;
  * A bare `token` may be a language model's. It requires a word after it, so that token counts stay.
  */
 const TOKEN =
-  String.raw`(?<![A-Za-z])token(?:[_-]?\d{1,4}|[_-](?:of|for|prod|production|live|dev|development|test|staging|old|new)` +
+  String.raw`(?<![A-Za-z])token(?:[_-]?\d{1,4}|` +
+  '[_-](?:of|for|prod|production|live|dev|development|test|staging|old|new)' +
   String.raw`(?![A-Za-z\d])(?:[_-][A-Za-z\d]{1,20}){0,3})?`;
 
 /**

@@ -91,7 +91,7 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
   if (error instanceof SessionError && error.code === 'not-kept') {
     return {
       message: `${error.message}.`,
-      next: 'Tell the user, then call again to go on from where the session stands.',
+      next: 'Inform the user, then call again to go on from where the session stands.',
     };
   }
   if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };

@@ -128,7 +128,7 @@ describe('the review page', () => {
     const { page } = watched;
     const gone = page.getByRole('region', { name: /Collapsed/ });
     await gone.getByText('agent').first().waitFor();
-    expect(await gone.innerText()).toMatch(/a\.ts.*\n?.*let go of by deactivate/);
+    expect(await gone.innerText()).toMatch(/a\.ts.*\n?.*made inactive by deactivate/);
     await gone.getByRole('button').first().click();
     await page.getByText('const two = 2;').first().waitFor();
     expectQuiet(watched);

@@ -260,6 +260,6 @@ export function withNotice(answer: string, { nearFull, status }: Pick<Outbox, 'n
   if (!nearFull) return answer;
   return (
     `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; ` +
-    'when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]'
+    'if more arrive, calls will be refused. Ask the user to run: palimpsest doctor]'
   );
 }

@@ -24,8 +24,10 @@ import { TOKENIZER } from './tokenizer.js';
 export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' | 'left';
 
 /**
- * The cause of a change: the agent (a call or a message), a person (a message or a change of the
- * sets), the window of tool results, the file watcher, a new epoch of contexts, or the harness.
+ * The cause of a change: the agent, a person, the window of tool results, the file watcher, a new
+ * epoch of contexts, or the harness. Agent and person act by a call, a message or a change of the
+ * sets.
+ *
  * `rendering`: no event. The item is shown differently because of other items.
  */
 export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
@@ -124,7 +126,7 @@ function bySets(object: ObjectId, { acts }: Between): Told | undefined {
   const { seq, by, undoes } = step;
   const tool = acts.toolOf(step);
   const isPersons = by !== undefined && change !== 'index';
-  const done = { deactivate: 'let go of', activate: 'made active', index: 'found' }[change];
+  const done = { deactivate: 'made inactive', activate: 'made active', index: 'found' }[change];
   if (isPersons) {
     const person = undoes === undefined ? 'a person' : `a person who took back step ${undoes}`;
     return { actor: 'person', why: `${done} by ${person}, step ${seq}`, step: seq };

@@ -104,7 +104,7 @@ export class FoldedValues {
   /** Returns the documents of some chats and sessions. Unknown ids are absent. */
   async documents(ids: readonly string[]): Promise<readonly ObjectVersion[]> {
     if (ids.length > MOST_SESSIONS) {
-      const why = `the query reaches ${ids.length} chats and sessions, and at most ${MOST_SESSIONS} are folded for one query`;
+      const why = `the query reaches ${ids.length} chats and sessions, but one query folds at most ${MOST_SESSIONS}`;
       throw new HistoryError(
         'query-too-wide',
         `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`,

@@ -11,10 +11,12 @@ const CLAUSE_FUNCTIONS: ReadonlySet<string> = new Set(
   [
     '= == != not= < <= > >= compare identical? not min max',
     '+ - * / inc dec quot rem mod long int double float',
-    'any? boolean? coll? counted? double? empty? even? false? float? inst? int? integer? keyword? list? map? nat-int? neg? nil? number? odd?',
+    'any? boolean? coll? counted? double? empty? even? false? float? inst? int? integer? keyword? list? map?',
+    'nat-int? neg? nil? number? odd?',
     'pos-int? pos? sequential? set? some? string? symbol? true? vector? zero?',
     'str subs name namespace keyword symbol boolean count',
-    'assoc concat conj cons contains? dedupe disj dissoc distinct drop first get get-in keys last list nth not-empty rest second select-keys',
+    'assoc concat conj cons contains? dedupe disj dissoc distinct drop first get get-in keys last list nth',
+    'not-empty rest second select-keys',
     'set sort take vals vec vector identity',
     'get-attr get-start-valid-time get-end-valid-time',
   ].flatMap((line) => line.split(' ')),
@@ -54,7 +56,8 @@ type Key = (typeof KEYS)[number];
 const malformed = (why: string, cause?: unknown): HistoryError =>
   new HistoryError(
     'malformed-query',
-    `the query cannot be read: ${why}. Write it as {:find [?e] :where [[?e :type "file"]]} or [:find ?e :where [?e :type "file"]]`,
+    `the query cannot be read: ${why}. Write it as {:find [?e] :where [[?e :type "file"]]} or [:find ?e :where ` +
+      '[?e :type "file"]]',
     cause === undefined ? {} : { cause },
   );
 

@@ -13,8 +13,9 @@ import type { RequestPiece } from './request-pieces.js';
 
 /**
  * The cause of a changed request prefix: a new epoch of contexts, a verb, a call, a message, a new
- * file version, or an act or choice of the harness. `rendering`: none of these. The same state is
- * shown differently because of other items.
+ * file version, or the harness.
+ *
+ * `rendering`: none of these. The same state is shown differently because of other items.
  */
 export type PrefixCauseKind = 'epoch' | 'verb' | 'call' | 'message' | 'version' | 'harness' | 'rendering';
 
@@ -118,8 +119,8 @@ function byStep(
 }
 
 /**
- * The objects that can explain a difference: those with the text, and the files of a call, because
- * a call's block may name a file without repeating it.
+ * Returns the objects that can explain a difference: those with the text, and the files of a call.
+ * A call's block may name a file without repeating it.
  */
 function suspects({ acts, pieceFrom, pieceTo, lineObject }: Parted): readonly ObjectId[] {
   const own = [lineObject, pieceTo?.object, pieceFrom?.object].flatMap((id) => id ?? []);
@@ -167,7 +168,7 @@ function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined
   const opens = acts.steps.find((one) => one.opens !== undefined);
   const isTurn = pieceTo?.section === 'chat' || pieceFrom?.section === 'list';
   return opens !== undefined && isTurn
-    ? byStep(opens, acts, { what: `turn ${opens.turn} began, and the turn before it stands in the chat` })
+    ? byStep(opens, acts, { what: `turn ${opens.turn} began, so the chat now includes the turn before it` })
     : undefined;
 }
 
@@ -185,6 +186,6 @@ export async function causeOf(parted: Parted): Promise<PrefixCause> {
     return byStep(last, parted.acts, { what: 'the chat went on' });
   return {
     kind: 'rendering',
-    why: 'no step between the two changed what stands there; it is shown another way because of what else there is',
+    why: 'no step between the two requests changed this item; it is shown differently because of other items',
   };
 }

@@ -34,8 +34,8 @@ export interface FirstDifference {
 }
 
 /**
- * What happened to the model's answers that the first request contained as the harness's own
- * messages. Each may contain reasoning.
+ * The fate of the model's answers that the first request contained as the harness's own messages.
+ * Each may contain reasoning.
  * - `kept`: they follow an equal beginning
  * - `lost`: they follow a different beginning, or left during their own turn
  * - `left`: they left with a closed turn, which is allowed

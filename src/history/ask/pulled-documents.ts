@@ -65,7 +65,7 @@ export class AnswerSize {
   readonly #most: number;
   #characters = 0;
 
-  /** `what` names the counted unit, with a limit. `way` tells the author how to stay below it. */
+  /** `what` names the counted unit, with a limit. `way` advises the author how to stay below it. */
   constructor({
     what = 'the documents that the query pulls',
     way = 'ask for fewer rows (--limit), or for fewer attributes',

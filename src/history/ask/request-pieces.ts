@@ -22,7 +22,7 @@ export interface RequestPiece {
 /** The recorded arguments and output of every call. */
 export type CallTexts = ReadonlyMap<ObjectId, { readonly head: string; readonly output: string }>;
 
-/** What pieces are built from besides the context itself. */
+/** The sources of pieces besides the context itself. */
 export interface RecordedList {
   /** The session's steps, oldest first. */
   readonly steps: readonly Step[];

@@ -66,11 +66,11 @@ async function versionsAt(
 }
 
 /**
- * Returns the last request of a session up to a moment, part by part: ours byte for byte as sent,
- * the harness's own messages from their recorded texts.
+ * Returns the last request of a session up to a moment, part by part. Our parts are byte for byte
+ * as sent; the harness's own messages come from their recorded texts.
  *
- * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if none was sent; also
- * the errors of a rebuild
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there was no
+ * request; also the errors of a rebuild
  */
 export async function askRequest(timeline: Timeline, reference: string, text: MomentText): Promise<RequestView> {
   const { name, moment } = parseReference(reference);

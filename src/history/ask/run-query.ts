@@ -58,8 +58,8 @@ export interface QueryAnswer {
 }
 
 /**
- * Converts a value of a row to JSON: keywords with their colon, times as ISO 8601 (null for the end
- * of time), maps with text keys.
+ * Converts a value of a row to JSON. Keywords keep their colon, maps get text keys, and times
+ * become ISO 8601 (null for the end of time).
  */
 export function toJson(value: EdnValue): Json {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
@@ -175,7 +175,9 @@ async function contentsOf(
 /** Contents of more than one chunk become an argument of the query. */
 const LONG_CONTENTS = {
   what: 'the long contents that the query can reach',
-  way: 'say by other clauses which objects are meant, as in [?e :chat_ref "chat:S"], name them through :in and --args, or read one with palimpsest cat',
+  way:
+    'restrict the objects by other clauses, as in [?e :chat_ref "chat:S"], or name them through :in and --args, or ' +
+    'read one with palimpsest cat',
   most: LARGEST_ARGUMENT,
 };
 

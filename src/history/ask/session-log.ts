@@ -68,7 +68,7 @@ async function epochsOf(
 
 /**
  * Completes some turns of a session with their calls and times. One query reads all calls that are
- * not given. Times take one seek per turn, because only an entity's own look-up tells its
+ * not given. Times take one seek per turn, because only an entity's own look-up returns its
  * transaction.
  */
 async function detailed(

@@ -73,7 +73,8 @@ export function attributeAsked(attribute: EdnValue | undefined): string {
   if (Object.hasOwn(SSOT_ATTRIBUTES, name)) return name;
   const known = Object.keys(SSOT_ATTRIBUTES);
   const near = similarNames(name, known);
-  const hint = `${near.length === 0 ? 'they have' : 'nearest are'} ${(near.length === 0 ? known : near).map((one) => `:${one}`).join(' ')}`;
+  const shown = (near.length === 0 ? known : near).map((one) => `:${one}`).join(' ');
+  const hint = `${near.length === 0 ? 'they have' : 'nearest are'} ${shown}`;
   const way = 'what the database holds beside them is asked with --storage (storage=true over HTTP)';
   throw new HistoryError('query-refused', `the documents of sessions have no attribute :${name}; ${hint}; ${way}`);
 }

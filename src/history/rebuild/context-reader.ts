@@ -18,45 +18,47 @@ import type { FoundVersion, Head } from '../../store/snapshot-rows.js';
 import { type ContextSnapshot, type ForeseenObjects, findShown, readStubs } from './context-snapshot.js';
 import { SessionCache } from './session-cache.js';
 
-/** A session's state and everything that its context is made of, at a basis. */
+/** A session's state at a basis, with all input of its context. */
 export interface ReadContext {
   readonly state: SessionState;
   readonly input: Omit<AssemblyInput, 'options'>;
 }
 
-/** Which context of a session is read, and how paths are shown in it. */
+/** The context to read, and how it displays paths. */
 export interface WantedContext {
   readonly session: SessionId;
-  /** The last step that the context includes; the last one that the snapshot holds where absent. */
+  /** The last step that the context includes; default: the last one in the snapshot. */
   readonly step?: number;
   readonly paths: DisplayPaths;
-  /** The objects that it is to be made of; those of the session's sets where absent. */
+  /** The objects of the context; default: those of the session's sets. */
   readonly objects?: (state: SessionState) => Pick<SessionSets, 'index' | 'active'>;
 }
 
-/** A context of many that are to be read, and what it shows ahead of its basis. */
+/** One of many contexts to read together, and the versions that it shows ahead of its basis. */
 export interface ForeseenContext extends WantedContext {
   readonly step: number;
-  /** The valid time of its basis; undefined where it has none. */
+  /** The valid time of its basis; undefined if it has none. */
   readonly moment: number | undefined;
   readonly shown: readonly ShownAhead[];
 }
 
-/** What a context was made of that no transaction was waited for (decision 0010). */
+/** The sources of a context that was made without waiting for a transaction (decision 0010). */
 export interface AheadOf {
-  /** The newest of everything at its basis; undefined where nothing was read. */
+  /** The newest versions at its basis; undefined if nothing was read. */
   readonly basis: ContextSnapshot | undefined;
-  /** A later moment, which has everything that was on its way. */
+  /** A later moment that includes every write that was under way. */
   readonly present: ContextSnapshot;
   readonly shown: readonly ShownAhead[];
-  /** Whose prompt it was: not its own where its steps were put into a fork. */
+  /**
+   * The session's prompt. In a fork that received its steps, the prompt of the original session.
+   */
   readonly prompt: ObjectId;
 }
 
-/** What a context is rendered from, before its texts are read. */
+/** The heads from which a context is rendered, before their texts are read. */
 interface FoundHeads extends Pick<SessionSets, 'index' | 'active'> {
   readonly heads: ReadonlyMap<string, Head>;
-  /** Calls whose heads were not read, since they were read before. */
+  /** Calls that were read before, so their heads are not read again. */
   readonly kept: ReadonlyMap<ObjectId, ObjectVersion>;
   readonly prompt: ObjectId;
   readonly paths: DisplayPaths;
@@ -75,14 +77,16 @@ function isTextKnown({ document }: Head, writes: LoggedWrites | undefined): bool
 }
 
 /**
- * Reads contexts as they stood. What cannot change is read once and kept: steps and calls, whose documents are written once, and texts, which are called
- * by their hashes. Everything else is read at the basis of each context: the prompt, and what was known of files.
+ * Reads contexts of the past. Caches what is written once: steps, calls, and texts by their hashes.
+ * Reads everything else at the basis of each context: the prompt and the heads of files.
  *
- * @throws {StoreError} `missing-part`, `corrupt-part` – something that a context is made of is not there, or is not what was written
- * @throws {DocumentError} `hash-mismatch` – an object does not fit its own hashes
+ * @throws {StoreError} `missing-part`, `corrupt-part`
+ * @throws {DocumentError} `hash-mismatch` if an object does not match its own hashes
  */
 export class ContextReader {
-  /** The texts in parts of their own that contexts were read with, and an object that each belongs to. */
+  /**
+   * Hashes of the separately stored texts that contexts showed, each with an object that has it.
+   */
   readonly texts = new Map<Sha256, ObjectId>();
   readonly #sessions = new Map<SessionId, SessionCache>();
   readonly #described = new WeakMap<
@@ -90,13 +94,16 @@ export class ContextReader {
     { readonly paths: DisplayPaths; readonly metadata: ObjectMetadata | undefined }
   >();
 
-  /** Takes in the steps of one session from its first on, unless some of them were read here. */
+  /**
+   * Caches the steps of one session, given from its first one. Ignores them if steps of that
+   * session were read before.
+   */
   know(steps: readonly Step[]): void {
     const [first] = steps;
     if (first !== undefined) this.#known(first.session).know(steps);
   }
 
-  /** Which of some steps of a session a snapshot holds. */
+  /** Returns which of the given steps of a session a snapshot holds. */
   async existingSteps(
     snapshot: ContextSnapshot,
     session: SessionId,
@@ -107,8 +114,9 @@ export class ContextReader {
   }
 
   /**
-   * Reads at once what many contexts of the past are most likely made of: the newest heads of all of their objects, and the texts of those that one of them shows.
-   * With `writes`, texts that may have come later than what holds them are left to be read where they are shown. Throws what reading them one by one throws.
+   * Reads ahead for many contexts of the past: the newest heads of all their objects, and the texts
+   * of those that a context shows. With `writes`, omits texts that may be younger than the document
+   * that holds them; these are read when shown. Throws the errors of the single reads.
    */
   async foresee(
     present: ContextSnapshot,
@@ -153,8 +161,11 @@ export class ContextReader {
   }
 
   /**
-   * A context of a session at a snapshot. Undefined when the session or the step is not there at that basis. The caller that names a step and a `later` snapshot sees to it
-   * that the basis has the step: what was put into pages since then is read from there.
+   * Returns a context of a session at a snapshot. Undefined if the basis has no such session or
+   * step.
+   *
+   * `later` is a snapshot from which newer step pages are read. The caller ensures that the basis
+   * has the step.
    */
   async read(
     snapshot: ContextSnapshot,
@@ -185,8 +196,9 @@ export class ContextReader {
   }
 
   /**
-   * A context of a session as it was made without waiting for a transaction: what it showed ahead of its basis is found by its hash, wherever it stands
-   * in the object's history. Undefined when the step is not there.
+   * Returns a context that was made without waiting for a transaction. Finds each version that it
+   * showed ahead of its basis by its hash, anywhere in the object's history. Undefined if the step
+   * does not exist.
    */
   async readAhead(
     { session, step, paths, objects = setsOf }: WantedContext,
@@ -206,7 +218,8 @@ export class ContextReader {
     const isUnread = (id: ObjectId): boolean => !named.has(id) && !kept.has(id);
     const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter(isUnread);
     const heads = new Map<string, Head>(await basis?.heads(asked));
-    // A call is written once, with the step that names it: whatever the basis has.
+    // A call is written once, together with its step, so the present has the same version as the
+    // basis.
     const calls = asked.filter((id) => !heads.has(id));
     for (const [id, head] of await present.heads(calls)) if (head.document.type === 'toolcall') heads.set(id, head);
     for (const [id, head] of named) heads.set(id, head);
@@ -249,7 +262,9 @@ export class ContextReader {
     };
   }
 
-  /** What is said of an object: what was said of the same head before, where paths are shown in the same way. */
+  /**
+   * Returns an object's metadata. Reuses that of the same head if paths are displayed the same way.
+   */
   #metadataOf(head: Head, paths: DisplayPaths): ObjectMetadata | undefined {
     const known = this.#described.get(head);
     if (known?.paths === paths) return known.metadata;

@@ -13,7 +13,10 @@ import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 
-/** The objects at a basis as far as contexts are made of them: those of a store, or the same ones with something hidden. */
+/**
+ * The part of a snapshot that contexts are made of. Its source is a store, or a store with
+ * something hidden.
+ */
 export interface ContextSnapshot
   extends Pick<
     StoreSnapshot,
@@ -29,28 +32,32 @@ export interface ContextSnapshot
     | 'times'
     | 'stepTimes'
   > {
-  /** Undefined where that is no faster than to ask for the heads. */
+  /** Undefined if reading the heads is as fast. */
   readonly sourcesOf?: StoreSnapshot['sourcesOf'];
   earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
   stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;
 }
 
-/** Objects of the present that were read for many contexts at once. */
+/** Objects of the present that were read together for many contexts. */
 export interface ForeseenObjects {
   readonly present: ContextSnapshot;
-  /** Undefined under an id that nothing is known of. */
+  /** Undefined under an id for which no object was found. */
   readonly heads: ReadonlyMap<string, Head | undefined>;
-  /** The versions of those heads whose texts some context shows, each checked. */
+  /** The checked versions of those heads whose texts a context shows. */
   readonly versions: ReadonlyMap<Head, FoundVersion>;
-  /** When they were written, where that is known. */
+  /** When the objects were written, if known. */
   readonly writes: LoggedWrites | undefined;
 }
 
 /**
- * The objects at a basis, as they most likely stood there: in their newest versions where these were true by then. Only what became another one since is asked for. A
- * version that was written later than the basis, and is true from before it, shows all the same: whatever is made of such objects counts only where it is, byte for
- * byte, what a record says. Where it is known when everything was written, that does not count either: what was written after the basis is asked for at the basis.
- * Without a moment the present itself, of which nothing that was read is asked for again.
+ * The objects as they probably were at a basis: the newest version of each object that was valid by
+ * then. It reads only objects that have changed since.
+ *
+ * A version that was written after the basis, with an earlier valid time, is included wrongly. So a
+ * result counts only if it equals its record byte for byte. If `writes` is given, such versions are
+ * recognised and read at the basis instead.
+ *
+ * Without `at` it is the present itself, and serves every object from what was read.
  */
 export class ForeseenSnapshot implements ContextSnapshot {
   readonly #foreseen: ForeseenObjects;
@@ -103,7 +110,7 @@ export class ForeseenSnapshot implements ContextSnapshot {
     return this.#exact.stepsAlong(...wanted);
   }
 
-  /** The same at every basis that has the session. */
+  /** A lineage is the same at every basis that has the session. */
   lineage(...session: Parameters<ContextSnapshot['lineage']>) {
     return this.#foreseen.present.lineage(...session);
   }
@@ -142,7 +149,10 @@ export class ForeseenSnapshot implements ContextSnapshot {
     return this.#exact.stepTimes(...steps);
   }
 
-  /** Whether what an object is now is what it was at the basis; nothing is, where it is nothing now. */
+  /**
+   * Returns whether an object's present state is its state at the basis. An object that is absent
+   * now counts as absent then; with `writes`, only if the log confirms it.
+   */
   #stood(id: string, head: Head | undefined): boolean {
     if (this.#moment === Number.POSITIVE_INFINITY) return true;
     const { writes } = this.#foreseen;
@@ -150,20 +160,18 @@ export class ForeseenSnapshot implements ContextSnapshot {
     const isThere = () =>
       writes === undefined || txId === undefined ? head !== undefined : writes.isThere(id, { validTime, txId });
     if (head === undefined) return writes === undefined || isThere() === false;
-    // Every turn writes a session's head; all that is asked of it is whether it is there.
+    // Every turn writes a session's head. Callers only need to know whether the session exists.
     if (head.document.type === 'session') return isThere() === true;
     return head.validTime.getTime() <= this.#moment && (writes === undefined || writes.isUnchanged(id, txId));
   }
 }
 
-/**
- * From so many objects on the files that a session knows by name alone are read by their sources.
- */
+/** From this number of objects on, stubs of a session are read by their sources. */
 const MANY_OBJECTS = 1_000;
 
 /**
- * The heads of files that are known by name alone, of some objects that are not shown in full: all
- * that their lines say follows from their sources.
+ * Returns the heads of stubs among objects that are not shown in full. The lines of a stub follow
+ * from its source.
  */
 export async function readStubs(
   snapshot: ContextSnapshot,
@@ -184,10 +192,11 @@ export async function readStubs(
 }
 
 /**
- * The version of an object that was shown, by its hash: the one at a snapshot, or any before it. A
- * stub whose object turned out to be known already was never written; it follows from the object's
- * source.
- * @throws {StoreError} `missing-part` where there is none
+ * Returns the version of an object that a context showed, found by its hash: the version at a
+ * snapshot, or an earlier one. A stub is derived from the source if its object was known already,
+ * because then the stub was never written.
+ *
+ * @throws {StoreError} `missing-part` if no version has this hash
  */
 export async function findShown(snapshot: ContextSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
   const isShown = ({ document, marks }: Pick<Head, 'document' | 'marks'>): boolean =>

@@ -2,12 +2,17 @@ import pLimit from 'p-limit';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { isOfEpoch } from './epoch-chain.js';
 
-/** How many records are worked on at once: the database answers one while another is made. */
+/**
+ * Number of records in work at a time, so that the database answers one while another is rebuilt.
+ */
 export const READ_AT_ONCE = 8;
 
 /**
- * Does something with each record of a session's contexts, with several at a time, those of one epoch one after another: each goes on where the one before ended. What was made of each, in the
- * order of the records. Throws what `work` throws, of several failures that of the earliest record, once all have ended.
+ * Applies `work` to each record of a session's contexts. Several run at a time, but those of one
+ * epoch run in order, because each continues the one before. Returns the results in the order of
+ * the records.
+ *
+ * Waits until all have settled, then throws the failure of the earliest record.
  */
 export async function eachRecord<T>(
   proofs: readonly AssemblyProof[],

@@ -8,17 +8,19 @@ import { HistoryError } from './history-error.js';
 import { AssemblyRebuilder } from './rebuild-assembly.js';
 import type { RebuiltAssembly } from './rebuilt-assembly.js';
 
-/** Which of the contexts of a place is wanted. */
+/** Selects one of the contexts of a session. */
 export interface WantedAssembly {
   readonly turn: number;
-  /** The session's own number of the step; the last one of the turn that a context was handed out at where absent. */
+  /** The step number within the session; default: the turn's last step with a context. */
   readonly step?: number;
-  /** The first and last step of the turn, where they are known: then the records of other turns are not read. */
+  /**
+   * The first and last step of the turn, if known. They save reading the records of other turns.
+   */
   readonly first?: number;
   readonly last?: number;
 }
 
-/** The records of the contexts that were handed out at a place of a session, in their order; empty where none was. */
+/** Returns the records of the contexts at a place of a session, in order. */
 async function assembliesAt(
   snapshot: StoreSnapshot,
   session: SessionId,
@@ -30,8 +32,11 @@ async function assembliesAt(
 }
 
 /**
- * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7).
- * @throws {HistoryError} `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws
+ * Rebuilds the context of a turn from the database: that of `step`, or the turn's last one
+ * (decision E7).
+ *
+ * @throws {HistoryError} `beyond-end` if there was no context; also the errors of
+ * `AssemblyRebuilder.rebuild`
  */
 export async function rebuildAssembly(
   store: ObjectStore,

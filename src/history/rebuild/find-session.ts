@@ -8,7 +8,10 @@ const SHOWN = 5;
 
 const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
 
-/** The session of exactly this id; undefined when there is none. One look-up, however many sessions there are. */
+/**
+ * Returns the session with exactly this id. Undefined if there is none. Costs one look-up, for any
+ * number of sessions.
+ */
 export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
   const [head, isArriving] = await Promise.all([
@@ -18,7 +21,7 @@ export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<
   return head?.document.type === 'session' && !isArriving ? (name as SessionId) : undefined;
 }
 
-/** The session of exactly this id, or of an infrastructure object of this id. */
+/** Returns the session with exactly this id, or with an infrastructure object of this id. */
 async function exactSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   const type = INFRASTRUCTURE.find((prefix) => name.startsWith(`${prefix}:`));
   return (
@@ -28,9 +31,10 @@ async function exactSession(snapshot: StoreSnapshot, name: string): Promise<Sess
 }
 
 /**
- * The session that a reviewer names: by its id, the id of one of its infrastructure objects, or a unique beginning of its id. Undefined
- * when none fits.
- * @throws {HistoryError} `ambiguous`, naming candidates
+ * Finds the session that a reviewer names by its id, the id of one of its infrastructure objects,
+ * or a unique prefix of its id. Undefined if none matches.
+ *
+ * @throws {HistoryError} `ambiguous`, with candidates
  */
 export async function findSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   const exact = await exactSession(snapshot, name);
@@ -45,7 +49,11 @@ export async function findSession(snapshot: StoreSnapshot, name: string): Promis
   return matches[0];
 }
 
-/** As `findSession`; throws HistoryError `unknown-session`, naming those most like it. */
+/**
+ * As `findSession`, but throws if no session matches.
+ *
+ * @throws {HistoryError} `unknown-session`, with the most similar ids; `ambiguous`
+ */
 export async function requireSession(snapshot: StoreSnapshot, name: string): Promise<SessionId> {
   const found = await findSession(snapshot, name);
   if (found !== undefined) return found;

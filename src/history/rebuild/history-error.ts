@@ -1,41 +1,43 @@
 import { CodedError } from '../../values/coded-error.js';
 
-/** What can be wrong with a question about the past. */
+/** The reasons why a question about the past cannot be answered. */
 export type HistoryErrorCode =
   | 'unknown-session'
   | 'unknown-object'
-  /** A prefix or path that several fit; the message names some. */
+  /** A prefix or path that matches several objects. The message names some. */
   | 'ambiguous'
   /** A turn, step or transaction beyond the last one. */
   | 'beyond-end'
-  /** A moment that cannot be read. */
+  /** A moment that is not in one of the known forms. */
   | 'malformed-moment'
-  /** A turn was named, but not whose. */
+  /** A turn without its session. */
   | 'which-session'
-  /** The object or session is known, but not yet at that moment. */
+  /** The object or session exists, but not yet at that moment. */
   | 'not-yet'
-  /** The context of a model call that Palimpsest has no record of (decision E12). */
+  /** A model call whose context Palimpsest did not record (decision E12). */
   | 'not-seen'
-  /** There is no text to show: a stub, a deleted file, or bytes that are no text. */
+  /** A stub, a deleted file, or bytes that are not text. */
   | 'no-content'
-  /** A question that does not fit what it is asked of. */
+  /** The question does not apply to this kind of object. */
   | 'wrong-kind'
-  /** A reviewer's note that says nothing. */
+  /** A reviewer's note without text. */
   | 'empty-note'
   | 'malformed-query'
-  /** The query calls what is not on the list of functions. */
+  /** The query calls a function that is not on the list. */
   | 'query-refused'
-  /** It reaches more than is folded for one query; the message names the bound. */
+  /** The query needs more folds than one query may do. The message names the limit. */
   | 'query-too-wide'
   | 'query-timeout'
-  /** A verification took longer than it was given. */
+  /** A verification exceeded its time limit. */
   | 'verify-timeout'
-  /** A context was made by a renderer or layout that this version does not know. */
+  /**
+   * A later version of Palimpsest made the context with a renderer or layout that this one lacks.
+   */
   | 'newer-renderer'
-  /** At the basis of a context its session has other steps than its record says. */
+  /** At the context's basis, the session has other steps than the record says. */
   | 'other-steps';
 
-/** Codes of questions that are asked the wrong way, whatever the database holds. */
+/** Codes of malformed questions. They do not depend on the content of the database. */
 const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
   'malformed-moment',
   'which-session',
@@ -46,11 +48,14 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
   'query-too-wide',
 ]);
 
-/** Thrown when a question about the past cannot be answered. The message says what was asked, why it cannot be, and what can be. */
+/**
+ * A question about the past cannot be answered. The message says what was asked, why there is no
+ * answer, and what to ask instead.
+ */
 export class HistoryError extends CodedError<HistoryErrorCode> {
   override readonly name = 'HistoryError';
 
-  /** Whether the question itself is at fault, not what it meets. */
+  /** Whether the question itself is malformed. */
   override get isUsage(): boolean {
     return USAGE.has(this.code);
   }

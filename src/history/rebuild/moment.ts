@@ -1,22 +1,22 @@
 import { quoted } from '../../objects/errors.js';
 import { HistoryError } from './history-error.js';
 
-/** A place in time as a reviewer names it. */
+/** A point in time, as a reviewer names it. */
 export type Moment =
   | { readonly kind: 'now' }
   /** The end of a turn, or of one of its steps, counted from 1 within the turn. */
   | { readonly kind: 'turn'; readonly turn: number; readonly step?: number }
   /** A step of the session, counted from its beginning. */
   | { readonly kind: 'step'; readonly seq: number }
-  /** What the database knew after a transaction. */
+  /** The state that the database knew after a transaction. */
   | { readonly kind: 'tx'; readonly txId: number }
-  /** What held at a time, as far as is known now (decision F7). */
+  /** The state that was valid at a time, by today's knowledge (decision F7). */
   | { readonly kind: 'time'; readonly time: Date };
 
-/** What is true and known now. */
+/** The state that is valid and known now. */
 export const NOW: Moment = { kind: 'now' };
 
-/** The forms that are read, for messages and help. */
+/** The accepted forms, for messages and help. */
 const MOMENT_FORMS =
   'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
 
@@ -32,7 +32,8 @@ function offsetMinutes(zone: string): number {
 }
 
 /**
- * Reads a time; without a zone it is UTC, as everything that is printed.
+ * Parses a time. Without a zone it is UTC, like every printed time.
+ *
  * @throws {HistoryError} `malformed-moment`
  */
 export function parseTime(text: string): Date {
@@ -75,14 +76,18 @@ const NUMBERED: Readonly<Record<Prefix, (rest: string, whole: string) => Moment>
   tx: (rest, whole) => ({ kind: 'tx', txId: wholeNumber(rest, whole, 0) }),
 };
 
-/** Whether a text means to be a moment, well-formed or not: what may stand behind the `@` of a reference. */
+/**
+ * Returns whether a text is meant as a moment, well-formed or not. Such a text may follow the `@`
+ * of a reference.
+ */
 export function looksLikeMoment(text: string): boolean {
   return /^(?:now$|(?:turn|step|tx):|\d{4}-\d{2})/i.test(text);
 }
 
 /**
- * Reads a moment; a leading `@` is dropped.
- * @throws {HistoryError} `malformed-moment`, which names the forms
+ * Parses a moment, with or without a leading `@`.
+ *
+ * @throws {HistoryError} `malformed-moment`, with the accepted forms
  */
 export function parseMoment(text: string): Moment {
   const given = text.startsWith('@') ? text.slice(1) : text;
@@ -92,7 +97,7 @@ export function parseMoment(text: string): Moment {
   return { kind: 'time', time: parseTime(given) };
 }
 
-/** A moment in the form that is read. */
+/** Formats a moment so that `parseMoment` reads it. */
 export function formatMoment(moment: Moment): string {
   if (moment.kind === 'now') return 'now';
   if (moment.kind === 'turn') return `turn:${moment.turn}${moment.step === undefined ? '' : `.${moment.step}`}`;

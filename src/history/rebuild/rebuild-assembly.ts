@@ -24,59 +24,69 @@ import {
 } from './rebuilt-assembly.js';
 import { shownName, shownPaths } from './shown-names.js';
 
-/** A record whose context is wanted. */
+/** A record whose context is to be rebuilt. */
 interface WantedRebuild {
   readonly proof: AssemblyProof;
-  /** Whether everything that it is made of is wanted; else, of a request of an epoch, only what it added. */
+  /** True: read the whole context. False: for a request of an epoch, read only what it added. */
   readonly whole: boolean;
 }
 
-/** What a record's context is read from. */
+/** The snapshots from which a record's context is read. */
 interface Source {
   newest(): Promise<ContextSnapshot>;
   at(basis: PinnedBasis): Promise<ContextSnapshot>;
-  /** Whether everything is what it was at the record's basis. Else what is made of it has to be what the record says, or it counts for nothing. */
+  /**
+   * Whether snapshots have exactly the state at the record's basis. If false, a result is valid
+   * only if it equals the record.
+   */
   readonly isExact: boolean;
 }
 
-/** Where contexts are made from: a store, or one as it would be with something hidden. */
+/** The origin of contexts: a store, or a store with something hidden. */
 export interface ContextStore {
   latest(): Promise<ContextSnapshot>;
   asOf(basis: PinnedBasis): Promise<ContextSnapshot>;
 }
 
 /**
- * Makes contexts that were handed out again, from the database alone (decision E7): what each was read at is read again, both clocks fixed. Keeps what
- * never changes, so that many contexts of a session cost little more than what differs between them.
+ * Rebuilds contexts from the database alone (decision E7). Reads each at its own basis, with both
+ * clocks fixed. Caches everything that never changes, so another context of the same session costs
+ * only its differences.
  */
 export class AssemblyRebuilder {
   readonly #store: ContextStore;
   readonly #reader = new ContextReader();
   readonly #chains = new EpochChains();
-  /** By what a record says of them: the lines of a file that is shown alike are the same. */
+  /**
+   * Displays by the mounts and folders of a record, so that equal ones share the lines of a file.
+   */
   readonly #paths = new Map<string, DisplayPaths>();
   readonly #exact: Source = { newest: () => this.#newest(), at: (basis) => this.#snapshot(basis), isExact: true };
   #latest: Promise<ContextSnapshot> | undefined;
 
-  /** `present` holds the newest of everything, where it was read already. */
+  /** `present` is a snapshot of the newest state, if the caller has read it. */
   constructor(store: ContextStore, present?: ContextSnapshot) {
     this.#store = store;
     if (present !== undefined) this.#latest = Promise.resolve(present);
   }
 
-  /** Takes in the steps of one session, which never change, from its first on: they need not be read again. */
+  /** Caches the steps of one session, given from its first one. Steps never change. */
   know(steps: readonly Step[]): void {
     this.#reader.know(steps);
   }
 
-  /** The texts in parts of their own that contexts were made with so far, and an object that each belongs to. */
+  /**
+   * Hashes of the separately stored texts of all rebuilt contexts, each with an object that has it.
+   */
   get texts(): ReadonlyMap<Sha256, ObjectId> {
     return this.#reader.texts;
   }
 
   /**
-   * The context of a record, made again.
-   * @throws {HistoryError} `newer-renderer`, `not-yet` where the database does not hold what the record was made of at its basis
+   * Rebuilds the context of a record.
+   *
+   * @throws {HistoryError} `newer-renderer`; `not-yet` if the database lacks the record's step at
+   * its basis
    * @throws {StoreError} `missing-part`, `corrupt-part`
    * @throws {DocumentError} `hash-mismatch`
    * @throws {XtdbError}
@@ -91,9 +101,13 @@ export class AssemblyRebuilder {
   }
 
   /**
-   * The contexts of some records of a session, made again, and what is made of each at once; in the order of the records. What all of them most likely show is read
-   * first, at once; a context that is not, byte for byte, what its record says is read at its own basis. Several are read at a time, those of one epoch one after
-   * another. Throws what `rebuild` and `use` throw, of several failures that of the earliest record.
+   * Rebuilds the contexts of some records of a session and applies `use` to each. Returns the
+   * results in the order of the records.
+   *
+   * First reads in one go the objects that the contexts probably show. A context that then differs
+   * from its record is read again at its own basis. Works on several records at a time, but on
+   * those of one epoch in order. Throws the errors of `rebuild` and `use`; of several failures,
+   * that of the earliest record.
    */
   async rebuildEach<T>(
     proofs: readonly AssemblyProof[],
@@ -106,8 +120,11 @@ export class AssemblyRebuilder {
   }
 
   /**
-   * Reads at once what some records of a session are made of. What is given back makes the context of one of them again, exactly as it stood at its basis, by what `writes`
-   * tells of everything that was read; undefined where that is not, byte for byte, what was handed out, or fails: `rebuild` says why.
+   * Reads together the objects of some records of a session. Returns a function that rebuilds the
+   * context of one of them as of its basis. `writes` shows which objects have changed since.
+   *
+   * The function returns undefined if the result differs from the record or cannot be made.
+   * `rebuild` then finds the reason.
    */
   async readAtOnce(
     proofs: readonly AssemblyProof[],
@@ -117,7 +134,10 @@ export class AssemblyRebuilder {
     return (proof) => this.#likely(proof, source);
   }
 
-  /** What some records are most likely made of, read at once; undefined where that is not worth it, or fails: then each record says by itself what is wrong. */
+  /**
+   * Reads together the objects that some records probably show. Undefined for a single record or if
+   * the read fails. Each record's own read then reports its error.
+   */
   async #foreseen(proofs: readonly AssemblyProof[], writes?: LoggedWrites): Promise<Source | undefined> {
     if (proofs.length < 2) return undefined;
     let objects: ForeseenObjects;
@@ -138,7 +158,9 @@ export class AssemblyRebuilder {
     };
   }
 
-  /** The context of a record made of what was foreseen; undefined where that is not what was handed out. */
+  /**
+   * Rebuilds a context from objects that were read ahead. Undefined if it differs from its record.
+   */
   async #likely(proof: AssemblyProof, source: Source | undefined): Promise<RebuiltAssembly | undefined> {
     if (source === undefined) return undefined;
     try {
@@ -150,17 +172,20 @@ export class AssemblyRebuilder {
     }
   }
 
-  /** The context of a record as it would have been at another basis. */
+  /** Returns the context of a record as it would be at another basis. */
   async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
     const before = await this.#shownBefore(proof);
     return rebuiltOf(proof, { ...(await this.#readAt({ proof, whole: true }, { basis, from: this.#exact })), before });
   }
 
-  /** What the epoch of a record showed before it; undefined at its border, and outside of epochs. */
+  /**
+   * Returns the state that a record's epoch had shown before it. Undefined for an epoch's first
+   * request and for a record without an epoch.
+   */
   async #shownBefore(proof: AssemblyProof): Promise<EpochState | undefined> {
     if (!isOfEpoch(proof)) return undefined;
     const { known, links } = await this.#chains.before(proof, () => this.#newest());
-    // What a record was made of does not depend on those before it, so all are read at once.
+    // The data of a record does not depend on earlier records, so all are read together.
     const atOnce = pLimit(READ_AT_ONCE);
     const reads = await Promise.all(
       links.map((link) =>
@@ -187,7 +212,7 @@ export class AssemblyRebuilder {
     return rebuilt;
   }
 
-  /** A context without a basis of its own: at one of those that its step gives. */
+  /** Rebuilds a context without a basis of its own, at one of the bases that its step suggests. */
   async #madeWhileAway(proof: AssemblyProof, before: EpochState | undefined): Promise<RebuiltAssembly> {
     let first: RebuiltAssembly | undefined;
     for (const basis of await this.#basesOfStep(proof)) {
@@ -202,7 +227,7 @@ export class AssemblyRebuilder {
     return first;
   }
 
-  /** What a record's context is made of; undefined where the record has no basis of its own. */
+  /** Reads the data of a record's context. Undefined if the record has no basis. */
   async #read(wanted: WantedRebuild, from: Source): Promise<ReadRecord | undefined> {
     const { ahead, basis } = wanted.proof;
     if (ahead !== undefined) return this.#readAhead(wanted, from);
@@ -232,7 +257,10 @@ export class AssemblyRebuilder {
     return { context, basis };
   }
 
-  /** What was shown ahead of its basis is named in the record; the steps are the session's own (decision 0010). */
+  /**
+   * The record names the versions that were shown ahead of its basis. The steps come from the
+   * session (decision 0010).
+   */
   async #readAhead(wanted: WantedRebuild, from: Source): Promise<ReadRecord> {
     const { proof } = wanted;
     const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
@@ -272,7 +300,7 @@ export class AssemblyRebuilder {
     };
   }
 
-  /** The newest versions of everything, read once and kept. */
+  /** Returns a snapshot of the newest state, read once and cached. */
   #newest(): Promise<ContextSnapshot> {
     this.#latest ??= this.#store.latest();
     return this.#latest.catch((error: unknown) => {
@@ -281,17 +309,23 @@ export class AssemblyRebuilder {
     });
   }
 
-  /** The objects at a basis: once the present is known, everything before it is read without asking for a basis first. */
+  /**
+   * Returns a snapshot of a basis. Derives it from the present where possible, which saves a
+   * request.
+   */
   async #snapshot(basis: PinnedBasis): Promise<ContextSnapshot> {
     const latest = await this.#newest();
     const known = latest.earlier(basis);
     if (known !== undefined) return known;
-    // It was taken before that transaction.
+    // The cached present is older than that transaction.
     this.#latest = undefined;
     return (await this.#newest()).earlier(basis) ?? this.#store.asOf(basis);
   }
 
-  /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */
+  /**
+   * Returns bases for a record without one. First the transaction of the record, which directly
+   * follows its steps; then that of its last step.
+   */
   async #basesOfStep(proof: AssemblyProof): Promise<readonly PinnedBasis[]> {
     const { session, step } = proof;
     const id = assemblyId(proof);
@@ -300,9 +334,9 @@ export class AssemblyRebuilder {
       return [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
     };
     const known = await endsAt(await this.#newest());
-    // What is kept may be from before it was written.
+    // The cached present may be older than the record.
     const ends = known.length > 0 ? known : await endsAt(await this.#store.latest());
-    // What its process knew was the newest, whatever clock had dated it.
+    // The process saw its newest versions, also those with a valid time in the future.
     return [...new Set(ends)].map((txId) => ({ validTime: END_OF_TIME, txId }));
   }
 

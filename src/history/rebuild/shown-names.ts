@@ -6,7 +6,7 @@ import { callSuffix, filesystemId, type ObjectId, type SessionId } from '../../o
 import type { Message } from '../../objects/object-type.js';
 import type { FilesystemSource } from '../../objects/source.js';
 
-/** How the agent saw paths when a context was handed out [§5.3], and which. */
+/** Returns the paths as the agent saw them in a context, and which files it saw [§5.3]. */
 export function shownPaths({ mounts = [], folders }: Pick<AssemblyProof, 'mounts' | 'folders'>): DisplayPaths {
   const [first] = mounts;
   const shows = folders === undefined ? {} : { shows: (source: FilesystemSource) => liesIn(source, folders) };
@@ -15,10 +15,10 @@ export function shownPaths({ mounts = [], folders }: Pick<AssemblyProof, 'mounts
   return { display: ({ path, filesystemId: id }) => table.toDisplay(path, id), ...shows };
 }
 
-/** Another name for an object. */
+/** Maps the id of an object to another id. */
 export type Rename = (id: ObjectId) => ObjectId;
 
-/** What a fork calls the objects that were put into it, by the names that the agent was shown (decision F6). */
+/** Returns the map from a fork's ids to the ids that the agent was shown (decision F6). */
 export function shownName(session: SessionId, { rescuedFrom }: AssemblyProof): Rename {
   if (rescuedFrom === undefined) return (id) => id;
   const endings = [callSuffix(session), `@${session}`];
@@ -41,7 +41,7 @@ function renamedMessage(message: Message, rename: Rename): Message {
     : { ...message, toolcall_refs: message.toolcall_refs.map(rename) };
 }
 
-/** What a context is made of, with other ids for its objects. */
+/** Returns the input of a context with other ids for its objects. */
 export function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rename): Omit<AssemblyInput, 'options'> {
   return {
     systemPrompt: input.systemPrompt,

@@ -8,7 +8,7 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { begun } from '../../values/begun.js';
 import { damageKind, orDamage } from './verify-parts.js';
 
-/** An answer that is made from what is stored and is not what the agent was given. */
+/** An answer that differs from the agent's when it is rebuilt from stored data. */
 export interface AnswerMismatch {
   readonly turn: number;
   readonly step: number;
@@ -18,33 +18,33 @@ export interface AnswerMismatch {
   readonly why: string;
 }
 
-/** What was found of the answers of tools: over plain MCP they are what a model saw (decision E7). */
+/** The result for tool answers. Over plain MCP a model sees exactly these (decision E7). */
 export interface AnswersReport {
   readonly total: number;
-  /** Made again from the stored call, the same. */
+  /** Rebuilt from the stored call, and equal. */
   readonly equal: number;
   /** Of these, those that needed texts of other objects. */
   readonly fromOthers: number;
-  /** The hash is kept, but what was shown cannot be made from what is stored: nothing was compared. */
+  /** Not compared: the hash is stored, but the stored data cannot reproduce the answer. */
   readonly keptOnly: number;
   readonly unequal: readonly AnswerMismatch[];
-  /** Set where the steps cannot be read, so that nothing was compared; why, is among the parts. */
+  /** Set if the steps cannot be read, so nothing was compared. `parts` has the reason. */
   readonly unread?: true;
 }
 
 type Answered = Step & { readonly call: { readonly id: ObjectId; readonly answer: AnswerProof } };
 
 const isAnswered = (step: Step): step is Answered => step.call?.answer !== undefined;
-/** Calls whose outputs are read at once; those of two such pages are held. */
+/** Number of calls whose outputs are read together. Two such pages are in memory at a time. */
 const AT_ONCE = 50;
 
-/** Where answers are made from, and what was known when the verification began. */
+/** The store, and a snapshot from the beginning of the verification. */
 interface Database {
   readonly store: ObjectStore;
   readonly present: StoreSnapshot;
 }
 
-/** An answer put together from its pieces; undefined when a text that it needs is not there. */
+/** Joins the pieces of an answer. Undefined if a text of another object is missing. */
 export function joinedPieces(
   pieces: readonly AnswerPiece[],
   textOf: (id: ObjectId | undefined) => string | undefined,
@@ -55,7 +55,7 @@ export function joinedPieces(
   return texts.every((text) => text !== undefined) ? texts.join('') : undefined;
 }
 
-/** Ids of other objects that an answer shows. */
+/** Returns the ids of the other objects that an answer shows. */
 function othersOf({ call }: Answered): readonly ObjectId[] {
   return [
     ...new Set(
@@ -66,7 +66,7 @@ function othersOf({ call }: Answered): readonly ObjectId[] {
   ];
 }
 
-/** The whole texts of other objects as they stood when a step was written. */
+/** Returns the whole texts of other objects as of the time when a step was written. */
 async function otherTexts({ store, present }: Database, step: Answered): Promise<ReadonlyMap<ObjectId, string>> {
   const ids = othersOf(step);
   const times = ids.length === 0 ? undefined : (await present.stepTimes(step.session, [step.seq])).get(step.seq);
@@ -101,7 +101,10 @@ async function verdictOn(database: Database, step: Answered, call: FoundVersion 
   return { cause: 'differs', why: `the answer made from the stored call ${JSON.stringify(id)} is another one` };
 }
 
-/** The calls of some steps; one by one where some of them are damaged, so that the others are still compared. */
+/**
+ * Reads the calls of some steps. If one is damaged, reads each by itself, so that the others are
+ * still compared.
+ */
 async function callsOf(
   present: StoreSnapshot,
   steps: readonly Answered[],
@@ -118,8 +121,9 @@ async function callsOf(
 }
 
 /**
- * Makes the answers of the tool calls of a session's steps again where what is stored gives them, and compares them with what the agent was given. `onProgress` is
- * called before each page of them and at the end; what it throws ends the verification. Steps that could not be read are compared with nothing.
+ * Rebuilds the tool answers of a session's steps from stored data and compares them with the
+ * agent's. Calls `onProgress` before each page and at the end; an error that it throws ends the
+ * verification. Compares nothing if the steps could not be read.
  */
 export async function verifyAnswers(
   database: Database,
@@ -137,7 +141,7 @@ export async function verifyAnswers(
     onProgress(first, steps.length);
     const page = steps.slice(first, first + AT_ONCE);
     const reading = next;
-    // Those of the next page are on their way while these are waited for and compared.
+    // Reads the next page while this one is compared.
     next = read(first + AT_ONCE);
     const calls = await reading;
     for (const step of page) {

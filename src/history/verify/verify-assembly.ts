@@ -15,26 +15,29 @@ import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
 import { basisText, type PinnedBasis } from '../rebuild/rebuilt-assembly.js';
 import { namedIn } from './verify-parts.js';
 
-/** Why a context that was handed out cannot be made again as it was. */
+/** Why a context cannot be rebuilt as it was. */
 export type MismatchCause =
-  /** Its renderer or layout is of a later version. */
+  /** A later version of Palimpsest made it with a renderer or layout that this one lacks. */
   | 'newer-renderer'
-  /** The database does not reach to its basis: an older copy of it, or another one. */
+  /** The database ends before its basis: an older copy, or another database. */
   | 'basis-not-reachable'
-  /** Its session has other steps at its basis than its record says. */
+  /** At its basis, the session has other steps than the record says. */
   | 'steps-differ'
-  /** Something that it is made of is not there. */
+  /** A part of it is missing. */
   | 'missing-part'
-  /** Something that it is made of does not fit its own hash. */
+  /** A part of it does not match its own hash. */
   | 'damaged'
-  /** It is equal when read at another basis: something was written into the past of its own, or its basis is wrong. */
+  /** It is equal at another basis. A later write changed its past, or its basis is wrong. */
   | 'other-basis'
-  /** It was assembled from what its process knew while the database was away, and the database decided otherwise. */
+  /**
+   * It was assembled from local knowledge during an outage, and the database later decided
+   * otherwise.
+   */
   | 'made-while-away'
-  /** Everything is there and fits its hash, and yet it is another text. */
+  /** All parts are present and match their hashes, but the text differs. */
   | 'differs';
 
-/** A context that is not, byte for byte, what was handed out; section and object are named where they are known. */
+/** A rebuilt context that differs from the original. Section and object are set if known. */
 export interface AssemblyMismatch {
   readonly session: SessionId;
   readonly turn: number;
@@ -48,7 +51,7 @@ export interface AssemblyMismatch {
   readonly rebuilt?: Sha256;
   readonly section?: string;
   readonly object?: string;
-  /** The first differing line of that section, from 1, where reading it at another basis shows it. */
+  /** The first differing line of that section, from 1, if a read at another basis shows it. */
   readonly line?: number;
 }
 
@@ -60,7 +63,10 @@ const OF_HISTORY: Readonly<Partial<Record<HistoryErrorCode, MismatchCause>>> = {
   'other-steps': 'steps-differ',
 };
 
-/** What a failure says of the database; rethrows one that says nothing of it, such as a database that is away. */
+/**
+ * Converts an error to a finding about the database. Rethrows an error that is about something
+ * else, such as an outage.
+ */
 function causeOf(error: unknown): Finding {
   const finding = (cause: MismatchCause): Finding => {
     const why = error instanceof Error ? error.message : String(error);
@@ -78,7 +84,7 @@ function causeOf(error: unknown): Finding {
   throw error;
 }
 
-/** Where two renderings of a context part. */
+/** Returns the first difference between two renderings of a context. */
 function firstDifference(ours: Rendered, theirs: Rendered): Pick<Finding, 'section' | 'line' | 'object'> | undefined {
   const others = new Map(theirs.sections.map(({ name, text }) => [name as string, text]));
   const names = [...new Set([...ours.sections, ...theirs.sections].map(({ name }) => name as string))];
@@ -94,14 +100,14 @@ function firstDifference(ours: Rendered, theirs: Rendered): Pick<Finding, 'secti
   return undefined;
 }
 
-/** The first section that is not as the record has it. */
+/** Returns the first section whose hash differs from the record's. */
 function differingSection(proof: AssemblyProof, { record }: Rendered): string | undefined {
   const kept = new Map(proof.sections.map(({ name, sha256 }) => [name, sha256]));
   const made = new Map<string, Sha256>(record.sections.map(({ name, sha256 }) => [name, sha256]));
   return [...new Set([...kept.keys(), ...made.keys()])].find((name) => kept.get(name) !== made.get(name));
 }
 
-/** Bases at which a context may be equal that is not at its own. */
+/** Returns other bases at which a context may be equal. */
 function otherBases({ validTime, txId }: PinnedBasis, present: StoreSnapshot): readonly PinnedBasis[] {
   const latest = present.basis.txId ?? txId;
   return [
@@ -118,7 +124,7 @@ const OBJECT_OF_SECTION: Readonly<Record<string, (session: SessionId) => string>
   active: sessionObjectId,
 };
 
-/** Why a context that could be made is another one. */
+/** Finds out why a rebuilt context differs. */
 async function explain(
   rebuilder: AssemblyRebuilder,
   rebuilt: RebuiltAssembly,
@@ -149,18 +155,22 @@ async function explain(
   };
 }
 
-/** What contexts are made again with. */
+/** The means to rebuild contexts. */
 export interface VerifyingReaders {
-  /** Reads whatever a context is made of by itself. */
+  /** Reads every part of a context by itself. */
   readonly rebuilder: AssemblyRebuilder;
-  /** Asked first: it may know what is written once, such as steps, and what stands at a basis. Undefined, or an error, where it cannot make a context equal. */
+  /**
+   * A faster attempt, which may use cached steps and heads. If it returns undefined or fails, or if
+   * the result differs, `rebuilder` decides.
+   */
   readonly likely?: (proof: AssemblyProof) => Promise<RebuiltAssembly | undefined>;
-  /** Everything that is known now. */
+  /** A snapshot of the newest state. */
   readonly present: StoreSnapshot;
 }
 
 /**
- * Makes a context that was handed out again and compares it. Undefined when it is the same, byte for byte. Throws what says nothing of the proof, such as XtdbError `unreachable`.
+ * Rebuilds a context and compares it with its record. Undefined if both are equal, byte for byte.
+ * Throws errors that say nothing about the record, such as XtdbError `unreachable`.
  */
 export async function verifyAssembly(
   { rebuilder, likely, present }: VerifyingReaders,

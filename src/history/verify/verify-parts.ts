@@ -20,23 +20,23 @@ import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkId, INLINE_UNITS } from '../../store/texts.js';
 
-/** Something written once that the database does not hold, or does not hold as it was written. */
+/** A part that is written once, and that the database lacks or holds in another form. */
 export interface PartDamage {
   /** The id of the part or object. */
   readonly part: string;
-  /** `lost`: it was lost with a damaged journal before the database had it (decision 0011). */
+  /** `lost`: it was lost with a damaged journal before it reached the database (decision 0011). */
   readonly what: 'missing' | 'damaged' | 'rewritten' | 'lost';
-  /** What needs it. */
+  /** The object that needs it. */
   readonly of: string;
 }
 
-/** What was checked of the parts of a session, and what is wrong. */
+/** The result for the parts of a session. */
 export interface PartsReport {
   readonly checked: number;
   readonly damages: readonly PartDamage[];
 }
 
-/** The object or part that a message names first. */
+/** Returns the object or part that a message names first. */
 export function namedIn(message: string): string | undefined {
   return (
     /\b((?:chunks?|step|snapshot|session|chat|system_prompt|assembly|record):[^\s,"]+)/.exec(message)?.[1] ??
@@ -44,7 +44,10 @@ export function namedIn(message: string): string | undefined {
   );
 }
 
-/** What is read, or the error that says what of it is missing or damaged. Rejects with every other error. */
+/**
+ * Awaits a read. Resolves to its error if that reports missing or damaged data; rejects with every
+ * other error.
+ */
 export function orDamage<T>(reading: Promise<T>): Promise<T | DamageError> {
   return reading.catch((error: unknown) => {
     if (isDamage(error)) return error;
@@ -52,19 +55,19 @@ export function orDamage<T>(reading: Promise<T>): Promise<T | DamageError> {
   });
 }
 
-/** What is wrong with what could not be read; the caller has a word of its own for what is not there. */
+/** Classifies damage. `missing` is the caller's word for missing data. */
 export function damageKind<M extends string>(error: Error, missing: M): M | 'damaged' {
   return isMissingPart(error) ? missing : 'damaged';
 }
 
-/** The objects that stand for a session itself. */
+/** Returns the ids of a session's own objects: its head, chat and system prompt. */
 export const ownObjects = (session: SessionId): readonly ObjectId[] => [
   sessionObjectId(session),
   chatObjectId(session),
   systemPromptObjectId(session),
 ];
 
-/** Objects whose hashes cover what their session's steps say. */
+/** Checks a session's own objects, whose hashes cover its steps. */
 async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<readonly PartDamage[]> {
   const parts = ownObjects(session);
   const found = await Promise.all(parts.map((part) => orDamage(present.get(part))));
@@ -75,7 +78,7 @@ async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<r
   });
 }
 
-/** Steps are written once: what they say now is what they said. */
+/** Returns steps that have changed. Steps are written once. */
 function rewrittenSteps(session: SessionId, before: readonly Step[], now: readonly Step[]): readonly PartDamage[] {
   const known = new Map(now.map((step) => [step.seq, step]));
   return before.flatMap((step): readonly PartDamage[] => {
@@ -88,35 +91,40 @@ function rewrittenSteps(session: SessionId, before: readonly Step[], now: readon
   });
 }
 
-/** Steps that were acknowledged and never came to the database. */
+/** Returns steps that were acknowledged but never reached the database. */
 function lostSteps(session: SessionId, steps: readonly Step[]): readonly PartDamage[] {
   return steps.flatMap(({ seq, event }) =>
     event?.kind === 'lost' ? [{ part: stepId(session, seq), what: 'lost' as const, of: event.detail ?? session }] : [],
   );
 }
 
-/** A session whose parts are checked. */
+/** A session whose parts are to be checked. */
 export interface CheckedSession {
   readonly session: SessionId;
-  /** Everything that is known now. */
+  /** A snapshot of the newest state. */
   readonly present: StoreSnapshot;
-  /** The latest moment that a context was read at: what was written once and stood there must still be the same. */
+  /**
+   * The latest basis of a context. Parts that are written once must still be as they were there.
+   */
   readonly before: StoreSnapshot;
-  /** When the session's documents were written, where the log of transactions tells. */
+  /** When the session's documents were written, if the transaction log shows it. */
   readonly writes: LoggedWrites | undefined;
-  /** The texts that contexts were made again with, and an object that each belongs to. */
+  /** Hashes of the separately stored texts of rebuilt contexts, each with an object that has it. */
   readonly seen: ReadonlyMap<Sha256, ObjectId>;
-  /** The steps as they are now, or why they cannot be read. */
+  /** The present steps, or the error of reading them. */
   readonly steps: readonly Step[] | DamageError;
 }
 
-/** The heads of calls, by their ids. */
+/** Heads of calls by id. */
 type CallHeads = ReadonlyMap<string, Head>;
 
-/** The calls of some steps. */
+/** Returns the ids of the calls of some steps. */
 export const callsIn = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => call?.id ?? []);
 
-/** The texts that steps, calls and contexts hold in parts of their own, and what each belongs to. */
+/**
+ * Returns the hashes of the separately stored texts of steps, calls and contexts, each with its
+ * owner.
+ */
 function textsOf(
   { session, seen }: CheckedSession,
   steps: readonly Step[],
@@ -140,7 +148,7 @@ function textsOf(
   return texts;
 }
 
-/** Calls are written once, with the step that they belong to: of some of them, what their heads were then and are now. */
+/** Returns calls whose heads have changed. Calls are written once, together with their step. */
 function rewrittenCalls(ids: readonly ObjectId[], then: CallHeads, now: CallHeads): readonly PartDamage[] {
   return ids.flatMap((part): readonly PartDamage[] => {
     const [old, current] = [then.get(part)?.document, now.get(part)?.document];
@@ -151,14 +159,17 @@ function rewrittenCalls(ids: readonly ObjectId[], then: CallHeads, now: CallHead
   });
 }
 
-/** What was checked of the steps of a session and of their calls. */
+/** The result for the steps of a session and their calls. */
 interface CheckedSteps {
   readonly steps: readonly Step[];
   readonly calls: CallHeads;
   readonly damages: readonly PartDamage[];
 }
 
-/** The steps that were there at the earlier moment, where the log tells that they are those of now; undefined where it does not. */
+/**
+ * Returns the steps at the earlier moment if the log shows that they have not changed. Undefined if
+ * the log does not show it.
+ */
 function stepsThen({ session, before, writes }: CheckedSession, now: readonly Step[]): readonly Step[] | undefined {
   const { validTime, txId } = before.basis;
   if (writes === undefined || txId === undefined || !writes.isUnwritten(stepId(session, now.length + 1)))
@@ -172,7 +183,10 @@ function stepsThen({ session, before, writes }: CheckedSession, now: readonly St
   return then;
 }
 
-/** The heads of calls at the earlier moment: those of now, where the log tells that they are the same. */
+/**
+ * Returns the heads of calls at the earlier moment. Reuses present heads that the log shows to be
+ * unchanged.
+ */
 async function headsThen(
   { before, writes }: CheckedSession,
   ids: readonly ObjectId[],
@@ -192,7 +206,10 @@ async function headsThen(
   return then;
 }
 
-/** Steps and calls say what they said at the earlier moment, and pages what their steps say. What cannot be read is answered: of the steps of now before those of then. */
+/**
+ * Checks that steps and calls are as they were at the earlier moment, and that step pages match
+ * their steps. Returns the error if steps cannot be read; an error of the present steps goes first.
+ */
 async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | DamageError> {
   const { session, present, before, steps: now } = checked;
   if (now instanceof Error) return now;
@@ -218,12 +235,12 @@ async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | Damag
   return { steps: now, calls, damages };
 }
 
-/** What was checked of records, and the texts that they name. */
+/** The result for context records, with the texts that they name. */
 interface CheckedRecords extends PartsReport {
   readonly texts: ReadonlyMap<Sha256, string>;
 }
 
-/** What was recorded of the session's contexts carries the id of what it says. */
+/** Checks that each context record has the id of its content. */
 async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
   const damages: PartDamage[] = [];
   const onDamaged = ({ message }: Error): void => {
@@ -237,9 +254,11 @@ async function checkRecords(present: StoreSnapshot, session: SessionId): Promise
 }
 
 /**
- * Checks what a session is made of as the database holds it now: texts are what they are called by, steps and calls are what they were at an earlier
- * basis, the hashes of chat, session and prompt fit. A context of the past is read at its own basis and may be whole although this finds damage: then
- * it was overwritten later.
+ * Checks the parts of a session in the present database: texts match their hashes, and steps and
+ * calls are as at an earlier basis. The hashes of chat, session and prompt must match, too.
+ *
+ * A past context can be whole although this check finds damage: its part was then overwritten after
+ * the context's basis.
  */
 export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
   const { session, present } = checked;

@@ -15,43 +15,49 @@ import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
 import { callsIn, orDamage, ownObjects, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
 
-/** How far a verification is. */
+/** The progress of a verification. */
 export interface VerifyProgress {
   readonly what: 'contexts' | 'answers' | 'parts';
   readonly done: number;
   readonly total: number;
 }
 
-/** How a session is verified. */
+/** Options of a verification. */
 export interface VerifyOptions {
-  /** The newest of everything, where the caller has just read it; else it is read. Nothing that was acknowledged before may wait elsewhere. */
+  /**
+   * A snapshot of the newest state, if the caller has read it. It must include every acknowledged
+   * write.
+   */
   readonly present?: StoreSnapshot | undefined;
   readonly onProgress?: (progress: VerifyProgress) => void;
   readonly signal?: AbortSignal;
 }
 
-/** What was found of the contexts that were handed out. */
+/** The result for contexts. */
 export interface ContextsReport {
   readonly total: number;
-  /** Made again, byte for byte the same. */
+  /** Rebuilt, byte for byte the same. */
   readonly equal: number;
-  /** Of all of them, those in which something was masked before they came into this database: they are compared with what was left. */
+  /** Of all, those with text masked before their import. They are compared with the masked text. */
   readonly redacted: number;
-  /** Of all of them, those of sessions that this one was forked from. */
+  /** Of all, those of sessions from which this one was forked. */
   readonly inherited: number;
   readonly byDelivery: Readonly<Partial<Record<Delivery, number>>>;
-  /** Lists that a harness mixed with messages of its own: the context in them was compared, of the whole list the hash is kept. */
+  /**
+   * Message lists that a harness mixed with its own messages. The context in them was compared; of
+   * the whole list only the hash is stored.
+   */
   readonly handedLists: number;
   readonly unequal: readonly AssemblyMismatch[];
 }
 
-/** Everything that was checked of a session (decision E7), and nothing else. */
+/** The result for a session (decision E7). */
 export interface SessionVerification {
   readonly session: SessionId;
   readonly contexts: ContextsReport;
   readonly answers: AnswersReport;
   readonly parts: PartsReport;
-  /** Nothing that was checked is wrong. */
+  /** Whether every check succeeded. */
   readonly ok: boolean;
 }
 
@@ -61,19 +67,25 @@ function countByDelivery(proofs: readonly AssemblyProof[]): ContextsReport['byDe
   return counts;
 }
 
-/** What makes contexts again: `exact` reads whatever they are made of for itself, where `rebuilder`, which knows the steps as they are now, finds anything wrong. */
+/**
+ * `rebuilder` knows the present steps and is used first. `exact` reads everything itself and checks
+ * again if `rebuilder` finds a difference.
+ */
 interface Rebuilders {
   readonly rebuilder: AssemblyRebuilder;
   readonly exact: AssemblyRebuilder;
   readonly present: StoreSnapshot;
-  /** When the session's documents were written, where the log of transactions tells. */
+  /** When the session's documents were written, if the transaction log shows it. */
   readonly writes: LoggedWrites | undefined;
 }
 
-/** Contexts whose objects are read and held at once. */
+/** Number of contexts whose objects are read and held together. */
 const READ_TOGETHER = 50;
 
-/** What makes some contexts again first: from one reading, as far as it is known to be what stood at the basis of each, else from what stands there. */
+/**
+ * Returns the first attempt for some contexts. With `writes` it reads their objects together and
+ * uses those known to be unchanged. A context that it cannot make is read at its own basis.
+ */
 async function likelyOnes(
   { rebuilder, writes }: Rebuilders,
   proofs: readonly AssemblyProof[],
@@ -95,7 +107,7 @@ async function verifyContexts(
     const page = proofs.slice(first, first + READ_TOGETHER);
     const likely = await likelyOnes(rebuilders, page);
     const found = await eachRecord(page, async (proof) => {
-      // What it throws ends the verification, before another context is made.
+      // An error of `onProgress` ends the verification before the next context.
       onProgress(done, proofs.length);
       const mismatch = await verifyAssembly({ rebuilder: exact, present, likely }, proof);
       done += 1;
@@ -115,7 +127,10 @@ async function verifyContexts(
   };
 }
 
-/** The latest moment that some context was read at: what was written once and seen then must still be the same. */
+/**
+ * Returns a snapshot of the latest basis of a context. Parts that are written once must still be as
+ * they were there.
+ */
 function lastRead(proofs: readonly AssemblyProof[], present: StoreSnapshot): StoreSnapshot {
   const latest = present.basis.txId ?? -1;
   const last = proofs
@@ -128,7 +143,10 @@ function lastRead(proofs: readonly AssemblyProof[], present: StoreSnapshot): Sto
   );
 }
 
-/** When the session's documents were written; undefined where the log does not tell, and where what it would be asked for is damaged. */
+/**
+ * Returns when the session's documents were written. Undefined if the log does not show it, or if
+ * the session's lineage is damaged.
+ */
 async function writesOf(present: StoreSnapshot, session: SessionId): Promise<LoggedWrites | undefined> {
   const [lineage, head] = await Promise.all([orDamage(present.lineage(session)), present.sessionHead(session)]);
   return lineage === undefined || lineage instanceof Error
@@ -136,17 +154,19 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
     : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
-/** The parts of a session to verify, and everything that its handed-out contexts show. */
+/** Returns the objects to verify: the session's own, its calls, and all that its contexts show. */
 function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly AssemblyProof[]): readonly ObjectId[] {
   const shown = proofs.length === 0 ? [] : steps.flatMap(({ changes }) => changes?.index ?? []);
   return [...new Set([...ownObjects(session), ...callsIn(steps), ...shown])];
 }
 
 /**
- * Verifies a session from the database alone (decision E7): makes every context again that was handed out of it, and the answers of tools
- * that can be made from what is stored, and checks the parts that all of it lies in. `name` is a session's id or its unique beginning.
+ * Verifies a session from the database alone (decision E7). It rebuilds every context and every
+ * tool answer that stored data can reproduce, and checks the parts that hold them. `name` is a
+ * session's id or a unique prefix of one.
+ *
  * @throws {HistoryError} `unknown-session`, `ambiguous`
- * @throws {XtdbError} the database cannot be asked; an abort is thrown as the signal's reason
+ * @throws {XtdbError} if the database cannot be queried; an abort throws the signal's reason
  */
 export async function verifySession(
   store: ObjectStore,
@@ -159,7 +179,7 @@ export async function verifySession(
       signal?.throwIfAborted();
       onProgress?.({ what, done, total });
     };
-  // The newest of everything, also of what a clock that ran ahead has dated later than now.
+  // A process with a fast clock may have written valid times in the future; `latest` includes them.
   const latest = (newest ?? (await store.latest())).remembering();
   const session = await requireSession(latest, name);
   const own = await ofSession(latest, session);
@@ -169,19 +189,20 @@ export async function verifySession(
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
-  // What does not need the steps is asked for beside them, and is there when it is needed; what the node takes long for, behind them, since all else waits for them.
+  // Reads that do not need the steps run beside them. Reads that are slow for the node start after
+  // them, because everything else waits for the steps.
   const proofsRead = begun(present.assemblies(session, { onDamaged }));
   const steps = await orDamage(present.steps(session, { first: 1 }));
-  // Where one of them is missing, a page may hold it all the same.
+  // A page may still hold a step that is missing.
   const known = steps instanceof Error ? await orDamage(present.steps(session)) : steps;
   signal?.throwIfAborted();
   const [rebuilder, exact] = [new AssemblyRebuilder(from, present), new AssemblyRebuilder(from)];
   if (!(known instanceof Error)) rebuilder.know(known);
-  // Each object is read once: answers, contexts and pages are made of what is remembered then.
+  // Reads each object once. Answers, contexts and pages then use the remembered heads.
   const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps, await proofsRead));
   const writesRead = begun(writesOf(present, session));
   await headsRead;
-  // The outputs of calls, which contexts show too, are read many at a time here.
+  // Reads the outputs of calls many at a time. Contexts show them, too.
   const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
@@ -199,21 +220,24 @@ export async function verifySession(
   return { session, contexts, answers, parts, ok };
 }
 
-/** How long a verification over a protocol may take if nothing else is asked for, milliseconds. */
+/** Default time limit of a verification over a protocol, in milliseconds. */
 const DEFAULT_VERIFY_MS = 60_000;
-/** The longest that may be asked for, milliseconds. */
+/** Maximum time limit that a caller can set, in milliseconds. */
 const MOST_VERIFY_MS = 600_000;
 
-/** Who waits for a verification, and how long. */
+/** The caller's limits for a verification. */
 export interface VerifyLimits {
   readonly timeoutMs?: number | undefined;
-  /** Aborts when nobody waits any more. */
+  /** Aborts once the caller stops waiting. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Verifies a session within a limit of time; see `verifySession`. What is under way when the limit comes is ended first: a request or a context. Throws
- * HistoryError `verify-timeout`, the reason of the signal, and what `verifySession` throws.
+ * Verifies a session within a time limit; see `verifySession`. At the limit it first finishes the
+ * request or context under way.
+ *
+ * @throws {HistoryError} `verify-timeout`; also the reason of the signal and the errors of
+ * `verifySession`
  */
 export async function askVerify(
   store: ObjectStore,
@@ -234,7 +258,8 @@ export async function askVerify(
       reached === undefined ? 'before anything was compared' : `at ${reached.what} ${reached.done} of ${reached.total}`;
     throw new HistoryError(
       'verify-timeout',
-      `the verification was stopped after ${limitMs / 1_000} s, ${far}: give it more time, or run palimpsest verify, which has no limit`,
+      `the verification was stopped after ${limitMs / 1_000} s, ${far}: ` +
+        'give it more time, or run palimpsest verify, which has no limit',
       { cause: error },
     );
   }
