@@ -4,8 +4,9 @@ import { excerpt, type LossReason, type OnLoss } from './importer.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 
 /**
- * A copy of a JSON value with every lone surrogate replaced by U+FFFD, in keys too: UTF-8 has no lone surrogates, so the text would change when it is written.
- * Fields that are undefined are left out. `onRepair` is called for every text that was repaired.
+ * Copies a JSON value with U+FFFD for every lone surrogate, in keys too, and without undefined
+ * fields. UTF-8 cannot encode lone surrogates, so writing the text would change it. Calls
+ * `onRepair` for each changed text.
  */
 function wellFormed(value: unknown, onRepair: () => void): unknown {
   if (typeof value === 'string') {
@@ -18,21 +19,23 @@ function wellFormed(value: unknown, onRepair: () => void): unknown {
   return Object.fromEntries(fields.map(([key, item]) => [wellFormed(key, onRepair), wellFormed(item, onRepair)]));
 }
 
-/** The state of one session while its recording is read. It holds ids only, no text. */
+/** State of one session while its recording is read. It contains ids only, no text. */
 interface SessionState {
-  /** Calls without a result, by the recording's id: their own ids and places, oldest first. */
+  /** Calls without a result by the recording's id, with their own ids and places, oldest first. */
   readonly open: Map<string, { readonly id: string; readonly place: string }[]>;
-  /** How often each call id was used. */
+  /** Number of uses of each call id. */
   readonly seen: Map<string, number>;
   latest: number | undefined;
 }
 
-/** The last moment that a `Date` can hold. */
+/** The last time that a `Date` can hold. */
 const LAST_MOMENT = 8.64e15;
 const shown = (moment: number): string =>
   Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString();
 
-/** Checks the guarantees of `importRecording`, entry by entry; reports everything that it changes or leaves out. */
+/**
+ * Enforces the guarantees of `importRecording`, entry by entry. Reports every change and omission.
+ */
 export class EntryChecks {
   readonly #onLoss: OnLoss;
   readonly #sessions = new Map<string, SessionState>();
@@ -41,7 +44,7 @@ export class EntryChecks {
     this.#onLoss = onLoss;
   }
 
-  /** The entry, repaired where necessary; undefined where it has to be left out. */
+  /** Returns the entry, repaired if necessary. Undefined if it must be left out. */
   check(raw: RecordedEntry): RecordedEntry | undefined {
     const entry = this.#validated(raw);
     if (entry === undefined) return undefined;
@@ -64,7 +67,7 @@ export class EntryChecks {
     return entry.kind === 'result' ? this.#checkResult(state, entry) : entry;
   }
 
-  /** Reports the calls without a result, at the end of the recording. */
+  /** Reports the calls without a result at the end of the recording. */
   finish(): void {
     for (const { open } of this.#sessions.values())
       for (const [id, calls] of open)

@@ -6,15 +6,18 @@ import type { EntryOf, RecordedEntry, RecordingFormat } from './neutral-session.
 
 type Counts = Record<string, number>;
 
-/** Counts one more of what a name stands for. */
+/** Adds one to a name's count. */
 export function bump(counts: Counts, name: string): void {
   counts[name] = (counts[name] ?? 0) + 1;
 }
 
-/** Counts by name. Without a prototype: a tool may be called `constructor`. */
+/** Counts by name. No prototype, because a tool may be called `constructor`. */
 const byName = (): Counts => Object.create(null) as Counts;
 
-/** What one session or several hold. Entries copied from a parent session are counted like the others, and once more under `copied`. */
+/**
+ * Counts of one or several sessions. Entries copied from a parent session also count under
+ * `copied`.
+ */
 export class SessionCounts {
   /** By role. */
   readonly messages = byName();
@@ -24,17 +27,20 @@ export class SessionCounts {
   readonly tools = byName();
   /** Tokens as the provider counted them. */
   readonly usage = { answers: 0, input: 0, output: 0, cache_read: 0, cache_write: 0 };
-  /** System prompts that the session entries carry themselves. */
+  /** System prompts within session entries. */
   prompts = 0;
-  /** Items of the transcript that the importer counted itself (`OnItem`); 0 for formats whose items follow from the entries. */
+  /**
+   * Transcript items counted by the importer (`OnItem`). 0 for formats whose items follow from the
+   * entries.
+   */
   items = 0;
   calls = 0;
   results = 0;
-  /** Reads of files by calls: see `readsOfCall`. */
+  /** Reads of files by calls; see `readsOfCall`. */
   reads = 0;
-  /** Those of `reads` that a command line did. */
+  /** Those of `reads` by a command line. */
   shell_reads = 0;
-  /** Files that were attached to a prompt, or that the program put into the context, without a call. */
+  /** Files attached to a prompt or added to the context by the program, without a call. */
   attached_files = 0;
   compactions = 0;
   copied = 0;
@@ -65,18 +71,18 @@ export class SessionCounts {
   }
 }
 
-/** Counts that others make of a recording too. */
+/** Counts that others publish for a recording. */
 interface CountedItems {
   readonly items: number;
   readonly calls: number;
   readonly reads: number;
 }
 
-/** Counts the entries of an import, together and session by session, while it runs. */
+/** Counts the entries of a running import, in total and per session. */
 export class ImportCounter {
   readonly total = new SessionCounts();
   readonly #sessions = new Map<string, SessionCounts>();
-  /** Of the sessions that have begun, in their order. */
+  /** Formats of the sessions, in order. */
   readonly #formats = new Map<string, RecordingFormat>();
 
   add(entry: RecordedEntry): void {
@@ -85,7 +91,7 @@ export class ImportCounter {
     this.session(entry.kind === 'session' ? entry.native_id : entry.session).add(entry);
   }
 
-  /** Counts an item that the importer reported to `OnItem`. */
+  /** Counts an item reported to `OnItem`. */
   addItem(session: string): void {
     this.session(session).items += 1;
   }
@@ -94,7 +100,10 @@ export class ImportCounter {
     return [...new Set(this.#formats.values())];
   }
 
-  /** Of each session the items of the transcript as its own format counts them, calls, and reads by any tool. */
+  /**
+   * For each session: the transcript items by its own format's count, the calls, and the reads by
+   * any tool.
+   */
   get counted(): readonly CountedItems[] {
     return [...this.#formats].map(([id, format]) => {
       const counts = this.session(id);
@@ -102,7 +111,7 @@ export class ImportCounter {
     });
   }
 
-  /** The counts of one session. */
+  /** Returns the counts of one session. */
   session(id: string): SessionCounts {
     const counts = this.#sessions.get(id) ?? new SessionCounts();
     this.#sessions.set(id, counts);
@@ -115,24 +124,24 @@ const sum = (counts: Counts): number => Object.values(counts).reduce((all, count
 const messages = (counts: SessionCounts): number => sum(counts.messages);
 
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
-  // Records of the user and of the assistant; the messages of the file.
+  // Records of user and assistant; the messages of the file.
   'claude-code': ({ items }) => items,
   cline: ({ items }) => items,
-  // Calls and their outputs are items next to the messages.
+  // Calls and outputs are items beside the messages.
   codex: (counts) => messages(counts) + counts.calls + counts.results,
-  // Calls are blocks of messages, results are messages.
+  // Calls are blocks of messages; results are messages.
   pi: (counts) => messages(counts) + counts.results,
   // The prompt is the first item of the list.
   'swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
   'mini-swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
   'openai-chat': (counts) => counts.prompts + messages(counts) + counts.results,
-  // Calls and their answers are in the messages; notes of the program are messages too.
+  // Messages contain calls and answers; the program's notes are messages, too.
   'gemini-cli': (counts) => messages(counts) + sum(counts.events),
 };
 
 /**
- * The length of a session's transcript as its own format counts it, for comparing with counts made by others: what the importer counted itself, else a rule
- * over the entries, else messages and results.
+ * Returns the length of a session's transcript by its own format's count, for comparison with other
+ * counts. Uses the importer's count, a rule over the entries, or messages plus results.
  */
 export function transcriptItems(format: RecordingFormat, counts: SessionCounts): number {
   return (TRANSCRIPT_ITEMS[format] ?? ((all: SessionCounts) => messages(all) + all.results))(counts);
@@ -140,7 +149,7 @@ export function transcriptItems(format: RecordingFormat, counts: SessionCounts):
 
 const KEPT_LOSSES = 1_000;
 
-/** The losses of an import: all of them are counted, the first thousand are kept. */
+/** The losses of an import. Counts all, keeps the first thousand. */
 export class LossList {
   readonly each: Loss[] = [];
   readonly by_reason: Partial<Record<LossReason, number>> = {};
@@ -152,25 +161,25 @@ export class LossList {
     if (this.each.length < KEPT_LOSSES) this.each.push(loss);
   }
 
-  /** Whether all of the recording was read. */
+  /** Whether the whole recording was read. */
   get complete(): boolean {
     return this.by_reason['truncated-file'] === undefined;
   }
 
-  /** The losses as a report has them. */
+  /** The losses as they appear in a report. */
   get report(): Pick<LossList, 'total' | 'by_reason' | 'each'> {
     return { total: this.total, by_reason: this.by_reason, each: this.each };
   }
 }
 
-/** Forms of tools that read a file and do nothing else. */
+/** Forms of tools that only read a file. */
 const READS: ReadonlySet<ToolForm> = new Set(['read-file', 'read-files', 'move-window']);
-/** The arguments that a command line is in. */
+/** Arguments that may contain a command line. */
 const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
-/** Whether a tool runs a command line. */
+/** Returns whether a tool runs a command line. */
 const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
 
-/** Programs that print the files that they name. */
+/** Programs that print their file arguments. */
 const PRINTERS =
   /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;
 
@@ -189,7 +198,7 @@ function commandLine(args: JsonObject): string {
   return '';
 }
 
-/** The words of a command without options and redirections; quoted words count as one. */
+/** Returns the words of a command without options and redirections. Quoted words count as one. */
 function operands(words: string): readonly string[] {
   const found = words.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
   return found.filter((word) => !word.startsWith('-') && !/^\d*[<>]/.test(word));
@@ -209,8 +218,10 @@ function printsFile(pipeline: string): boolean {
 }
 
 /**
- * How many reads of files a call is: one for a reading tool and for an editor's `view`, and for a command line as many as it has commands that print a file
- * that they name (`cat`, `sed -n`, `nl`, `head`, `tail` and their like at the head of a pipeline; here-documents and writes are none).
+ * Returns how many file reads a call makes. A reading tool and an editor's `view` make one.
+ *
+ * A command line makes one for each command at the head of a pipeline that prints its file
+ * argument: `cat`, `sed -n`, `nl`, `head`, `tail`. Here-documents and writes do not count.
  */
 export function readsOfCall(tool: string, args: JsonObject): number {
   const { form } = foreignTool(tool);

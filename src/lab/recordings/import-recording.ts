@@ -37,7 +37,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How many bytes of a cut character a head may end with. */
+/** Maximum bytes of a cut character at the end of a head. */
 const CUT_CHARACTER_BYTES = 3;
 
 function isText(head: Buffer): boolean {
@@ -46,10 +46,9 @@ function isText(head: Buffer): boolean {
 }
 
 /**
- * The importer that is most certain of the content of a recording.
- * @throws {RecordingError} empty – the recording holds no text
- * @throws {RecordingError} binary – the content is no UTF-8 text
- * @throws {RecordingError} unrecognised – no importer knows the format
+ * Returns the importer that recognises a recording with the greatest certainty.
+ *
+ * @throws {RecordingError} `empty`, `binary` (not UTF-8 text) or `unrecognised`
  */
 export function recogniseRecording(source: RecordingSource): Importer {
   const { name, head } = source;
@@ -83,7 +82,7 @@ export function recogniseRecording(source: RecordingSource): Importer {
   );
 }
 
-/** The same recording with its progress reported. A read that fails ends the bytes and is reported as a loss. */
+/** Wraps a recording to report progress. A failed read ends the bytes and is reported as a loss. */
 function monitored(source: RecordingSource, { onLoss, onProgress, signal }: ImportOptions): RecordingSource {
   let done = 0;
   return {
@@ -94,7 +93,8 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
         for await (const chunk of source.open(member)) {
           signal?.throwIfAborted();
           own += chunk.length;
-          // A file may be read twice at the same time: the furthest reading counts. A member of a folder is read once.
+          // A file may be read twice at the same time; the furthest position counts. A member of a
+          // folder is read once.
           done = member === undefined ? Math.max(done, own) : done + chunk.length;
           onProgress?.(Math.min(done, source.size), source.size);
           yield chunk;
@@ -110,11 +110,18 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
 }
 
 /**
- * Streams the entries of a recording of any format. Guarantees for all formats: every entry fits the schema and its texts are well formed; a session comes once,
- * before all other entries of it; call ids are unique in their session (a repeated one gets `~2`, as does its result); every result follows its call, at most
- * one for each (others become the events `orphan-result` and `further-result`). `onLoss` is called for everything that had to be left out or changed for that,
- * for calls without a result and for clocks that run backwards.
- * @throws {RecordingError} empty, binary, unrecognised – before the first entry only
+ * Streams the entries of a recording of any format. Guarantees for every format:
+ * - every entry matches the schema, and its texts are well formed
+ * - a session entry comes once, before the session's other entries
+ * - call ids are unique within a session; a repeated one gets `~2`, as does its result
+ * - every result follows its call, at most one per call; others become the events `orphan-result`
+ *   and
+ *   `further-result`
+ *
+ * Calls `onLoss` for each omission or change that this requires, for calls without a result, and
+ * for clocks that run backwards.
+ *
+ * @throws {RecordingError} `empty`, `binary`, `unrecognised`; only before the first entry
  * @throws the reason of an aborted `signal`
  */
 export async function* importRecording(source: RecordingSource, options: ImportOptions): AsyncIterable<RecordedEntry> {

@@ -15,17 +15,17 @@ export const RECORDING_FORMATS = [
 ] as const;
 export type RecordingFormat = (typeof RECORDING_FORMATS)[number];
 
-/** The roles that messages have. */
+/** The roles of messages. */
 export const MESSAGE_ROLES = ['user', 'assistant', 'system', 'developer'] as const;
 
 const json: z.ZodType<unknown> = z.json();
 const id = z.string().min(1);
 const moment = z.number().describe("The recording's own clock, milliseconds since 1970");
 
-/** The fields that every entry has. */
+/** Fields of every entry. */
 const common = {
   session: id.describe('The session that it belongs to: `native_id` of a session entry before it'),
-  place: z.string().describe('Where it stands in the recording: `line 172`, `messages[3]`'),
+  place: z.string().describe('Its position in the recording: `line 172`, `messages[3]`'),
   at: moment.optional(),
   native_id: id.optional().describe("The recording's own id of the record"),
   parent_id: id.optional().describe('The record that it follows, where the recording is a tree'),
@@ -42,7 +42,7 @@ const usage = z
   })
   .describe('Tokens as the provider counted them, once for each answer of the model');
 
-/** What a recording shows of one file at one moment. */
+/** A recorded file's state at one moment. */
 const shownFile = z.strictObject({
   path: z
     .string()
@@ -82,7 +82,7 @@ const entries = {
     origin: z
       .enum(['person', 'model', 'harness'])
       .describe('`harness`: put in by the program, such as reminders and environment notes'),
-    text: z.string().describe('What the model saw or said; other parts one line each'),
+    text: z.string().describe('The text that the model saw or wrote; other parts take one line each'),
     name: z.string().optional(),
     thinking: z.string().optional(),
     usage: usage.optional(),
@@ -99,13 +99,10 @@ const entries = {
     kind: z.literal('result'),
     ...common,
     call_id: id,
-    text: z.string().describe('What the model saw'),
+    text: z.string().describe('The text that the model saw'),
     is_error: z.boolean(),
     truncated: z.boolean().optional().describe('Whether the recording says that it was cut'),
-    files: z
-      .array(shownFile)
-      .optional()
-      .describe('What the structured twin of the result shows of files, beyond the text'),
+    files: z.array(shownFile).optional().describe('Files in the structured form of the result, beyond the text'),
     listed: z.array(z.string()).optional().describe('Paths that the structured twin lists'),
   }),
   compaction: z.strictObject({
@@ -126,7 +123,8 @@ const entries = {
     name: z
       .string()
       .describe(
-        'Such as `model-change`, `aborted`, `file-attached`; `rewind`: the conversation goes on from `parent_id`, `text` is what was left',
+        'Such as `model-change`, `aborted`, `file-attached`. ' +
+          'After `rewind` the conversation goes on from `parent_id`; `text` is the abandoned part',
       ),
     text: z.string().optional(),
     undone_from: id
@@ -138,7 +136,9 @@ const entries = {
   }),
 };
 
-/** One entry of the neutral session: what any recorded agent did, in the order of the recording. */
+/**
+ * One entry of the neutral session: an action of any recorded agent, in the order of the recording.
+ */
 export const recordedEntrySchema = z.discriminatedUnion('kind', [
   entries.session,
   entries.message,
@@ -152,5 +152,5 @@ export const recordedEntrySchema = z.discriminatedUnion('kind', [
 export type RecordedEntry = z.infer<typeof recordedEntrySchema>;
 export type EntryKind = RecordedEntry['kind'];
 export type EntryOf<K extends EntryKind> = Extract<RecordedEntry, { kind: K }>;
-/** What a recording shows of one file at one moment. */
+/** A recorded file's state at one moment. */
 export type ShownFile = z.infer<typeof shownFile>;

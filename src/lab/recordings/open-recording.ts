@@ -5,10 +5,12 @@ import { CodedError } from '../../values/coded-error.js';
 import { codeOf } from '../../values/thrown.js';
 import type { RecordingSource } from './importer.js';
 
-/** Why a recording cannot be read at all. */
+/** Why a recording cannot be read. */
 export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
 
-/** A recording cannot be read at all. Thrown before the first entry only; a fault inside a recording is a `Loss`. */
+/**
+ * A recording cannot be read at all. Only thrown before the first entry; a later fault is a `Loss`.
+ */
 export class RecordingError extends CodedError<RecordingErrorCode> {
   override readonly name = 'RecordingError';
   /** The path or name by which the recording was opened. */
@@ -24,7 +26,7 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
   }
 }
 
-/** How much of a recording the importers get to recognise its format, bytes. */
+/** Number of bytes from which importers recognise the format. */
 export const HEAD_BYTES = 256 * 1024;
 
 async function readHead(path: string): Promise<Buffer> {
@@ -44,7 +46,7 @@ async function readHead(path: string): Promise<Buffer> {
 }
 
 async function openFile(path: string, size: number): Promise<RecordingSource> {
-  // The agent may still be writing: the end is fixed, so that every reading sees the same bytes.
+  // The agent may still be writing. A fixed end makes every read see the same bytes.
   const range = size === 0 ? {} : { end: size - 1 };
   return {
     name: path,
@@ -64,7 +66,7 @@ async function openFolder(path: string): Promise<RecordingSource> {
   let size = 0;
   for (const name of names.sort()) {
     const found = await stat(join(path, name)).catch(() => undefined);
-    // A broken link counts as a file, so that its reading reports it.
+    // A broken link counts as a file, so that reading it reports the fault.
     if (found?.isFile() === false) continue;
     members.push(name);
     size += found?.size ?? 0;
@@ -84,9 +86,10 @@ async function openFolder(path: string): Promise<RecordingSource> {
 }
 
 /**
- * Opens the recording at a path: a file as it is now, or a folder with one file for each event. No file stays open between readings.
- * @throws {RecordingError} unreadable – the path cannot be read
- * @throws {RecordingError} empty – the folder holds no file
+ * Opens the recording at a path: a file in its present state, or a folder with one file per event.
+ * Keeps no file open between reads.
+ *
+ * @throws {RecordingError} `unreadable`; `empty` if the folder has no file
  */
 export async function openRecording(path: string): Promise<RecordingSource> {
   try {

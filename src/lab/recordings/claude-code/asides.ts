@@ -4,32 +4,36 @@ import { readAttachment } from './evidence.js';
 import { readMicrocompact } from './replacements.js';
 import { type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
 
-/** A queued prompt that left the queue and is recorded nowhere else. */
+/** A queued prompt that left the queue and has no other record. */
 interface QueuedPrompt {
   readonly text: string;
-  /** Whether the model got it in the middle of a turn; otherwise the person took it back. */
+  /** True: the model got it in the middle of a turn. False: the person took it back. */
   readonly given: boolean;
 }
 
 /**
- * Follows the queue of prompts that the person typed while the model worked. A prompt that is dequeued follows as a record of its own. One that is removed was
- * handed to the model in the middle of a turn; later versions write it as an attachment too, so that each text counts once. Those that are all popped went
- * back to the editor.
+ * Follows the queue of prompts that a person typed while the model worked. A dequeued prompt
+ * follows as a separate record. A removed one was passed to the model in the middle of a turn.
+ * Later versions also write it as an attachment, so each text is counted once. Prompts that are all
+ * popped went back to the editor.
  */
 export class QueuedPrompts {
   #waiting: string[] = [];
-  /** Prompts that came as an attachment, or by removal, and have not come the other way yet. */
+  /** Prompts that came as an attachment or by removal, and for which the other is still missing. */
   #attached: string[] = [];
   #removed: string[] = [];
 
-  /** Takes a prompt that came as an attachment; false where its removal from the queue has given it already. */
+  /**
+   * Takes a prompt from an attachment. Returns false if its removal from the queue was counted
+   * already.
+   */
   attach(text: string): boolean {
     if (takeFirst(this.#removed, (one) => one === text) !== undefined) return false;
     this.#attached.push(text);
     return true;
   }
 
-  /** Follows an operation on the queue and returns the prompts that only it records. */
+  /** Applies an operation on the queue. Returns the prompts that have no other record. */
   operate(operation: string, content: string | undefined): readonly QueuedPrompt[] {
     if (operation === 'enqueue') {
       this.#waiting.push(content ?? '');
@@ -49,10 +53,10 @@ export class QueuedPrompts {
   }
 }
 
-/** Records of the system that are no part of the conversation. */
+/** System records that are not part of the conversation. */
 const QUIET = new Set(['turn_duration', 'stop_hook_summary', 'file_snapshot', 'agents_killed', 'away_summary']);
 
-/** Reads a record of the system: the mark of a compaction, the output of a local command, an error of the provider. */
+/** Reads a system record: a compaction, the output of a local command, or a provider's error. */
 export function readSystem(context: ClaudeContext, at: ClaudeRecord): void {
   const { session, record } = at;
   const subtype = textAt(record, 'subtype') ?? '';
@@ -104,7 +108,7 @@ export function readAttached({ queue, onLoss }: ClaudeContext, at: ClaudeRecord,
   else if (queued.attach(attachment.text)) queue.push({ ...common, ...attachment, role: 'user', name: undefined });
 }
 
-/** Reads an operation on the queue of prompts that were typed while the model worked. */
+/** Reads a queue operation on prompts that were typed while the model worked. */
 export function readQueueOperation({ queue }: ClaudeContext, at: ClaudeRecord, queued: QueuedPrompts): void {
   const common = commonOf(at);
   for (const { text, given } of queued.operate(textAt(at.record, 'operation') ?? '', textAt(at.record, 'content'))) {

@@ -10,7 +10,7 @@ import { readReplacements } from './replacements.js';
 import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary, readEarly } from './sessions.js';
 import { readAssistant, readUser } from './turns.js';
 
-/** Records that are no part of the conversation: titles, snapshots of files for undoing, marks of the window. */
+/** Records outside of the conversation: titles, file snapshots for undo, window marks. */
 const BOOKKEEPING = new Set([
   'summary',
   'file-history-snapshot',
@@ -40,7 +40,7 @@ const BOOKKEEPING = new Set([
   'relocated',
 ]);
 
-/** Records of the conversation, which the format counts as its items. */
+/** Records of the conversation. The format counts them as its items. */
 const SAID = new Set(['user', 'assistant']);
 
 class ClaudeCodeReader implements LineReader {
@@ -103,7 +103,10 @@ class ClaudeCodeReader implements LineReader {
     this.#context.onLoss({ reason: 'unknown-record', place, detail: `${what}: left out` });
   }
 
-  /** Reads what a sub-agent said and did, which is recorded as progress of the call that began it. Other progress repeats what its result says. */
+  /**
+   * Reads a sub-agent's messages and calls, which are recorded as progress of the call that started
+   * it. Other progress repeats its result.
+   */
   #progress({ session, record, place }: ClaudeRecord): void {
     const data = objectAt(record, 'data');
     const nested = objectAt(data, 'message');
@@ -123,7 +126,10 @@ class ClaudeCodeReader implements LineReader {
   }
 }
 
-/** Claude Code: JSON lines under `~/.claude/projects`, one file for each session; the file of a sub-agent alone is a session too. */
+/**
+ * Claude Code: JSON lines under `~/.claude/projects`, one file per session. A sub-agent's file
+ * alone is a session, too.
+ */
 export const claudeCode: Importer = lineImporter(
   'claude-code',
   (id, onLoss, onItem) => new ClaudeCodeReader(id, onLoss, onItem),

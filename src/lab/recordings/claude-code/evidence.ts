@@ -7,7 +7,10 @@ import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 const named = (path: string): ShownFile[] => (path === '' ? [] : [namedFile(path)]);
 
-/** A file as Claude Code describes what was read of it; only its name where the text, or its place in the file, is not recorded. */
+/**
+ * Returns a file as Claude Code describes the read part. Only the name if the text, or its position
+ * in the file, is not recorded.
+ */
 function describedFile(file: JsonObject | undefined, path: string, cut: boolean): ShownFile[] {
   const text = textAt(file, 'content');
   const total = numberAt(file, 'totalLines');
@@ -17,7 +20,7 @@ function describedFile(file: JsonObject | undefined, path: string, cut: boolean)
   return [fileText(path, text, { start, whole, total })];
 }
 
-/** Reads the structured twin of a result: what it shows beyond the text. */
+/** Reads the structured form of a result, for evidence beyond its text. */
 type Twin = (twin: JsonObject) => FileEvidence;
 
 const readTwin: Twin = (twin) => {
@@ -37,7 +40,10 @@ interface Edit {
   readonly all: boolean;
 }
 
-/** The text after one edit by the tool; undefined where the edit does not fit the text. An edit to nothing takes the line end with it. */
+/**
+ * Applies one edit of the tool to a text. Undefined if the edit does not match. An edit to an empty
+ * text also removes the line end.
+ */
 function applyEdit(text: string, edit: Edit): string | undefined {
   if (edit.from === '') return text === '' ? edit.to : undefined;
   const wider =
@@ -56,7 +62,7 @@ function editOf(fields: JsonObject): Edit | undefined {
     : { from, to, all: (fields.replaceAll ?? fields.replace_all) === true };
 }
 
-/** Whether the lines of a patch are those of the file: some versions show leading tabs as spaces. */
+/** Returns whether a patch has the file's own lines. Some versions show leading tabs as spaces. */
 function isExactPatch(lines: readonly string[], edits: readonly JsonObject[]): boolean {
   const bodies = lines.map((line) => line.slice(1));
   if (bodies.some((line) => line.startsWith('\t')) || !bodies.some((line) => line.startsWith(' '))) return true;
@@ -66,7 +72,7 @@ function isExactPatch(lines: readonly string[], edits: readonly JsonObject[]): b
   return lines.some((line) => /^[-+] /.test(line) && known.has(line.slice(1)));
 }
 
-/** The pieces of a file that the patch of an edit shows, before and after it. */
+/** Returns the parts of a file that an edit's patch shows, before and after it. */
 function patchedPieces(path: string, twin: JsonObject, edits: readonly JsonObject[]): readonly ShownFile[] {
   const hunks = objectsAt(twin, 'structuredPatch').map((hunk) => ({
     oldStart: numberAt(hunk, 'oldStart') ?? 0,
@@ -116,14 +122,17 @@ const TWINS: Readonly<Record<string, Twin>> = {
 
 const CUT = /<persisted-output>|\[\d+ (?:characters|lines) truncated\]/;
 
-/** What the structured twin of a tool's result shows; nothing for tools without one, and for errors, whose twin is a text. */
+/**
+ * Returns the evidence in the structured form of a tool's result. Empty for tools without one, and
+ * for errors, which are plain text.
+ */
 export function twinEvidence(tool: string | undefined, twin: unknown, text: string): FileEvidence {
   const evidence = tool !== undefined && isJsonObject(twin) ? (ownMember(TWINS, tool)?.(twin) ?? {}) : {};
   const truncated = evidence.truncated === true || CUT.test(text);
   return { ...evidence, ...(truncated ? { truncated } : {}) };
 }
 
-/** What becomes of an attachment: a text that the model got, files that it was shown, or both. */
+/** The entry for an attachment: a text that the model got, files that it saw, or both. */
 type Attachment =
   | Pick<EntryOf<'event'>, 'kind' | 'name' | 'text' | 'files'>
   | Pick<EntryOf<'message'>, 'kind' | 'origin' | 'name' | 'text'>;
@@ -137,7 +146,7 @@ const attached = (text: string | undefined, files: ShownFile[]): Attachment => (
   files,
 });
 
-/** The runs of numbered lines in a snippet, each a piece of the file. */
+/** Returns the runs of numbered lines in a snippet, each a part of the file. */
 function snippetPieces(path: string, snippet: string): ShownFile[] {
   const lines = outputLines(snippet);
   const pieces: ShownFile[] = [];
@@ -221,8 +230,9 @@ function carriedText(fields: JsonObject): string {
 }
 
 /**
- * Reads an attachment; undefined where only the person at the terminal sees it. The wrapping in which the program hands an attachment to the model is not
- * recorded. A kind that is not known gives the text that it carries, or an event where it carries none.
+ * Reads an attachment. Undefined if only the person at the terminal sees it. The recording lacks
+ * the wrapping in which the program passes it to the model. An unknown kind becomes its text, or an
+ * event if it has none.
  */
 export function readAttachment(fields: JsonObject): Attachment | undefined {
   const type = idAt(fields, 'type') ?? 'attachment';

@@ -17,7 +17,7 @@ import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
-/** One of the answers in a result of Cline. */
+/** One answer within a Cline result. */
 interface Answer {
   readonly query: string;
   readonly result: string;
@@ -33,7 +33,7 @@ function answersOf(content: unknown): readonly Answer[] {
   });
 }
 
-/** The file that answers `PATH` or `PATH:A-B`. */
+/** Returns the file in the answer to `PATH` or `PATH:A-B`. */
 function readFile({ query, result }: Answer, asked: readonly JsonObject[]): ShownFile | undefined {
   const range = /^(.+):(\d+)-(\d+|end|EOF)?$/.exec(query);
   const path = range?.[1] ?? query;
@@ -48,7 +48,7 @@ function readFile({ query, result }: Answer, asked: readonly JsonObject[]): Show
   return shownLines(path, shown, { total: all ? shown.lines.length : undefined });
 }
 
-/** The files that the answers to a call show. */
+/** Returns the files in the answers to a call. */
 function clineEvidence(tool: string, args: JsonObject, content: unknown): readonly ShownFile[] {
   const answers = answersOf(content).filter(({ success }) => success);
   if (tool === 'read_files') return answers.flatMap((answer) => readFile(answer, objectsAt(args, 'files')) ?? []);
@@ -59,29 +59,29 @@ function clineEvidence(tool: string, args: JsonObject, content: unknown): readon
   return [];
 }
 
-/** Whether every answer of a result is a failure. */
+/** Returns whether all answers of a result are failures. */
 function allFailed(content: unknown): boolean {
   const answers = answersOf(content);
   return answers.length > 0 && answers.every(({ success }) => !success);
 }
 
-/** The content of a message, sorted by what becomes of it. */
+/** The content of a message, by kind. */
 interface Blocks {
   readonly texts: unknown[];
   readonly thoughts: string[];
   readonly entries: RecordedEntry[];
 }
 
-/** The model that a message names. */
+/** Returns the model that a message names. */
 export function modelOf(message: JsonObject): string | undefined {
   const about = objectAt(message, 'modelInfo');
   return textAt(about, 'id') ?? textAt(about, 'modelId');
 }
 
-/** A call that the model writes as tags in its text; its result stands in the next prompt. */
+/** A call that the model writes as tags in its text. Its result is in the next prompt. */
 const TAGGED_CALL = /^<(\w+_\w+)>\s*<(\w+)>[\s\S]*<\/\2>\s*<\/\1>/m;
 
-/** Turns the messages of a Cline session into entries, one by one. */
+/** Converts the messages of a Cline session to entries. */
 export class ClineMessages {
   readonly #session: string;
   readonly #onLoss: OnLoss;
@@ -120,7 +120,7 @@ export class ClineMessages {
       : [...before, ...blocks.entries.filter(isResult), said, ...blocks.entries.filter((entry) => !isResult(entry))];
   }
 
-  /** Reports the content that only the provider can read. */
+  /** Reports content that only the provider can read. */
   finish(): void {
     this.#opaque.finish(this.#onLoss);
   }
@@ -225,7 +225,10 @@ export class ClineMessages {
 
 const isResult = ({ kind }: RecordedEntry): boolean => kind === 'result';
 
-/** The text of a result: the model sees the answers to several questions as JSON text, and parts of a message as such. */
+/**
+ * Returns the text of a result as the model sees it: several answers as JSON, message parts as
+ * text.
+ */
 function resultText(content: unknown, place: string, onLoss: OnLoss): string {
   const answers = Array.isArray(content) && content.some((item) => isJsonObject(item) && 'query' in item);
   return answers || (isJsonObject(content) && 'query' in content)

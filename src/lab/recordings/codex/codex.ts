@@ -9,10 +9,10 @@ import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { CompletedItems } from './completed-items.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
 
-/** The longest pause between two records of a history that is written in one go, milliseconds. */
+/** Maximum pause between two records of a history that is written in one go, in milliseconds. */
 const COPY_GAP_MS = 100;
 
-/** The session that the meta at the beginning of a file describes. */
+/** Returns the session described by the meta record at the beginning of a file. */
 function codexSession(meta: JsonObject | undefined, place: string, fallbackId: string): EntryOf<'session'> {
   const source = objectAt(meta, 'source');
   const spawn = objectAt(objectAt(source, 'subagent'), 'thread_spawn');
@@ -33,22 +33,23 @@ function codexSession(meta: JsonObject | undefined, place: string, fallbackId: s
 }
 
 /**
- * Separates the history that a forked file begins with from what was done in the fork. The file repeats the records of its parent behind the parent's meta,
- * written in one go at the moment of the fork (later versions keep their old moments): the copy ends with the first pause.
+ * Separates a fork's copied history from its own records. The file repeats the parent's records
+ * after the parent's meta. They are written in one go at the moment of the fork, so the copy ends
+ * with the first pause. Later versions keep the old times.
  */
 class CopiedHistory {
   #began: number | undefined;
   #last: number | undefined;
   #copying = false;
 
-  /** Begins the copy with the moment of the parent's meta. */
+  /** Starts the copy at the time of the parent's meta. */
   begin(at: number | undefined): void {
     this.#copying = at !== undefined;
     this.#began = at;
     this.#last = at;
   }
 
-  /** Whether a record of this moment belongs to the copy. */
+  /** Returns whether a record with this time belongs to the copy. */
   holds(at: number | undefined): boolean {
     if (!this.#copying || at === undefined || this.#began === undefined || this.#last === undefined)
       return this.#copying;
@@ -58,7 +59,7 @@ class CopiedHistory {
   }
 }
 
-/** A record, or the payload of one, with its place and clock. */
+/** A record or its payload, with its place and time. */
 interface CodexRecord {
   readonly payload: JsonObject;
   readonly place: string;
@@ -67,7 +68,7 @@ interface CodexRecord {
 
 type Handler = (record: CodexRecord) => void;
 
-/** Records and items that add nothing to the transcript. */
+/** Records and items outside of the transcript. */
 const BOOKKEEPING = new Set(['world_state', 'inter_agent_communication_metadata', 'ghost_snapshot', 'state']);
 
 class CodexReader implements LineReader {
@@ -133,7 +134,10 @@ class CodexReader implements LineReader {
     return this.#queue.drain();
   }
 
-  /** The fields that all entries of a record share; opens the session where the file has no meta. */
+  /**
+   * Returns the fields shared by all entries of a record. Opens the session if the file has no
+   * meta.
+   */
   #common({ place, at }: Omit<CodexRecord, 'payload'>, item?: JsonObject): EntryCommon {
     if (this.#head === undefined) this.#open(undefined, place);
     const copied = this.#copy.holds(at) ? { copied: true } : {};
@@ -193,7 +197,7 @@ class CodexReader implements LineReader {
     }
   }
 
-  /** Queues thoughts that no message follows, only a call, as a message of their own. */
+  /** Queues thoughts as a separate message if only a call follows them. */
   #flushThinking(): void {
     const { thinking } = this.#context;
     if (thinking === undefined) return;
@@ -223,7 +227,10 @@ class CodexReader implements LineReader {
     this.#queue.push({ kind: 'compaction', ...common, summary: summary === '' ? undefined : summary });
   }
 
-  /** Reads one of the few events that say more than the transcript, which the others repeat for the screen. */
+  /**
+   * Reads the few events with information beyond the transcript. The others repeat it for the
+   * screen.
+   */
   #event({ payload, ...where }: CodexRecord): void {
     const type = textAt(payload, 'type') ?? '';
     const common = this.#common(where);
@@ -244,7 +251,10 @@ class CodexReader implements LineReader {
     }
   }
 
-  /** Queues the tokens of the answer before it. The same count comes again when only limits have changed, and is then left out. */
+  /**
+   * Queues the token counts of the preceding answer. Skips a repeated count, which comes when only
+   * limits have changed.
+   */
   #usage(payload: JsonObject, common: EntryCommon): void {
     const info = objectAt(payload, 'info');
     const last = objectAt(info, 'last_token_usage');
@@ -261,5 +271,5 @@ class CodexReader implements LineReader {
   }
 }
 
-/** Codex: JSON lines under `~/.codex/sessions`, one file for each session and each sub-agent. */
+/** Codex: JSON lines under `~/.codex/sessions`, one file per session and per sub-agent. */
 export const codex: Importer = lineImporter('codex', (id, onLoss) => new CodexReader(id, onLoss));

@@ -8,7 +8,9 @@ import type { OnLoss, OpaqueContent } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 
-/** The working directory of a call: the one that it asks for, else the turn's. Windows paths are kept as they are. */
+/**
+ * Returns the working directory of a call: its own, otherwise the turn's. Windows paths are kept.
+ */
 function callDirectory(args: JsonObject, turn: string | undefined): string | undefined {
   const asked = textAt(args, 'workdir') ?? textAt(args, 'working_directory');
   if (asked === undefined || asked === '') return turn;
@@ -16,23 +18,46 @@ function callDirectory(args: JsonObject, turn: string | undefined): string | und
   return join(turn, asked);
 }
 
-const HARNESS_TEXT =
-  /^\s*(?:<(?:environment_context|permissions instructions|user_instructions|INSTRUCTIONS|turn_aborted|subagent_notification|skill|skills_instructions|collaboration_mode|user_shell_command|model_switch|personality_spec|apps_instructions|plugins_instructions|realtime_conversation|hook_prompt)[\s>]|# AGENTS\.md instructions)/;
+const HARNESS_TAGS = [
+  'environment_context',
+  'permissions instructions',
+  'user_instructions',
+  'INSTRUCTIONS',
+  'turn_aborted',
+  'subagent_notification',
+  'skill',
+  'skills_instructions',
+  'collaboration_mode',
+  'user_shell_command',
+  'model_switch',
+  'personality_spec',
+  'apps_instructions',
+  'plugins_instructions',
+  'realtime_conversation',
+  'hook_prompt',
+];
+const HARNESS_TEXT = new RegExp(`^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|# AGENTS\\.md instructions)`);
 
-/** Who wrote a message. */
+/** Returns the author of a message. */
 export function originOf(role: EntryOf<'message'>['role'], text: string): EntryOf<'message'>['origin'] {
   if (role === 'assistant') return 'model';
   return role === 'user' && !HARNESS_TEXT.test(text) ? 'person' : 'harness';
 }
 
-const FAILED =
-  /^(?:apply_patch verification failed|\w+ failed(?: for|:)|unsupported call|failed to parse|tool call error|aborted by user)/i;
+const FAILED = new RegExp(
+  '^(?:apply_patch verification failed|\\w+ failed(?: for|:)|unsupported call|failed to parse|' +
+    'tool call error|aborted by user)',
+  'i',
+);
 const EXIT = /^(?:Process exited with code|Exit code:) (-?\d+)$/m;
-/** The header of a command's output is within its first lines. */
+/** The first lines of an output contain the command's header. */
 const HEADER_CHARS = 4000;
 const CUT = /…\d+ (?:tokens|chars) truncated…|\[\.\.\. (?:omitted|removed) \d+ /;
 
-/** The exit code in the header of an output, or in the JSON of older versions; undefined where it has none. */
+/**
+ * Returns the exit code from an output's header, or from the JSON of older versions. Undefined
+ * without one.
+ */
 export function exitCodeOf(text: string): number | undefined {
   if (text.startsWith('{')) {
     const value = parseJson(text);
@@ -54,7 +79,7 @@ function changedFile(path: string, change: JsonObject): readonly ShownFile[] {
   return pieces.length > 0 ? pieces : [namedFile(moved)];
 }
 
-/** The files that a patch changed, as its end reports them; none for a patch that failed. */
+/** Returns the files that a patch changed, as its end reports them. Empty if the patch failed. */
 export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
   if (payload.success === false) return [];
   return Object.entries(objectAt(payload, 'changes') ?? {}).flatMap(([path, change]) =>
@@ -62,15 +87,15 @@ export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
   );
 }
 
-/** A call without a result, with what events have reported of it so far. */
+/** A call without a result, with the facts from events so far. */
 interface OpenCall {
-  /** Whether it is a script of the code mode, which makes calls itself. */
+  /** Whether it is a script of the code mode, which makes further calls. */
   readonly script: boolean;
   exitCode: number | undefined;
   files: readonly ShownFile[] | undefined;
 }
 
-/** The state that the readers of a transcript's items share. */
+/** State shared by the readers of transcript items. */
 export interface ItemContext {
   readonly queue: EntryQueue;
   readonly opaque: OpaqueContent;
@@ -80,7 +105,7 @@ export interface ItemContext {
   sessionCwd: string | undefined;
   turnCwd: string | undefined;
   model: string | undefined;
-  /** Thoughts that wait for the message that follows them. */
+  /** Thoughts for the next message. */
   thinking: { readonly text: string; readonly common: EntryCommon } | undefined;
 }
 
@@ -89,7 +114,7 @@ type ItemReader = (payload: JsonObject, common: EntryCommon) => void;
 const textsOf = (payload: JsonObject, field: string): readonly string[] =>
   objectsAt(payload, field).flatMap((item) => textAt(item, 'text') ?? []);
 
-/** The readers of a transcript's items, by their kind. */
+/** Returns the readers of transcript items, by kind. */
 export function codexItems(context: ItemContext): Readonly<Record<string, ItemReader>> {
   const { queue, opaque, onLoss } = context;
   const text = (content: unknown, place: string): string => {

@@ -1,16 +1,16 @@
 import type { EntryKind, EntryOf, RecordedEntry } from '../neutral-session.js';
 
-/** How much may wait behind an entry that is held. */
+/** Maximum size of the queue behind a held entry. */
 const MAX_WAITING = { entries: 4096, chars: 16 * 1024 * 1024 };
 
 /** An entry that later records may still change. */
 export interface HeldEntry<K extends EntryKind> {
   readonly entry: EntryOf<K>;
-  /** Changes the entry; false where it has left the queue already. */
+  /** Changes the entry. Returns false if it has already left the queue. */
   update(change: Partial<EntryOf<K>>): boolean;
-  /** Ends the changes, so that the entry can leave the queue. */
+  /** Ends the changes; the entry can leave the queue. */
   release(): void;
-  /** Takes the entry out of the queue again; one that has left it stays. */
+  /** Removes the entry from the queue. No effect if it has left already. */
   withdraw(): void;
 }
 
@@ -28,19 +28,19 @@ function charsOf(entry: RecordedEntry): number {
 }
 
 /**
- * Keeps entries in the order of the recording while some of them wait for later records that belong to them. The queue is bounded: beyond 4,096 entries or
- * 16 million characters all held entries leave it as they are.
+ * Keeps entries in the order of the recording while some wait for later records. Beyond 4,096
+ * entries or 16 million characters, all held entries leave the queue unfinished.
  */
 export class EntryQueue {
   #slots: Slot[] = [];
   #chars = 0;
 
-  /** Adds an entry that is finished. */
+  /** Adds a finished entry. */
   push(entry: RecordedEntry): void {
     this.#put({ entry, held: false });
   }
 
-  /** Adds an entry that is not finished. */
+  /** Adds an unfinished entry. */
   hold<K extends EntryKind>(entry: EntryOf<K>): HeldEntry<K>;
   hold(entry: RecordedEntry): HeldEntry<EntryKind>;
   hold(entry: RecordedEntry): HeldEntry<EntryKind> {
@@ -65,7 +65,7 @@ export class EntryQueue {
     };
   }
 
-  /** Takes the entries that stand in front of the first held one. */
+  /** Removes and returns the entries before the first held one. */
   take(): readonly RecordedEntry[] {
     const first = this.#slots.findIndex(({ held }) => held);
     const ready = this.#slots.splice(0, first < 0 ? this.#slots.length : first);
@@ -74,7 +74,7 @@ export class EntryQueue {
     return ready.map(({ entry }) => entry);
   }
 
-  /** Takes all entries, at the end of the recording. */
+  /** Removes and returns all entries, at the end of the recording. */
   drain(): readonly RecordedEntry[] {
     for (const slot of this.#slots) slot.held = false;
     return this.take();

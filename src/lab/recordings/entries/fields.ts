@@ -1,43 +1,43 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { type EntryOf, MESSAGE_ROLES } from '../neutral-session.js';
 
-/** A field's text; undefined for any other value, and without a record. */
+/** Returns a field's text. Undefined for other values, and without a record. */
 export function textAt(record: JsonObject | undefined, field: string): string | undefined {
   const value = record?.[field];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A field's id: a text that is not empty, or a number as text; undefined for any other value. */
+/** Returns a field's id: a non-empty text, or a number as text. Undefined for other values. */
 export function idAt(record: JsonObject | undefined, field: string): string | undefined {
   const value = record?.[field];
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A field's finite number; undefined for any other value. */
+/** Returns a field's finite number. Undefined for other values. */
 export function numberAt(record: JsonObject | undefined, field: string): number | undefined {
   const value = record?.[field];
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** A field's object; undefined for any other value. */
+/** Returns a field's object. Undefined for other values. */
 export function objectAt(record: JsonObject | undefined, field: string): JsonObject | undefined {
   const value = record?.[field];
   return isJsonObject(value) ? value : undefined;
 }
 
-/** A field's list; empty for any other value. */
+/** Returns a field's list. Empty for other values. */
 export function listAt(record: JsonObject | undefined, field: string): readonly unknown[] {
   const value = record?.[field];
   return Array.isArray(value) ? value : [];
 }
 
-/** The objects of a field's list. */
+/** Returns the objects in a field's list. */
 export function objectsAt(record: JsonObject | undefined, field: string): readonly JsonObject[] {
   return listAt(record, field).filter(isJsonObject);
 }
 
-/** The texts of a field's list. */
+/** Returns the texts in a field's list. */
 export function textsAt(record: JsonObject | undefined, field: string): readonly string[] {
   return listAt(record, field).filter((item) => typeof item === 'string');
 }
@@ -45,8 +45,8 @@ export function textsAt(record: JsonObject | undefined, field: string): readonly
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
 
 /**
- * A moment in milliseconds since 1970, from an ISO text or a number; undefined for any other value. A text without a time zone is taken as UTC, so that it is
- * the same moment on every machine.
+ * Returns a time in milliseconds since 1970 from an ISO text or a number. Undefined for other
+ * values. A text without a time zone is UTC, so that it means the same time on every machine.
  */
 export function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? Date.parse(WITHOUT_ZONE.test(value) ? `${value}Z` : value) : value;
@@ -56,7 +56,10 @@ export function momentOf(value: unknown): number | undefined {
 /** The fields that all entries of one record share. */
 export type EntryCommon = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'parent_id' | 'copied'>;
 
-/** The fields that all entries of one record share: where it stands, its clock and its `id`, as far as the recording has them. */
+/**
+ * Returns the fields shared by all entries of a record: its place, its time and its `id`, as far as
+ * recorded.
+ */
 export function entryCommon(
   where: { readonly session: string; readonly place: string },
   record: JsonObject,
@@ -67,12 +70,14 @@ export function entryCommon(
 
 type Message = EntryOf<'message'>;
 
-/** The role that a record names; undefined for one that no entry has. */
+/** Returns the role of a record. Undefined if entries have no such role. */
 export function roleAt(record: JsonObject | undefined): Message['role'] | undefined {
   return MESSAGE_ROLES.find((role) => role === record?.role);
 }
 
-/** The token counts of an answer, each from the field that the format names; undefined where the record has none of them. */
+/**
+ * Returns the token counts of an answer, by the format's field names. Undefined without any count.
+ */
 export function usageAt(
   record: JsonObject | undefined,
   names: Readonly<Partial<Record<keyof NonNullable<Message['usage']>, string>>>,

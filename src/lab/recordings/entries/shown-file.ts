@@ -9,32 +9,32 @@ import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 type Moment = ShownFile['moment'];
 
-/** All of a file as evidence. */
+/** Returns evidence for a whole file. */
 export function wholeFile(path: string, text: string, moment: Moment): ShownFile {
   return { path, moment, text, whole: true };
 }
 
-/** A file of which only the name is shown: it is there afterwards, with an unknown text. */
+/** Returns evidence for a file with a known name but unknown text, which exists after the call. */
 export function namedFile(path: string): ShownFile {
   return { path, moment: 'after', whole: false };
 }
 
-/** What a text shows of a file after a call: where it begins, and whether it is all of the file. */
+/** The part of a file that a text shows: its first line, and whether it is the whole file. */
 export interface TextRange {
   readonly start: number;
   readonly whole: boolean;
   readonly total?: number | undefined;
 }
 
-/** A text out of a file as evidence. */
+/** Returns evidence for a part of a file. */
 export function fileText(path: string, text: string, { start, whole, total }: TextRange): ShownFile {
   return { path, moment: 'after', text, whole, start_line: start, total_lines: total };
 }
 
-/** The evidence of files that a result or an event carries; absent fields where nothing is shown. */
+/** The file evidence of a result or an event. A field is absent if there is no evidence. */
 export type FileEvidence = Pick<EntryOf<'result'>, 'files' | 'listed' | 'truncated'>;
 
-/** Files, listed paths and the mark of a cut as fields of an entry. */
+/** Returns files, listed paths and the truncation mark as fields of an entry. */
 export function fileEvidence(files: readonly ShownFile[], listed?: readonly string[]): FileEvidence {
   return {
     ...(files.length === 0 ? {} : { files: [...files] }),
@@ -42,14 +42,19 @@ export function fileEvidence(files: readonly ShownFile[], listed?: readonly stri
   };
 }
 
-/** A hunk of a patch: its lines with their marks (` `, `-`, `+`), and where it begins before and after. */
+/**
+ * A hunk of a patch: lines with their marks (` `, `-`, `+`), and its first line before and after.
+ */
 export interface PatchHunk {
   readonly oldStart: number;
   readonly newStart: number;
   readonly lines: readonly string[];
 }
 
-/** The pieces of a file that a hunk shows, before and after the patch; `movedTo` is the path of the file afterwards. */
+/**
+ * Returns the parts of a file that a hunk shows, before and after the patch. `movedTo` is the path
+ * after the patch.
+ */
 export function hunkPieces(
   path: string,
   { oldStart, newStart, lines }: PatchHunk,
@@ -70,7 +75,7 @@ export function hunkPieces(
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-/** The hunks of a unified diff of one file. */
+/** Returns the hunks of a unified diff of one file. */
 export function unifiedHunks(diff: string): readonly PatchHunk[] {
   const hunks: { oldStart: number; newStart: number; lines: string[] }[] = [];
   for (const line of diff.split('\n')) {
@@ -82,8 +87,9 @@ export function unifiedHunks(diff: string): readonly PatchHunk[] {
 }
 
 /**
- * Numbered lines of a file as evidence. They are the whole file where they reach from its first line to its last: then every line ends with a line end, since
- * no numbered view says whether the last one does.
+ * Returns numbered lines of a file as evidence. They count as the whole file if they reach from its
+ * first line to its last. Then every line gets a line end, because a numbered view does not show
+ * whether the last one has one.
  */
 export function shownLines(
   path: string,
@@ -97,12 +103,14 @@ export function shownLines(
 
 const WINDOW = /^\[File: (.+) \((\d+) lines total(?: after edit)?\)\]$/;
 const ABOVE = /^\((\d+) more lines? above\)$|^\(this is the beginning of the file\)$/;
-/** How many lines above a window say what it shows. */
+/** Number of lines above a window that describe it. */
 const LEAD_LINES = 3;
 
 /**
- * The windows on files (`[File: P (N lines total)]`, a line number on each line) in the output of SWE-agent's commands and of programs that descend from them.
- * The preview of an edit that was refused is left out; the window on the original below it has the moment `before`.
+ * Returns the file windows in the output of SWE-agent's commands and of programs that descend from
+ * it. A window begins with `[File: P (N lines total)]` and numbers its lines.
+ *
+ * Skips the preview of a refused edit. The window on the original below it has the moment `before`.
  */
 export function fileWindows(output: string): readonly ShownFile[] {
   const lines = outputLines(output);
@@ -124,8 +132,8 @@ export function fileWindows(output: string): readonly ShownFile[] {
 const NUMBERED_RESULT = /running `cat -n` on (?:a snippet of )?(.+?)(?:, excluding hidden items)?:$/;
 
 /**
- * The lines of a file that an editor shows in the form of `cat -n`. A `view` shows all of the file, unless lines were asked for or the answer was cut; an edit
- * shows the lines around it, as they are afterwards.
+ * Returns the lines of a file that an editor shows like `cat -n`. A `view` shows the whole file
+ * unless it asked for lines or was cut. An edit shows the lines around it, after the change.
  */
 export function numberedAnswer(
   output: string,
@@ -144,20 +152,28 @@ export function numberedAnswer(
   return [shownLines(path, trimmed, { total: asked.whole && !cut ? trimmed.lines.length : undefined })];
 }
 
-/** The editor splits a text at its line ends: a file that ends with one has an empty line more in the answer. */
+/**
+ * Removes an extra empty line. The editor splits a text at its line ends, so a final one adds a
+ * line.
+ */
 function withoutPhantomLine(shown: NumberedLines): NumberedLines {
   return shown.lines.length > 1 && shown.lines.at(-1) === '' ? { ...shown, lines: shown.lines.slice(0, -1) } : shown;
 }
 
 const FOLDER_VIEW = /^Here's the files and directories up to \d+ levels deep in (.+?)(?:, excluding hidden items)?:$/;
 
-/** Whether a path of a listing without marks is a file's by its extension, and no other path lies below it. */
+/**
+ * Returns whether a path in a listing without marks looks like a file: it has an extension, and no
+ * other path is below it.
+ */
 const looksLikeFile = (path: string, all: readonly string[]): boolean =>
   /[^/\\]\.[^/\\]+$/.test(path) && !all.some((other) => other.startsWith(`${path}/`));
 
 /**
- * The paths that an editor lists of a folder; undefined where the output is no listing. Where the editor marks folders by a slash at the end, all paths with
- * their marks; where it does not, the paths that are files by their names.
+ * Returns the paths in an editor's folder listing. Undefined if the output is no listing.
+ *
+ * If folders end with a slash, returns all paths with their slashes. Otherwise, returns the paths
+ * that look like files.
  */
 export function listedByEditor(output: string): readonly string[] | undefined {
   const lines = outputLines(output);
@@ -170,7 +186,7 @@ export function listedByEditor(output: string): readonly string[] | undefined {
   return names.some((name) => name.endsWith('/')) ? names : names.filter((name) => looksLikeFile(name, names));
 }
 
-/** The lines of a text in which every line is numbered; undefined for any other text. */
+/** Returns the lines of a text whose lines are all numbered. Undefined for other texts. */
 export function numberedText(text: string, gutter: LineGutter): NumberedLines | undefined {
   const ended = text.endsWith('\n') ? text.slice(0, -1) : text;
   const lines = outputLines(ended);
@@ -184,8 +200,9 @@ const PRINTS = new RegExp(
 );
 
 /**
- * The file that a command line prints, of which `output` is everything that it printed; undefined for all but the plainest commands (`cat P`,
- * `sed -n 'A,Bp' P`, `head -n N P`, a `cd` in front of them).
+ * Returns the file that a command line printed, if `output` is its whole output. Undefined except
+ * for the plainest commands: `cat P`, `sed -n 'A,Bp' P` and `head -n N P`, with or without a `cd`
+ * before.
  */
 export function printedFile(command: string, output: string): ShownFile | undefined {
   const [, dir, tool, from, , count, single, double, bare] = PRINTS.exec(command.trim()) ?? [];
@@ -197,11 +214,14 @@ export function printedFile(command: string, output: string): ShownFile | undefi
   return fileText(dir === undefined ? path : posix.join(dir, path), output, { start, whole });
 }
 
-// The escape character is spelled by its code, so that nothing invisible stands here.
+// Uses the code of the escape character, so that the source has no invisible character.
 const ANSI = new RegExp(`${String.fromCharCode(27)}(?:\\[[0-9;?]*[ -/]*[@-~]|[@-Z\\\\-_])`, 'g');
 const PROMPT = /\r?\n?[\w.-]+@[\w.-]+:(\S+) [#$] ?$/;
 
-/** What a terminal printed, without control sequences and the prompt at its end; `promptDir` is the folder that the prompt names. */
+/**
+ * Returns a terminal's output without control sequences and the final prompt. `promptDir` is the
+ * folder in that prompt.
+ */
 export function terminalText(output: string): { readonly text: string; readonly promptDir: string | undefined } {
   const plain = output.replace(ANSI, '');
   const prompt = PROMPT.exec(plain);

@@ -5,7 +5,7 @@ import { numberAt, objectAt, textAt } from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileText, namedFile, printedFile, wholeFile } from '../entries/shown-file.js';
 import type { ShownFile } from '../neutral-session.js';
 
-/** Reads the files that the answer to a call shows. */
+/** Reads the files in the answer to a call. */
 type Reader = (args: JsonObject, output: string) => FileEvidence;
 
 const pathOf = (args: JsonObject): string | undefined =>
@@ -13,8 +13,10 @@ const pathOf = (args: JsonObject): string | undefined =>
     .map((name) => textAt(args, name))
     .find((path) => path !== undefined && path !== '');
 
-const PART =
-  /^IMPORTANT: The file content has been truncated\.[\s\S]*?Showing lines (\d+)-(\d+) of (\d+) total lines[\s\S]*?--- FILE CONTENT \(truncated\) ---\n/;
+const PART = new RegExp(
+  '^IMPORTANT: The file content has been truncated\\.[\\s\\S]*?' +
+    'Showing lines (\\d+)-(\\d+) of (\\d+) total lines[\\s\\S]*?--- FILE CONTENT \\(truncated\\) ---\\n',
+);
 
 const readFile: Reader = (args, output) => {
   const path = pathOf(args);
@@ -29,7 +31,7 @@ const readFile: Reader = (args, output) => {
   return { files: [fileText(path, output, { start: Math.floor(first), whole: false })] };
 };
 
-/** Several files in one answer, each below its line `--- PATH ---`. */
+/** Several files in one answer, each after a line `--- PATH ---`. */
 const readMany: Reader = (_args, output) => {
   const body = output.replace(/\n?--- End of content ---\s*$/, '');
   const heads = [...body.matchAll(/^--- (.+) ---\n\n/gm)];
@@ -61,7 +63,7 @@ const glob: Reader = (_args, output) => {
     : {};
 };
 
-/** The report on a command, with what it printed. */
+/** The report on a command, with its output. */
 const shell: Reader = (args, output) => {
   const own = /(?:^|\n)Output: ([\s\S]*?)(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): |$)/.exec(
     output,
@@ -83,7 +85,10 @@ const READERS: Readonly<Record<string, Reader>> = {
   run_shell_command: shell,
 };
 
-/** The files that the answer to a call shows, or its view for people, which has a changed file whole before and after. */
+/**
+ * Returns the files in a call's answer or in its view for people. The view has a changed file in
+ * whole, before and after.
+ */
 export function geminiEvidence(tool: string, call: JsonObject, output: string): FileEvidence {
   const args = objectAt(call, 'args') ?? {};
   const view = objectAt(call, 'resultDisplay');
@@ -97,7 +102,7 @@ export function geminiEvidence(tool: string, call: JsonObject, output: string): 
   return ownMember(READERS, tool)?.(args, output) ?? {};
 }
 
-/** The files whose content stands in the text of a prompt (`@path`). */
+/** Returns the files whose content is in a prompt (`@path`). */
 export function referencedFiles(text: string): readonly ShownFile[] {
   const block = /--- Content from referenced files ---\s*\n([\s\S]*?)(?:\n--- End of content ---|$)/.exec(text)?.[1];
   if (block === undefined) return [];

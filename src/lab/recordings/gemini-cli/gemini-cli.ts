@@ -41,7 +41,7 @@ function sessionOf(source: RecordingSource, header: JsonObject | undefined): Ent
   };
 }
 
-/** Reads the one object that older versions write again with each message. */
+/** Reads the single object that older versions rewrite with each message. */
 async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const session = sessionOf(source, headObject(source));
   yield session;
@@ -53,8 +53,9 @@ async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIter
 }
 
 /**
- * Reads the log of newer versions: a header, then messages, each written again whenever something of it changes, and changes of the whole. The last message
- * waits until another one follows, so that its entries are those of its last state.
+ * Reads the log of newer versions: a header, then messages and changes to the whole list. A message
+ * is written again with each change. The last message waits for the next, so its entries have its
+ * final state.
  */
 class GeminiLog {
   readonly #source: RecordingSource;
@@ -122,7 +123,7 @@ class GeminiLog {
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const head = headObject(source);
   const { several, isOpen } = recordingHead(source);
-  // A file that ends before its messages begin is a torn document, where no line of it is a record.
+  // A file that ends before its messages is a torn document. None of its lines is a record.
   const isTorn = isOpen && source.head.length >= source.size;
   if (!several && head !== undefined && ('messages' in head || isTorn)) {
     yield* readDocument(source, onLoss);
@@ -134,7 +135,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Gemini CLI: one object, or the JSON lines of newer versions (messages that are written again, `$set`, `$rewindTo`). A call and its answer are one object
- * there, and become two entries.
+ * Gemini CLI: one object, or the JSON lines of newer versions (rewritten messages, `$set`,
+ * `$rewindTo`). A call and its answer are one object there, and become two entries.
  */
 export const geminiCli: Importer = { format: 'gemini-cli', recognise, read };

@@ -17,12 +17,16 @@ import { notAnObject, type OnLoss } from '../importer.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { geminiEvidence, referencedFiles } from './evidence.js';
 
-/** Leaves out the parts that become entries or fields of their own: calls, their answers, thoughts. */
+/** Skips parts with separate entries or fields: calls, their answers, thoughts. */
 const other = (part: JsonObject): string | undefined =>
   'functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined;
 const HARNESS_TEXT = /^\s*<(?:session_context|hook_context|state_snapshot|environment_context)>/;
+const CUT = new RegExp(
+  '^IMPORTANT: The file content has been truncated|' +
+    '\\.\\.\\. \\[CONTENT TRUNCATED\\] \\.\\.\\.|\\[WARNING: This file was truncated',
+);
 
-/** Turns messages of Gemini CLI into entries, each of them once: a message that is written again adds only what is new in it. */
+/** Converts messages of Gemini CLI to entries. A rewritten message adds only its new content. */
 export class GeminiRecords {
   /** Ids of the messages that are in the model's context. */
   readonly #live = new Set<string>();
@@ -30,7 +34,7 @@ export class GeminiRecords {
   readonly #seen = new Set<string>();
   /** Digests of the texts so far. */
   readonly #texts = new Set<string>();
-  /** Calls so far, by id; `call` is undefined once the answer has come. */
+  /** Calls by id; `call` is undefined once the answer has arrived. */
   readonly #calls = new Map<string, { readonly tool: string; readonly call: JsonObject | undefined }>();
   readonly #session: string;
   readonly #onLoss: OnLoss;
@@ -65,7 +69,10 @@ export class GeminiRecords {
     return [];
   }
 
-  /** Replaces the model's context by another list of messages: a compaction drops what is no longer in it, and new messages become entries. */
+  /**
+   * Replaces the model's context by another list of messages. A compaction drops messages; new ones
+   * become entries.
+   */
   replaced(messages: readonly JsonObject[], place: string): readonly RecordedEntry[] {
     const ids = new Set(messages.flatMap((message) => idAt(message, 'id') ?? []));
     const dropped = [...this.#live].filter((id) => !ids.has(id));
@@ -81,7 +88,7 @@ export class GeminiRecords {
       const id = idAt(message, 'id');
       if (id === undefined || this.#seen.has(id)) continue;
       const text = partsText(message.content, { place, onLoss: () => undefined, other });
-      // After a compaction the messages that stay are written under new ids.
+      // A compaction writes the remaining messages under new ids.
       const copy = compacted && (this.#texts.has(digest(textAt(message, 'type'), text)) || text === summary);
       if (copy) {
         this.#seen.add(id);
@@ -91,7 +98,7 @@ export class GeminiRecords {
     return entries;
   }
 
-  /** Takes back a message and everything behind it. */
+  /** Takes back a message and all after it. */
   rewound(id: string, place: string): readonly RecordedEntry[] {
     const ids = [...this.#live];
     const from = ids.indexOf(id);
@@ -143,7 +150,7 @@ export class GeminiRecords {
         calls.push({ call, common: { ...common, place } });
     }
     for (const { call, common: own } of calls) entries.push(...this.#begun(call, own));
-    // Calls of one message run side by side; their answers come in the order of their ends.
+    // Calls of one message run in parallel. Their answers are ordered by their end times.
     const results = calls.flatMap(({ call, common: own }) => [...this.#ended(call, own)]);
     return [...entries, ...results.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))];
   }
@@ -203,14 +210,11 @@ export class GeminiRecords {
     const is_error =
       status === 'error' || status === 'cancelled' || outputs.some((output) => output.failed) || exit > 0;
     const evidence = is_error ? {} : geminiEvidence(known?.tool ?? '', call, text);
-    const cut =
-      /^IMPORTANT: The file content has been truncated|\.\.\. \[CONTENT TRUNCATED\] \.\.\.|\[WARNING: This file was truncated/.test(
-        text,
-      );
+    const cut = CUT.test(text);
     yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
   }
 
-  /** The call that an answer without an id belongs to: the oldest one of its tool that is open. */
+  /** Returns the call for an answer without an id: the oldest open call of the same tool. */
   #openOf(tool: string | undefined): string | undefined {
     for (const [id, known] of this.#calls) if (known.call !== undefined && known.tool === tool) return id;
     return undefined;

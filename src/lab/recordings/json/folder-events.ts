@@ -4,21 +4,21 @@ import type { LossReason, OnLoss, RecordingSource } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { MAX_DEPTH, parseJson } from './json-text.js';
 
-/** A record of a recording with its place. */
+/** A record with its place in the recording. */
 export interface PlacedRecord {
   readonly record: JsonObject;
   readonly place: string;
 }
 
-/** The files of a folder that has one for each event. */
+/** The files of a folder with one file per event. */
 export interface EventFiles {
-  /** Matches the name of an event's file; its first group is the number of the event. */
+  /** Matches the name of an event file. Its first group is the event's number. */
   readonly name: RegExp;
-  /** Base names of files that lie next to the events and are no loss. */
+  /** Base names of other expected files in the folder. */
   readonly known: ReadonlySet<string>;
 }
 
-/** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
+/** Returns the object in a file of a folder. Undefined, with a loss, if the file has no object. */
 export async function memberRecord(
   source: RecordingSource,
   member: string,
@@ -44,14 +44,17 @@ export async function memberRecord(
   return lose('malformed-record', text.trim() === '' ? 'the file is empty' : 'not a JSON object');
 }
 
-/** The event files in the order of their numbers. */
+/** Returns the event files in numerical order. */
 function numberedMembers(source: RecordingSource, name: RegExp): readonly string[] {
   const found = (source.members ?? []).filter((member) => name.test(member));
   const numbered = found.map((member) => ({ member, number: Number(name.exec(member)?.[1] ?? 0) }));
   return numbered.sort((a, b) => a.number - b.number || (a.member < b.member ? -1 : 1)).map(({ member }) => member);
 }
 
-/** Whether the events below a folder belong to one conversation: all lie in the folder itself, or all in its folder `events`. */
+/**
+ * Returns whether the events below a folder are one conversation: all are in the folder, or all in
+ * its folder `events`.
+ */
 export function holdsOneConversation(source: RecordingSource, { name }: EventFiles): boolean {
   const folders = new Set(
     (source.members ?? []).filter((member) => name.test(member)).map((member) => member.replace(/[^\\/]*$/, '')),
@@ -60,7 +63,7 @@ export function holdsOneConversation(source: RecordingSource, { name }: EventFil
   return folders.size === 1 && /^(?:events[\\/])?$/.test(only);
 }
 
-/** The events of a folder in their order; every other file that is not known is reported as a loss. */
+/** Streams the events of a folder in order. Reports every unknown file as a loss. */
 export async function* folderEvents(
   source: RecordingSource,
   { name, known }: EventFiles,

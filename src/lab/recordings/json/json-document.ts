@@ -6,13 +6,14 @@ import type { OnLoss } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { MAX_DEPTH } from './json-text.js';
 
-// The library marks the end of its input by this value, which its types do not allow.
+// The library's end-of-input marker, which its types do not allow.
 const END = none as unknown as string;
 
 /**
- * Makes a function that splits JSON text, given in pieces and undefined at its end, into tokens: every string and number is one. Several values may follow one
- * another.
- * @throws {Error} – the function throws where the text is not JSON, or ends inside a value
+ * Returns a function that splits JSON text into tokens. Call it with pieces of text, and with
+ * undefined at the end. A string or number is one token. Several values may follow one another.
+ *
+ * The function throws an Error if the text is not JSON, or ends inside a value.
  */
 export function createTokenizer(): (piece: string | undefined) => Iterable<Token> {
   const parse = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
@@ -22,11 +23,17 @@ export function createTokenizer(): (piece: string | undefined) => Iterable<Token
   };
 }
 
-/** How much text is parsed at once. Values in the same piece as a broken place are lost, so a piece is short. */
+/**
+ * Length of text to parse at a time. A syntax error loses the values of its piece, so pieces are
+ * short.
+ */
 const SLICE_CHARS = 8 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Bytes as pieces of text, then undefined; bytes that are not UTF-8 are replaced and reported once. */
+/**
+ * Decodes bytes to pieces of text, then undefined. Replaces bytes that are not UTF-8 and reports
+ * them once.
+ */
 async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIterable<string | undefined> {
   let decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;
@@ -54,9 +61,12 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
 }
 
 /**
- * Streams the values that a shape asks for out of one large JSON document, or out of several one after another: in order, one item at a time in memory. Never
- * throws for the content. A document that ends early yields the items before its end and the loss `truncated-file`; a broken one yields the items before the
- * broken place and the loss `malformed-record`, as do items that are too large or nested too deeply; replaced text is `repaired-text`.
+ * Streams the values that match a shape from one or several large JSON documents, in order. Holds
+ * one item in memory. Content never makes it throw.
+ *
+ * A document that ends early yields the items before its end and the loss `truncated-file`. A
+ * syntax error yields the items before it and the loss `malformed-record`. Items that are too large
+ * or nested too deeply also count as malformed. Replaced text is `repaired-text`.
  */
 export async function* documentItems(
   chunks: AsyncIterable<Buffer>,
@@ -89,14 +99,14 @@ export async function* documentItems(
   }
 }
 
-/** The path of a value in a JSON document: keys and positions from its top. */
+/** The path of a value in a JSON document: keys and positions. */
 export type DocumentPath = readonly (string | number)[];
 
-/** The values of a JSON document that are read. */
+/** The values to read from a JSON document. */
 export interface DocumentShape {
-  /** Patterns of the values that are read one by one, such as `messages.*`; `*` matches any position of a list. */
+  /** Patterns of the values to yield, such as `messages.*`. `*` matches any list position. */
   readonly items: readonly string[];
-  /** Patterns of what is left out of the items, such as `trajectory.*.query`. */
+  /** Patterns of parts to leave out of the items, such as `trajectory.*.query`. */
   readonly skip?: readonly string[];
 }
 
@@ -114,15 +124,15 @@ function placeOf(path: DocumentPath): string {
     .join('');
 }
 
-/** A value that the shape of a document asks for. */
+/** A value that matches the shape. */
 export interface DocumentItem {
   readonly path: DocumentPath;
-  /** The path as people write it: `history[12]`, `[3].traj[5]`. */
+  /** The path in the usual notation: `history[12]`, `[3].traj[5]`. */
   readonly place: string;
   readonly value: unknown;
 }
 
-/** The largest item that is read, characters. */
+/** Maximum size of an item in characters. */
 const MAX_ITEM_CHARS = MAX_LINE_BYTES;
 
 interface Frame {
@@ -130,7 +140,7 @@ interface Frame {
   key: string | number;
 }
 
-/** An item that is being assembled. */
+/** An item under construction. */
 interface OpenItem {
   readonly built: Assembler;
   readonly depth: number;
@@ -140,13 +150,13 @@ interface OpenItem {
 const OPENING: ReadonlySet<string> = new Set(['startObject', 'startArray']);
 const CLOSING: ReadonlySet<string> = new Set(['endObject', 'endArray']);
 
-/** Follows the tokens of a document and assembles its items. Whatever the shape does not ask for is never in memory. */
+/** Follows the tokens of a document and builds its items. Keeps other values out of memory. */
 class DocumentWalk {
   readonly #items: readonly Pattern[];
   readonly #skips: readonly Pattern[];
   readonly #onLoss: OnLoss;
   readonly #frames: Frame[] = [];
-  /** How many containers are open from the one that is left out downwards; 0 where none is left out. */
+  /** Number of open containers within the skipped part, itself included. 0 outside of one. */
   #skipped = 0;
   #item: OpenItem | undefined;
 
@@ -166,7 +176,7 @@ class DocumentWalk {
     return placeOf(this.#path());
   }
 
-  /** Takes the next token and returns the item that it ends; undefined where it ends none. */
+  /** Takes the next token. Returns the item that it completes, if any. */
   consume(token: Token): DocumentItem | undefined {
     if (token.name === 'keyValue') {
       const frame = this.#frames.at(-1);

@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { excerpt, type OnLoss } from '../importer.js';
 import { endOfValue, MAX_DEPTH, parseJson } from './json-text.js';
 
-/** The longest line that is read, bytes. Parsing a line takes a few times as much memory. */
+/** Maximum line length in bytes. Parsing a line takes a few times as much memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
-/** One object of a file of JSON lines. */
+/** One object in a file of JSON lines. */
 export interface JsonLine {
   readonly record: JsonObject;
   /** Counted from 1. */
@@ -16,17 +16,20 @@ export interface JsonLine {
   readonly place: string;
 }
 
-/** How JSON lines are read. */
+/** Options for reading JSON lines. */
 export interface JsonLinesOptions {
   readonly maxLineBytes?: number;
-  /** Recognises a record that follows a torn one on the same line; without it, what follows a torn record is lost. */
+  /**
+   * Recognises a record after a torn one on the same line. Without it, the rest of such a line is
+   * lost.
+   */
   readonly isRecord?: (record: JsonObject) => boolean;
 }
 
 interface RawLine {
   readonly bytes: Buffer;
   readonly line: number;
-  /** Whether the file ends after this line without a line end. */
+  /** Whether the file ends after this line, without a line end. */
   readonly last: boolean;
 }
 
@@ -73,7 +76,7 @@ function decode(raw: RawLine, onLoss: OnLoss): string {
   return text.slice(1);
 }
 
-/** The complete values at the front of a text, and the text behind them. */
+/** Returns the complete values at the start of a text, and the remaining text. */
 function completeValues(text: string): { readonly values: readonly unknown[]; readonly rest: string } {
   const values: unknown[] = [];
   let rest = text.trimStart();
@@ -89,7 +92,10 @@ function completeValues(text: string): { readonly values: readonly unknown[]; re
 
 const MAX_RESTARTS = 64;
 
-/** The record at the end of a text that begins with a torn one: one process died while it wrote a line, another one went on in the same line. */
+/**
+ * Returns the record at the end of a text that begins with a torn one. This happens if a process
+ * dies while it writes a line and another process continues that line.
+ */
 function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): JsonObject | undefined {
   let at = 0;
   for (let tries = 0; tries < MAX_RESTARTS; tries += 1) {
@@ -127,9 +133,11 @@ function readUnclean(
 }
 
 /**
- * Streams the objects of a file of JSON lines, in order, one line at a time in memory. Several objects on one line are separated, a byte order mark and the
- * `\r` of a line end are removed, empty lines are skipped. Everything else that is no object is left out and reported to `onLoss` (`malformed-record`,
- * `binary`, `repaired-text`; `truncated-file` for a torn last line).
+ * Streams the objects of a file of JSON lines in order, one line in memory at a time. Separates
+ * several objects on one line, removes a byte order mark and `\r`, and skips empty lines.
+ *
+ * Leaves out everything else and reports it to `onLoss` as `malformed-record`, `binary` or
+ * `repaired-text`. A torn last line is `truncated-file`.
  */
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,

@@ -1,9 +1,9 @@
 import { isDeeperThan } from '../../../values/json-depth.js';
 
-/** The deepest nesting that is read: no recording is nested deeper, and whatever walks what was read may recurse. */
+/** Maximum nesting. No recording is nested deeper, and code that walks a value may recurse. */
 export const MAX_DEPTH = 512;
 
-/** The value of a JSON text; undefined where the text is not JSON, or nests deeper than is read. */
+/** Parses a JSON text. Undefined if it is not JSON or nests too deeply. */
 export function parseJson(text: string, deepest = MAX_DEPTH): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -16,7 +16,9 @@ export function parseJson(text: string, deepest = MAX_DEPTH): unknown {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The position behind the string whose quote stands at `from`; undefined where the string is torn. */
+/**
+ * Returns the position after the string whose quote is at `from`. Undefined if the string is torn.
+ */
 function endOfString(text: string, from: number): number | undefined {
   for (let i = from + 1; i < text.length; i += 1) {
     const char = text.charCodeAt(i);
@@ -26,7 +28,10 @@ function endOfString(text: string, from: number): number | undefined {
   return undefined;
 }
 
-/** The position behind the object, list or string that begins at `from`; undefined where it is torn. Brackets are counted, not matched. */
+/**
+ * Returns the position after the object, list or string at `from`. Undefined if it is torn. Counts
+ * brackets without matching them.
+ */
 export function endOfValue(text: string, from: number): number | undefined {
   let depth = 0;
   for (let i = from; i < text.length; i += 1) {

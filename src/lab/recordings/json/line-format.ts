@@ -5,7 +5,7 @@ import type { RecordedEntry } from '../neutral-session.js';
 import { readJsonLines } from './json-lines.js';
 import { headRecords, recordingId } from './recording-head.js';
 
-/** The formats of JSON lines in which every record shows its format by itself. */
+/** The formats of JSON lines whose every record shows its format. */
 type LineFormat = 'claude-code' | 'codex' | 'pi';
 
 const CERTAIN = 1;
@@ -83,7 +83,7 @@ function pi(record: JsonObject): number {
 const SHAPES: Readonly<Record<LineFormat, (record: JsonObject) => number>> = { 'claude-code': claudeCode, codex, pi };
 const FORMATS: readonly LineFormat[] = ['claude-code', 'codex', 'pi'];
 
-/** The format of a single record, and how certain that is; undefined for a record of none. */
+/** Returns the format of a record and its certainty. Undefined if no format matches. */
 function lineFormat(record: JsonObject): { readonly format: LineFormat; readonly certainty: number } | undefined {
   let best: { readonly format: LineFormat; readonly certainty: number } | undefined;
   for (const format of FORMATS) {
@@ -105,18 +105,19 @@ function recogniseLines(source: RecordingSource, format: LineFormat): number {
   return 0;
 }
 
-/** Turns the records of one file into entries, record by record. */
+/** Converts the records of one file to entries. */
 export interface LineReader {
-  /** The entries that are finished with this record; none while earlier ones still wait. */
+  /** Returns the entries completed by this record. Empty while earlier ones still wait. */
   read(record: JsonObject, place: string): readonly RecordedEntry[];
-  /** The remaining entries, at the end of the file. */
+  /** Returns the remaining entries at the end of the file. */
   finish(): readonly RecordedEntry[];
 }
 
 /**
- * The importer of a format of JSON lines. The first record of a file that is of any such format decides which importer reads it; records of another one are
- * left out and reported as `mixed-formats`.
- * @param open makes the reader of one file; `id` names a session that has no id of its own
+ * Returns the importer of a JSON lines format. The first recognised record of a file selects its
+ * importer. Records of another format are left out and reported as `mixed-formats`.
+ *
+ * @param open creates the reader of one file; `id` names a session without an id
  */
 export function lineImporter(
   format: LineFormat,

@@ -6,13 +6,15 @@ import type { RecordingSource } from '../importer.js';
 import { createTokenizer } from './json-document.js';
 import { parseJson } from './json-text.js';
 
-/** The beginning of a recording as JSON. */
+/** The beginning of a recording, as JSON. */
 export interface RecordingHead {
-  /** The first JSON value, as far as the head goes; undefined where the recording does not begin with an object or a list. */
+  /**
+   * The first JSON value, as far as the head goes. Undefined if it is neither an object nor a list.
+   */
   readonly value: unknown;
   /** Whether another value follows, as in JSON lines. */
   readonly several: boolean;
-  /** Whether the head ends inside the first value, with nothing wrong up to there. */
+  /** Whether the head ends inside the first value, without an error before. */
   readonly isOpen: boolean;
 }
 
@@ -35,15 +37,15 @@ function readHead(text: string): RecordingHead {
     }
     isOpen = begun && !built.done;
   } catch {
-    // The part in front of the broken place is enough to recognise the format.
+    // The part before the error suffices to recognise the format.
   }
   return { value: begun ? tornValue(built) : undefined, several: false, isOpen };
 }
 
-/** The value that an assembler has built so far, with the containers that are still open put into the ones around them. */
+/** Returns the assembler's value so far, with its open containers nested. */
 function tornValue({ stack, current, key: last }: Assembler): unknown {
   let value: unknown = current;
-  // The field whose value is torn is there all the same.
+  // Keeps the field whose value is torn.
   if (isJsonObject(value) && last !== null) Object.assign(value, { [last]: value[last] });
   for (let at = stack.length - 2; at >= 0; at -= 2) {
     const around = stack[at];
@@ -57,7 +59,7 @@ function tornValue({ stack, current, key: last }: Assembler): unknown {
 }
 
 function readHeadRecords(head: Buffer): readonly JsonObject[] {
-  // The decoder leaves out a last character that is cut.
+  // The decoder drops a cut last character.
   const text = new StringDecoder('utf8').write(head).replace('\uFEFF', '');
   return text.split('\n').flatMap((line) => {
     const record = parseJson(line) ?? readHead(line).value;
@@ -65,7 +67,7 @@ function readHeadRecords(head: Buffer): readonly JsonObject[] {
   });
 }
 
-/** Reads each head once, since every importer asks for it. */
+/** Reads each head once, because every importer asks for it. */
 function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) => T {
   const known = new WeakMap<Buffer, { readonly value: T }>();
   return ({ head }) => {
@@ -75,26 +77,32 @@ function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) =>
   };
 }
 
-/** The first JSON value of a recording, as far as its head goes. */
+/** Returns the first JSON value of a recording, as far as its head goes. */
 export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead((head) =>
   readHead(new TextDecoder().decode(head)),
 );
 
-/** The records at the beginning of a file of JSON lines; the last one, which may be torn, with the fields that are complete. */
+/**
+ * Returns the records at the beginning of a JSON lines file. The last may be torn and then has only
+ * its complete fields.
+ */
 export const headRecords: (source: RecordingSource) => readonly JsonObject[] = oncePerHead(readHeadRecords);
 
-/** The first JSON value of a recording where it is an object. */
+/** Returns the first JSON value of a recording if it is an object. */
 export function headObject(source: RecordingSource): JsonObject | undefined {
   const { value } = recordingHead(source);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** The objects of a list in a recording's head; the last one may be torn. */
+/** Returns the objects of a list in a recording's head. The last may be torn. */
 export function headObjects(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : [];
 }
 
-/** An id for a session whose recording has none, made from the first bytes and the size: the same on every machine and under every file name. */
+/**
+ * Returns an id for a session without one. It depends on the first bytes and the size, not on
+ * machine or file name.
+ */
 export function recordingId(source: RecordingSource): string {
   return createHash('sha256').update(source.head).update(`\0${source.size}`).digest('hex').slice(0, 32);
 }

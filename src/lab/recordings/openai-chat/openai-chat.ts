@@ -7,7 +7,7 @@ import { readJsonLines } from '../json/json-lines.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { RecordedEntry } from '../neutral-session.js';
 
-/** Moments below this are seconds. */
+/** Times below this are in seconds. */
 const LAST_SECOND = 1e11;
 
 function momentIn(message: JsonObject): number | undefined {
@@ -15,33 +15,38 @@ function momentIn(message: JsonObject): number | undefined {
   return typeof given === 'number' && given < LAST_SECOND ? Math.round(given * 1000) : momentOf(given);
 }
 
-/** A conversation under way. */
+/** A conversation in progress. */
 interface Conversation {
   readonly id: string;
-  /** Numbers it among the others. */
+  /** Its number among the conversations. */
   readonly key: number;
   readonly place: string;
-  /** Whether its session entry has come. */
+  /** Whether its session entry was yielded. */
   begun: boolean;
   /** Calls without a result. */
   readonly open: { readonly id: string; readonly tool: string }[];
 }
 
-/** Turns the messages of conversations, one after another, into entries; a session entry comes with the first message of each. */
+/**
+ * Converts the messages of successive conversations to entries. The first message of each yields
+ * the session entry.
+ */
 class Conversations {
   readonly #id: string;
   readonly #several: boolean;
   readonly #onLoss: OnLoss;
   #current: Conversation | undefined;
 
-  /** Of `several` conversations each has the id of the recording with its key behind it. */
+  /**
+   * If there are `several` conversations, each id is the recording's id and the conversation's key.
+   */
   constructor(id: string, several: boolean, onLoss: OnLoss) {
     this.#id = id;
     this.#several = several;
     this.#onLoss = onLoss;
   }
 
-  /** The entries of a message; `key` numbers its conversation. */
+  /** Yields the entries of a message; `key` numbers its conversation. */
   *message(key: number, message: unknown, place: string): Iterable<RecordedEntry> {
     if (this.#current?.key !== key) yield* this.end();
     this.#current ??= { id: this.#several ? `${this.#id}-${key}` : this.#id, key, place, begun: false, open: [] };
@@ -60,7 +65,7 @@ class Conversations {
     else yield* this.#said(message, common, current);
   }
 
-  /** Ends the conversation under way; one without a message has its session entry all the same. */
+  /** Ends the conversation in progress. Yields its session entry even if it had no message. */
   *end(): Iterable<RecordedEntry> {
     if (this.#current?.begun === false) yield this.#opening(this.#current, undefined);
     this.#current = undefined;
@@ -110,7 +115,7 @@ class Conversations {
 }
 
 const MESSAGE_ROLE = /^(?:system|developer|user|assistant|tool|function)$/;
-/** The fields of a row that may hold its list of messages. */
+/** Fields of a row that may hold its messages. */
 const LISTS = ['messages', 'traj', 'conversation', 'trajectory'] as const;
 
 const isMessage = (record: unknown): boolean =>
@@ -118,7 +123,7 @@ const isMessage = (record: unknown): boolean =>
   MESSAGE_ROLE.test(textAt(record, 'role') ?? '') &&
   ('content' in record || 'tool_calls' in record || 'function_call' in record);
 
-/** The field of a row that holds its list of messages; undefined where it has none. */
+/** Returns the field of a row that holds its messages. Undefined if there is none. */
 function listIn(row: JsonObject | undefined): (typeof LISTS)[number] | undefined {
   return LISTS.find((name) => Array.isArray(row?.[name]) && isMessage(row[name][0]));
 }
@@ -146,7 +151,10 @@ async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterabl
   yield* conversations.end();
 }
 
-/** The patterns of the messages in a document (`*`, `messages.*`, `*.traj.*`), and whether they belong to several conversations. */
+/**
+ * Returns the patterns of the messages in a document (`*`, `messages.*`, `*.traj.*`), and whether
+ * they form several conversations.
+ */
 function shapeOf(source: RecordingSource): { readonly items: readonly string[]; readonly several: boolean } {
   const { value } = recordingHead(source);
   if (isJsonObject(value)) return { items: [`${listIn(value) ?? 'messages'}.*`], several: false };
@@ -170,7 +178,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Chats in the shape of OpenAI's interface: a list of messages, an object with `messages`, a container of conversations (a session each, also tau-bench's
- * `traj`), or any of them as JSON lines. Results go with their calls by `tool_call_id`, without one by order.
+ * Chats in OpenAI's format: a list of messages, an object with `messages`, or a container with one
+ * session per conversation. tau-bench's `traj` and JSON lines of any of these are read, too.
+ *
+ * Results belong to their calls by `tool_call_id`, or by order without one.
  */
 export const openAiChat: Importer = { format: 'openai-chat', recognise, read };

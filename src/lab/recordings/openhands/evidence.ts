@@ -10,7 +10,10 @@ import {
   wholeFile,
 } from '../entries/shown-file.js';
 
-/** What the editor shows: the texts before and after a change where the recording has them, else what its answer shows. */
+/**
+ * Returns the file evidence of an editor: the recorded texts before and after a change, otherwise
+ * its answer.
+ */
 export function editorEvidence(
   twin: JsonObject | undefined,
   text: string,
@@ -31,19 +34,19 @@ export function editorEvidence(
     : fileEvidence([], listed);
 }
 
-/** What a shell shows: the file that a plain command printed. */
+/** Returns the file evidence of a shell: the file that a plain command printed. */
 export function shellEvidence(command: string, output: string): FileEvidence {
   const shown = printedFile(command, terminalText(output).text);
   return fileEvidence(shown === undefined ? [] : [shown]);
 }
 
-/** The working directory of a shell after a command. */
+/** Returns the shell's working directory after a command. */
 export function shellDir(twin: JsonObject | undefined, output: string): string | undefined {
   const dir = textAt(objectAt(twin, 'metadata'), 'working_dir');
   return dir !== undefined && dir !== '' ? dir : terminalText(output).promptDir;
 }
 
-/** Whether a command failed, by its exit code; -1 means that it still runs. */
+/** Returns whether a command failed, by its exit code. -1 means that it still runs. */
 export function exitFailed(twin: JsonObject | undefined): boolean {
   const code = twin?.exit_code ?? objectAt(twin, 'metadata')?.exit_code;
   return typeof code === 'number' && code > 0;

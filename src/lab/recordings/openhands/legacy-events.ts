@@ -17,13 +17,13 @@ import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';
 
 interface OpenCall {
-  /** The id of its event, where it has one. */
+  /** The id of its event, if it has one. */
   readonly event: string | undefined;
   readonly id: string;
   readonly args: JsonObject;
 }
 
-/** Actions that call no tool. */
+/** Actions without a tool call. */
 const ASIDE: ReadonlySet<string> = new Set([
   'recall',
   'null',
@@ -35,7 +35,7 @@ const ASIDE: ReadonlySet<string> = new Set([
   'stop',
   'loop_recovery',
 ]);
-/** Fields that the program keeps next to the arguments that the model gave. */
+/** The program's own fields beside the model's arguments. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'action',
   'id',
@@ -61,15 +61,20 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   'image_urls',
   'llm_config',
 ]);
-const FAILED =
-  /^(?:ERROR:|Error:|\[Your proposed edit has introduced|\[No exact match found|\[The content in this file is absolutely identical|No replacement was performed|Invalid `)/;
-/** A list of dropped ids is written out up to this many. */
+const FAILED = new RegExp(
+  '^(?:ERROR:|Error:|\\[Your proposed edit has introduced|\\[No exact match found|' +
+    '\\[The content in this file is absolutely identical|No replacement was performed|Invalid `)',
+);
+/** Maximum length of a list of dropped ids. */
 const MOST_DROPPED = 100_000;
 
 const asFields = (record: JsonObject, drop: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([name, value]) => !drop.has(name) && value !== null));
 
-/** Turns the events of OpenHands 0.x into entries, one by one. Actions and observations without ids belong together by their order. */
+/**
+ * Converts the events of OpenHands 0.x to entries. Matches actions and observations without ids by
+ * their order.
+ */
 export class LegacyEvents {
   readonly #session: string;
   readonly #onLoss: OnLoss;
@@ -130,18 +135,18 @@ export class LegacyEvents {
     return { ...common, kind: 'compaction', summary: textAt(args, 'summary'), dropped };
   }
 
-  /** What the model said along with a call. */
+  /** Returns the model's message beside a call. */
   #said(event: JsonObject, args: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const text =
       [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
     const usage = this.#usage(event);
     const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
-    // A further call of an answer whose message has come already.
+    // A further call of an answer whose message was already yielded.
     if (text === '' && usage === undefined && response !== undefined) return [];
     return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage }];
   }
 
-  /** The tokens of the answer that an action came with, counted once for each answer. */
+  /** Returns the token counts of an action's answer, once per answer. */
   #usage(event: JsonObject): EntryOf<'message'>['usage'] {
     const response = objectAt(objectAt(event, 'tool_call_metadata'), 'model_response');
     const id = idAt(response, 'id');
@@ -195,7 +200,7 @@ export class LegacyEvents {
     return [{ ...common, kind: 'result', call_id, text, is_error, ...(cut ? { truncated: true } : {}), ...shown }];
   }
 
-  /** Closes the call of an observation: the one whose event or id it names, else the oldest. */
+  /** Closes the call of an observation: the one of its event or id, otherwise the oldest. */
   #answered(event: JsonObject, observation: string): OpenCall | undefined {
     const cause = idAt(event, 'cause');
     const id = idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id');
@@ -208,7 +213,7 @@ export class LegacyEvents {
   }
 }
 
-/** What an observation shows of files, with the arguments of its call. */
+/** Returns the file evidence of an observation, given its call's arguments. */
 function evidenceOf(
   observation: string,
   extras: JsonObject,

@@ -17,7 +17,7 @@ const isEvent = (record: unknown): boolean =>
   isJsonObject(record) &&
   (typeof record.action === 'string' || typeof record.observation === 'string') &&
   !('role' in record);
-/** Whether a list holds events: single ones, or pairs of an action and its observation. */
+/** Returns whether a list holds events: single ones, or pairs of action and observation. */
 const isHistory = (list: unknown): boolean => {
   if (!Array.isArray(list)) return false;
   const [first] = list;
@@ -38,7 +38,7 @@ function recognise(source: RecordingSource): number {
   return 0;
 }
 
-/** The events in an item of a history: the item itself, or those of a pair. */
+/** Yields the events in an item of a history: the item itself, or both of a pair. */
 function* eventsIn(item: unknown, place: string, onLoss: OnLoss): Iterable<PlacedRecord> {
   if (isJsonObject(item)) yield { record: item, place };
   else if (Array.isArray(item))
@@ -49,14 +49,14 @@ function* eventsIn(item: unknown, place: string, onLoss: OnLoss): Iterable<Place
 const systemPrompt = (event: unknown): string | undefined =>
   isJsonObject(event) && event.action === 'system' ? textAt(objectAt(event, 'args') ?? event, 'content') : undefined;
 
-/** The session that a history belongs to: its id, its place, and the row of an evaluation that it stands in. */
+/** The session of a history: its id, its place, and its row of an evaluation. */
 interface HistoryOf {
   readonly id: string;
   readonly place: string;
   readonly row?: JsonObject | undefined;
 }
 
-/** Turns one history into entries; the session entry comes with its first item. */
+/** Converts one history to entries. Its first item yields the session entry. */
 class HistoryReader {
   readonly #of: HistoryOf;
   readonly #onLoss: OnLoss;
@@ -110,7 +110,9 @@ function* rowEntries(row: JsonObject, { id, place }: HistoryOf, onLoss: OnLoss):
   };
 }
 
-/** Reads JSON lines: rows of an evaluation, a session each; single events, which are one session together. */
+/**
+ * Reads JSON lines: evaluation rows are a session each, and single events together are one session.
+ */
 async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const own = recordingId(source);
   const used = new Set<string>();
@@ -150,8 +152,10 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * OpenHands 0.x: rows of an evaluation's `output.jsonl` (a session each), one list or folder of events, or events as JSON lines; with their
- * metadata or flattened, one by one or as pairs. An observation goes with the action that it names as its cause, with its call's id, else with the oldest
- * action that has none.
+ * OpenHands 0.x: the rows of an evaluation's `output.jsonl` (one session each), a list or folder of
+ * events, or events as JSON lines. Events may be flattened or have metadata, and may come in pairs.
+ *
+ * An observation belongs to the action that it names as its cause or by its call's id. Otherwise it
+ * belongs to the oldest action without one.
  */
 export const openHandsLegacy: Importer = { format: 'openhands-legacy', readsFolders: true, recognise, read };

@@ -36,7 +36,7 @@ const ORIGINS: ReadonlyMap<string, EntryOf<'message'>['origin']> = new Map([
   ['user', 'person'],
   ['agent', 'model'],
 ]);
-/** Events that are no part of the conversation: the name of their entry, and the field that becomes its text. */
+/** Events outside of the conversation: the name of their entry, and the field with its text. */
 const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = {
   PauseEvent: ['pause', 'reason'],
   InterruptEvent: ['aborted', 'reason'],
@@ -52,14 +52,14 @@ const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = 
   ACPToolCallEvent: ['acp-tool-call', 'title'],
 };
 
-/** Turns the events of the OpenHands SDK into entries, one by one. */
+/** Converts the events of the OpenHands SDK to entries. */
 class SdkEvents {
   readonly #session: string;
   readonly #onLoss: OnLoss;
-  /** The calls without an answer, by the id of their event. */
+  /** Calls without an answer, by the id of their event. */
   readonly #open = new Map<string, OpenCall>();
   #cwd: string | undefined;
-  /** The model's answer that made the last call. */
+  /** The answer of the last call. */
   #response: string | undefined;
 
   constructor(session: string, onLoss: OnLoss) {
@@ -143,7 +143,7 @@ class SdkEvents {
     const response = idAt(event, 'llm_response_id');
     const further = response !== undefined && response === this.#response;
     this.#response = response;
-    // Calls of one answer stand in events of their own; what it said stands in the first.
+    // Each call of an answer is a separate event. The first of them has the answer's text.
     return further && text === '' && thinking === undefined ? [call] : [said, call];
   }
 
@@ -170,7 +170,7 @@ class SdkEvents {
     });
   }
 
-  /** The open call that an event answers. */
+  /** Returns the open call that an event answers. */
   #opened(event: JsonObject): OpenCall | undefined {
     const action = idAt(event, 'action_id');
     if (action !== undefined && this.#open.has(action)) return this.#open.get(action);
@@ -190,13 +190,13 @@ class SdkEvents {
   }
 }
 
-/** The system prompt, with what is added to it for the session. */
+/** Returns the system prompt with its additions for the session. */
 function systemPrompt(event: JsonObject, place: string, onLoss: OnLoss): string {
   const parts = [event.system_prompt, event.dynamic_context].filter((part) => part !== undefined && part !== null);
   return partsText(parts, { place, onLoss });
 }
 
-/** The session entry, out of the folder's own state and the first event. */
+/** Returns the session entry from the folder's state and the first event. */
 function sessionOf(session: string, state: JsonObject | undefined, first: JsonObject | undefined): EntryOf<'session'> {
   const model = textAt(objectAt(objectAt(state, 'agent'), 'llm'), 'model');
   return {
@@ -259,7 +259,10 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Conversations of the OpenHands SDK: a folder with a file for each event (`event-NNNNN-….json`, beside it `base_state.json`), or the events as JSON lines or
- * as one list. Results go with their calls by `action_id` or `tool_call_id`; a condensation names the events that leave the context.
+ * Conversations of the OpenHands SDK: a folder with one file per event, or the events as JSON lines
+ * or as one list. The files are `event-NNNNN-….json`, beside `base_state.json`.
+ *
+ * Results belong to their calls by `action_id` or `tool_call_id`. A condensation names the events
+ * that leave the context.
  */
 export const openHandsSdk: Importer = { format: 'openhands-sdk', readsFolders: true, recognise, read };

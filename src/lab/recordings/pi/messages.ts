@@ -8,11 +8,11 @@ import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
 type Handler = (message: JsonObject, common: EntryCommon) => readonly RecordedEntry[];
 
-/** Turns the messages of pi into entries, one by one. */
+/** Converts the messages of pi to entries. */
 export class PiMessages {
   readonly #onLoss: OnLoss;
   readonly #opaque = new OpaqueContent();
-  /** The calls without a result, by id. */
+  /** Calls without a result, by id. */
   readonly #calls = new Map<string, { readonly tool: string; readonly args: JsonObject }>();
   readonly #roles: Readonly<Record<string, Handler>> = {
     user: (message, common) => {
@@ -45,13 +45,13 @@ export class PiMessages {
     return [];
   }
 
-  /** A message that the program handed to the model: its summary, or else its content. */
+  /** Converts a message that the program passed to the model: its summary, or else its content. */
   handed(name: string, message: JsonObject, common: EntryCommon): RecordedEntry {
     const text = textAt(message, 'summary') ?? this.#text(message.content, common.place);
     return { kind: 'message', ...common, role: 'user', origin: 'harness', name, text };
   }
 
-  /** Reports the content that only the provider can read. */
+  /** Reports content that only the provider can read. */
   finish(): void {
     this.#opaque.finish(this.#onLoss);
   }
@@ -137,7 +137,7 @@ function usageOf(message: JsonObject): EntryOf<'message'>['usage'] {
   return usage === undefined ? undefined : (usageAt(usage, names) ?? {});
 }
 
-/** A command that the person ran, in the words in which the model gets it. */
+/** Returns a command that the person ran, in the words that the model sees. */
 function bashExecutionText(message: JsonObject): string {
   const output = textAt(message, 'output') ?? '';
   const lines = [
@@ -152,10 +152,10 @@ function bashExecutionText(message: JsonObject): string {
   return lines.join('\n');
 }
 
-/** The note that `read` puts behind a part of a file. */
+/** The note of `read` after a part of a file. */
 const NOTE = /\n\n\[(?:\d+ more lines in file\. Use offset=\d+ to continue|Showing lines \d+-\d+ of (\d+)[^\]]*)\]$/;
 
-/** What the result of `read` shows of its file; undefined for a failed read. */
+/** Returns the file evidence of a `read` result. Undefined for a failed read. */
 function readEvidence(args: JsonObject, message: JsonObject, text: string): ShownFile | undefined {
   const path = textAt(args, 'path');
   if (path === undefined || path === '' || message.isError === true) return undefined;

@@ -8,18 +8,24 @@ import { PiMessages } from './messages.js';
 
 type Handler = (record: JsonObject, common: EntryCommon) => readonly RecordedEntry[];
 
-/** Entries that are no part of the conversation. */
+/** Entries outside of the conversation. */
 const BOOKKEEPING = new Set(['label', 'session_info', 'custom']);
 
-/** The id of an entry of the first version, which has none: counted from the header, as compactions of that version count. */
+/**
+ * Returns the id of an entry of the first format version, which has no ids. Counts from the header,
+ * as that version's compactions do.
+ */
 const entryId = (index: number): string => `entry-${index}`;
 
-/** The id in the name of a session's file: `<moment>_<id>.jsonl`. */
+/** Returns the id in a session file's name: `<moment>_<id>.jsonl`. */
 function sessionOfFile(path: string): string {
   return /([^/\\_]+)\.jsonl$/.exec(path)?.[1] ?? path;
 }
 
-/** Reads the tree that the entries of a file form, in the first version a list. Of entries that were read only the ids stay in memory. */
+/**
+ * Reads the tree of entries in a file; in the first version it is a list. Keeps only the ids of
+ * past entries in memory.
+ */
 class PiReader implements LineReader {
   readonly #fallbackId: string;
   readonly #onLoss: OnLoss;
@@ -29,7 +35,7 @@ class PiReader implements LineReader {
   #session: string | undefined;
   #startedAt: number | undefined;
   #fork = false;
-  /** The number of the current entry; the header has 0. */
+  /** Number of the current entry; the header is 0. */
   #index = -1;
   readonly #handlers: Readonly<Record<string, Handler>> = {
     message: (record, common) => this.#messages.entries(objectAt(record, 'message'), common),
@@ -99,7 +105,10 @@ class PiReader implements LineReader {
     ];
   }
 
-  /** The entries of a record: a rewind where it does not follow the one before it, then its own. Entries older than the header of a fork are copies. */
+  /**
+   * Yields the entries of a record. If it does not follow the previous record, a rewind comes
+   * first. Entries older than a fork's header are copies.
+   */
   #entry(record: JsonObject, place: string, handler: Handler | undefined): readonly RecordedEntry[] {
     const own = idAt(record, 'id');
     const id = own ?? entryId(this.#index);
@@ -132,5 +141,8 @@ function compaction(record: JsonObject, common: EntryCommon): RecordedEntry {
   };
 }
 
-/** pi: JSON lines, a list (version 1) or a tree of entries (versions 2 and 3), one file for each session. */
+/**
+ * pi: JSON lines, one file per session. Version 1 is a list, versions 2 and 3 are a tree of
+ * entries.
+ */
 export const pi: Importer = lineImporter('pi', (id, onLoss) => new PiReader(id, onLoss));

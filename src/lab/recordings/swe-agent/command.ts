@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../values/json-object.js';
 import { ownMember } from '../../../values/own-member.js';
 import type { ChatCall } from '../entries/chat-message.js';
 
-/** The words of a command line, quotes taken off; nothing is expanded. */
+/** Splits a command line into words without their quotes. Expands nothing. */
 function commandWords(line: string): readonly string[] {
   const words = line.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^\s"'\\])+/gs) ?? [];
   return words.map((word) =>
@@ -66,7 +66,10 @@ const COMMANDS: Readonly<Record<string, Reader>> = {
   edit,
 };
 
-/** The command of an action, which an agent wrote as text, as a call: as the agent with real calls names it; every other one is a command of the shell. */
+/**
+ * Converts a command that the agent wrote as text to a call. Uses the names of the agent with real
+ * calls; every other command is a shell command.
+ */
 export function textCommand(action: string): Pick<ChatCall, 'tool' | 'args'> {
   const text = action.replace(/^\s+|\s+$/g, '');
   const end = text.indexOf('\n');

@@ -7,7 +7,7 @@ import { type OnLoss, unknownRole } from '../importer.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 import { textCommand } from './command.js';
 
-/** One step of a trajectory: an action, and what the environment answered. */
+/** One step of a trajectory: an action and the environment's answer. */
 export interface SweAgentStep {
   readonly index: number;
   readonly action: string;
@@ -17,7 +17,7 @@ export interface SweAgentStep {
   readonly workingDir: string | undefined;
 }
 
-/** A path that a window or an editor names, made absolute with the open file or the folder of the step. */
+/** Makes a window's or editor's path absolute with the step's open file or folder. */
 function pathInStep(path: string, { openFile, workingDir }: Pick<SweAgentStep, 'openFile' | 'workingDir'>): string {
   if (path.startsWith('/')) return path;
   const bare = posix.normalize(path);
@@ -25,7 +25,7 @@ function pathInStep(path: string, { openFile, workingDir }: Pick<SweAgentStep, '
   return workingDir === undefined ? path : posix.join(workingDir, path);
 }
 
-/** A call that waits for its observation. */
+/** A call without an observation. */
 interface OpenCall {
   readonly id: string;
   readonly tool: string;
@@ -33,21 +33,25 @@ interface OpenCall {
   readonly step: SweAgentStep | undefined;
 }
 
-const FAILED =
-  /^(?:Your proposed edit has introduced|Your edit was not applied|EXECUTION TIMED OUT|COMMAND TIMED OUT|Text not found|No file open|File .{1,300} not found|Error:|ERROR:|usage: )|have NOT been applied|^No replacement was performed|^Invalid `/m;
+const FAILED = new RegExp(
+  '^(?:Your proposed edit has introduced|Your edit was not applied|EXECUTION TIMED OUT|COMMAND TIMED OUT|' +
+    'Text not found|No file open|File .{1,300} not found|Error:|ERROR:|usage: )|' +
+    'have NOT been applied|^No replacement was performed|^Invalid `',
+  'm',
+);
 const OMITTED = /^Old environment output: \(\d+ lines? omitted\)/;
 const CUT = /<response clipped>|\b\d+ (?:characters|lines) (?:were )?(?:elided|omitted)/;
 const OPEN_FILE = /^\(Open file: (.+)\)$/m;
 const CURRENT_DIR = /^\(Current directory: (.+)\)$/m;
 
-/** The folder that the prompt at the end of an observation names. */
+/** Returns the folder in the prompt at the end of an observation. */
 export const promptedDir = (text: string): string | undefined => CURRENT_DIR.exec(text)?.[1];
 
-/** Whether an item is part of the demonstration in front of a run. */
+/** Returns whether an item is part of the demonstration before a run. */
 export const isDemonstration = (item: JsonObject): boolean =>
   item.is_demo === true || item.message_type === 'demonstration';
 
-/** Turns the history of a run into entries, item by item. */
+/** Converts the history of a run to entries, item by item. */
 export class SweAgentHistory {
   readonly #session: { readonly id: string; readonly cwd: string | undefined };
   readonly #onLoss: OnLoss;
@@ -61,7 +65,7 @@ export class SweAgentHistory {
     this.#workingDir = session.cwd;
   }
 
-  /** The entries of an item that is no action: a prompt, or the observation of an action. */
+  /** Returns the entries of an item that is no action: a prompt or an observation. */
   observed(item: JsonObject, place: string): readonly RecordedEntry[] {
     const role = textAt(item, 'role');
     const text = partsText(item.content, { place, onLoss: this.#onLoss });
@@ -79,7 +83,7 @@ export class SweAgentHistory {
     ];
   }
 
-  /** The entries of an action. */
+  /** Returns the entries of an action. */
   acted(item: JsonObject, place: string, step: SweAgentStep | undefined): readonly RecordedEntry[] {
     this.#spoken = true;
     const text = partsText(item.content, { place, onLoss: this.#onLoss });
@@ -92,7 +96,7 @@ export class SweAgentHistory {
     return action.trim() === '' ? [said] : [said, this.#call({ id: place, place, ...textCommand(action) }, step)];
   }
 
-  /** The entries of a step that the history lacks. */
+  /** Returns the entries of a step that the history lacks. */
   stepped(step: SweAgentStep): readonly RecordedEntry[] {
     const place = `trajectory[${step.index}]`;
     const entries = [...this.acted({ content: step.response ?? '', action: step.action }, place, step)];
@@ -101,7 +105,7 @@ export class SweAgentHistory {
     return entries;
   }
 
-  /** The observation of the last action, where the history ends in front of it. */
+  /** Returns the observation of the last action if the history ends before it. */
   lastObservation(): readonly RecordedEntry[] {
     const step = this.#open.at(0)?.step;
     return step?.observation === undefined
@@ -164,7 +168,7 @@ function evidence(call: OpenCall | undefined, output: string): readonly ShownFil
   return [...windows, ...numberedAnswer(output, { path: textAt(call.args, 'path'), whole })];
 }
 
-/** The ids of the calls that an item answers. */
+/** Yields the ids of the calls that an item answers. */
 function* callIds(item: JsonObject): Iterable<string> {
   const ids = Array.isArray(item.tool_call_ids) ? item.tool_call_ids : [item.tool_call_id];
   for (const id of ids) if (typeof id === 'string' && id !== '') yield id;

@@ -16,9 +16,9 @@ import { documentItems } from '../json/json-document.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 
-/** The answer to a command of mini-swe-agent. */
+/** The answer to a mini-swe-agent command. */
 export interface CommandAnswer {
-  /** All that the command printed, where the recording has it; the answer itself may be cut. */
+  /** The command's whole output, if recorded. The answer itself may be cut. */
   readonly output: string | undefined;
   readonly failed: boolean;
   readonly cut: boolean;
@@ -29,7 +29,7 @@ const OUTPUT = /<output>\n?([\s\S]*)<\/output>/;
 const CUT = /<elided_chars>|<output_head>|<warning>\s*The output of your last command was too long/;
 const FAILED = /^(?:<exception>|An error occurred|The last command <command>[\s\S]* timed out|Command timed out)/;
 
-/** Reads the answer that the model saw, and the raw output that the recording may have as well. */
+/** Reads the answer that the model saw, and the raw output if recorded. */
 function commandAnswer(text: string, extra: unknown): CommandAnswer {
   const more: JsonObject = isJsonObject(extra) ? extra : {};
   const code = typeof more.returncode === 'number' ? more.returncode : Number(RETURN_CODE.exec(text)?.[1] ?? 0);
@@ -40,7 +40,10 @@ function commandAnswer(text: string, extra: unknown): CommandAnswer {
 
 const BLOCK = /```(?:bash|sh|shell|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/g;
 
-/** The command in the one fenced block of a text without calls; undefined for no block, and for several, which the agent did not run. */
+/**
+ * Returns the command in a text's only fenced block. Undefined without a block, and with several,
+ * which the agent did not run.
+ */
 export function fencedCommand(text: string): string | undefined {
   const [first, ...more] = [...text.matchAll(BLOCK)];
   return more.length === 0 ? first?.[1]?.trim() : undefined;
@@ -72,19 +75,21 @@ function recognise(source: RecordingSource): number {
       : 0;
 }
 
-/** A call that waits for its answer. */
+/** A call without an answer. */
 interface OpenCall {
   readonly id: string;
   readonly command: string | undefined;
-  /** Whether the recording has an id for it; then an answer without an id is not its own. */
+  /**
+   * Whether the recording has an id for it. Then an answer without an id belongs to another call.
+   */
   readonly named: boolean;
 }
 
-/** Turns the messages of a run into entries, one by one. */
+/** Converts the messages of a run to entries. */
 class MiniSweMessages {
   readonly #session: string;
   readonly #onLoss: OnLoss;
-  /** The calls of the last answer that have no result. */
+  /** Calls of the last answer without a result. */
   #open: OpenCall[] = [];
   #asked = false;
 
@@ -213,8 +218,10 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Runs of mini-swe-agent (`*.traj.json`), also the older bare lists of messages, with calls and with commands in fenced blocks. Each command is a call of
- * `bash`; without ids it goes with the next message. An answer is what the model saw; where that was cut, a file that a plain command printed is evidence out
- * of the raw output.
+ * Runs of mini-swe-agent (`*.traj.json`), and the older bare lists of messages. Commands are calls
+ * or fenced blocks. Each command is a call of `bash`; without an id it matches the next message.
+ *
+ * An answer is the text that the model saw. If that was cut, the raw output is evidence for a file
+ * that a plain command printed.
  */
 export const miniSweAgent: Importer = { format: 'mini-swe-agent', recognise, read };

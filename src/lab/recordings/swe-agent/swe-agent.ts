@@ -25,10 +25,12 @@ function stepOf({ path, value }: DocumentItem): SweAgentStep {
   };
 }
 
-/** How many steps are compared with an action of the history to find its own. */
+/** Number of steps to compare with an action of the history. */
 const LOOK_AHEAD = 4;
 
-/** The steps of a trajectory, which is read at the pace of the history, so that neither is in memory as a whole. */
+/**
+ * Reads a trajectory's steps at the pace of the history, so that neither is in memory as a whole.
+ */
 class StepReader {
   readonly #items: AsyncIterator<DocumentItem>;
   readonly #ahead: SweAgentStep[] = [];
@@ -38,7 +40,7 @@ class StepReader {
     this.#items = items[Symbol.asyncIterator]();
   }
 
-  /** The next step, which stays the next one. */
+  /** Returns the next step without removing it. */
   async peek(): Promise<SweAgentStep | undefined> {
     await this.#fill(1);
     return this.#ahead[0];
@@ -49,7 +51,10 @@ class StepReader {
     return this.#ahead.shift();
   }
 
-  /** Takes the step of an action, and drops the steps in front of it; undefined where none of the next steps is it, and then none is dropped. */
+  /**
+   * Takes the step of an action and drops the steps before it. Undefined, without dropping any, if
+   * no nearby step matches.
+   */
   async of(action: string): Promise<SweAgentStep | undefined> {
     for (let at = 0; at < LOOK_AHEAD; at += 1) {
       await this.#fill(at + 1);
@@ -87,7 +92,10 @@ function recognise(source: RecordingSource): number {
   return history.some((item) => typeof item.role === 'string' && ('message_type' in item || 'agent' in item)) ? 0.9 : 0;
 }
 
-/** How many items in front of the first action are held back until the session entry, whose prompt and folder stand in them. */
+/**
+ * Maximum number of items before the first action that wait for the session entry. They contain its
+ * prompt and folder.
+ */
 const MOST_OPENING_ITEMS = 64;
 
 interface HistoryItem {
@@ -120,7 +128,7 @@ function opening(
   };
 }
 
-/** The prompts of the first step, which a trajectory without a history has. */
+/** Yields the prompts of the first step, for a trajectory without a history. */
 async function* firstPrompts(source: RecordingSource): AsyncIterable<HistoryItem> {
   const shape = { items: ['trajectory.0.query.*', 'trajectory.0.messages.*', 'trajectory.1.action'] };
   for await (const { path, place, value } of documentItems(source.open(), shape, () => undefined)) {
@@ -141,7 +149,7 @@ async function* historyItems(
   }
 }
 
-/** The session entry, and the entries in front of the first action. */
+/** Yields the session entry and the entries before the first action. */
 async function* begin(
   source: RecordingSource,
   { prompts, steps }: { readonly prompts: readonly HistoryItem[]; readonly steps: StepReader },
@@ -202,7 +210,10 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Runs of SWE-agent (`*.traj`), 0.x and 1.x, with calls or with commands as text, with a history, a trajectory or both. The history is the transcript; the
- * trajectory gives the open file and the folder of each step, and the steps that a torn history lacks. The prompts that each step repeats are not read.
+ * Runs of SWE-agent (`*.traj`), 0.x and 1.x, with calls or with commands as text. A run has a
+ * history, a trajectory, or both.
+ *
+ * The history is the transcript. The trajectory adds each step's open file and folder, and the
+ * steps that a torn history lacks. The prompts that each step repeats are not read.
  */
 export const sweAgent: Importer = { format: 'swe-agent', recognise, read };
