@@ -4,12 +4,6 @@ const NUMBER = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
 /** The same without a trailing space: a space after the mark belongs to the line. */
 const TIGHT_NUMBER = /^\s*\d+(?:[\t|:→]|\.)?/u;
 
-/**
- * Removes the number that a tool may have put before a line. A line that begins with its own number
- * loses that.
- */
-export const withoutNumber = (line: string): string => line.replace(NUMBER, '');
-
 const showsBehind = (output: string, wanted: string, number: RegExp): boolean =>
   output
     .split('\n')

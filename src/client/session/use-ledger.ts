@@ -1,4 +1,3 @@
-import { withoutNumber } from '../../assembly/shown-text.js';
 import { asksForPart } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
@@ -13,13 +12,12 @@ import {
 } from '../../session/retention.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { StepRules } from '../../session/step-policy.js';
+import { textsIn, usableLines } from '../../session/used-lines.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { tokensOf } from '../../values/token-estimate.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** Minimum characters of a line. A shorter line does not identify its source. */
-const LEAST_LINE = 24;
 /** Minimum lines of a text. A shorter text is repeated by chance. */
 const LEAST_LINES = 3;
 /** Number of an earlier process's steps that are read again. */
@@ -39,19 +37,6 @@ const KINDS: Readonly<Record<ToolKind, RetainedKind>> = {
   patch: 'edit',
   other: 'other',
 };
-
-/** Returns the distinct trimmed lines of a text that are long enough to identify it. */
-function linesOf(text: string): ReadonlySet<string> {
-  const lines = text.split('\n').flatMap((line) => [line.trim(), withoutNumber(line).trim()]);
-  return new Set(lines.filter(({ length }) => length >= LEAST_LINE));
-}
-
-/** Returns all texts in a JSON value, joined. */
-function textsIn(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value !== 'object' || value === null) return '';
-  return Object.values(value).map(textsIn).join('\n');
-}
 
 interface Entry {
   readonly kind: RetainedKind;
@@ -84,9 +69,8 @@ export interface LedgerCall {
 }
 
 /**
- * Records which texts a session's model saw and which of them it used, for retention by use. A use
- * is a line of at least 24 characters that occurs in a text and in the model's words or arguments.
- * The ledger follows from the database: another process rebuilds it from the session's last steps.
+ * Records which texts a session's model saw and which of them it used, for retention by use. The
+ * ledger follows from the database: another process rebuilds it from the session's last steps.
  */
 export class UseLedger {
   #entries = new Map<ObjectId, Entry>();
@@ -145,7 +129,7 @@ export class UseLedger {
   called({ id, tool, args, content, files, held = [], dismissed = [] }: LedgerCall): void {
     // If the harness reports no assistant messages, each tool call counts as a model call.
     if (!this.#isHandedOut && !this.#spoken) this.#calls += 1;
-    this.#use(textsIn(args));
+    this.#use(textsIn(args).join('\n'));
     const writes = foreignTool(tool).kind === 'write';
     for (const { id: file, text, whole } of files) {
       const before = this.#entries.get(file);
@@ -269,7 +253,7 @@ export class UseLedger {
   /** Without `shown`, the text is shown now. Otherwise it was shown then and is used now. */
   #show({ id, kind, text }: ShownText, shown?: number): void {
     this.#forget(id);
-    const lines = linesOf(text);
+    const lines = usableLines(text);
     const shared = new Map<ObjectId, number>();
     for (const line of lines)
       for (const other of this.#byLine.get(line) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
@@ -300,7 +284,7 @@ export class UseLedger {
   }
 
   #use(text: string): void {
-    for (const line of linesOf(text)) {
+    for (const line of usableLines(text)) {
       for (const id of this.#byLine.get(line) ?? []) {
         const entry = this.#entries.get(id);
         if (entry !== undefined && entry.used !== this.#calls) this.#entries.set(id, { ...entry, used: this.#calls });

@@ -15,8 +15,7 @@ const MOST_CHOICES = 1_000;
 /** Returns the last call that needs each result, by the newest holder of every needed line. */
 function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   const last = new Map<TimelineItem, number>();
-  const needs = neededLines(timeline).byCall;
-  for (const [call, lines] of needs.entries()) {
+  for (const [call, lines] of neededLines(timeline).entries()) {
     for (const { holders } of lines) {
       const newest = holders.at(-1);
       if (newest !== undefined) last.set(newest, call);

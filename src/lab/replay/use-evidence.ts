@@ -4,6 +4,7 @@ import { fileObjectId } from '../../client/file-access.js';
 import type { CanonicalPath, FilesystemId, ObjectId, SessionId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import type { SessionState } from '../../session/session-state.js';
+import { usableLines } from '../../session/used-lines.js';
 import { counted } from '../../values/counted.js';
 
 /** Where a file's text was when the agent used it. */
@@ -94,33 +95,11 @@ export class UseEvidence {
   }
 }
 
-/** Shorter lines may be in a file and an answer by chance. */
-const QUOTE_UNITS = 30;
 const REMEMBERED_LINES = 50_000;
-const LONGEST_LINE = 2_000;
-
-/** Returns a number that two lines rarely share: two rolling hashes of 26 bits. */
-function lineKey(line: string): number {
-  let a = 0x811c9dc5;
-  let b = 5_381;
-  for (let i = 0; i < line.length; i++) {
-    const code = line.charCodeAt(i);
-    a = Math.imul(a ^ code, 0x01000193);
-    b = (Math.imul(b, 33) + code) | 0;
-  }
-  return ((a >>> 6) & 0x3ffffff) * 0x4000000 + ((b >>> 6) & 0x3ffffff);
-}
-
-function quotableLines(text: string): readonly string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line.length >= QUOTE_UNITS && line.length <= LONGEST_LINE);
-}
 
 /** The lines read from files, used to detect later quotes. Keeps only the newest lines. */
 export class QuotedLines {
-  readonly #paths: LRUCache<number, CanonicalPath>;
+  readonly #paths: LRUCache<string, CanonicalPath>;
 
   constructor(most = REMEMBERED_LINES) {
     this.#paths = new LRUCache(counted(most));
@@ -128,14 +107,14 @@ export class QuotedLines {
 
   /** Adds the lines of a text that was read from a file. */
   learn(path: CanonicalPath, text: string): void {
-    for (const line of quotableLines(text)) this.#paths.set(lineKey(line), path);
+    for (const line of usableLines(text)) this.#paths.set(line, path);
   }
 
   /** Returns the files whose lines a text contains, each once. */
   quotedIn(text: string): readonly CanonicalPath[] {
     const found = new Set<CanonicalPath>();
-    for (const line of quotableLines(text)) {
-      const path = this.#paths.get(lineKey(line));
+    for (const line of usableLines(text)) {
+      const path = this.#paths.get(line);
       if (path !== undefined) found.add(path);
     }
     return [...found];

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { usableLines } from '../../session/used-lines.js';
 import { commonLength } from '../../values/common-length.js';
 import { tokensOf } from '../../values/token-estimate.js';
 import type { PolicyRequest, Reach, RequestPart } from '../policies/policy.js';
@@ -126,7 +127,7 @@ export class Scorer {
   readonly #needed = { lines: 0, kept: 0, activate: 0, readAgain: 0, lost: 0, calls: 0, callsKept: 0 };
   readonly #series = { tokens: [] as number[], cost: [] as number[], same: [] as number[], missed: [] as number[] };
   /** The lines of the policy's own texts, which recur at every call. */
-  readonly #lines = new LRUCache<string, ReadonlySet<number>>({ max: KEPT_TEXTS });
+  readonly #lines = new LRUCache<string, ReadonlySet<string>>({ max: KEPT_TEXTS });
   /** Items that a model would have fetched in the running turn. */
   readonly #fetched = new Set<TimelineItem>();
 
@@ -213,7 +214,7 @@ export class Scorer {
 
   /** Looks for the needed lines of a call in its request. Returns the number of missing lines. */
   #need(call: ModelCall, parts: readonly RequestPart[], size: number): number {
-    const needed = this.#options.needed.byCall[call.index] ?? [];
+    const needed = this.#options.needed[call.index] ?? [];
     if (needed.length === 0) return 0;
     const items = new Set(parts.map(({ item }) => item));
     const own = parts.filter(({ item }) => item === undefined);
@@ -247,8 +248,8 @@ export class Scorer {
     this.#repeatCost += tokensOf(read * size + newest.text.length * (write + read * rest));
   }
 
-  #linesOf(text: string): ReadonlySet<number> {
-    const known = this.#lines.get(text) ?? this.#options.needed.numbers.known(text);
+  #linesOf(text: string): ReadonlySet<string> {
+    const known = this.#lines.get(text) ?? usableLines(text);
     this.#lines.set(text, known);
     return known;
   }

@@ -1,82 +1,31 @@
+import { usableLines } from '../../session/used-lines.js';
 import { isVisible, type ModelCall, type Timeline, type TimelineItem } from './timeline.js';
-
-/** Shorter lines occur in many texts by chance. */
-const LEAST_CHARS = 24;
-
-/**
- * The prefix of a displayed line: a speaker, a line number, a file with a number, or a patch sign.
- */
-const DECORATION = /^(?:user: )?(?:\d+(?:→|\t)\s*)?(?:[\w./@-]+:\d+[:-]\s*)?(?:[+-]\s*)?/;
-
-/**
- * Returns a line without the decoration of tools; undefined if it is too short to identify its
- * origin.
- */
-function bareLine(line: string): string | undefined {
-  const trimmed = line.trim();
-  if (trimmed.length < LEAST_CHARS) return undefined;
-  const bare = trimmed.replace(DECORATION, '').trim();
-  return bare.length < LEAST_CHARS ? undefined : bare;
-}
-
-/** Numbers the lines of a session's texts. Equal lines have equal numbers. */
-export class LineNumbers {
-  readonly #numbers = new Map<string, number>();
-
-  /** Returns the distinct lines of a text and numbers new ones. */
-  learn(text: string): readonly number[] {
-    const found = new Set<number>();
-    for (const line of text.split('\n')) {
-      const bare = bareLine(line);
-      if (bare === undefined) continue;
-      const number = this.#numbers.get(bare) ?? this.#numbers.size;
-      this.#numbers.set(bare, number);
-      found.add(number);
-    }
-    return [...found];
-  }
-
-  /** Returns the lines of a text that were seen before. */
-  known(text: string): ReadonlySet<number> {
-    const found = new Set<number>();
-    for (const line of text.split('\n')) {
-      const number = this.#numbers.get(bareLine(line) ?? '');
-      if (number !== undefined) found.add(number);
-    }
-    return found;
-  }
-}
 
 /** A line that an answer used, with the results and user messages of its request that held it. */
 export interface NeededLine {
-  readonly line: number;
+  readonly line: string;
   readonly holders: readonly TimelineItem[];
 }
 
-/** The lines that a session's answers used of their requests. */
-export interface NeededLines {
-  readonly numbers: LineNumbers;
-  /** Needed lines by call number; empty if the answer used none. */
-  readonly byCall: readonly (readonly NeededLine[])[];
-}
+/** The lines that a session's answers used of their requests, by call number. */
+export type NeededLines = readonly (readonly NeededLine[])[];
 
 const SOURCES: ReadonlySet<TimelineItem['kind']> = new Set(['user', 'result']);
 
 /**
- * Returns the needed lines of every call. A needed line has at least 24 characters and is in the
- * words or arguments of the answer. It was in a result or user message of the request, and in no
- * earlier answer, from which the model could have repeated it.
+ * Returns the needed lines of every call. A needed line is in the words or arguments of the answer.
+ * It was in a result or user message of the request, and in no earlier answer, from which the model
+ * could have repeated it.
  */
 export function neededLines({ items, calls }: Timeline): NeededLines {
-  const numbers = new LineNumbers();
-  const holders = new Map<number, TimelineItem[]>();
-  const said = new Set<number>();
+  const holders = new Map<string, TimelineItem[]>();
+  const said = new Set<string>();
   let learnt = 0;
   const learnUpTo = (end: number): void => {
     for (; learnt < end; learnt += 1) {
       const item = items[learnt];
       if (item === undefined || !SOURCES.has(item.kind)) continue;
-      for (const line of numbers.learn(item.text)) {
+      for (const line of usableLines(item.text)) {
         const known = holders.get(line);
         if (known === undefined) holders.set(line, [item]);
         else known.push(item);
@@ -89,7 +38,7 @@ export function neededLines({ items, calls }: Timeline): NeededLines {
     const texts = call.outputs.flatMap(({ kind, text, argumentTexts }) =>
       kind === 'call' ? argumentTexts : kind === 'text' ? [text] : [],
     );
-    const own = new Set(texts.flatMap((text) => numbers.learn(text)));
+    const own = new Set(texts.flatMap((text) => [...usableLines(text)]));
     const needed = [...own].flatMap((line): readonly NeededLine[] => {
       if (said.has(line)) return [];
       const visible = (holders.get(line) ?? []).filter((item) => isVisible(call, item));
@@ -98,5 +47,5 @@ export function neededLines({ items, calls }: Timeline): NeededLines {
     for (const line of own) said.add(line);
     return needed;
   };
-  return { numbers, byCall: calls.map(usedBy) };
+  return calls.map(usedBy);
 }

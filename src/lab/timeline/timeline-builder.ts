@@ -1,5 +1,5 @@
 import { filesystemId } from '../../objects/ids.js';
-import { isJsonObject } from '../../values/json-object.js';
+import { textsIn } from '../../session/used-lines.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
 import { callEffects } from '../replay/call-effects.js';
 import type { FileTree, UndoTexts } from '../replay/files/file-tree.js';
@@ -32,13 +32,6 @@ function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens |
   if (input === undefined) return undefined;
   const prompt = INPUT_WITHOUT_CACHE.has(format) ? input + (cache_read ?? 0) + (cache_write ?? 0) : input;
   return prompt === 0 ? undefined : { prompt, cacheRead: cache_read };
-}
-
-/** Returns the texts in a call's arguments at any depth. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  return isJsonObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
 /** An item without a final position: until the next model call, items may be inserted before it. */

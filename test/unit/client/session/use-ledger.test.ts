@@ -81,6 +81,18 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(['late']);
   });
 
+  test('counts a quote of lines that a search showed behind their places', () => {
+    const session = new Session();
+    const found = text('one')
+      .split('\n')
+      .map((line, i) => `src/a.ts:${i + 1}: ${line}`);
+    session.take(call('one', found.join('\n')));
+    session.rest(2);
+    session.take(call('said', 'ok'), 'line 2 of what one said to us');
+    session.rest(3);
+    expect(session.active()).toEqual(['one', 'said']);
+  });
+
   test('counts model calls by requests: several results of one answer have one age', () => {
     const session = new Session();
     session.take(call('one', text('one')));

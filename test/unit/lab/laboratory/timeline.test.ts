@@ -104,11 +104,11 @@ describe('needed lines', () => {
       .says(`it was ${LINE}`)
       .says(LINE);
     const timeline = await timelineOf(lines);
-    const { byCall } = neededLines(timeline);
+    const needed = neededLines(timeline);
     // Only the edit needs the line. The read came before it, its own words need nothing, and later
     // the model itself had repeated the line.
-    expect(byCall.map((needed) => needed.length)).toEqual([0, 0, 1, 0, 0]);
-    expect(byCall[2]?.[0]?.holders.map(({ callId }) => callId)).toEqual(['r1']);
+    expect(needed.map(({ length }) => length)).toEqual([0, 0, 1, 0, 0]);
+    expect(needed[2]?.[0]?.holders.map(({ callId }) => callId)).toEqual(['r1']);
   });
 
   test('are found behind line numbers, names of searched files and diff marks', async () => {
@@ -119,14 +119,14 @@ describe('needed lines', () => {
       .calls('p1', 'Bash', { command: `apply <<X\n-${LINE}\nX` })
       .answers('p1', 'ok')
       .says('done');
-    const { byCall } = neededLines(await timelineOf(lines));
-    expect(byCall.map((needed) => needed.length)).toEqual([0, 1, 0]);
+    const needed = neededLines(await timelineOf(lines));
+    expect(needed.map(({ length }) => length)).toEqual([0, 1, 0]);
   });
 
   test('do not come from an abandoned part of the conversation', async () => {
     const lines = new RecordingLines().user('first').says('one');
     const place = lines.place;
     lines.user('look').reads('r1', '/p/a.ts', `${LINE}\n`).says('seen').back(place).user('again').says(LINE);
-    expect(neededLines(await timelineOf(lines)).byCall.flat()).toEqual([]);
+    expect(neededLines(await timelineOf(lines)).flat()).toEqual([]);
   });
 });
