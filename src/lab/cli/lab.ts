@@ -9,7 +9,7 @@ import type { LabFlags } from './run-lab.js';
 export function labCommand(): Command {
   return new Command('lab')
     .description(
-      'compare context policies on recorded sessions, without a model: what each costs, what it keeps and what it loses',
+      'compare context policies on recorded sessions, without a model: their costs, and what they keep and lose',
     )
     .argument(
       '<file...>',

@@ -9,7 +9,8 @@ import type { ReplayFlags } from './run-replay.js';
 export function replayCommand(): Command {
   return new Command('replay')
     .description(
-      'replay recorded sessions of agents (Claude Code, Codex, pi, SWE-agent, OpenHands, Gemini CLI, Cline and others) and report the results',
+      'replay recorded sessions of agents (Claude Code, Codex, pi, SWE-agent, OpenHands, Gemini CLI, Cline and ' +
+        'others) and report the results',
     )
     .argument('<file...>', 'recordings, or folders of them; formats are recognised by content')
     .addOption(new Option('--into <session>', 'session to replay into (default: derived from the recording)'))
@@ -18,7 +19,8 @@ export function replayCommand(): Command {
     .addOption(
       new Option(
         '--data-dir <folder>',
-        'data folder to keep the replay in; an interrupted replay resumes there, and another --config needs --into (default: a temporary in-memory node)',
+        'data folder to keep the replay in. An interrupted replay resumes there; another --config needs --into ' +
+          '(default: a temporary in-memory node)',
       ),
     )
     .addOption(

@@ -78,11 +78,13 @@ export function experimentMarkdown(about: ExperimentAbout, results: readonly Exp
     '',
     `Command: \`${command}\`  `,
     `Commit: \`${commit}\`  `,
-    `Corpus: ${new Set(results.map(({ recording }) => recording)).size} recordings, sha256 \`${corpus}\` (over the sorted hashes of their contents)`,
+    `Corpus: ${new Set(results.map(({ recording }) => recording)).size} recordings, sha256 \`${corpus}\` (over ` +
+      'the sorted hashes of their contents)',
     '',
     ...experiment.parameters.map(({ name, config }) => `- ${name}: \`${JSON.stringify(config)}\``),
     '',
-    `Means over all assembled contexts, in ${unit}, by section. Edited and quoted: files that the agent edited, or quoted in its words, that were then ${standings}.`,
+    `Means over all assembled contexts, in ${unit}, by section. Edited and quoted: files that the agent edited ` +
+      `or quoted, by their state at that time: ${standings}.`,
     '',
     '## All recordings',
     '',

@@ -32,7 +32,8 @@ export function parseExperiment(value: unknown, name: string): Experiment {
     const [issue] = parsed.error.issues;
     throw new ReplayError(
       'bad-config',
-      `${name}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}; see docs/replay.md for what an experiment holds`,
+      `${name}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}; ` +
+        'docs/replay.md describes the fields of an experiment',
     );
   }
   const names = parsed.data.parameters.map((one) => one.name);

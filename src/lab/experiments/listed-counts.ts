@@ -48,7 +48,7 @@ interface Difference {
  */
 function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
   if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
-  return `counted in a file of ${listed.bytes} bytes, of which the one here has ${recording.bytes}`;
+  return `counted in a file of ${listed.bytes} bytes; the one here has ${recording.bytes} of them`;
 }
 
 /**
@@ -58,7 +58,10 @@ function otherFile({ recording }: Recorded, listed: ListedCounts): string | unde
 function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Difference): string | undefined {
   const agents = sessions.filter(({ relation }) => relation === 'subagent').length;
   if (agents === 0 || recorded.main[field] !== listed) return undefined;
-  return `${listed} in the conversation itself, as listed, and ${own - listed} in ${agents} sub-agents, sessions of their own here`;
+  return (
+    `${listed} in the conversation itself, as listed, and ${own - listed} in ${agents} sub-agents, separate ` +
+    'sessions here'
+  );
 }
 
 /**
@@ -73,8 +76,11 @@ function reads({ recorded }: Recorded, { field, own, listed }: Difference): stri
     return `${byTool} by reading tools, as listed, and ${shell} by command lines that print a file`;
   if (listed === own + attached)
     return `${own} by calls, and ${attached} attached to a prompt: listed as reads, no calls here`;
-  const whose = 'by which commands the list counts, it does not tell';
-  return `${byTool} by reading tools and ${shell} by command lines that print a file; listed are ${listed - byTool} of the latter: ${whose}`;
+  const whose = 'the list does not say which commands it counts';
+  return (
+    `${byTool} by reading tools and ${shell} by command lines that print a file; listed are ${listed - byTool} of ` +
+    `the latter: ${whose}`
+  );
 }
 
 /**

@@ -109,12 +109,16 @@ function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others:
     '',
     `Command: \`${run.command}\`  `,
     `Commit: \`${run.commit}\`  `,
-    `Corpus: ${reports.length} recordings, ${sum(({ sessions }) => sessions.length)} sessions, sha256 \`${corpusHash(reports)}\` (over the sorted hashes of their contents)`,
+    `Corpus: ${reports.length} recordings, ${sum(({ sessions }) => sessions.length)} sessions, sha256 ` +
+      `\`${corpusHash(reports)}\` (over the sorted hashes of their contents)`,
     '',
-    `${sum(({ steps }) => steps)} steps, ${sum(({ contexts }) => contexts.count)} contexts, ${sum(({ objects }) => objects.files.created)} files, ${sum(({ objects }) => objects.toolcalls.created)} tool calls, ${sum(({ losses }) => losses.total)} losses.`,
+    `${sum(({ steps }) => steps)} steps, ${sum(({ contexts }) => contexts.count)} contexts, ` +
+      `${sum(({ objects }) => objects.files.created)} files, ` +
+      `${sum(({ objects }) => objects.toolcalls.created)} tool calls, ${sum(({ losses }) => losses.total)} losses.`,
     '',
-    'Counts beside those of the list that comes with the corpus, in brackets where they differ. Edited: files that the agent edited while active / shown by a',
-    `result / one step away / absent. Changes: followed / to an unknown text. Seconds: several side by side, on ${run.machine}.`,
+    "Counts in brackets are those of the corpus's own list, if they differ. Edited: files that the agent edited while",
+    'active / shown by a result / one step away / absent. Changes: followed / to an unknown text. Seconds: several ' +
+      `side by side, on ${run.machine}.`,
     '',
     ...table(
       [

@@ -30,8 +30,10 @@ function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly
 }
 
 /** Writes JSON with one result per line, so that runs can be compared by line. */
-const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly unknown[]): string =>
-  `${JSON.stringify(fields, undefined, 1).replace(/\n}$/, '')},\n "results": [\n${results.map((one) => `  ${JSON.stringify(one)}`).join(',\n')}\n ]\n}\n`;
+const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly unknown[]): string => {
+  const head = JSON.stringify(fields, undefined, 1).replace(/\n}$/, '');
+  return `${head},\n "results": [\n${results.map((one) => `  ${JSON.stringify(one)}`).join(',\n')}\n ]\n}\n`;
+};
 
 /**
  * Runs an experiment: replays every chosen recording with every set of parameters. Writes the

@@ -59,6 +59,7 @@ export function parseLabConfig(value: unknown, name: string): LabConfig {
   const where = issue === undefined || issue.path.length === 0 ? 'the configuration' : issue.path.join('.');
   throw new ReplayError(
     'bad-config',
-    `${name}: ${where}: ${issue?.message ?? 'not valid'}; a configuration may hold policies, least, window (docs/laboratory.md)`,
+    `${name}: ${where}: ${issue?.message ?? 'not valid'}; ` +
+      'a configuration may hold policies, least, window (docs/laboratory.md)',
   );
 }

@@ -13,10 +13,12 @@ td,th{padding:.25rem .55rem;border-bottom:1px solid #e3e6ee;text-align:right;whi
 td.text,th.text{text-align:left}th{background:#f5f6fa;position:sticky;top:0}
 td.note{white-space:normal;min-width:14rem;text-align:left}
 svg{margin:.3rem .6rem .3rem 0}svg text{font:11px system-ui,sans-serif;fill:#5a6274}
-svg .title{font-weight:600;fill:#1d2330}svg .left{text-anchor:end;dominant-baseline:middle}svg .below{text-anchor:middle}
+svg .title{font-weight:600;fill:#1d2330}svg .left{text-anchor:end;dominant-baseline:middle}
+svg .below{text-anchor:middle}
 svg .axis{text-anchor:end}svg .unit{display:none}svg .point{fill:#1d2330}
 .grid{stroke:#eceef4}.line{fill:none;stroke-width:1.4}.interval{fill:none;stroke-width:1;opacity:.45}
-.legend span{display:inline-block;margin-right:1rem}.legend i{display:inline-block;width:1.1rem;height:.55rem;margin-right:.35rem}
+.legend span{display:inline-block;margin-right:1rem}
+.legend i{display:inline-block;width:1.1rem;height:.55rem;margin-right:.35rem}
 details{margin:.4rem 0}summary{cursor:pointer}
 `;
 
@@ -134,7 +136,8 @@ export function labHtml(report: LabReport): string {
     '<h1>Laboratory: context policies on recorded sessions</h1>',
     `<p>${escapedHtml(aboutReport(report))}</p>`,
     pooled === undefined ? '' : tableHtml(pooled),
-    `<h2>Cost against what is kept</h2><p>Crosses hold 95 of 100 resamplings of the sessions. Hollow points and dashed lines are bounds that know the future.</p>`,
+    '<h2>Cost against what is kept</h2><p>Crosses hold 95 of 100 resamplings of the sessions. ' +
+      'Hollow points and dashed lines are bounds that know the future.</p>',
     frontierPlots(report, marks),
     ...tables.map(tableHtml),
     '<h2>Call by call</h2><p class="legend">',
@@ -146,7 +149,8 @@ export function labHtml(report: LabReport): string {
     '</ul><h2>Measures</h2><ul>',
     ...MEASURES.map(
       ({ name, says, cannot }) =>
-        `<li><b>${escapedHtml(name)}</b>: ${escapedHtml(says.replaceAll('`', ''))} It cannot show: ${escapedHtml(cannot)}</li>`,
+        `<li><b>${escapedHtml(name)}</b>: ${escapedHtml(says.replaceAll('`', ''))} It cannot show: ` +
+        `${escapedHtml(cannot)}</li>`,
     ),
     '</ul></body></html>\n',
   ].join('\n');

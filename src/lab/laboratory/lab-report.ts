@@ -26,7 +26,7 @@ export interface LabSession {
   readonly losses: number;
   /**
    * The cost of system prompt and tools under the first table, as far as the provider's counts show
-   * it; in tokens at the price of a fresh one.
+   * it. In tokens at the price of a fresh one.
    */
   readonly fixedCost: number;
   /** Limits of the session's figures that apply to every policy. */

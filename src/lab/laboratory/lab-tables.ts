@@ -123,7 +123,8 @@ function priceTables(report: LabReport): LabTable {
   return {
     heading: 'Under each table of prices',
     intro: [
-      `Prices of ${prices.asOf}, as multiples of a fresh token: ${tables.join('; ')}. \`own\` takes for each session the table of its recorded model.`,
+      `Prices of ${prices.asOf}, as multiples of a fresh token: ${tables.join('; ')}. \`own\` uses the table of ` +
+        "each session's recorded model.",
     ],
     head: ['policy', ...prices.tables.map(({ name }) => name), 'own', 'calls', 'lines', 'hits', 'reasoning'],
     rows,
@@ -207,7 +208,9 @@ function calibrationTable({ sessions }: LabReport): LabTable {
   return {
     heading: 'How far the estimates can be trusted',
     intro: [
-      "What the recording's own model was sent, against what its provider counted: tokens beyond the texts (system prompt, tools, sealed thinking), characters of a token in what was added, and how far the estimate is off with the fixed part added.",
+      "Our estimates for the requests of the recording's own model, against its provider's counts. Fixed part: " +
+        'tokens beyond the texts (system prompt, tools, sealed thinking). Characters a token: of the added texts. ' +
+        'Difference: of the estimate with the fixed part.',
     ],
     head: [
       'session',
@@ -235,7 +238,8 @@ function frontier({ policies, prices }: LabReport): readonly string[] {
   if (better.length === 0)
     return ['At no cost level does a policy of others keep more calls than one of ours that costs no more.'];
   return [
-    `These policies of others keep more calls than every one of ours that costs no more: ${better.map(({ name }) => name).join('; ')}.`,
+    'These policies of others keep more calls than any of ours at the same cost or less: ' +
+      `${better.map(({ name }) => name).join('; ')}.`,
     '',
   ];
 }
@@ -263,7 +267,10 @@ function chosenTable({ crossValidation, sessions, prices }: LabReport): readonly
     {
       heading: 'Chosen without the session',
       intro: [
-        `Each session under the policy of ours that is cheapest on all other sessions among those that keep ${percent(least.calls, 0)} of the calls and ${percent(least.lines, 0)} of the lines there. Together: cost ${cost}, lines ${lines}, calls ${calls}, hits ${hits}, reasoning ${reasoning}, worst session ${times(pooled.worstSession)}.`,
+        'Each session under one of our policies: the cheapest on all other sessions that keeps ' +
+          `${percent(least.calls, 0)} of the calls and ${percent(least.lines, 0)} of the lines there. Together: ` +
+          `cost ${cost}, lines ${lines}, calls ${calls}, hits ${hits}, reasoning ${reasoning}, worst session ` +
+          `${times(pooled.worstSession)}.`,
         'Cost · calls kept · hits · reasoning · exact, or bounded from that call on.',
       ],
       head: ['session', 'chosen on the others', 'the session under it'],
@@ -276,7 +283,12 @@ function chosenTable({ crossValidation, sessions, prices }: LabReport): readonly
 /** Describes the report in a paragraph. */
 export function aboutReport({ sessions, recordings, leftOut, config, corpus }: LabReport): string {
   const calls = sessions.reduce((sum, session) => sum + session.calls, 0);
-  return `${sessions.length} sessions with at least ${config.least} model calls (${calls} calls) of ${recordings} recordings, sha256 ${corpus} (over the sorted hashes of their contents); ${leftOut} shorter sessions are left out. No model was asked: every policy is shown the requests for the answers that were recorded, so nothing here is a solve rate.`;
+  return (
+    `${sessions.length} sessions with at least ${config.least} model calls (${calls} calls) of ${recordings} ` +
+    `recordings, sha256 ${corpus} (over the sorted hashes of their contents). ${leftOut} shorter sessions are left ` +
+    'out. No model was called. Every policy makes the requests for the recorded answers, so no figure here is a ' +
+    'solve rate.'
+  );
 }
 
 /** Returns the tables of a report in order. */

@@ -9,75 +9,107 @@ export interface Measure {
 export const MEASURES: readonly Measure[] = [
   {
     name: 'cost',
-    says: 'The price of all requests of a session under a table of prices, answers left out: what begins as the request before costs the price of reading the cache, the rest that of writing it, everything after an idle time beyond the lifetime that of writing. Relative to `raw` on the same sessions; the interval holds 95 of 100 resamplings of the sessions.',
+    says:
+      'The price of all requests of a session under a table of prices, without answers. The beginning shared with ' +
+      'the previous request costs a cache read, the rest a cache write. After an idle time beyond the lifetime all ' +
+      'of it costs a write. Relative to `raw` on the same sessions; the interval holds 95 of 100 resamplings of ' +
+      'the sessions.',
     cannot:
-      'It compares requests for the recorded answers: a model that misses something makes further calls. Marks of a cache, least lengths and rounding to blocks are left out.',
+      'It compares requests for the recorded answers: a model that misses something makes further calls. Cache ' +
+      'marks, minimum lengths and rounding to blocks are left out.',
   },
   {
     name: 'worst',
-    says: 'The highest relative cost of a single session. Above 1 the policy costs that session more than doing nothing.',
-    cannot: 'It says nothing about sessions that nobody recorded.',
+    says:
+      'The highest relative cost of a single session. Above 1 the policy costs that session more than doing ' +
+      'nothing.',
+    cannot: 'Sessions that were not recorded.',
   },
   {
     name: 'mean, without the heaviest',
-    says: 'The mean of the relative costs of the sessions, each counting the same; and the pooled cost without the session that costs most. The pooled cost itself weighs long sessions more.',
-    cannot: 'Which weight is right for the sessions of somebody else.',
+    says:
+      'The mean of the relative costs of the sessions, each with the same weight; and the pooled cost without the ' +
+      'most expensive session. The pooled cost itself weighs long sessions more.',
+    cannot: 'The right weight for other sessions than these.',
   },
   {
     name: 'lines',
-    says: 'Of the needed lines the share that the request held. A needed line has at least 24 characters, stands in the words or arguments of an answer, stood in a result or a message of the user before, and in no answer before; line numbers, names of searched files and signs of patches around it are taken off.',
+    says:
+      'The share of the needed lines that the request contained. A needed line has at least 24 characters and ' +
+      'occurs in the words or arguments of an answer. It occurred before in a result or a user message, but in no ' +
+      'answer. Line numbers, names of searched files and patch signs around it are removed.',
     cannot:
-      'What a model uses without repeating a line is not seen, nor what it wrote itself and lost: policies that drop its own arguments look better for that.',
+      'Text that a model uses without repeating a line is not counted, nor its own lost writing. Policies that ' +
+      'drop its arguments look better for that.',
   },
   {
     name: 'calls',
-    says: 'Of the calls whose answers needed lines the share whose requests held all of them. One missing line counts as much as twenty.',
+    says:
+      'The share of the calls with needed lines whose requests contained all of them. One missing line counts as ' +
+      'much as twenty.',
     cannot: 'It is no solve rate: a model may do without a line, or go wrong with all of them.',
   },
   {
     name: 'hits',
-    says: 'The share of all tokens that the cache had: those that begin as the request before, in calls that came within its lifetime. The bytes that begin equal, in time or not, are `same prefix`.',
+    says:
+      'The share of all tokens that the cache had: the beginning shared with the previous request, in calls within ' +
+      'its lifetime. `same prefix` counts equal beginnings at any time.',
     cannot: 'A provider may drop a cache early or keep it longer.',
   },
   {
     name: 'reasoning',
-    says: 'The share of calls with all thinking of the running turn intact: every request of the turn began with the whole request before it. It is counted for all sessions as if every answer had a thinking block.',
-    cannot: 'What a model loses with its thinking is not measured, nor the refusal that some models answer instead.',
+    says:
+      'The share of calls with all thinking of the running turn intact: every request of the turn began with the ' +
+      'whole previous request. Every session counts as if each answer had a thinking block.',
+    cannot: 'The loss of a model without its thinking, and the refusals of some models.',
   },
   {
     name: 'tokens',
-    says: `The estimated tokens of all requests relative to \`raw\`; a token is 3.6 characters. "a call" and "peak" are the mean and the largest request.`,
+    says:
+      'The estimated tokens of all requests relative to `raw`; a token is 3.6 characters. "a call" and "peak" ' +
+      'are the mean and the largest request.',
     cannot:
-      'The estimate is off by what the calibration shows, and system prompts and tools are mostly not in recordings: `cost with fixed part` adds them where the provider counted them.',
+      'The estimate is off by the amount that the calibration shows. Recordings mostly lack system prompts and ' +
+      'tools; `cost with fixed part` adds them if the provider counted them.',
   },
   {
     name: 'one activate away',
-    says: 'Needed lines that were not in the request, whose object the request named by an id. One call brings it back.',
+    says: 'Needed lines outside of the request, of objects whose ids the request named. One call brings each back.',
     cannot: 'Whether a model would have made that call.',
   },
   {
     name: 'to be read again',
-    says: 'Needed lines that were neither there nor named, in a file that had not changed since a result showed it. The model would have to find out that it needs the file.',
+    says:
+      'Needed lines that were neither in the request nor named, in a file that had not changed since a result ' +
+      'showed it. The model would have to find out that it needs the file.',
     cannot: 'Whether it would, and how many searches that takes.',
   },
   {
     name: 'lost',
-    says: 'Needed lines in none of these places: outputs of commands, texts of files that changed, what a user said. No call brings them back for certain.',
+    says:
+      'Needed lines in none of these places: outputs of commands, texts of changed files, words of a user. No call ' +
+      'brings them back for certain.',
     cannot: 'A command can be run again, with the same output or another.',
   },
   {
     name: 'repeats',
-    says: 'Texts that answers needed and requests lacked, each once in a turn; `cost with repeats` adds for each a call over the same context, and its text to the rest of the turn.',
+    says:
+      'Texts that answers needed and requests lacked, each once a turn. For each, `cost with repeats` adds a call ' +
+      'over the same context, and its text for the rest of the turn.',
     cannot: 'One missing text may lead to no further call, or to many.',
   },
   {
     name: 'stale',
-    says: 'Tokens of results in a request that show a file as it no longer is, on average. Changes are those that the recording lets one follow.',
+    says:
+      'Average tokens of results in a request that show an outdated state of a file. Counts the changes that the ' +
+      'recording shows.',
     cannot: 'A result that the model itself has made old by an edit is counted too, though the edit stands beside it.',
   },
   {
     name: 'over window',
-    says: 'Requests larger than the window of the configuration. No provider would have taken them, so the policy could not have been used there.',
+    says:
+      'Requests larger than the window of the configuration. A provider would have refused them, so the policy ' +
+      'could not have been used there.',
     cannot: 'The windows of the recorded models are not known to the recordings.',
   },
   {
@@ -87,7 +119,10 @@ export const MEASURES: readonly Measure[] = [
   },
   {
     name: 'exact',
-    says: 'The share of calls before the first one of their session that missed something, or that came after a compaction by the recorded program: up to there the recorded answers are what the model would have said, as far as needed lines tell. Behind it figures are bounds: of cost from below, of what is kept from above.',
+    says:
+      'The share of calls before the first one that missed something or followed a compaction by the recorded ' +
+      'program. Up to there the model would have given the recorded answers, as far as needed lines show. After it ' +
+      'figures are bounds: lower for cost, upper for what is kept.',
     cannot: 'Another order of the same texts may lead to another answer as well.',
   },
 ];

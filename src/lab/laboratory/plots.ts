@@ -98,13 +98,15 @@ class Scales {
     const bottom = height - MARGIN.bottom;
     const across = ticks(this.#ranges.y).map(
       (tick) =>
-        `<path class="grid" d="M${MARGIN.left} ${this.y(tick)}H${width - MARGIN.right}"/><text x="${MARGIN.left - 6}" y="${this.y(tick)}" class="left">${show(tick)}</text>`,
+        `<path class="grid" d="M${MARGIN.left} ${this.y(tick)}H${width - MARGIN.right}"/><text ` +
+        `x="${MARGIN.left - 6}" y="${this.y(tick)}" class="left">${show(tick)}</text>`,
     );
     const along = ticks(this.#ranges.x).map(
       (tick) => `<text x="${this.x(tick)}" y="${bottom + 14}" class="below">${short(tick)}</text>`,
     );
     return [
-      `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapedHtml(title)}">`,
+      `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" ` +
+        `aria-label="${escapedHtml(title)}">`,
       `<text x="${MARGIN.left}" y="14" class="title">${escapedHtml(title)}</text>`,
       ...across,
       ...along,
@@ -134,7 +136,10 @@ export function linePlot(frame: PlotFrame, lines: readonly PlotLine[]): string {
     lines.map(({ name, colour, hollow, values }) => {
       const path = thinned(values).map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${scales.x(x)} ${scales.y(y)}`);
       const dashes = hollow ? ' stroke-dasharray="4 3"' : '';
-      return `<path class="line" stroke="${colour}"${dashes} d="${path.join('')}"><title>${escapedHtml(name)}</title></path>`;
+      return (
+        `<path class="line" stroke="${colour}"${dashes} ` +
+        `d="${path.join('')}"><title>${escapedHtml(name)}</title></path>`
+      );
     }),
   );
 }
@@ -150,10 +155,17 @@ export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): strin
   });
   return scales.svg(
     points.map(({ name, colour, hollow, x, y }) => {
-      const cross = `M${scales.x(x.low)} ${scales.y(y.value)}H${scales.x(x.high)}M${scales.x(x.value)} ${scales.y(y.low)}V${scales.y(y.high)}`;
+      const across = `M${scales.x(x.low)} ${scales.y(y.value)}H${scales.x(x.high)}`;
+      const cross = `${across}M${scales.x(x.value)} ${scales.y(y.low)}V${scales.y(y.high)}`;
       const fill = hollow ? 'none' : colour;
-      const label = `<text x="${scales.x(x.value)}" y="${scales.y(y.value)}" dx="7" dy="-5" class="point">${escapedHtml(name)}</text>`;
-      return `<g><title>${escapedHtml(name)}</title><path class="interval" stroke="${colour}" d="${cross}"/><circle cx="${scales.x(x.value)}" cy="${scales.y(y.value)}" r="4.5" fill="${fill}" stroke="${colour}"/>${label}</g>`;
+      const label =
+        `<text x="${scales.x(x.value)}" y="${scales.y(y.value)}" dx="7" dy="-5" ` +
+        `class="point">${escapedHtml(name)}</text>`;
+      return (
+        `<g><title>${escapedHtml(name)}</title><path class="interval" stroke="${colour}" d="${cross}"/><circle ` +
+        `cx="${scales.x(x.value)}" cy="${scales.y(y.value)}" r="4.5" fill="${fill}" ` +
+        `stroke="${colour}"/>${label}</g>`
+      );
     }),
   );
 }

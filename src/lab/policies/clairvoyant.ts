@@ -210,7 +210,7 @@ const WHERE: Readonly<Record<Where, string>> = {
 };
 
 /**
- * The upper bound: keeps exactly the results of closed turns that a later answer needs, and
+ * The upper bound. It keeps exactly the results of closed turns that a later answer needs, and
  * rewrites the context where that makes the whole session cheapest. No real policy knows future
  * needs. The gap to this bound is the price of not knowing.
  */
@@ -218,7 +218,7 @@ export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
   return {
     name: `clairvoyant, ${where}`,
     family: 'bound',
-    about: `Keeps exactly the results of which a line will be needed, and is written anew ${WHERE[where]}.`,
+    about: `Keeps exactly the results with a line that will be needed, and is rewritten ${WHERE[where]}.`,
     reach: 'none',
     unsupported: ({ calls }) =>
       calls.length > MOST_CHOICES && where === 'anywhere'

@@ -125,7 +125,9 @@ export async function clearToolUses({ over, keep }: ClearToolUsesSettings): Prom
   return {
     name: `clear tool uses, over ${over / 1_000}k, keep ${keep}`,
     family: 'peer',
-    about: `LangChain's context editing (npm langchain): a request over ${over} tokens, as it counts them, loses all results but the newest ${keep}.`,
+    about:
+      `LangChain's context editing (npm langchain): a request over ${over} tokens by its count loses all results ` +
+      `but the newest ${keep}.`,
     reach: 'none',
     unsupported: () => (langChain === undefined ? 'the npm package langchain is not installed' : undefined),
     async *requests({ calls }: Timeline): AsyncIterable<PolicyRequest> {

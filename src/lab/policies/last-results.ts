@@ -24,7 +24,9 @@ export function lastResults({ keep, step }: LastResultsSettings): ContextPolicy 
   return {
     name: step === 1 ? `last ${keep} results` : `last ${keep} results, in steps of ${step}`,
     family: 'peer',
-    about: `Results older than the newest ${keep} become a line that says how long they were${step === 1 ? '' : `, ${step} at a time`}.`,
+    about:
+      `Results older than the newest ${keep} become a line with their ` +
+      `length${step === 1 ? '' : `, ${step} at a time`}.`,
     reach: 'none',
     *requests({ calls }: Timeline): Iterable<PolicyRequest> {
       const conversation = new MaskedConversation();

@@ -24,7 +24,10 @@ export interface LoopSettings {
    */
   readonly per: 'call' | 'turn';
   readonly shortIds: boolean;
-  /** Which objects stay active. The default is `use` with layout `epoch`, otherwise `window`. */
+  /**
+   * The rule for objects that stay active. The default is `use` with layout `epoch`, otherwise
+   * `window`.
+   */
   readonly retention?: StepPolicy['retention'] | undefined;
   /** Lifetimes of texts under retention by use, if not the defaults. */
   readonly uses?: StepPolicy['uses'] | undefined;
@@ -178,7 +181,9 @@ export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextP
   return {
     name,
     family: 'own',
-    about: `Layout \`${layout}\` as a harness's extension hands it out, ${per === 'turn' ? 'made for the first call of a turn and appended to in the others' : 'made for every call'}.`,
+    about:
+      `Layout \`${layout}\` as a harness's extension hands it out, ` +
+      `${per === 'turn' ? 'made for the first call of a turn, then only appended to' : 'made for every call'}.`,
     reach: 'activate',
     async *requests(timeline: Timeline): AsyncIterable<PolicyRequest> {
       const run = await LoopRun.open(timeline, settings, { name, open });

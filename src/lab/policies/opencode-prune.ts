@@ -47,7 +47,8 @@ export const opencodePrune: ContextPolicy = {
   name: 'OpenCode prune',
   family: 'peer',
   about:
-    'At the end of a turn results are cleared that lie behind 40,000 tokens of newer results and the two newest turns, where that clears more than 20,000.',
+    'At the end of a turn it clears results older than the two newest turns and than 40,000 tokens of newer ' +
+    'results, if that clears over 20,000.',
   reach: 'none',
   *requests({ calls }: Timeline): Iterable<PolicyRequest> {
     const conversation = new MaskedConversation();

@@ -6,7 +6,8 @@ export const ownCompaction: ContextPolicy = {
   name: "the recording's own compaction",
   family: 'peer',
   about:
-    'What the recorded model was sent: where the recorded program compacted, its summary stands in the place of what it dropped.',
+    'The requests of the recorded model. After a compaction by the recorded program, its summary replaces what ' +
+    'it dropped.',
   reach: 'none',
   asRecorded: true,
   unsupported: ({ compactions }) => (compactions.length === 0 ? 'the recorded program did not compact' : undefined),

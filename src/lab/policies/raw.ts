@@ -9,7 +9,8 @@ export const raw: ContextPolicy = {
   name: 'raw',
   family: 'raw',
   about:
-    'Everything stays; a request is the one before it and what came since. A compaction of the recorded program is not done.',
+    'Everything stays: a request is the previous one and all that came since. Compactions of the recorded program ' +
+    'are ignored.',
   reach: 'none',
   *requests({ calls }: Timeline): Iterable<PolicyRequest> {
     for (const call of calls) yield { parts: itemsOf(call).map(wholePart) };

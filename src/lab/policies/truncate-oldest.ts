@@ -33,7 +33,9 @@ export function truncateOldest({ over, keep }: TruncateSettings): ContextPolicy 
   return {
     name: `truncate oldest, over ${over / 1_000}k to ${keep / 1_000}k`,
     family: 'peer',
-    about: `A request over ${over} tokens loses its oldest part until ${keep} are left; the system prompt and the first message of the user stay.`,
+    about:
+      `A request over ${over} tokens loses its oldest part until ${keep} are left. System prompt and first user ` +
+      'message stay.',
     reach: 'none',
     *requests({ calls }: Timeline): Iterable<PolicyRequest> {
       const conversation = new MaskedConversation();

@@ -91,7 +91,9 @@ export async function openContextLog(dataDir: string, session: SessionId, config
   if (first !== undefined && measures.size === 0) {
     throw new ReplayError(
       'other-config',
-      `session ${quoted(session)} of this data folder was replayed with another configuration${differences(first, config)}; keep to that one, or replay into a session of its own with --into SESSION`,
+      `session ${quoted(session)} of this data folder was replayed with another ` +
+        `configuration${differences(first, config)}. Use that configuration, or replay into another session with ` +
+        '--into SESSION',
     );
   }
   const file = await open(path, 'a', 0o600);

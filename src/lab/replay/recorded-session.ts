@@ -180,7 +180,8 @@ export class RecordedSession {
   #differs(how: string): ReplayError {
     return new ReplayError(
       'other-session',
-      `session ${quoted(this.id)} holds something else than this recording: at step ${this.#passed.seq + 1} ${how}; replay it into a session or a data folder of its own`,
+      `session ${quoted(this.id)} does not hold this recording: at step ${this.#passed.seq + 1} ${how}. Replay ` +
+        'it into another session or data folder',
     );
   }
 }

@@ -38,6 +38,7 @@ export function parseReplayConfig(value: unknown, name: string): ReplayConfig {
   const where = issue === undefined || issue.path.length === 0 ? 'the configuration' : issue.path.join('.');
   throw new ReplayError(
     'bad-config',
-    `${name}: ${where}: ${issue?.message ?? 'not valid'}; a configuration may hold window {perTurn, turns}, shortIds, strict, tools, tokens`,
+    `${name}: ${where}: ${issue?.message ?? 'not valid'}; ` +
+      'a configuration may hold window {perTurn, turns}, shortIds, strict, tools, tokens',
   );
 }

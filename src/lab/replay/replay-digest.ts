@@ -74,10 +74,12 @@ async function countedVersions(
 }
 
 /**
- * SHA-256 over the results of a replay in order: every assembled context, every object version with
- * its valid time, and the final chat, sets and prompt of every session. It excludes transaction
- * times and versions made only by opening or pausing a session. Two replays of a recording
- * therefore have equal digests on any machine, even after an interruption.
+ * SHA-256 over the results of a replay in order. These are every assembled context, every object
+ * version with its valid time, and the final chat, sets and prompt of every session. Excludes
+ * transaction times and versions made only by opening or pausing a session.
+ *
+ * Two replays of a recording therefore have equal digests on any machine, even after an
+ * interruption.
  */
 export async function replayDigest(
   snapshot: StoreSnapshot,

@@ -127,8 +127,8 @@ export class ReplayEngine {
   }
 
   /**
-   * Handles a rewind: the old steps stay unchanged, and the session continues in a fork after the
-   * last shared step, as a live session does (decision F2).
+   * Handles a rewind as a live session does (decision F2). The old steps stay unchanged, and the
+   * session continues in a fork after the last shared step.
    */
   async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
     const { client, identity } = this.#options;
@@ -167,7 +167,8 @@ export class ReplayEngine {
     if (made === undefined) {
       throw new ReplayError(
         'lost-measures',
-        `the measures of session ${quoted(session.id)} up to step ${session.state.seq} are gone; replay the recording into a data folder of its own`,
+        `the measures of session ${quoted(session.id)} up to step ${session.state.seq} are lost; replay the ` +
+          'recording into another data folder',
       );
     }
     session.contexts.push(made);

@@ -22,7 +22,8 @@ export const fileUseSchema = z.strictObject({
   standing: z
     .enum(STANDINGS)
     .describe(
-      '`active`: the file was in the context; `shown`: a tool result in the context showed it; `one-step`: only its line was, one activate away; `absent`: the session had never met it',
+      '`active`: the file was in the context. `shown`: a tool result in the context showed it. `one-step`: only ' +
+        'its line was, one activate away. `absent`: the session did not know it',
     ),
 });
 export type FileUse = z.infer<typeof fileUseSchema>;

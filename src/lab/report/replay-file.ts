@@ -54,14 +54,15 @@ const REPORT_EVERY_ENTRIES = 64;
 const MOST_WAITING = 48;
 
 /**
- * Replays a recording into a database and reports the result. No data of this machine enters it:
- * recorded paths are not read, the clock is the recording's, and ids are derived from its content
- * (decision H6).
- * @throws {RecordingError} – the recording cannot be read
- * @throws {ReplayError} – the replay cannot go on
- * @throws {SessionError} – the client rejects a step
- * @throws {XtdbError} – the database fails; replayed steps stay, and the next replay into the same
- *   database resumes there
+ * Replays a recording into a database and reports the result. No data of this machine enters it
+ * (decision H6): recorded paths are not read, the clock is the recording's, and its content gives
+ * the ids.
+ *
+ * @throws {RecordingError} if the recording cannot be read
+ * @throws {ReplayError} if the replay cannot continue
+ * @throws {SessionError} from the client
+ * @throws {XtdbError} from the database. Replayed steps stay; the next replay into the same
+ * database resumes there
  */
 export async function replayFile(
   path: string,

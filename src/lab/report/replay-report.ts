@@ -44,11 +44,11 @@ export const replayReportSchema = z.strictObject({
   recorded: z.strictObject({
     messages: counts.describe('By role'),
     items: count.describe('Items of the transcript as its own format counts them'),
-    read_files: count.describe('Files that calls read by any tool, as far as their arguments tell'),
+    read_files: count.describe('Files that calls read by any tool, as far as their arguments show'),
     main: z
       .strictObject({ items: count, calls: count, reads: count })
       .describe('The same of the first session alone, without its sub-agents'),
-    shell_reads: count.describe('Those of `read_files` that stand in a command line'),
+    shell_reads: count.describe('Those of `read_files` that were read by a command line'),
     attached_files: count.describe(
       'Files that came to the context without a call: attached to a prompt, or by the program',
     ),

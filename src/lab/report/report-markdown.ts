@@ -61,7 +61,11 @@ export function reportMarkdown(report: ReplayReport): string {
     `Parameters: \`${JSON.stringify(report.config)}\``,
     `Digest: \`${report.digest}\``,
     '',
-    `${grouped(report.sessions.length)} sessions, ${grouped(report.turns)} turns, ${grouped(report.steps)} steps; recorded: ${grouped(messages)} messages, ${grouped(recorded.calls)} calls (${grouped(recorded.failed)} failed), ${grouped(recorded.reads.whole)} whole reads, ${grouped(recorded.reads.part)} reads of parts (${grouped(recorded.reads.by_shell)} of both by a shell), ${grouped(recorded.compactions)} compactions.`,
+    `${grouped(report.sessions.length)} sessions, ${grouped(report.turns)} turns, ${grouped(report.steps)} steps; ` +
+      `recorded: ${grouped(messages)} messages, ` +
+      `${grouped(recorded.calls)} calls (${grouped(recorded.failed)} failed), ` +
+      `${grouped(recorded.reads.whole)} whole reads, ${grouped(recorded.reads.part)} reads of parts ` +
+      `(${grouped(recorded.reads.by_shell)} of both by a shell), ${grouped(recorded.compactions)} compactions.`,
     '',
     '## Objects',
     '',
@@ -73,7 +77,8 @@ export function reportMarkdown(report: ReplayReport): string {
       ],
     ),
     '',
-    `Changes of files: ${grouped(recorded.changes.followed)} followed to the text afterwards, ${grouped(recorded.changes.unknown)} to an unknown one.`,
+    `File changes: ${grouped(recorded.changes.followed)} followed to the text afterwards, ` +
+      `${grouped(recorded.changes.unknown)} to an unknown one.`,
     '',
     `## Contexts: ${grouped(contexts.count)}`,
     '',

@@ -10,7 +10,7 @@ export type ItemKind = 'system' | 'user' | 'harness' | 'text' | 'thinking' | 'ca
 
 /** The files that a result shows, and the changes of its call. */
 export interface FileFacts {
-  /** Files of which the result shows text, whole or in part. */
+  /** Files whose text the result shows, whole or in part. */
   readonly shows: readonly CanonicalPath[];
   /** Files that were written, edited, moved or deleted. */
   readonly changes: readonly CanonicalPath[];

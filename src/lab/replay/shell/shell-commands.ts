@@ -81,9 +81,10 @@ const twoPlaces =
   };
 
 const READING_GIT: ReadonlySet<string> = new Set(
-  'status log diff show blame branch remote rev-parse describe config add commit push fetch tag grep cat-file reflog shortlog rev-list merge-base check-ignore for-each-ref show-ref name-rev ls-tree ls-remote'.split(
-    ' ',
-  ),
+  [
+    'status log diff show blame branch remote rev-parse describe config add commit push fetch tag grep cat-file',
+    'reflog shortlog rev-list merge-base check-ignore for-each-ref show-ref name-rev ls-tree ls-remote',
+  ].flatMap((line) => line.split(' ')),
 );
 const git: CommandReader = (words) => {
   const [verb, ...rest] = operands(words, /^-[Cc]$|^--(?:git-dir|work-tree)$/);
@@ -118,14 +119,17 @@ const xargs: CommandReader = (words) => {
 /** A line of assignments has an empty name. */
 const SILENT_NAMES = [
   '',
-  ...'true false : mkdir sleep export set unset exit popd wait kill pkill test [ chmod trap shopt alias umask ulimit return'.split(
-    ' ',
-  ),
+  ...(
+    'true false : mkdir sleep export set unset exit popd wait kill pkill test [ chmod trap shopt alias umask ' +
+    'ulimit return'
+  ).split(' '),
 ];
-const PRINTING_NAMES =
-  'echo printf pwd date which type whoami hostname uname printenv ps df du free uptime id seq basename dirname realpath readlink expr bc cal history jobs top lsof pgrep gh jq ping pytest tsc man nproc locale cut tr column diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum uniq paste fold fmt rev join golangci-lint'.split(
-    ' ',
-  );
+const PRINTING_NAMES = [
+  'echo printf pwd date which type whoami hostname uname printenv ps df du free uptime id seq',
+  'basename dirname realpath readlink expr bc cal history jobs top lsof pgrep gh jq ping pytest tsc man nproc',
+  'locale cut tr column diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum uniq paste fold fmt rev join',
+  'golangci-lint',
+].flatMap((line) => line.split(' '));
 
 /** Prints, unless a word shows that it writes or runs a command. */
 const unless =

@@ -29,9 +29,9 @@ test('finds no differences between equal counts', () => {
 
 test('separates the work of sub-agents exactly where the list counts the conversation alone', () => {
   expect(countDifferences(report({}, 2), listed({ messages: 12, calls: 5, reads: 4 }))).toEqual([
-    'items 20, listed 12: 12 in the conversation itself, as listed, and 8 in 2 sub-agents, sessions of their own here',
-    'calls 9, listed 5: 5 in the conversation itself, as listed, and 4 in 2 sub-agents, sessions of their own here',
-    'reads 6, listed 4: 4 in the conversation itself, as listed, and 2 in 2 sub-agents, sessions of their own here',
+    'items 20, listed 12: 12 in the conversation itself, as listed, and 8 in 2 sub-agents, separate sessions here',
+    'calls 9, listed 5: 5 in the conversation itself, as listed, and 4 in 2 sub-agents, separate sessions here',
+    'reads 6, listed 4: 4 in the conversation itself, as listed, and 2 in 2 sub-agents, separate sessions here',
   ]);
   expect(countDifferences(report({}, 2), listed({ calls: 6 }))).toEqual(['calls 9, listed 6: unexplained']);
   expect(countDifferences(report(), listed({ calls: 5 }))).toEqual(['calls 9, listed 5: unexplained']);
@@ -39,7 +39,7 @@ test('separates the work of sub-agents exactly where the list counts the convers
 
 test('reports another file than the counted one by its bytes', () => {
   expect(countDifferences(report(), listed({ bytes: 5_000, messages: 100 }))).toEqual([
-    'items 20, listed 100: counted in a file of 5000 bytes, of which the one here has 1000',
+    'items 20, listed 100: counted in a file of 5000 bytes; the one here has 1000 of them',
   ]);
 });
 
@@ -48,7 +48,7 @@ test.each([
   [7, '6 by calls, and 1 attached to a prompt: listed as reads, no calls here'],
   [
     9,
-    '4 by reading tools and 2 by command lines that print a file; listed are 5 of the latter: by which commands the list counts, it does not tell',
+    '4 by reading tools and 2 by command lines that print a file; listed are 5 of the latter: the list does not say which commands it counts',
   ],
 ])('adds up reads that are listed as %i', (reads, reason) => {
   expect(countDifferences(report(), listed({ reads }))).toEqual([`reads 6, listed ${reads}: ${reason}`]);
