@@ -12,10 +12,13 @@ const scaled = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .map((name) => `<rootDir>/test/${name}`);
 
 process.env.PALIMPSEST_TEST_LONG = '1';
-// On disk, as users run it, with its heap: all of these suites together write more than a node should keep in memory.
+// On disk, as users run it, because all of these suites together write too much for memory.
 process.env.PALIMPSEST_TEST_PROFILE ??= 'rocksdb';
 
-/** What takes too long for `npm test`: the suites of this folder, and the others with their second figure of effort. */
+/**
+ * The suites that take too long for `npm test`: those of this folder, and others with their second
+ * figure of effort.
+ */
 export default {
   ...live,
   rootDir: '../..',

@@ -39,7 +39,7 @@ describe('an invalid bundle', () => {
           )
         : value;
   const packed = (all: readonly Line[]) => gzipSync(all.map((line) => `${JSON.stringify(sorted(line))}\n`).join(''));
-  /** With the counts and the hash that its lines have, as somebody writes them who alters it on purpose. */
+  /** Recomputes counts and hash for the altered lines, as a deliberate forger would. */
   const sealed = (all: readonly Line[]): Buffer => {
     const body = all
       .slice(0, -1)
@@ -56,7 +56,10 @@ describe('an invalid bundle', () => {
       ({ name: error, code, message }) => `${error} ${code}: ${message}`,
     );
   };
-  /** Whether it unpacks to what was exported: up to seven bits behind the last one of the compressed data say nothing. */
+  /**
+   * Returns whether a file unpacks to the exported content. Up to seven bits after the compressed
+   * data have no meaning.
+   */
   const isSame = (bytes: Buffer): boolean => {
     try {
       return gunzipSync(bytes).equals(gunzipSync(good));
@@ -69,7 +72,7 @@ describe('an invalid bundle', () => {
     expect(at).toBeGreaterThanOrEqual(0);
     return lines.map((line, i) => (i === at ? change(structuredClone(line)) : line));
   };
-  /** With one more put behind the last one of its type, or of another one, counted as it ought to be. */
+  /** Returns the lines with one more put after the last one of a type, counted correctly. */
   const withPut = (behind: string, put: Loose): readonly Line[] => {
     const at = lines.findLastIndex((line) => line.put?.type === behind);
     const { type } = put;
@@ -114,7 +117,7 @@ describe('an invalid bundle', () => {
   });
   afterAll(() => Promise.all([made.close(), folder.remove()]));
 
-  test('is refused, while a real export is private, verifies, overwrites nothing, and changes nothing where it exists', async () => {
+  test('is refused; a real export is private, verifies, overwrites nothing, and is idempotent', async () => {
     expect((await stat(path('good.bundle'))).mode & 0o777).toBe(0o600);
     const mine = ['backup.json.1', 'backup.json.20261101', 'backup.json.new'];
     for (const file of mine) {
@@ -444,7 +447,8 @@ describe('an invalid bundle', () => {
     const bomb = gzipSync(`${JSON.stringify(lines[0])}\n${filler(0).repeat(500)}`);
     expect(bomb.length).toBeLessThan(1_000_000);
     expect(await refused(bomb)).toMatch(/^BundleError too-large: /);
-    // Texts without a transaction, each what its hash says: no more of them than one transaction may have is held.
+    // Texts without a transaction, each with its correct hash. The reader holds no more of them
+    // than one transaction may have.
     await writeFile(
       path('texts.bundle'),
       gzipSync(`${JSON.stringify(lines[0])}\n${Array.from({ length: 20 }, (_, n) => filler(n)).join('')}`),

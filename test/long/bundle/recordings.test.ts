@@ -16,7 +16,10 @@ import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { fixtures, replay } from '../../support/replays.js';
 import { openTestClient } from '../../support/xtdb.js';
 
-/** A folder of recordings, as for `npm run replay:corpus`; without one the small recordings of this repository are taken. */
+/**
+ * A folder of recordings, as for `npm run replay:corpus`; default: the small recordings of this
+ * repository.
+ */
 const corpus = process.env.PALIMPSEST_CORPUS ?? '';
 /** A file that gets a line of figures for each session. */
 const figures = process.env.PALIMPSEST_CORPUS_FIGURES;
@@ -62,7 +65,10 @@ async function another(): Promise<void> {
   targets.push({ store: new ObjectStore(client), clientDir: node.dataDir });
 }
 
-/** Takes a session in where it goes with what is there: files of which a database knows later versions keep out contexts that it could not make again. Undefined where all refuse it. */
+/**
+ * Imports a session into the first database that accepts it. A database with later versions of a
+ * file refuses contexts that it could not rebuild. Undefined if all refuse.
+ */
 async function taken(file: string, from = 0): Promise<ObjectStore | undefined> {
   for (const { store, clientDir } of targets.slice(from)) {
     const imported = await importBundle(store, file, { clientDir }).catch((error: unknown) => {

@@ -38,14 +38,17 @@ const linesOf = (bytes: Buffer): readonly Line[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line);
 
-/** Every text in which something may stand: the lines, what they say, also in base64, and long texts put together. */
+/**
+ * Returns every text that may contain a secret: the lines, their decoded content, and long texts
+ * joined from their parts.
+ */
 function everythingIn(bytes: Buffer): string {
   const lines = linesOf(bytes);
   const joined = lines.map(({ text }) => (typeof text?.text === 'string' ? text.text : '')).join('');
   return [gunzipSync(bytes).toString(), saidIn(lines), joined].join('\n');
 }
 
-/** Hashes that would tell whoever guesses a text whether it is the one. */
+/** Returns hashes that would confirm a guess of a hidden text. */
 function hashesIn(bytes: Buffer, isHidden: (text: string) => boolean): readonly string[] {
   const hashes = new Set<string>();
   for (const { put, text } of linesOf(bytes)) {
@@ -106,7 +109,7 @@ describe('a redacted bundle', () => {
     });
     expect(contexts.equal).toBeGreaterThan(0);
     expect((await write(there, session)).bytes.equals(left.bytes)).toBe(true);
-    // What is masked already is masked alike.
+    // Masking a masked session changes nothing.
     expect((await write(there, session, mask)).bytes.equals(left.bytes)).toBe(true);
     return { plain, left, contexts };
   };
@@ -116,7 +119,7 @@ describe('a redacted bundle', () => {
     .tuple(fc.stringMatching(/^[A-Z][a-z]{6}$/), fc.string({ unit: 'grapheme', minLength: 3, maxLength: 8 }))
     .map(([a, b]) => `${a} "${b.trim()}" 7-9`);
 
-  test('contains no form or hash of a text planted in every member; the rest verifies and exports the same', async () => {
+  test('contains no form or hash of a text planted in every member; the rest verifies and exports', async () => {
     await fc.assert(
       fc.asyncProperty(
         word,

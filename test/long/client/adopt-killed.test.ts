@@ -15,7 +15,7 @@ const KILL_AT = new URL('../../support/kill-at.mjs', import.meta.url).href;
 const STEPS = 12;
 const TEXT = 'x'.repeat(900_000);
 
-test('a delivery of a dead host’s journals that is killed anywhere and repeated brings each step once and in order', async () => {
+test('a repeated delivery of a dead host’s journals, killed anywhere, brings each step once and in order', async () => {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-adopt-')));
   const node = testAddress();
   const reader = await openClient(root);

@@ -211,7 +211,7 @@ describe('a context that waits for no transaction', () => {
     }
     await settled(client);
     let [{ record, text }, tries] = [await handOut(session), 0];
-    // Nobody waits for the reading that brings it further.
+    // Assembling does not wait for the read that advances its basis.
     for (; (record.basis?.txId ?? 0) <= txId + 70 && tries < 100; tries++) ({ record, text } = await handOut(session));
     expect(record.basis?.txId).toBeGreaterThan(txId + 70);
     expect(record.ahead).toEqual([]);
@@ -270,7 +270,7 @@ describe('a context that waits for no transaction', () => {
     const foreign = await ahead.openSession();
     await foreign.recordCall(call({ readings: [await wholeRead(ahead, 'f.ts')] }));
     const fromDatabase = await session.assemble();
-    // Nobody waits for the reading that brings it: it is there when the optimistic context shows it.
+    // Assembling does not wait for this read. It has arrived once the optimistic context shows it.
     await until(
       async () => (await session.assemble({ optimistic: true })).text,
       (text) => text.includes('the second text'),

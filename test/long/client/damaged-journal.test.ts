@@ -22,7 +22,7 @@ import { callReport } from '../../support/tracked-project.js';
 
 const STEPS = 30;
 
-/** What a process has acknowledged while the database was away. */
+/** The work that a process has acknowledged during an outage of the database. */
 interface Told {
   /** The answers of calls by their ids. */
   readonly calls: Map<string, string>;
@@ -53,7 +53,10 @@ describe('a damaged journal [decision 0011]', () => {
     return client;
   };
 
-  /** Two sessions side by side, 30 steps each, that no database has; gives the journal as a kill leaves it, in a data folder of its own. */
+  /**
+   * Runs two sessions side by side, 30 steps each, during an outage. Returns a data folder with the
+   * journal as a kill would leave it.
+   */
   const deadJournal = async (name: string): Promise<{ readonly dataDir: string; readonly told: Told }> => {
     const address = { kind: 'unix', socketPath: join(root, 'nobody.sock') } as const;
     const before = join(root, `${basename(name)}-before`);
@@ -119,7 +122,7 @@ describe('a damaged journal [decision 0011]', () => {
     await Promise.all(roots.map((one) => rm(one, { recursive: true, force: true })));
   });
 
-  test('loses one step to a flipped byte, reported in session, verify and a notice; its id is never reused', async () => {
+  test('loses one step to a flipped byte, reported in session, verify and notice; its id is never reused', async () => {
     const { dataDir, told } = await deadJournal('flipped');
     const [first = '', second = ''] = told.sessions;
     const path = segment(dataDir);
@@ -173,7 +176,8 @@ describe('a damaged journal [decision 0011]', () => {
       expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining(`step 20 of session ${session}`) });
       expect(plan.stdout).toContain('No changes made');
       expect(readFileSync(path)).toEqual(bytes);
-      // A database that needs longer for the whole than other commands wait for what is left of a session.
+      // The database needs longer for all of it than other commands wait for a session's remaining
+      // steps.
       port.delayMs = 60;
       expect(await run('journal', 'salvage', '--apply')).toMatchObject({ code: 0, stderr: '' });
       port.delayMs = 0;

@@ -36,7 +36,10 @@ describe('a database written before data format 2', () => {
     return client;
   };
 
-  /** A session with every kind of part: long messages, files of one chunk and of several, a snapshot, a record of a context. */
+  /**
+   * Makes a session with every kind of part: long messages, files of one and of several chunks, a
+   * snapshot, and a context record.
+   */
   const work = async (client: ContextClient): Promise<ContextSession> => {
     const session = await client.openSession();
     await session.reportMessage({ role: 'user', text: `${LONG}${session.id}` });

@@ -77,7 +77,10 @@ class World {
   readonly #ids: string[] = [];
   readonly #open = new Map<string, ContextSession>();
   readonly #pathOf = new Map<string, string>();
-  /** Calls that the client of now has recorded itself: what older ones said is in the database alone. */
+  /**
+   * Calls that the current client recorded. Only the database has the texts of older clients'
+   * calls.
+   */
   readonly #recorded = new Set<string>();
   #client: ContextClient | undefined;
 
@@ -257,7 +260,10 @@ class World {
     );
   }
 
-  /** Undefined where the database is away and alone has what is to be loaded: that is an error, after which nothing has changed. */
+  /**
+   * Undefined if the text to load is only in the database, and the database is down. That is an
+   * error, after which nothing has changed.
+   */
   async #plan(
     session: ContextSession,
     verb: (typeof VERBS)[number],
@@ -277,7 +283,7 @@ class World {
     this.#compareHeld();
   }
 
-  /** What the client holds is what the model says, at every moment, whether the database is there or not. */
+  /** The client's state equals the model at every moment, also during an outage. */
   #compareHeld(): void {
     for (const [id, { state }] of this.#open) {
       const { index, active, pinned, turns } = this.model.session(id);
@@ -286,7 +292,7 @@ class World {
     }
   }
 
-  /** What the database has is what the model says, once everything has arrived. */
+  /** The database's content equals the model once everything has been delivered. */
   async compareStored(): Promise<void> {
     await this.#operations.restart({ op: 'restart' });
     this.#compareHeld();
@@ -320,8 +326,9 @@ class World {
       return version?.content == null ? { state: 'stub' } : { state: 'indexed', content: version.content };
     });
     const name = this.#pathOf.get(id) ?? '';
-    // Sessions do not wait for each other: the listing of one may be applied before or after the reading of another, whatever was acknowledged first
-    // (decision F6). Whether a stub came before what was read is therefore open, for a file that was listed.
+    // Sessions do not wait for each other. The listing of one may be applied before or after the
+    // read of another, in any order of acknowledgement (decision F6). So a listed file may or may
+    // not begin with a stub.
     const settled = (all: readonly ModelFile[]) =>
       all.length > 1 && all[0]?.state === 'stub' && this.model.mentioned.has(id) ? all.slice(1) : all;
     if (!this.#tracked)
@@ -334,7 +341,7 @@ class World {
     });
   }
 
-  /** What a file whose changes are followed has to be in the end; undefined where nothing is followed. */
+  /** Returns the expected final state of a tracked file. Undefined without tracking. */
   #expected(id: string): ModelFile | undefined {
     const known = this.model.objects.get(id);
     if (known === undefined || known.state === 'stub') return known;
@@ -392,7 +399,7 @@ const script = (
     size: 'max',
   });
 
-/** What an earlier client recorded is activated while the database is away. */
+/** A call of an earlier client is activated during an outage. */
 const FAR_CALL: Op[] = [
   { op: 'bash', who: 0, text: 'said' },
   { op: 'restart' },

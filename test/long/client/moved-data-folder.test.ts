@@ -57,7 +57,7 @@ async function start(dataDir: string, filesystem: FilesystemId): Promise<Machine
   return machine;
 }
 
-test('a data folder moved to another path and filesystem works: sessions resume, foreign files are orphaned, none deleted [decision F8]', async () => {
+test('a moved data folder works: sessions resume, foreign files are orphaned and never deleted [F8]', async () => {
   const here = filesystemId(`fs-here-${randomUUID()}`);
   const there = filesystemId(`fs-there-${randomUUID()}`);
   const before = join(folder, 'data');
@@ -115,7 +115,8 @@ test('a data folder moved to another path and filesystem works: sessions resume,
   expect(await second.close()).toBe(0);
   await stopNode(after);
 
-  // Back where it came from, its files are followed again, and what went meanwhile is told.
+  // After the folder is moved back, its files are tracked again. Files that left meanwhile are
+  // reported.
   await rename(after, before);
   const third = await start(before, here);
   const back = await third.client.openSession({ id: session.id });

@@ -12,7 +12,10 @@ import { historyOf } from '../../support/object-history.js';
 import { Road } from '../../support/road.js';
 import { until } from '../../support/until.js';
 
-/** A client that dies when the database has everything that it acknowledged, but before its journal says so, makes the next one replay all of it. */
+/**
+ * A client dies after the database has all of its acknowledged steps, but before its journal
+ * records that. The next client replays all of them.
+ */
 describe('a journal that the database already has', () => {
   let root: string;
   let road: Road;
@@ -33,7 +36,10 @@ describe('a journal that the database already has', () => {
     return client;
   };
 
-  /** The journal as it stands, in another data folder: what a kill leaves behind that comes before the journal says what was delivered. */
+  /**
+   * Copies the journal to another data folder. That is the state after a kill that comes before the
+   * journal records a delivery.
+   */
   const journalOfTheDead = async (dataDir: string, name = 'copy'): Promise<string> => {
     const copy = join(root, name);
     cpSync(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
@@ -57,7 +63,7 @@ describe('a journal that the database already has', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('changes nothing when replayed: no second version, no fork, the session continues [decisions F5, F6]', async () => {
+  test('changes nothing when replayed: no second version, no fork, the session continues [F5, F6]', async () => {
     const dataDir = join(root, 'data');
     const first = await open(dataDir);
     const session = await first.openSession();
@@ -100,7 +106,8 @@ describe('a journal that the database already has', () => {
     await applied;
     await first.close();
 
-    // The first records as they were before anything was delivered, and a later journal of steps that never were.
+    // The first records as they were before any delivery, and a later journal of steps that never
+    // existed.
     await road.close();
     const next = await open(early);
     const going = next.openSession({ id: session.id });
@@ -141,7 +148,10 @@ describe('a journal that the database already has', () => {
     const second = await open(copy, (line) => notices.push(line));
     expect(notices).toEqual([
       expect.stringMatching(
-        /the last 10 bytes of .*\.wal, from byte \d+ on, are no whole record and were left out; they were never acknowledged$/,
+        new RegExp(
+          'the last 10 bytes of .*\\.wal, from byte \\d+ on, are no whole record and were left out; ' +
+            'they were never acknowledged$',
+        ),
       ),
     ]);
     await until(

@@ -42,7 +42,8 @@ describe('sessions on the same new files', () => {
     const [lister, reader, second] = sessions as [ContextSession, ContextSession, ContextSession];
     for (let round = 0; round < effort(3, 20); round++) {
       const names = await newFiles(round);
-      // Takes longer than what a client writes behind its steps, which is not counted: a page of a hundred of them.
+      // Waits for a step page, which a client writes after a hundred steps and which is not
+      // counted.
       await expectWhole(client, ...sessions);
       const { requests } = await countRequests(async () => {
         await Promise.all([

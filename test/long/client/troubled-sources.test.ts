@@ -12,7 +12,7 @@ import { until } from '../../support/until.js';
 import { unprivileged } from '../../unit/filesystem/temp-folder.js';
 
 const mounting = canMount() ? test : test.skip;
-/** What stands at a path is read as soon as it rested for so long; far beyond the pauses of the writers below. */
+/** A path is read once it has rested this long, far longer than the writers below pause. */
 const SLOW_WRITERS = { restMs: 600, longestSettleMs: 60_000 };
 
 describe('tracked sources in trouble', () => {
@@ -42,7 +42,7 @@ describe('tracked sources in trouble', () => {
       (now) => now?.attached === state.attached && now.orphaned === state.orphaned,
     );
 
-  test('are deleted at the old paths of a renamed folder, new at the new ones, and back under their old ids (decisions C4, C5)', async () => {
+  test('are deleted at old paths of a renamed folder, new at new ones, and return under old ids [C4, C5]', async () => {
     await mkdir(file('src'));
     for (const name of ['a', 'b']) await writeFile(file(`src/${name}.ts`), `${name} one`);
     const ids = await reading({}, 'src/a.ts', 'src/b.ts');
@@ -65,7 +65,7 @@ describe('tracked sources in trouble', () => {
   });
 
   mounting(
-    'a mount that is taken away orphans its files, and deletes none; mounted again with others, they are read (decision C5)',
+    'a mount that is removed orphans its files without deleting them; mounted again, its new files are read (C5)',
     async () => {
       const mount = file('mnt');
       await mkdir(mount);
@@ -86,7 +86,8 @@ describe('tracked sources in trouble', () => {
         expect((await session.assemble()).text).toContain('\none');
         mountSmall(mount, '512k');
         await writeFile(join(mount, 'a.ts'), 'two');
-        // The same device is the same mount. Another one may be anything: this client keeps what it has, the next one takes up what stands there.
+        // The same device is the same mount. Another device may be any disk: this client keeps its
+        // versions, and the next one reads the files.
         if ((await stat(mount)).dev === device) {
           expect(await versionsOf(client, id, 2)).toEqual(['one', 'two']);
           await tracking({ attached: 2, orphaned: 0 });
@@ -104,13 +105,14 @@ describe('tracked sources in trouble', () => {
     },
   );
 
-  test('are orphaned with the reason when unreadable, keep their last version, and are taken up again (decision C5)', async () => {
+  test('are orphaned with the reason if unreadable, keep their version, and are tracked again [C5]', async () => {
     await chmod(project.folder, 0o755);
     await writeFile(file('a.ts'), 'one');
     await writeFile(file('b.ts'), 'b one');
     const [id] = await reading({}, 'a.ts', 'b.ts');
     await unprivileged(async () => {
-      // Only its owner can take the right away; without the right of the superuser it then counts for the reader too.
+      // Only the owner can remove the permission. Without superuser rights it then applies to the
+      // reader, too.
       process.seteuid?.(process.getuid?.() ?? 0);
       await chmod(file('a.ts'), 0o000);
       if (process.getuid?.() === 0) process.seteuid?.(65_534);
@@ -201,7 +203,7 @@ describe('tracked sources in trouble', () => {
     for (const content of all) expect(content).toMatch(/^(save \d+)?$/);
   });
 
-  test('keep the last version of a file deleted without an open session, until one of its sessions resumes [§3.6, §5.6]', async () => {
+  test('keep the last version of a file deleted without a session until one resumes [§3.6, §5.6]', async () => {
     await writeFile(file('a.ts'), 'one');
     const [id] = await reading({}, 'a.ts');
     await client.close();

@@ -89,7 +89,7 @@ describe('a session directory of another program', () => {
       ['import-child-rev-1', 'agent.handoff', 'ok', false],
     ]);
     expect(entries.find((entry) => entry.kind === 'system')).toMatchObject({ isPrompt: true, text: 'You are terse.' });
-    // Whoever reads what happened to a session does not read what was brought in with it.
+    // A reader of a session's own records does not see imported ones.
     expect(await recorded(session, ['event'])).toEqual([]);
     const notes = await recorded(session, ['note', 'approval']);
     expect(notes.map(({ body }) => ('note' in body ? `${body.note} ${body.text}` : body.state)).sort()).toEqual([
@@ -114,7 +114,7 @@ describe('a session directory of another program', () => {
     );
   });
 
-  test('continues if it grew; a changed one is refused with its first difference, an older one changes nothing', async () => {
+  test('continues if it grew; a changed one is refused with its difference, an older one ignored', async () => {
     const session = fresh();
     const more: DirectoryFiles = {
       ...FOREIGN,

@@ -22,7 +22,10 @@ import { publishedValidators } from '../../support/agent-context-schemas.js';
 import { config, fixtures } from '../../support/replays.js';
 import { filesIn } from '../../support/session-directories.js';
 
-/** The folder of recordings, as for `npm run replay:corpus`; without one the small recordings of this repository are taken, one of each format. */
+/**
+ * Returns the folder of recordings, as for `npm run replay:corpus`; default: the small recordings
+ * of this repository, one of each format.
+ */
 async function recordings(): Promise<readonly (readonly [string, string])[]> {
   const folder = process.env.PALIMPSEST_CORPUS;
   if (folder !== undefined && folder !== '')
@@ -82,7 +85,7 @@ describe('a recording exported to and imported from a session directory', () => 
     await rm(root, { recursive: true, force: true });
   });
 
-  /** What a session is in a database, as far as everybody who shows it sees. */
+  /** Returns a session in a database as its readers see it. */
   const seen = async (client: ContextClient | undefined, session: SessionId) => {
     if (client === undefined) throw new Error('no client');
     const timeline = await Timeline.open(await client.delivered());
@@ -112,7 +115,8 @@ describe('a recording exported to and imported from a session directory', () => 
         outcome: 'created',
       });
       const after = await seen(there, session);
-      // The calls that a fork has of its parent have the harness's ids there: no id names a session that its call is not of (divergence B2).
+      // A fork has its parent's calls under the harness's ids. No id names another session than
+      // that of the call (divergence B2).
       const isOthers = (id: string): boolean => id.includes('@') && !id.endsWith(callSuffix(session));
       const renamed = before.shown.sets.index.filter(isOthers);
       const plain = (text: string): string => renamed.reduce((so, id) => so.replaceAll(id, nativeId(id)), text);
@@ -122,7 +126,8 @@ describe('a recording exported to and imported from a session directory', () => 
       ];
       expect(same(after.shown)).toEqual(same(before.shown));
       await exportSession(after.timeline, again, { session });
-      // Another session of the recording may have changed a file since: here it holds what it does from the last step on.
+      // Another session of the recording may have changed a file since. Here the file keeps its
+      // state of the last step.
       const written = async (from: string) => {
         const files = await filesIn(from);
         const texts = Object.entries(files).map(

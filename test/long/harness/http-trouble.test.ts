@@ -40,7 +40,7 @@ afterEach(async () => {
 const said = (content: string) => ({ messages: [{ role: 'user', content }] });
 
 describe('take_over over HTTP', () => {
-  test('refuses a session of another server by name, moves it on request, and returns it on opening or after the notice (decision F5)', async () => {
+  test("refuses another server's session by name, moves it on request, and returns it later [F5]", async () => {
     const id = `moved-${randomUUID().slice(0, 8)}`;
     const [{ api: first, serve }, { api: second }] = [await start([], root), await start([], root)];
     await first.call('openSession', undefined, { id });
@@ -58,7 +58,8 @@ describe('take_over over HTTP', () => {
     });
     await second.call('reportMessages', id, said('two'));
 
-    // The first server learns at its next step, for its harness as for its agent, and records nothing.
+    // The first server notices at its next step, for its harness as for its agent, and records
+    // nothing.
     expect(await first.refused(`/v1/sessions/${id}/messages`, { body: said('too late') })).toMatchObject({
       status: 409,
       code: 'taken-over',
@@ -123,7 +124,7 @@ describe('a harness over HTTP while the database is away', () => {
     const away = await api.call('beginTurn', id, {});
     for (const shown of ['be brief', 'user: before', 'user: during', '\nalpha']) expect(away.text).toContain(shown);
     expect(away.record.basis ?? null).toBeNull();
-    // What only the database knows is answered with what to do, and soon.
+    // A session that only the database knows is refused at once, with advice.
     expect(
       await api.refused('/v1/sessions', { body: { id: 'known-to-the-database-only', must_exist: true } }),
     ).toMatchObject({

@@ -61,7 +61,7 @@ describe('a model’s context in a harness’s loop', () => {
   });
 
   test.each(['ssot', 'epoch'] as const)(
-    'is rebuilt byte for byte, layout %s, after kill -9 of the database, then of the program after a delivery, and a restart',
+    'is rebuilt byte for byte, layout %s, after kill -9 of database, then program, and a restart',
     async (layout) => {
       const session = 'killed-in-the-loop';
       beside = new Beside(root, dataDir, layout);

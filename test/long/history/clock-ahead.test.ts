@@ -23,7 +23,7 @@ describe('a clock two hours ahead, and back', () => {
     await project.close();
   });
 
-  /** What one process adds to a session, a message and thirty calls, with a clock of its own. */
+  /** Adds a message and thirty calls to a session from a process with its own clock. */
   const work = async (
     id: string | undefined,
     clock: () => number,

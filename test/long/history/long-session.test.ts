@@ -23,7 +23,7 @@ describe('history queries on a longer session', () => {
   const name = `long${randomUUID().slice(0, 8)}`;
   let client: ContextClient;
   let remove: () => Promise<void>;
-  // A node of its own: the turns of all sessions are asked for, and how many others there are must not matter.
+  // A separate node, because the test asks for the turns of all sessions.
   let node: OwnNode;
   let session: SessionId;
   let fork: SessionId;

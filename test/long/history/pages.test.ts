@@ -20,7 +20,7 @@ import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { executeForeign } from '../../support/xtdb.js';
 
-/** Enough for two pages and some steps that stand in none. */
+/** Enough for two pages and some steps outside of a page. */
 const STEPS = 230;
 
 describe('a long session with pages of steps (decision 0015)', () => {
@@ -59,7 +59,7 @@ describe('a long session with pages of steps (decision 0015)', () => {
   const page = (id: SessionId, last: 100 | 200): string => pageId({ session: id, first: last - 99, last });
 
   beforeAll(async () => {
-    // A page is damaged here, which whoever asks for the newest turns of all sessions would meet.
+    // This test damages a page, and every query for the newest turns of all sessions would read it.
     node = await ownNode();
     process.env.PALIMPSEST_TEST_SOCKET = node.address.kind === 'unix' ? node.address.socketPath : undefined;
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-pages-')));

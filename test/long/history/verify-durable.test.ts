@@ -21,7 +21,7 @@ describe('proofs of a database on disk', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('survive kill -9 right after the delivery and a restart of the node; the program reports by exit code', async () => {
+  test('survive kill -9 right after the delivery and a restart of the node; the exit code reports it', async () => {
     const root = join(folder, 'a.ts');
     await writeFile(root, 'const a = 1;\n');
     const serve = await startServe(['--data', dataDir, '--profile', 'rocksdb'], folder);

@@ -27,7 +27,10 @@ afterAll(async () => {
 
 const QUIET = ['--log-level', 'silent'];
 
-/** Calls until a call succeeds; each turn waits for an answer, and every answer before is an error that says so. */
+/**
+ * Repeats a call until it succeeds. Waits for each answer. Every earlier answer must be an error
+ * that explains the outage.
+ */
 async function untilAnswered(agent: Agent, name: string, args: Readonly<Record<string, unknown>>): Promise<Answer> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const answer = await agent.call(name, args);

@@ -42,7 +42,10 @@ const CALLS: readonly (readonly [string, (id: string) => Readonly<Record<string,
   ['ls', () => ({})],
 ];
 
-/** Every call that names the session is refused, by its argument and by the name of the conversation. */
+/**
+ * Every call for the session is refused, whether it names the session by argument or by
+ * conversation.
+ */
 async function refusesAll(agent: Agent): Promise<void> {
   for (const [tool, args] of CALLS) {
     const byArgument = await agent.call(tool, { ...args(secretId), session });

@@ -148,7 +148,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('are refused by name if another process has them open; --take-over moves one, and the first takes it back two steps later (decision F5)', async () => {
+  test('are refused if open elsewhere; --take-over moves one, and the first takes it back later [F5]', async () => {
     const args = ['--session', `contested-${process.pid}`, '--log-level', 'silent'];
     const one = await stdioAgent(root, args);
     const two = await stdioAgent(root, args);
@@ -165,7 +165,10 @@ describe('sessions over stdio', () => {
       expect(lost).toMatchObject({
         isError: true,
         text: expect.stringMatching(
-          /^Error: the call could not be recorded: another process has taken this session over\.\nThe file contested\.txt was written\. That stays/,
+          new RegExp(
+            '^Error: the call could not be recorded: another process has taken this session over\\.\\n' +
+              'The file contested\\.txt was written\\. That stays',
+          ),
         ),
       });
       expect(lost.text).toContain('Call again to take it back and go on from where it stands.');
@@ -224,7 +227,7 @@ describe('sessions over stdio', () => {
 });
 
 describe('flags of palimpsest mcp', () => {
-  test('bound answers with --max-output-chars, shorten ids with --short-ids, and set the window with --window', async () => {
+  test('limit answers by --max-output-chars, shorten ids by --short-ids, set the window by --window', async () => {
     await writeFile(join(root, 'wide.txt'), 'x'.repeat(70).concat('\n').repeat(200));
     const agent = await stdioAgent(root, ['--max-output-chars', '2000', '--short-ids', '--window', '2x1']);
     try {

@@ -20,7 +20,9 @@ test('keeps compiled jars when the archive is cancelled or fails, and removes bu
   // The first run for the archive never ends, each later one fails.
   await writeFile(
     command,
-    `#!/bin/sh\ncase "$*" in *ArchiveClassesAtExit*) if [ -e '${begun}' ]; then exit 1; fi; touch '${begun}'; exec sleep 600;; esac\nexec '${java.command}' "$@"\n`,
+    `#!/bin/sh\ncase "$*" in *ArchiveClassesAtExit*) ` +
+      `if [ -e '${begun}' ]; then exit 1; fi; touch '${begun}'; exec sleep 600;; ` +
+      `esac\nexec '${java.command}' "$@"\n`,
   );
   await chmod(command, 0o755);
   const cacheDir = join(dir, 'cache');

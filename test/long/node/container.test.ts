@@ -13,7 +13,7 @@ import { until } from '../../support/until.js';
 const repository = dirname(dirname(dirname(import.meta.dirname)));
 const textOf = (name: string): Promise<string> => readFile(join(repository, name), 'utf8');
 
-/** What is used here of a service of the compose file. */
+/** The fields of a compose service that this test uses. */
 interface Service {
   readonly ports?: readonly string[];
   readonly command?: readonly string[];
@@ -48,7 +48,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A service as the compose file has it, with the image's own command, its places and its port on this machine in their stead. */
+/**
+ * Returns a service of the compose file with the image's own command. Its paths and its port are
+ * replaced by ones of this machine.
+ */
 async function service(name: string) {
   const services: Readonly<Record<string, Service>> = parse(await textOf('docker-compose.yml'), {
     merge: true,

@@ -12,7 +12,7 @@ import { until } from '../../support/until.js';
 
 let dataDir: string;
 beforeAll(async () => {
-  // A path as people have them: spaces, letters beyond ASCII, and what means something in an address.
+  // A realistic path: spaces, letters beyond ASCII, and characters with a meaning in addresses.
   dataDir = await mkdtemp(join(tmpdir(), 'palimpsest dürable % #1 '));
 });
 afterAll(async () => {
@@ -39,7 +39,8 @@ describe('a durable node', () => {
     expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: { code: 'data-corrupt' } });
   });
 
-  // Only an administrator can make a small disk; elsewhere the judgement of such a failure is tested by itself.
+  // Only an administrator can make a small disk. Elsewhere, another test covers the handling of the
+  // error.
   (canMount() ? test : test.skip)('on a full disk it does not start and says so', () =>
     withTemporaryFolder(async (dir) => {
       mountSmall(dir, '1m');

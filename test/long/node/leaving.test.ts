@@ -40,7 +40,7 @@ describe('an unused node', () => {
 
   test('on TCP with a token ends by itself when idle and leaves no state', async () => {
     const options = { dataDir, profile: 'memory', transport: 'tcp', idleExitSeconds: 2 } as const;
-    // Whoever does not want to wait leaves a node behind that goes on starting, and the next one finds it.
+    // A caller that stops waiting leaves a starting node behind, and the next one finds it.
     await expect(ensureNode({ ...options, readyTimeoutMs: 1 })).rejects.toMatchObject({
       code: 'ready-timeout',
       message: expect.stringContaining('--ready-timeout'),

@@ -40,7 +40,10 @@ const REQUESTS = [
   { id: 2, method: 'tools/call', params: { name: 'write', arguments: { path: 'a.txt', content: 'text' } } },
 ].map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`);
 
-/** Runs a program, which kills itself the hard way just before its n-th whole file gets its name; false when it has fewer of them. */
+/**
+ * Runs a program that kills itself just before its n-th whole file gets its name. Returns false if
+ * it writes fewer.
+ */
 async function isKilled(n: number, args: readonly string[], requests: readonly string[] = []): Promise<boolean> {
   const child = spawn(process.execPath, ['--import', KILL_AT, cliPath, ...args, '--data', dataDir], {
     cwd: project,

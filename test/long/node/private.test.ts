@@ -29,8 +29,10 @@ async function entries(): Promise<readonly string[]> {
 }
 
 /**
- * The entries that somebody besides their owner may use, and files that their owner may execute. While the node starts, its socket has what the umask leaves of 0777 for a moment,
- * so its owner's bits say nothing then.
+ * Returns entries that others than their owner may use, and files that their owner may execute.
+ *
+ * A socket briefly has the umask's rest of 0777 while the node starts. Until then its owner's bits
+ * are ignored.
  */
 async function openToOthers(isReady = true): Promise<readonly string[]> {
   const found = await Promise.all(
@@ -46,7 +48,10 @@ async function openToOthers(isReady = true): Promise<readonly string[]> {
   return found.flat();
 }
 
-/** One session that reads a file, as acknowledged and delivered. Returns what others could use while it was open. */
+/**
+ * Runs one session that reads a file, until it is delivered. Returns the entries that others could
+ * use while it was open.
+ */
 async function useSession(): Promise<readonly string[]> {
   const client = await createContextClient({ dataDir, roots: [root], cwd: root });
   const session = await client.openSession();

@@ -63,7 +63,9 @@ describe('a node that cannot start names the reason and the remedy', () => {
   test('without a network for the first start', () =>
     withTemporaryFolder(async (dir) => {
       const said =
-        '[ERROR] Plugin org.apache.maven.plugins:maven-dependency-plugin:3.6.1 or one of its dependencies could not be resolved: Could not transfer artifact from/to central (https://repo.maven.apache.org/maven2): repo.maven.apache.org: Temporary failure in name resolution';
+        '[ERROR] Plugin org.apache.maven.plugins:maven-dependency-plugin:3.6.1 or one of its dependencies could ' +
+        'not be resolved: Could not transfer artifact from/to central (https://repo.maven.apache.org/maven2): ' +
+        'repo.maven.apache.org: Temporary failure in name resolution';
       await fakeCommand(join(dir, 'bin'), 'mvn', `echo '${said}'; exit 1`);
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
       expect(error).toEqual({ code: 'no-network', message: readMessage('Temporary failure in name resolution') });
@@ -76,7 +78,8 @@ describe('a node that cannot start names the reason and the remedy', () => {
       await fakeCommand(
         join(dir, 'bin'),
         'mvn',
-        `/bin/mkdir ${dir}/busy || echo overlap >> ${log}; /bin/sleep 0.3; /bin/rmdir ${dir}/busy; echo ran >> ${log}; echo '[ERROR] Unknown host'; exit 1`,
+        `/bin/mkdir ${dir}/busy || echo overlap >> ${log}; /bin/sleep 0.3; /bin/rmdir ${dir}/busy; ` +
+          `echo ran >> ${log}; echo '[ERROR] Unknown host'; exit 1`,
       );
       const env = { JAVA_HOME: await realJavaHome() };
       const errors = await Promise.all([failedStart(dir, env), failedStart(dir, env, 'other')]);

@@ -21,7 +21,10 @@ async function verified(report: ReplayReport) {
   return found;
 }
 
-/** The lines of two sub-agents of one session, by turns: what one has read stands a moment later in the pool of the other. */
+/**
+ * Returns the interleaved lines of two sub-agents of one session. A file that one reads is in the
+ * other's pool a moment later.
+ */
 function interleaved(): string {
   const lines = new RecordingLines()
     .user('look at both')

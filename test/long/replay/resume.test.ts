@@ -29,7 +29,9 @@ const keptLines = async (): Promise<number> => {
   return log === undefined ? 0 : (await readFile(join(dataDir, 'replays', log), 'utf8')).split('\n').length - 1;
 };
 
-/** Runs the command until it kills itself the hard way at a place of its work: before or after its n-th kept measure or record of its journal. */
+/**
+ * Runs the command until it kills itself before or after the n-th stored measure or journal record.
+ */
 async function killedAt(
   place: `${'line' | 'record'} ${'before' | 'after'} ${number}`,
   args: readonly string[],

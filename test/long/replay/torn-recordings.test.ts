@@ -7,7 +7,7 @@ import { RecordingError } from '../../../src/lab/recordings/open-recording.js';
 import { bytesSource, type Imported, importAll, recordingPath } from '../../support/recordings.js';
 
 const NEWLINE = 0x0a;
-/** The small recordings that are one file each, but for those of JSON lines, which have tests of their own. */
+/** The small recordings of one file each, except for JSON lines, which other tests cover. */
 const FILES = readdirSync(recordingPath(''), { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
@@ -15,7 +15,10 @@ const FILES = readdirSync(recordingPath(''), { recursive: true, encoding: 'utf8'
   )
   .sort();
 
-/** What an import brought; undefined where the recording is none any more, which is told before the first entry. */
+/**
+ * Returns the result of an import. Undefined if the recording is not recognised, which is reported
+ * before the first entry.
+ */
 async function imported(content: Buffer): Promise<Imported | undefined> {
   try {
     return await importAll(bytesSource(content, 1009));

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONFIGS, privateFolder, type RunningFront, startFront } from '../../support/front-process.js';
 import { errorKey, JSON_TYPE, readEdn, submitAndWait, TRANSIT, Wire, type WireAnswer } from '../../support/wire.js';
 
-/** One request may not take the memory or the threads that others need. The front has a heap of 384 MB here. */
+/**
+ * One request must not take the memory or threads that others need. The front has a heap of 384 MB.
+ */
 let front: RunningFront;
 let wire: Wire;
 let socketPath: string;
@@ -28,7 +30,7 @@ const letters = (count: number): string => 'a'.repeat(count);
 const ask = (query: string, inArgs = '[]'): Promise<WireAnswer> =>
   wire.post('/query', `{:query ${query} :in-args ${inArgs}}`);
 
-/** A second user of the node, who must be answered whatever the first one does. */
+/** A second user of the node, who must get answers regardless of the first one's requests. */
 async function expectAnswers(): Promise<void> {
   const started = Date.now();
   expect((await wire.get('/status')).status).toBe(200);
@@ -83,7 +85,8 @@ describe('a value that a query builds', () => {
     ['in clauses, which XTDB keeps', '{:find [(count x)] :in [[n ...] a] :where [[(str a n) x]]}'],
     [
       'in an aggregate',
-      '{:find [(count y)] :in [[n ...] a] :where [[(identity n) m] [(q {:find [(distinct (str a m))] :in [a m]} a m) [[y]]]]}',
+      '{:find [(count y)] :in [[n ...] a] ' +
+        ':where [[(identity n) m] [(q {:find [(distinct (str a m))] :in [a m]} a m) [[y]]]]}',
     ],
     ['to sort by', '{:find [(str a n)] :in [[n ...] a] :order-by [[(str a n) :asc]]}'],
   ])('counts together with other held values: %s', async (_name, query) => {
@@ -195,7 +198,8 @@ describe('threads', () => {
         const socket = createConnection(socketPath);
         socket.on('error', () => undefined);
         socket.write(
-          'POST /_xtdb/submit-tx HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: 1000\r\n\r\n{:tx',
+          'POST /_xtdb/submit-tx HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: ' +
+            '1000\r\n\r\n{:tx',
         );
         sockets.push(socket);
       }

@@ -79,7 +79,8 @@ describe('slow bodies', () => {
       });
       socket.on('error', () => undefined);
       socket.write(
-        'POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: 100000\r\n\r\n{',
+        'POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: ' +
+          '100000\r\n\r\n{',
       );
       return { socket, answer: (): string => said };
     });
@@ -106,7 +107,8 @@ describe('slow bodies', () => {
     const said: Buffer[] = [];
     socket.on('data', (piece) => said.push(piece));
     socket.write(
-      `POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: ${body.length}\r\n\r\n`,
+      'POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: ' +
+        `${body.length}\r\n\r\n`,
     );
     for (let at = 0; at < body.length; at += 30_000) {
       socket.write(body.slice(at, at + 30_000));

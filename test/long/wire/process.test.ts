@@ -19,7 +19,7 @@ afterEach(() => remove());
 const memory = (...flags: readonly string[]): string[] => ['--config', CONFIGS.memory, '--socket', socket, ...flags];
 
 describe('a front’s process', () => {
-  test('reports in one line that it is ready, serves its socket to its user alone, and ends cleanly on SIGTERM', async () => {
+  test('reports readiness in one line, serves its socket to its user alone, ends cleanly on SIGTERM', async () => {
     const front = await startFront(memory('--lock', join(dir, 'lock')));
     expect(front.ready).toEqual({ ready: true, pid: front.run.process.pid, socket, port: null, version: '1.24.3' });
     const { code: ended, stdout } = await front.stop();
@@ -66,14 +66,16 @@ describe('a front’s process', () => {
   test('exits for a restart by its supervisor if a query cannot be stopped', async () => {
     const front = await startFront(memory('--query-timeout', '5000'));
     const wire = new Wire({ socketPath: socket });
-    // One row whose expression compares two large sets two thousand times, some 15 ms each: nothing in between looks whether it was interrupted.
+    // One row whose expression compares two large sets two thousand times, at about 15 ms each.
+    // XTDB does not check for an interrupt in between.
     const numbers = Array.from({ length: 150_000 }, (_, n) => n).join(' ');
     const compared = `{:find [(count [${'(= a b) '.repeat(2_000)}])] :in [a b]}`;
     const ask = (...sets: readonly string[]) =>
       wire
         .post('/query', `{:query ${compared} :in-args [${sets.map((set) => `#{${set}}`).join(' ')}]}`)
         .then(({ status }) => status, String);
-    // On a busy machine it is stopped while it is still compiled or given its sets, where it can be: then its answer is a 500, and the next one gets further.
+    // On a busy machine the query may be stopped while it is compiled or gets its sets. The answer
+    // is then a 500, and the next attempt gets further.
     await until(
       () => ask('1', '2'),
       (answer) => answer === 200,

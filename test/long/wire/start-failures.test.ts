@@ -28,7 +28,7 @@ describe('a front that cannot start', () => {
   test('reports the fault of its flags, its configuration or its place', async () => {
     expect((await failToStart(['--config', CONFIGS.memory]))[0]).toBe(64);
     expect((await failToStart(memory('--max-rows', 'many')))[0]).toBe(64);
-    // Whoever can reach an address that is not loopback has to show a token.
+    // An address beyond loopback requires a token.
     expect(await failToStart(['--config', CONFIGS.memory, '--port', '0', '--host', '0.0.0.0'])).toEqual([
       64,
       expect.stringMatching(/--host 0\.0\.0\.0 needs --token-file/),

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CONFIGS, privateFolder, runFront, startFront } from '../../support/front-process.js';
 import { readEdn, Wire, type WireAnswer } from '../../support/wire.js';
 
-/** A node whose index was lost is ready when all of it is there again, and says until then how far it has come. */
+/**
+ * A node that lost its index is ready once the index is complete, and reports its progress until
+ * then.
+ */
 const TRANSACTIONS = 1_000;
 let dir: string;
 let remove: () => Promise<void>;

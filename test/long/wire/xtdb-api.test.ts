@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONFIGS, frontCommand } from '../../support/front-process.js';
 
-/** A checkout of XTDB's own repository at tag 1.24.3: its tests and its remote client are run from there. */
+/** A checkout of XTDB's repository at tag 1.24.3, whose tests and remote client are run. */
 const source = process.env.PALIMPSEST_XTDB_SOURCE;
 const here = join(import.meta.dirname, '..', '..', 'xtdb-api');
 const run = promisify(execFile);
