@@ -114,10 +114,19 @@ const FILES: DatalogQuery = {
 };
 
 /** Reads the index alone. Reading the documents of many objects takes several times as long. */
-const SOURCES: DatalogQuery = {
-  find: [e, source, hash],
+const SOURCES: DatalogQuery = { find: [e, source], in: [each(e)], where: [triple(e, 'source', source)] };
+
+const READ: DatalogQuery = {
+  find: [e],
   in: [each(e)],
-  where: [triple(e, 'source', source), triple(e, 'file_hash', hash)],
+  where: [triple(e, 'file_hash', hash), predicate('string?', hash)],
+};
+
+/** Walks the index of hashes from the first one on, whichever objects have them. */
+const ANY_READ: DatalogQuery = {
+  find: [e],
+  in: [from],
+  where: [triple(e, 'file_hash', hash), predicate('>=', hash, from)],
 };
 
 const GONE: DatalogQuery = { find: [e], in: [type], where: [triple(e, 'gone', type)] };
@@ -291,23 +300,37 @@ export interface NamedSource {
   readonly isStub: boolean;
 }
 
+/**
+ * Returns those of many objects that have been read. Looks up each object only if the database has
+ * very many read files: most objects of a long list were only mentioned.
+ */
+async function readAmong(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlySet<unknown>> {
+  const limit = Math.ceil(ids.length / 4);
+  const any = await db.query({ ...ANY_READ, limit }, ['']);
+  const rows = any.length < limit ? any : await pagedRows(db, READ, { ids, atOnce: IDS_AT_ONCE });
+  return new Set(rows.map(([found]) => found));
+}
+
 /** Returns the sources of many objects. Objects without a source are absent. */
 export async function namedSources(
   db: DbSnapshot,
   ids: readonly string[],
 ): Promise<ReadonlyMap<ObjectId, NamedSource>> {
   if (ids.length === 0) return new Map();
-  const [rows, deleted] = await Promise.all([
-    pagedRows(db, SOURCES, { ids, atOnce: IDS_AT_ONCE }),
+  // Neighbours in the index lie in the same blocks.
+  const sorted = ids.toSorted();
+  const [rows, read, deleted] = await Promise.all([
+    pagedRows(db, SOURCES, { ids: sorted, atOnce: IDS_AT_ONCE }),
+    readAmong(db, sorted),
     db.query(GONE, [true]),
   ]);
   const gone = new Set(deleted.map(([found]) => found));
   return new Map(
-    rows.flatMap(([found, value, fileHash]) => {
-      const read = parseSource(toAttribute('source', value ?? null));
-      return typeof found !== 'string' || read === null
+    rows.flatMap(([found, value]) => {
+      const parsed = parseSource(toAttribute('source', value ?? null));
+      return typeof found !== 'string' || parsed === null
         ? []
-        : [[found as ObjectId, { source: read, isStub: fileHash === null && !gone.has(found) }] as const];
+        : [[found as ObjectId, { source: parsed, isStub: !read.has(found) && !gone.has(found) }] as const];
     }),
   );
 }

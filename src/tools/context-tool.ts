@@ -49,23 +49,28 @@ interface Asked {
   readonly start: PageStart;
 }
 
-async function textToShow(lastShown: LastShown, { full, start }: Asked, work: Work): Promise<string> {
-  const before = lastShown.get(work.session);
+/** Returns the text with the pool that it describes. A pool of very many objects is built once. */
+async function textToShow(
+  lastShown: LastShown,
+  { full, start }: Asked,
+  work: Work,
+): Promise<{ readonly text: string; readonly pool: readonly PoolEntry[] }> {
+  const { session, strict, shortIds } = work;
+  const before = lastShown.get(session);
   const continues = start.offset > 1 || start.column > 1;
-  if (continues && before?.full === full) return before.text;
-  const text = full
-    ? (await work.session.assemble({ strict: work.strict, shortIds: work.shortIds })).text
-    : listText(work.session.pool(), work);
-  lastShown.set(work.session, { full, text });
-  return text;
+  if (continues && before?.full === full) return { text: before.text, pool: session.pool() };
+  const assembled = full ? (await session.assemble({ strict, shortIds })).text : undefined;
+  const pool = session.pool();
+  const text = assembled ?? listText(pool, work);
+  lastShown.set(session, { full, text });
+  return { text, pool };
 }
 
 async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<Performed> {
   const { session } = work;
   const { full, start } = asked;
-  const text = await textToShow(lastShown, asked, work);
+  const { text, pool } = await textToShow(lastShown, asked, work);
   const call = full ? { full: 'true' } : {};
-  const pool = session.pool();
   const active = pool.filter((entry) => entry.active);
   const fields = {
     session: session.id,

@@ -95,6 +95,18 @@ describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
     expect(text).toContain(`path=${join(root, 'file-7.ts')} file_type=ts [deleted]`);
   });
 
+  test.each([
+    ['few objects, one by one', 2],
+    ['many objects, from the few files that were read', Number.POSITIVE_INFINITY],
+  ])('tells read files from stubs among %s', async (_how, most) => {
+    const idOf = (name: string) =>
+      fileObjectId(filesystemSource(filesystemId('documented'), canonicalPath(join(root, name))));
+    const asked = [...new Set([idOf('read.ts'), idOf('file-9.ts'), ...session.state.sets.index])].slice(0, most);
+    const result = await (await client.store.latest()).sourcesOf(asked);
+    expect([result.get(idOf('read.ts'))?.isStub, result.get(idOf('file-9.ts'))?.isStub]).toEqual([false, true]);
+    expect([...result.values()].filter(({ isStub }) => !isStub).length).toBeLessThanOrEqual(2);
+  });
+
   test('queries many objects a few at a time, so that none reaches its limit', async () => {
     let [open, most] = [0, 0];
     const begin = (): void => {
