@@ -39,6 +39,7 @@ const usage = z
     cache_read: z.number().optional(),
     cache_write: z.number().optional(),
     total: z.number().optional(),
+    cost: z.number().nonnegative().optional().describe('What the agent says that the answer cost, US dollars'),
   })
   .describe('Tokens as the provider counted them, once for each answer of the model');
 
@@ -123,7 +124,7 @@ const entries = {
     name: z
       .string()
       .describe(
-        'Such as `model-change`, `aborted`, `file-attached`. ' +
+        'Such as `model-change`, `aborted`, `file-attached`. The text of `titled` names the session. ' +
           'After `rewind` the conversation goes on from `parent_id`; `text` is the abandoned part',
       ),
     text: z.string().optional(),

@@ -10,13 +10,10 @@ import { readReplacements } from './replacements.js';
 import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary, readEarly } from './sessions.js';
 import { readAssistant, readUser } from './turns.js';
 
-/** Records outside of the conversation: titles, file snapshots for undo, window marks. */
+/** Records outside of the conversation: file snapshots for undo, window marks. */
 const BOOKKEEPING = new Set([
-  'summary',
   'file-history-snapshot',
   'last-prompt',
-  'custom-title',
-  'ai-title',
   'agent-name',
   'agent-color',
   'agent-setting',
@@ -40,6 +37,14 @@ const BOOKKEEPING = new Set([
   'relocated',
 ]);
 
+/** The field with the title in each record of a title. A title that a person gave comes before later others. */
+const TITLES: Readonly<Record<string, string>> = {
+  summary: 'summary',
+  'ai-title': 'aiTitle',
+  'custom-title': 'customTitle',
+};
+const RANKS = Object.keys(TITLES);
+
 /** Records of the conversation. The format counts them as its items. */
 const SAID = new Set(['user', 'assistant']);
 
@@ -49,6 +54,7 @@ class ClaudeCodeReader implements LineReader {
   readonly #sessions: ClaudeSessions;
   readonly #queued = new QueuedPrompts();
   readonly #seen = new Set<string>();
+  #title: { readonly rank: number; readonly text: string; readonly place: string; isQueued: boolean } | undefined;
   readonly #handlers: Readonly<Record<string, (at: ClaudeRecord) => void>> = {
     user: (at) => readUser(this.#context, at),
     assistant: (at) => readAssistant(this.#context, at),
@@ -69,6 +75,8 @@ class ClaudeCodeReader implements LineReader {
     const type = textAt(record, 'type') ?? '';
     const handler = ownMember(this.#handlers, type);
     if (handler !== undefined) this.#handle(handler, type, { record, place });
+    else if (RANKS.includes(type))
+      this.#titled(RANKS.indexOf(type), textAt(record, ownMember(TITLES, type) ?? ''), place);
     else if (type === 'content-replacement') readReplacements(this.#context, this.#sessions.all(), { record, place });
     else if (!BOOKKEEPING.has(type)) this.#unknown(place, `a record of the kind ${JSON.stringify(excerpt(type))}`);
     return this.#context.queue.take();
@@ -95,8 +103,24 @@ class ClaudeCodeReader implements LineReader {
     }
     if (uuid !== undefined) this.#seen.add(uuid);
     const session = this.#sessions.of(record, place);
+    this.#queueTitle();
     if (SAID.has(type)) this.#onItem(session.id);
     handler({ session, record, place });
+  }
+
+  #titled(rank: number, text: string | undefined, place: string): void {
+    if (text === undefined || rank < (this.#title?.rank ?? 0)) return;
+    this.#title = { rank, text, place, isQueued: false };
+    this.#queueTitle();
+  }
+
+  /** A title may precede the first record of its session. */
+  #queueTitle(): void {
+    const session = this.#sessions.main?.id;
+    if (this.#title === undefined || this.#title.isQueued || session === undefined) return;
+    const { text, place } = this.#title;
+    this.#title.isQueued = true;
+    this.#context.queue.push({ kind: 'event', session, place, name: 'titled', text });
   }
 
   #unknown(place: string, what: string): void {

@@ -199,6 +199,11 @@ export class ClaudeSessions {
     this.#fallbackId = fallbackId;
   }
 
+  /** The conversation itself, once a record of it came. */
+  get main(): ClaudeSession | undefined {
+    return this.#main;
+  }
+
   all(): Iterable<ClaudeSession> {
     return this.#byId.values();
   }

@@ -134,7 +134,8 @@ function usageOf(message: JsonObject): EntryOf<'message'>['usage'] {
     cache_write: 'cacheWrite',
     total: 'totalTokens',
   };
-  return usage === undefined ? undefined : (usageAt(usage, names) ?? {});
+  if (usage === undefined) return undefined;
+  return { ...usageAt(usage, names), ...usageAt(objectAt(usage, 'cost'), { cost: 'total' }) };
 }
 
 /** Returns a command that the person ran, in the words that the model sees. */

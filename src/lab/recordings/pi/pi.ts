@@ -9,7 +9,7 @@ import { PiMessages } from './messages.js';
 type Handler = (record: JsonObject, common: EntryCommon) => readonly RecordedEntry[];
 
 /** Entries outside of the conversation. */
-const BOOKKEEPING = new Set(['label', 'session_info', 'custom']);
+const BOOKKEEPING = new Set(['label', 'custom']);
 
 /**
  * Returns the id of an entry of the first format version, which has no ids. Counts from the header,
@@ -46,6 +46,7 @@ class PiReader implements LineReader {
     thinking_level_change: (record, common) => [
       { kind: 'event', ...common, name: 'thinking-level', text: textAt(record, 'thinkingLevel') },
     ],
+    session_info: (record, common) => [{ kind: 'event', ...common, name: 'titled', text: textAt(record, 'name') }],
     branch_summary: (record, common) => [
       this.#messages.handed('branch_summary', { summary: textAt(record, 'summary') ?? '' }, common),
     ],
