@@ -9,6 +9,8 @@ export const USAGE_EXIT_CODE = 64;
 export interface Target {
   readonly isTerminal: boolean;
   readonly rows: number;
+  /** Width of the terminal in characters; undefined if the output is no terminal. */
+  readonly width?: number | undefined;
   readonly env: NodeJS.ProcessEnv;
   /** Whether a pager may be used. */
   readonly pager: boolean;
@@ -19,8 +21,8 @@ export type Colours = ReturnType<typeof picocolors.createColors>;
 
 /** Returns the current state of standard output. */
 export function standardOutput(flags: { readonly pager?: boolean }): Target {
-  const { isTTY = false, rows = 24 } = process.stdout;
-  return { isTerminal: isTTY, rows, env: process.env, pager: flags.pager ?? true };
+  const { isTTY = false, rows = 24, columns: width } = process.stdout;
+  return { isTerminal: isTTY, rows, env: process.env, pager: flags.pager ?? true, ...(isTTY ? { width } : {}) };
 }
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';
