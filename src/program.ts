@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Argument, Command } from 'commander';
+import { addInGroups } from './cli/command-groups.js';
 import { compactCommand } from './cli/compact.js';
 import { doctorCommand } from './cli/doctor.js';
 import { exportCommand } from './cli/export.js';
@@ -10,6 +11,7 @@ import { gcCommand } from './cli/gc.js';
 import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
+import { standardOutput } from './cli/output.js';
 import { packCommand } from './cli/pack.js';
 import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { reviewPageCommand } from './cli/review-page.js';
@@ -17,6 +19,7 @@ import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
+import { costsCommand } from './own-sessions/commands.js';
 
 /** The commands that a shell runs to complete a line, and that print the completion script. */
 const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
@@ -29,18 +32,11 @@ function packageVersion(home: URL): string {
     : 'unknown';
 }
 
-/** Adds `palimpsest completion <shell>`. Its library loads only when a shell calls it. */
-async function addCompletion(program: Command, call: string | undefined): Promise<void> {
-  if (COMPLETION_CALLS.has(call ?? '')) {
-    const { default: addTo } = await import('@bomb.sh/tab/commander');
-    addTo(program, { completionCommandName: 'completion' });
-    return;
-  }
-  program.addCommand(
-    new Command('completion')
-      .description('print the completion script of a shell')
-      .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish', 'powershell'])),
-  );
+/** Returns `palimpsest completion <shell>`. Its library replaces it when a shell calls it. */
+function completionCommand(): Command {
+  return new Command('completion')
+    .description('print the completion script of a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish', 'powershell']));
 }
 
 /** Runs the whole program. `home` is the folder of package.json and the built program. */
@@ -50,31 +46,45 @@ export async function runProgram(home: URL): Promise<void> {
   const version = packageVersion(home);
   /** The built review page, beside the built program. */
   const web = fileURLToPath(new URL('dist/web/', home));
+  const argv = process.argv.slice(2);
+  const isCompletion = COMPLETION_CALLS.has(argv[0] ?? '');
   const program = new Command('palimpsest')
-    .description('A bitemporal context service for LLM agents, on XTDB 1.24')
-    .version(version)
-    .addCommand(mcpCommand(version))
-    .addCommand(serveCommand(version, web))
-    .addCommand(reviewPageCommand(version, web))
-    .addCommand(nodeCommand())
-    .addCommand(doctorCommand())
-    .addCommand(journalCommand())
-    .addCommand(verifyCommand())
-    .addCommand(forkCommand())
-    .addCommand(restoreCommand())
-    .addCommand(undoCommand())
-    .addCommand(noteCommand())
-    .addCommand(exportCommand(fileURLToPath(new URL('dist/page/', home))))
-    .addCommand(importCommand())
-    .addCommand(packCommand())
-    .addCommand(gcCommand())
-    .addCommand(compactCommand())
-    .addCommand(replayCommand())
-    .addCommand(labCommand());
-
-  for (const command of reviewCommands()) program.addCommand(command);
-  await addCompletion(program, process.argv[2]);
-  endUsageErrors(program, process.argv.slice(2));
-
+    .description('See, steer and compare what your coding agents send to their models')
+    .version(version);
+  const commands = [
+    costsCommand(),
+    ...reviewCommands(),
+    reviewPageCommand(version, web),
+    mcpCommand(version),
+    serveCommand(version, web),
+    forkCommand(),
+    restoreCommand(),
+    undoCommand(),
+    compactCommand(),
+    labCommand(),
+    replayCommand(),
+    exportCommand(fileURLToPath(new URL('dist/page/', home))),
+    importCommand(),
+    packCommand(),
+    doctorCommand(),
+    nodeCommand(),
+    verifyCommand(),
+    journalCommand(),
+    noteCommand(),
+    gcCommand(),
+    ...(isCompletion ? [] : [completionCommand()]),
+  ];
+  const asksForAll = argv[0] === 'help' && argv[1] === 'all' && argv.length === 2;
+  addInGroups(program, commands, { all: asksForAll || isCompletion });
+  if (isCompletion) {
+    const { default: addTo } = await import('@bomb.sh/tab/commander');
+    addTo(program, { completionCommandName: 'completion' });
+  }
+  endUsageErrors(program, argv);
+  if (asksForAll) program.help();
+  if (argv.length === 0 && standardOutput({}).isTerminal) {
+    await (await import('./own-sessions/home-action.js')).homeAction(version);
+    return;
+  }
   await program.parseAsync();
 }

@@ -7,7 +7,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'process.env or process.argv',
     pattern: /process\.(env|argv)\b/,
-    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'program', 'main'],
+    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'own-sessions', 'program', 'main'],
   },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
@@ -20,6 +20,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'node',
       'filesystem',
       'lab',
+      'own-sessions',
       'tools',
       'contracts',
       'bundle',

@@ -9,6 +9,21 @@ describe('the command line program', () => {
     expect(stdout).toMatch(/^ {2}node /m);
   });
 
+  test('groups the usual commands by purpose, each group with an example', async () => {
+    const { stdout } = await runCli(['--help']);
+    const headings = [...stdout.matchAll(/^(\w+), such as "palimpsest .+":$/gm)].map(([, purpose]) => purpose);
+    expect(headings).toEqual(['Look', 'Steer', 'Compare', 'Share', 'Operate']);
+    expect(stdout).not.toMatch(/^ {2}(?:gc|journal|completion|query)\b/m);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  test('lists every command with `help all`', async () => {
+    const { code, stdout } = await runCli(['help', 'all']);
+    expect(code).toBe(0);
+    for (const name of ['gc', 'journal', 'completion', 'query', 'log'])
+      expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+  });
+
   test('hides its internal command', async () => {
     const { stdout } = await runCli(['node', '--help']);
     expect(stdout).toMatch(/start.*\n[\s\S]*status[\s\S]*stop[\s\S]*logs/);

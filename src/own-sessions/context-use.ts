@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import { RecordingError } from '../lab/recordings/open-recording.js';
+import { type NeededLines, neededLines } from '../lab/timeline/needed-lines.js';
+import { readTimelines } from '../lab/timeline/read-timelines.js';
+import type { Timeline, TimelineItem } from '../lab/timeline/timeline.js';
+import { tokensOf } from '../values/token-estimate.js';
+import type { FoundFile } from './find-files.js';
+
+const usedTokensSchema = z.object({
+  /** Estimated tokens of tool results, each counted once. */
+  tokens: z.number(),
+  /** Tokens of results of which no later answer used a line. */
+  unused: z.number(),
+});
+
+/** What the answers of sessions used of the tool results in their requests. Tokens are estimates. */
+export const contextUseSchema = usedTokensSchema.extend({
+  /** Tokens of all results in all requests. */
+  sent: z.number(),
+  sentUnused: z.number(),
+  tools: z.record(z.string(), usedTokensSchema),
+});
+export type ContextUse = z.output<typeof contextUseSchema>;
+
+/** Returns a sum without any use. */
+export const nothingUsed = (): ContextUse => ({ tokens: 0, unused: 0, sent: 0, sentUnused: 0, tools: {} });
+
+/** Adds one sum to another. */
+export function addUse(sum: ContextUse, use: ContextUse): void {
+  sum.tokens += use.tokens;
+  sum.unused += use.unused;
+  sum.sent += use.sent;
+  sum.sentUnused += use.sentUnused;
+  const tools = new Map(Object.entries(sum.tools));
+  for (const [tool, { tokens, unused }] of Object.entries(use.tools)) {
+    const known = tools.get(tool) ?? { tokens: 0, unused: 0 };
+    tools.set(tool, { tokens: known.tokens + tokens, unused: known.unused + unused });
+  }
+  sum.tools = Object.fromEntries(tools);
+}
+
+function usedItems({ byCall }: NeededLines): ReadonlySet<TimelineItem> {
+  return new Set(byCall.flatMap((needed) => needed.flatMap(({ holders }) => holders)));
+}
+
+/**
+ * Returns what the answers of a session used. A result is used if a line of it, of at least 24
+ * characters, is in the words or arguments of a later answer.
+ */
+function useIn(timeline: Timeline): ContextUse {
+  const used = usedItems(neededLines(timeline));
+  const use = nothingUsed();
+  for (const item of timeline.items) {
+    if (item.kind !== 'result') continue;
+    const tokens = tokensOf(item.text.length);
+    const unused = used.has(item) ? 0 : tokens;
+    addUse(use, { ...nothingUsed(), tokens, unused, tools: { [item.tool ?? '']: { tokens, unused } } });
+  }
+  for (const { items, visible } of timeline.calls) {
+    for (let at = 0; at < visible; at += 1) {
+      const item = items[at];
+      if (item?.kind !== 'result') continue;
+      const tokens = tokensOf(item.text.length);
+      use.sent += tokens;
+      if (!used.has(item)) use.sentUnused += tokens;
+    }
+  }
+  return use;
+}
+
+/** Reads what the answers in a recording used. A recording that cannot be read has none. */
+export async function readUse({ path }: FoundFile, signal?: AbortSignal): Promise<ContextUse> {
+  const use = nothingUsed();
+  try {
+    for (const timeline of (await readTimelines(path, signal)).timelines) addUse(use, useIn(timeline));
+  } catch (error) {
+    if (!(error instanceof RecordingError)) throw error;
+  }
+  return use;
+}

@@ -1,0 +1,105 @@
+import { coloursFor, progressLine, reportFailure, standardOutput, writeJson, writeOutput } from '../cli/output.js';
+import { readSettings, UsageError } from '../host/settings.js';
+import { addUse, type ContextUse, nothingUsed, readUse } from './context-use.js';
+import { costsLines, limitsOf } from './costs-lines.js';
+import type { FoundSession } from './find-sessions.js';
+import { homeFolder, searchMachine } from './search-machine.js';
+import type { SessionIndex } from './session-index.js';
+import { type CostKey, type CostRow, type Costs, sumCosts } from './sum-costs.js';
+
+/** Flags of `palimpsest costs`. */
+export interface CostsFlags {
+  readonly by: CostKey;
+  readonly since?: string;
+  readonly data?: string;
+  readonly json?: boolean;
+  /** False with `--no-pager`. */
+  readonly pager?: boolean;
+}
+
+/**
+ * Returns the beginning of the local day that `--since` names: `2026-11-01`, or `7d` for the last
+ * seven days.
+ * @throws {UsageError} usage – any other text
+ */
+export function sinceTime(text: string, now: Date): number {
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  if (days !== undefined)
+    return new Date(now.getFullYear(), now.getMonth(), now.getDate() - Math.max(1, Number(days)) + 1).getTime();
+  const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(text) ?? [];
+  const time = new Date(Number(year), Number(month) - 1, Number(day));
+  if (year === undefined || time.getMonth() !== Number(month) - 1)
+    throw new UsageError(`--since ${JSON.stringify(text)} is no day: write 2026-11-01, or 7d for the last seven days.`);
+  return time.getTime();
+}
+
+/** Sums up what answers used, and reads the recordings for which it is not known yet. */
+async function usedBy(sessions: readonly FoundSession[], index: SessionIndex): Promise<ContextUse> {
+  const progress = progressLine();
+  const use = nothingUsed();
+  const total = sessions.reduce((sum, { file }) => sum + (index.knownUse(file) === undefined ? file.size : 0), 0);
+  let done = 0;
+  try {
+    for (const { file } of sessions) {
+      let known = index.knownUse(file);
+      if (known === undefined) {
+        known = await readUse(file);
+        index.keepUse(file, known);
+        done += file.size;
+        progress.show(`reading what answers used, once: ${Math.floor((100 * done) / Math.max(1, total))} %`);
+      }
+      addUse(use, known);
+    }
+  } finally {
+    progress.end();
+  }
+  return use;
+}
+
+const rowAnswer = ({ key, sessions, calls, fresh, cacheRead, cacheWrite, output, dollars, unpriced }: CostRow) => ({
+  key,
+  sessions,
+  calls,
+  input: fresh,
+  cache_read: cacheRead,
+  cache_write: cacheWrite,
+  output,
+  dollars,
+  unpriced_calls: unpriced,
+});
+
+function costsAnswer(costs: Costs, use: ContextUse, by: CostKey): object {
+  const { rows, total, lost } = costs;
+  return {
+    by,
+    rows: rows.map(rowAnswer),
+    total: rowAnswer(total),
+    lost_cache: lost,
+    results: { tokens: use.tokens, unused: use.unused, sent: use.sent, sent_unused: use.sentUnused, tools: use.tools },
+    notes: limitsOf(costs),
+  };
+}
+
+/** Returns the sessions with calls since a time. What answers used is known for whole sessions only. */
+const usedSince = (sessions: readonly FoundSession[], since: number | undefined): readonly FoundSession[] =>
+  since === undefined ? sessions : sessions.filter(({ endedAt, file }) => (endedAt ?? file.mtime) >= since);
+
+/** Runs `palimpsest costs`. */
+export async function costsAction(flags: CostsFlags): Promise<void> {
+  await reportFailure(flags, async () => {
+    const { by } = flags;
+    const since = flags.since === undefined ? undefined : sinceTime(flags.since, new Date());
+    const { dataDir } = readSettings(process.env, flags).node;
+    const { sessions, unread, index, save } = await searchMachine(process.env, dataDir);
+    const costs = sumCosts(sessions, { by, since });
+    const use = await usedBy(usedSince(sessions, since), index);
+    await save();
+    if (flags.json === true) return writeJson(costsAnswer(costs, use, by));
+    const target = standardOutput(flags);
+    const colours = coloursFor(target);
+    const home = homeFolder(process.env);
+    const files = unread.length === 0 ? [] : [`# ${unread.length} files are no sessions; palimpsest names them.`];
+    const lines = costsLines({ costs, use, by, home }, { colours, width: target.width });
+    await writeOutput([...lines, ...files.map(colours.dim)], target);
+  });
+}

@@ -1,0 +1,149 @@
+import { type Column, fittedTable, wrapped } from '../cli/fitted-table.js';
+import { grouped } from '../cli/output.js';
+import { dollars, homeless, shortCount } from '../cli/shown-values.js';
+import type { ContextUse } from './context-use.js';
+import { allTokens } from './counted-tokens.js';
+import { DOLLAR_PRICES_AS_OF } from './dollar-prices.js';
+import { costCell, type Shown } from './first-screen.js';
+import type { CacheLoss } from './session-facts.js';
+import type { CostKey, CostRow, Costs } from './sum-costs.js';
+
+const COLUMNS: readonly Column[] = [
+  { heading: '', share: 1, least: 10 },
+  { heading: 'sessions', align: 'right' },
+  { heading: 'calls', align: 'right' },
+  { heading: 'input', align: 'right' },
+  { heading: 'cache write', align: 'right' },
+  { heading: 'cache read', align: 'right' },
+  { heading: 'output', align: 'right' },
+  { heading: 'cost', align: 'right' },
+];
+
+/** Why the cache was lost, for people. */
+const REASONS: Readonly<Record<CacheLoss, string>> = {
+  pause: "a pause longer than the cache's lifetime",
+  compaction: 'a compaction rewrote the conversation',
+  rewind: 'the conversation went back to an earlier place',
+  'model change': 'another model answered',
+  other: 'the request changed early, or the provider dropped it',
+};
+
+const percent = (part: number, whole: number): string =>
+  whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`;
+
+function costRow(row: CostRow, home: string): readonly string[] {
+  return [
+    homeless(row.key, home),
+    grouped(row.sessions),
+    grouped(row.calls),
+    shortCount(row.fresh),
+    shortCount(row.cacheWrite),
+    shortCount(row.cacheRead),
+    shortCount(row.output),
+    costCell(row),
+  ];
+}
+
+function lostLines({ lost, total }: Costs, shown: Shown): readonly string[] {
+  if (lost.length === 0) return [];
+  const { colours } = shown;
+  const tokens = lost.reduce((sum, one) => sum + one.tokens, 0);
+  const amount = lost.reduce((sum, one) => sum + one.dollars, 0);
+  const all = allTokens(total);
+  const rows = lost.map((one) => [
+    REASONS[one.reason],
+    grouped(one.calls),
+    shortCount(one.tokens),
+    one.dollars === 0 ? '' : dollars(one.dollars),
+  ]);
+  return [
+    '',
+    colours.bold(`Lost cache: ${shortCount(tokens)} of ${shortCount(all)} tokens, ${dollars(amount)}`),
+    ...fittedTable(
+      [
+        { heading: 'why', share: 1, least: 20 },
+        { heading: 'calls', align: 'right' },
+        { heading: 'tokens', align: 'right' },
+        { heading: 'cost', align: 'right' },
+      ],
+      rows,
+      shown,
+    ),
+  ];
+}
+
+const SHOWN_TOOLS = 5;
+
+function useLines(use: ContextUse, shown: Shown): readonly string[] {
+  if (use.tokens === 0) return [];
+  const tools = Object.entries(use.tools)
+    .sort(([, a], [, b]) => b.unused - a.unused)
+    .slice(0, SHOWN_TOOLS);
+  const head =
+    `Never used: ${percent(use.unused, use.tokens)} of tool results once, ` +
+    `${percent(use.sentUnused, use.sent)} as sent again with each call`;
+  return [
+    '',
+    shown.colours.bold(head),
+    ...fittedTable(
+      [
+        { heading: 'tool', share: 1, least: 10 },
+        { heading: 'results', align: 'right' },
+        { heading: 'never used', align: 'right' },
+        { heading: 'share', align: 'right' },
+      ],
+      tools.map(([tool, one]) => [
+        tool,
+        shortCount(one.tokens),
+        shortCount(one.unused),
+        percent(one.unused, one.tokens),
+      ]),
+      shown,
+    ),
+  ];
+}
+
+/** Returns what the figures do not say, one sentence a line. */
+export function limitsOf({ unpriced, repeated }: Costs): readonly string[] {
+  const models = [...unpriced].map(
+    ([model, calls]) =>
+      `${model === '' ? 'an unnamed model' : model} (${grouped(calls)} ${calls === 1 ? 'call' : 'calls'})`,
+  );
+  return [
+    `Costs are list prices of ${DOLLAR_PRICES_AS_OF} unless the agent recorded its own. A subscription bills otherwise.`,
+    'Long prompts and cache marks of an hour cost more than counted here.',
+    ...(models.length === 0
+      ? []
+      : [`No price is known for ${models.join(', ')}. The mark > stands at sums without it.`]),
+    ...(repeated === 0 ? [] : [`${grouped(repeated)} calls are in several recordings and count once.`]),
+    'A result counts as used if a line of it is in a later answer. The model may have used it otherwise.',
+  ];
+}
+
+/** What the costs of sessions are shown from. */
+export interface ShownCosts {
+  readonly costs: Costs;
+  readonly use: ContextUse;
+  readonly by: CostKey;
+  readonly home: string;
+}
+
+/** Returns the lines of `palimpsest costs`. */
+export function costsLines({ costs, use, by, home }: ShownCosts, shown: Shown): readonly string[] {
+  const { colours } = shown;
+  if (costs.total.calls === 0) return ['No model calls with token counts were found.'];
+  const columns = COLUMNS.map((column, i) =>
+    i === 0 ? { ...column, heading: by, ...(by === 'project' ? { keep: 'end' as const } : {}) } : column,
+  );
+  const rows = [...costs.rows, { ...costs.total, key: 'total' }].map((row) => costRow(row, home));
+  const [heading = '', ...lines] = fittedTable(columns, rows, shown);
+  return [
+    heading,
+    ...lines.slice(0, -1),
+    colours.bold(lines.at(-1) ?? ''),
+    ...lostLines(costs, shown),
+    ...useLines(use, shown),
+    '',
+    ...limitsOf(costs).flatMap((line) => wrapped(line, shown.width, '# ').map(colours.dim)),
+  ];
+}

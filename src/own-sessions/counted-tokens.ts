@@ -1,0 +1,53 @@
+import { dollarsOf } from './dollar-prices.js';
+import type { CountedAnswer, SessionFacts } from './session-facts.js';
+
+/** Tokens of model calls and what they cost. */
+export interface Spent {
+  calls: number;
+  fresh: number;
+  cacheRead: number;
+  cacheWrite: number;
+  output: number;
+  /** US dollars of the calls whose price is known. */
+  dollars: number;
+  /** Calls of models without a known price. */
+  unpriced: number;
+}
+
+/** Returns nothing spent. */
+export const nothingSpent = (): Spent => ({
+  calls: 0,
+  fresh: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  output: 0,
+  dollars: 0,
+  unpriced: 0,
+});
+
+/** Adds one answer of a model. What the agent recorded as its cost comes before list prices. */
+export function addAnswer(
+  spent: Spent,
+  [at, , fresh, read, write, output, recorded]: CountedAnswer,
+  model: string,
+): void {
+  spent.calls += 1;
+  spent.fresh += fresh;
+  spent.cacheRead += read;
+  spent.cacheWrite += write;
+  spent.output += output;
+  const cost = recorded ?? dollarsOf(model, { at, fresh, cacheRead: read, cacheWrite: write, output });
+  if (cost === undefined) spent.unpriced += 1;
+  else spent.dollars += cost;
+}
+
+/** Returns all tokens: prompts with those of the cache, and answers. */
+export const allTokens = ({ fresh, cacheRead, cacheWrite, output }: Spent): number =>
+  fresh + cacheRead + cacheWrite + output;
+
+/** Returns what one session spent. */
+export function spentBy({ answers, models }: Pick<SessionFacts, 'answers' | 'models'>): Spent {
+  const spent = nothingSpent();
+  for (const answer of answers) addAnswer(spent, answer, models[answer[1]] ?? '');
+  return spent;
+}

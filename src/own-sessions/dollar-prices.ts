@@ -1,0 +1,97 @@
+/** A model's list prices in US dollars for a million tokens. */
+interface DollarPrices {
+  readonly input: number;
+  readonly output: number;
+  /** Relative to `input`. */
+  readonly read: number;
+  readonly write: number;
+}
+
+/** The tokens of a model call. */
+export interface CallTokens {
+  /** Prompt tokens that were neither read from the cache nor written to it. */
+  readonly fresh: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+}
+
+/** The day on which the prices below were collected from the providers' pages. */
+export const DOLLAR_PRICES_AS_OF = '2026-10-24';
+
+interface PriceRow extends DollarPrices {
+  readonly models: RegExp;
+  /** The prices hold for calls before this time. */
+  readonly before?: number;
+}
+
+const claude = (
+  models: RegExp,
+  [input, output]: readonly [number, number],
+  { read = 0.1, before }: { readonly read?: number; readonly before?: number } = {},
+): PriceRow => ({ models, input, output, read, write: 1.25, ...(before === undefined ? {} : { before }) });
+
+const others = (models: RegExp, [input, output]: readonly [number, number], read = 0.1): PriceRow => ({
+  models,
+  input,
+  output,
+  read,
+  write: 1,
+});
+
+/** The first row that matches a model's name counts. */
+const ROWS: readonly PriceRow[] = [
+  claude(/fable-5[.-]1|mythos-5[.-]1/, [10, 50], { read: 0.025 }),
+  claude(/fable-5|mythos-5/, [10, 50]),
+  claude(/opus-5[.-]5/, [4, 20], { read: 0.05 }),
+  claude(/opus-(?:4[.-][5-9]|5)/, [5, 25]),
+  claude(/opus|claude-3-opus/, [15, 75]),
+  claude(/sonnet-5[.-]5/, [2, 10], { before: Date.UTC(2026, 9, 7) }),
+  claude(/sonnet-5[.-]5/, [2, 10], { read: 0.05 }),
+  claude(/sonnet-5/, [2, 10]),
+  claude(/sonnet/, [3, 15]),
+  claude(/haiku-5[.-]5/, [0.1, 0.5]),
+  claude(/3[.-]5-haiku|haiku-3[.-]5/, [0.8, 4]),
+  claude(/3-haiku|haiku-3/, [0.25, 1.25]),
+  claude(/haiku/, [1, 5]),
+  { ...others(/gpt-6\.1-sol/, [2, 10], 0.05), write: 1.25 },
+  others(/gpt-5\.5-pro|gpt-5\.4-pro/, [30, 180], 1),
+  others(/gpt-5\.5/, [5, 30]),
+  others(/gpt-5\.4-mini/, [0.75, 4.5]),
+  others(/gpt-5\.4-nano/, [0.2, 1.25]),
+  others(/gpt-5\.4/, [2.5, 15]),
+  others(/gpt-5\.[23]/, [1.75, 14]),
+  others(/gpt-5(?:\.1)?-codex-mini|gpt-5(?:\.1)?-mini/, [0.25, 2]),
+  others(/gpt-5-nano/, [0.05, 0.4]),
+  others(/gpt-5(?:\.1)?(?![.\d])/, [1.25, 10]),
+  others(/gpt-4\.1-mini/, [0.4, 1.6], 0.25),
+  others(/gpt-4\.1/, [2, 8], 0.25),
+  others(/gpt-4o-mini/, [0.15, 0.6], 0.5),
+  others(/gpt-4o/, [2.5, 10], 0.5),
+  others(/codex-mini/, [1.5, 6], 0.25),
+  others(/o4-mini|o3-mini/, [1.1, 4.4], 0.25),
+  others(/\bo3\b/, [2, 8], 0.25),
+  others(/gemini-3(?:\.\d)?-pro/, [2, 12]),
+  others(/gemini-3(?:\.\d)?-flash/, [0.5, 3]),
+  others(/gemini-2\.5-pro/, [1.25, 10]),
+  others(/gemini-2\.5-flash-lite/, [0.1, 0.4]),
+  others(/gemini-2\.5-flash/, [0.3, 2.5]),
+];
+
+/** Returns a model's list prices at a time. Undefined for an unlisted model. */
+export function dollarPricesOf(model: string, at: number | null): DollarPrices | undefined {
+  const name = model.toLowerCase();
+  return ROWS.find(({ models, before }) => models.test(name) && (before === undefined || (at ?? Infinity) < before));
+}
+
+/**
+ * Returns the list price of a model call in US dollars. Undefined for an unlisted model. Cache
+ * writes count as those of five minutes, and long prompts without their surcharge.
+ */
+export function dollarsOf(model: string, call: CallTokens & { readonly at: number | null }): number | undefined {
+  const prices = dollarPricesOf(model, call.at);
+  if (prices === undefined) return undefined;
+  const { input, output, read, write } = prices;
+  const prompt = call.fresh + call.cacheRead * read + call.cacheWrite * write;
+  return (prompt * input + call.output * output) / 1e6;
+}

@@ -1,0 +1,66 @@
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { codeOf } from '../values/thrown.js';
+import type { AgentHome } from './agent-homes.js';
+
+/** A file that is named like a recording. */
+export interface FoundFile {
+  readonly home: AgentHome;
+  readonly path: string;
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly mtime: number;
+}
+
+/** A file or folder that could not be read as a session, with the reason. */
+export interface UnreadFile {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** The files of agents on this machine. */
+export interface FoundFiles {
+  readonly files: readonly FoundFile[];
+  readonly unread: readonly UnreadFile[];
+}
+
+/** Returns the entries of a folder and below it. A missing folder has none. */
+async function entriesBelow(folder: string, unread: UnreadFile[]): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    if (code !== 'ENOENT') unread.push({ path: folder, reason: `unreadable (${code})` });
+    return [];
+  }
+}
+
+/**
+ * Finds the recordings of agents by place and name. Opens none of them. A file that two folders or
+ * links name counts once.
+ */
+export async function findFiles(homes: readonly AgentHome[]): Promise<FoundFiles> {
+  const files: FoundFile[] = [];
+  const unread: UnreadFile[] = [];
+  const seen = new Set<string>();
+  for (const home of homes) {
+    for (const folder of home.folders) {
+      for (const path of await entriesBelow(folder, unread)) {
+        if (!home.isRecording(join('/', relative(folder, path)))) continue;
+        try {
+          const [real, found] = [await realpath(path), await stat(path)];
+          if (seen.has(real) || !found.isFile()) continue;
+          seen.add(real);
+          files.push({ home, path, size: found.size, mtime: found.mtimeMs });
+        } catch (error) {
+          const code = codeOf(error);
+          if (code === undefined) throw error;
+          unread.push({ path, reason: `unreadable (${code})` });
+        }
+      }
+    }
+  }
+  return { files, unread };
+}

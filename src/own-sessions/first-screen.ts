@@ -1,0 +1,151 @@
+import { type Column, fittedTable } from '../cli/fitted-table.js';
+import { type Colours, grouped } from '../cli/output.js';
+import { dollars, homeless, shortCount, shortDay, shortTime } from '../cli/shown-values.js';
+import { AGENT_NAMES, AGENTS, type Agent } from './agent-homes.js';
+import { allTokens, type Spent, spentBy } from './counted-tokens.js';
+import type { UnreadFile } from './find-files.js';
+import { type FoundSession, type FoundSessions, lastUse } from './find-sessions.js';
+
+/** The database's own sessions, as far as they are known without a start of the node. */
+export interface Recorded {
+  /** Undefined if the database does not run, so that its sessions were not counted. */
+  readonly sessions: number | undefined;
+  /** Whether there is a database at all. */
+  readonly exists: boolean;
+}
+
+/** What the first screen shows. */
+export interface FirstScreen extends FoundSessions {
+  readonly version: string;
+  readonly recorded: Recorded;
+  readonly now: Date;
+  readonly home: string;
+}
+
+/** Where lines are shown. */
+export interface Shown {
+  readonly colours: Colours;
+  /** Undefined if the output is no terminal. */
+  readonly width: number | undefined;
+}
+
+const SHOWN_SESSIONS = 10;
+const SHOWN_UNREAD = 3;
+
+/** Returns the sessions that people started, without sub-agents. */
+const ownSessions = (sessions: readonly FoundSession[]): readonly FoundSession[] =>
+  sessions.filter(({ subagentOf, calls, turns }) => subagentOf === undefined && (calls > 0 || turns > 0));
+
+function agentRows({ sessions, now }: FirstScreen): readonly (readonly string[])[] {
+  return AGENTS.flatMap((agent) => {
+    const own = sessions.filter((session) => session.agent === agent);
+    if (own.length === 0) return [];
+    const times = own.map(lastUse);
+    const [first, last] = [Math.min(...own.map((one) => one.startedAt ?? lastUse(one))), Math.max(...times)];
+    const days = [shortDay(new Date(first), now), shortDay(new Date(last), now)];
+    return [[AGENT_NAMES[agent], grouped(own.length), days[0] === days[1] ? (days[0] ?? '') : days.join(' to ')]];
+  });
+}
+
+/** Returns the cost of sessions for a list: empty if no price is known, marked if some lack one. */
+export function costCell({ calls, unpriced, dollars: amount }: Spent): string {
+  if (calls === unpriced) return '';
+  return `${unpriced > 0 ? '>' : ''}${dollars(amount)}`;
+}
+
+/** Names for a table that has little room. */
+const SHORT_NAMES: Readonly<Record<Agent, string>> = {
+  ...AGENT_NAMES,
+  'claude-code': 'Claude',
+  'gemini-cli': 'Gemini',
+};
+
+const SESSION_COLUMNS: readonly Column[] = [
+  { heading: '#', align: 'right', style: 'dim' },
+  { heading: 'title', share: 3, least: 12 },
+  { heading: 'agent' },
+  { heading: 'folder', share: 1, least: 6 },
+  { heading: 'last used' },
+  { heading: 'calls', align: 'right' },
+  { heading: 'tokens', align: 'right' },
+  { heading: 'cost', align: 'right' },
+];
+
+/** The end of a path says more than its beginning. */
+function folderCell(folder: string | undefined, home: string): string {
+  const path = homeless(folder ?? '', home);
+  return path.split(/[\\/]/).slice(-2).join('/').length < path.length ? (path.split(/[\\/]/).at(-1) ?? '') : path;
+}
+
+function sessionRow(session: FoundSession, nth: number, { now, home }: FirstScreen): readonly string[] {
+  const spent = spentBy(session);
+  return [
+    String(nth),
+    session.title === '' ? '(no prompt)' : session.title,
+    SHORT_NAMES[session.agent],
+    folderCell(session.folder, home),
+    shortTime(new Date(lastUse(session)), now),
+    grouped(session.calls),
+    spent.calls === 0 ? '' : shortCount(allTokens(spent)),
+    costCell(spent),
+  ];
+}
+
+/** Returns the lines that name files that are no sessions. */
+function unreadLines(unread: readonly UnreadFile[], home: string): readonly string[] {
+  if (unread.length === 0) return [];
+  const files = unread.length === 1 ? '1 file is no session' : `${grouped(unread.length)} files are no sessions`;
+  const named = unread.slice(0, SHOWN_UNREAD).map(({ path, reason }) => `  ${homeless(path, home)} (${reason})`);
+  const more = unread.length > SHOWN_UNREAD ? [`  and ${grouped(unread.length - SHOWN_UNREAD)} more`] : [];
+  return [`${files} and left out:`, ...named, ...more];
+}
+
+function recordedLine({ sessions, exists }: Recorded): string {
+  if (!exists) return 'Palimpsest has recorded nothing yet.';
+  if (sessions === undefined) return 'Palimpsest has a database here: palimpsest sessions lists what it recorded.';
+  return `Palimpsest has ${grouped(sessions)} ${sessions === 1 ? 'session' : 'sessions'} of its own; palimpsest sessions lists them.`;
+}
+
+function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
+  const steps = hasSessions
+    ? [
+        ['palimpsest open LAST', 'the newest session in the browser'],
+        ['palimpsest costs', 'what they cost, and where the cache was lost'],
+        ['palimpsest help', 'all commands by purpose'],
+      ]
+    : [
+        ['palimpsest open FILE', 'a recorded session in the browser'],
+        ['palimpsest mcp --help', 'record an agent from now on'],
+        ['palimpsest help', 'all commands by purpose'],
+      ];
+  const width = Math.max(...steps.map(([command = '']) => command.length));
+  return steps.map(([command = '', what = '']) => `  ${colours.cyan(command.padEnd(width))}  ${what}`);
+}
+
+/** Returns the lines of `palimpsest` without arguments. */
+export function firstScreenLines(screen: FirstScreen, shown: Shown): readonly string[] {
+  const { colours } = shown;
+  const { sessions, unread, version, recorded, home } = screen;
+  const own = ownSessions(sessions);
+  const agents = agentRows({ ...screen, sessions: own });
+  const found =
+    agents.length === 0
+      ? ['No sessions of Claude Code, Codex, pi, OpenCode, Gemini CLI or Cline were found on this machine.']
+      : fittedTable(
+          [{ heading: 'agent' }, { heading: 'sessions', align: 'right' }, { heading: 'from to' }],
+          agents,
+          shown,
+        );
+  const last = own.slice(0, SHOWN_SESSIONS).map((session, i) => sessionRow(session, i + 1, screen));
+  return [
+    colours.bold(`Palimpsest ${version}: what your agents did on this machine`),
+    '',
+    ...found,
+    ...(last.length === 0 ? [] : ['', ...fittedTable(SESSION_COLUMNS, last, shown)]),
+    '',
+    recordedLine(recorded),
+    ...unreadLines(unread, home),
+    '',
+    ...nextLines(own.length > 0, colours),
+  ];
+}

@@ -1,0 +1,234 @@
+import * as z from 'zod';
+import { pricesOf } from '../assembly/epoch/prices.js';
+import type { EntryOf, RecordedEntry, RecordingFormat } from '../lab/recordings/neutral-session.js';
+import { defined } from '../values/defined.js';
+import { AGENTS } from './agent-homes.js';
+
+const count = z.int().nonnegative();
+const tokens = z.number().nonnegative();
+
+/**
+ * An answer of a model that the provider counted: its time in milliseconds since 1970, the number
+ * of its model in `models`, prompt tokens neither read from the cache nor written to it, tokens
+ * read, tokens written, tokens of the answer, and the US dollars that the agent recorded. A list,
+ * because an index has many thousands of them.
+ */
+const countedAnswerSchema = z.tuple([z.number().nullable(), count, tokens, tokens, tokens, tokens, tokens.nullable()]);
+export type CountedAnswer = z.output<typeof countedAnswerSchema>;
+
+/** Why a provider had to read again what it had in its cache. */
+export const CACHE_LOSSES = ['pause', 'compaction', 'rewind', 'model change', 'other'] as const;
+export type CacheLoss = (typeof CACHE_LOSSES)[number];
+
+/**
+ * A model call that read less from the cache than the request before it had: its time, the number
+ * of its model, the number of the reason in `CACHE_LOSSES`, and the tokens that were lost.
+ */
+const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens]);
+
+/** The facts of a recording that lists show. */
+export const sessionFactsSchema = z.object({
+  agent: z.enum(AGENTS),
+  /** The agent's own id of the session. */
+  id: z.string(),
+  /** The name that the recording gives the session, else the first prompt. */
+  title: z.string(),
+  folder: z.string().optional(),
+  model: z.string().optional(),
+  /** Milliseconds since 1970. */
+  startedAt: z.number().optional(),
+  endedAt: z.number().optional(),
+  turns: count,
+  /** Model calls. */
+  calls: count,
+  toolCalls: count,
+  /** The session that started it as a sub-agent. */
+  subagentOf: z.string().optional(),
+  /** Models by name, the empty name for an unknown one. */
+  models: z.array(z.string()),
+  answers: z.array(countedAnswerSchema),
+  cacheLosses: z.array(cacheLossSchema),
+  /** What could not be read, by reason. */
+  losses: z.record(z.string(), count),
+});
+export type SessionFacts = z.output<typeof sessionFactsSchema>;
+
+/** Formats whose input tokens exclude those of the cache. */
+const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
+/** Formats that have a message for every answer. */
+const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi']);
+
+const TITLE_CHARS = 200;
+
+/** Returns a text as one line of limited length. */
+export function asTitle(text: string): string {
+  const line = text
+    .slice(0, 10 * TITLE_CHARS)
+    .replace(/\s+/g, ' ')
+    .trim();
+  return line.slice(0, TITLE_CHARS).toWellFormed();
+}
+
+type Usage = NonNullable<EntryOf<'message'>['usage']>;
+
+/** One of the sessions in a recording while it is read: the conversation or a sub-agent. */
+interface OpenSession {
+  readonly entry: EntryOf<'session'>;
+  model: string | undefined;
+  answering: boolean;
+  at: number | undefined;
+  /** The newest input of the model. */
+  inputAt: number | undefined;
+  /** What happened since the last counted answer that explains a lost cache. */
+  since: Set<CacheLoss>;
+  last: { readonly prompt: number; readonly at: number | undefined; readonly model: string } | undefined;
+}
+
+/** Smaller differences come from the provider's own rounding and from texts that moved to its end. */
+const LEAST_LOST_TOKENS = 2_000;
+const LEAST_LOST_SHARE = 0.05;
+/** Events that leave a part of the conversation. */
+const REWINDS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
+
+/** Collects the facts of one recording from its entries in order. */
+export class FactsCollector {
+  readonly #sessions = new Map<string, OpenSession>();
+  readonly #models: string[] = [];
+  readonly #counted: CountedAnswer[] = [];
+  readonly #lost: SessionFacts['cacheLosses'] = [];
+  #main: EntryOf<'session'> | undefined;
+  #name: string | undefined;
+  #prompt: string | undefined;
+  #model: string | undefined;
+  #turns = 0;
+  #answers = 0;
+  #toolCalls = 0;
+  #from: number | undefined;
+  #to: number | undefined;
+
+  take(entry: RecordedEntry): void {
+    if (entry.kind === 'session') {
+      this.#main ??= entry;
+      this.#model ??= entry.model;
+      this.#sessions.set(entry.native_id, {
+        entry,
+        model: entry.model,
+        answering: false,
+        at: entry.started_at,
+        inputAt: undefined,
+        since: new Set(),
+        last: undefined,
+      });
+      this.#moment(entry.started_at);
+      return;
+    }
+    const session = this.#sessions.get(entry.session);
+    if (session === undefined) return;
+    this.#moment(entry.at);
+    session.at = entry.at ?? session.at;
+    if (entry.kind === 'call') {
+      this.#toolCalls += 1;
+      this.#answer(session, false);
+    } else if (entry.kind === 'result') this.#input(session);
+    else if (entry.kind === 'compaction') {
+      session.since.add('compaction');
+      this.#input(session);
+    } else if (entry.kind === 'message') this.#message(session, entry);
+    else this.#event(session, entry);
+  }
+
+  /** Returns the facts, or undefined if the recording has no session. */
+  finish(losses: SessionFacts['losses']): Omit<SessionFacts, 'agent'> | undefined {
+    if (this.#main === undefined) return undefined;
+    const { native_id: id, cwd, parent } = this.#main;
+    return {
+      id,
+      title: asTitle(this.#name ?? this.#prompt ?? ''),
+      turns: this.#turns,
+      calls: Math.max(this.#counted.length, this.#answers),
+      toolCalls: this.#toolCalls,
+      models: this.#models,
+      answers: this.#counted,
+      cacheLosses: this.#lost,
+      losses,
+      ...defined({
+        folder: cwd,
+        model: this.#model,
+        startedAt: this.#from,
+        endedAt: this.#to,
+        subagentOf: parent?.relation === 'subagent' ? parent.native_id : undefined,
+      }),
+    };
+  }
+
+  #moment(at: number | undefined): void {
+    if (at === undefined) return;
+    this.#from = Math.min(this.#from ?? at, at);
+    this.#to = Math.max(this.#to ?? at, at);
+  }
+
+  #answer(session: OpenSession, hasOwnMessage: boolean): void {
+    if (hasOwnMessage || !session.answering) this.#answers += 1;
+    session.answering = true;
+  }
+
+  #input(session: OpenSession): void {
+    session.answering = false;
+    session.inputAt = session.at;
+  }
+
+  #message(session: OpenSession, entry: EntryOf<'message'>): void {
+    const { role, origin, text, usage } = entry;
+    if (role === 'assistant' && origin === 'model') {
+      this.#answer(session, MESSAGE_FIRST.has(session.entry.format));
+      if (usage !== undefined && entry.copied !== true) this.#usage(session, usage);
+      return;
+    }
+    this.#input(session);
+    if (role !== 'user' || origin !== 'person' || session.entry !== this.#main) return;
+    this.#turns += 1;
+    if (text.trim() !== '') this.#prompt ??= text;
+  }
+
+  #event(session: OpenSession, { name, text, usage, copied }: EntryOf<'event'>): void {
+    if (name === 'model-change') {
+      session.model = text ?? session.model;
+      this.#model ??= text;
+    }
+    if (REWINDS.has(name)) session.since.add('rewind');
+    if (name === 'titled' && session.entry === this.#main) this.#name = text ?? this.#name;
+    if (usage !== undefined && copied !== true) this.#usage(session, usage);
+  }
+
+  /** Counts an answer. A fork's copy of an answer is counted in the session that it was copied from. */
+  #usage(session: OpenSession, usage: Usage): void {
+    const { format } = session.entry;
+    const { model, at } = session;
+    const { input = 0, output = 0, cache_read: read = 0, cache_write: write = 0, cost } = usage;
+    const fresh = INPUT_WITHOUT_CACHE.has(format) ? input : Math.max(0, input - read - write);
+    if (fresh + read + write + output === 0) return;
+    const name = model ?? '';
+    if (!this.#models.includes(name)) this.#models.push(name);
+    this.#cache(session, { prompt: fresh + read + write, read, model: name });
+    this.#counted.push([at ?? null, this.#models.indexOf(name), fresh, read, write, output, cost ?? null]);
+  }
+
+  /** Compares a request with the one before it in its session. */
+  #cache(
+    session: OpenSession,
+    { prompt, read, model }: { readonly prompt: number; readonly read: number; readonly model: string },
+  ): void {
+    const { last, at, inputAt, since } = session;
+    session.last = { prompt, at, model };
+    session.since = new Set();
+    if (last === undefined) return;
+    const lost = Math.min(last.prompt, prompt) - read;
+    if (lost < LEAST_LOST_TOKENS || lost < LEAST_LOST_SHARE * last.prompt) return;
+    if (model !== last.model) since.add('model change');
+    const asked = inputAt ?? at;
+    if (asked !== undefined && last.at !== undefined && asked - last.at > pricesOf(model).lifetimeMs)
+      since.add('pause');
+    const reason = CACHE_LOSSES.find((one) => since.has(one)) ?? 'other';
+    this.#lost.push([at ?? null, this.#models.indexOf(model), CACHE_LOSSES.indexOf(reason), lost]);
+  }
+}

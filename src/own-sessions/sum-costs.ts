@@ -1,0 +1,129 @@
+import { localDay } from '../cli/shown-values.js';
+import { AGENT_NAMES } from './agent-homes.js';
+import { addAnswer, nothingSpent, type Spent } from './counted-tokens.js';
+import { dollarPricesOf } from './dollar-prices.js';
+import { type FoundSession, lastUse } from './find-sessions.js';
+import { CACHE_LOSSES, type CacheLoss } from './session-facts.js';
+
+/** What costs are grouped by. */
+export const COST_KEYS = ['day', 'agent', 'model', 'project'] as const;
+export type CostKey = (typeof COST_KEYS)[number];
+
+/** The model calls of one day, agent, model or project. */
+export interface CostRow extends Spent {
+  readonly key: string;
+  /** Sessions with such calls. */
+  readonly sessions: number;
+}
+
+/** Tokens that were in the provider's cache and had to be read again, by reason. */
+export interface LostCache {
+  readonly reason: CacheLoss;
+  readonly calls: number;
+  readonly tokens: number;
+  /** What reading them again cost beyond reading them from the cache; known prices only. */
+  readonly dollars: number;
+}
+
+/** The costs of sessions. */
+export interface Costs {
+  readonly rows: readonly CostRow[];
+  readonly total: CostRow;
+  readonly lost: readonly LostCache[];
+  /** Models without a known price, with their calls. */
+  readonly unpriced: ReadonlyMap<string, number>;
+  /** Calls that were not counted because another recording has the same call. */
+  readonly repeated: number;
+}
+
+/** Which calls are summed up. */
+export interface CostOptions {
+  readonly by: CostKey;
+  /** Milliseconds since 1970. */
+  readonly since?: number | undefined;
+}
+
+/** The time that a call is counted at; the session's if the recording has no clock. */
+const timeOf = (at: number | null, session: FoundSession): number => at ?? lastUse(session);
+
+/** Sums up rows that have the same key. */
+class Rows {
+  readonly #rows = new Map<string, { readonly spent: Spent; readonly sessions: Set<FoundSession> }>();
+
+  of(key: string, session: FoundSession): Spent {
+    const row = this.#rows.get(key) ?? { spent: nothingSpent(), sessions: new Set() };
+    this.#rows.set(key, row);
+    row.sessions.add(session);
+    return row.spent;
+  }
+
+  get all(): readonly CostRow[] {
+    return [...this.#rows].map(([key, { spent, sessions }]) => ({ key, sessions: sessions.size, ...spent }));
+  }
+}
+
+const NAMES: Readonly<Record<CostKey, (session: FoundSession, call: { at: number; model: string }) => string>> = {
+  day: (_session, { at }) => localDay(new Date(at)),
+  agent: ({ agent }) => AGENT_NAMES[agent],
+  model: (_session, { model }) => (model === '' ? 'unknown model' : model),
+  project: ({ folder }) => folder ?? 'unknown folder',
+};
+
+/**
+ * Sums up what sessions cost. A call that several recordings have, as forks and resumed sessions
+ * do, counts once: calls with equal time and equal tokens are the same call.
+ */
+export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostOptions): Costs {
+  const rows = new Rows();
+  const totals = new Rows();
+  const unpriced = new Map<string, number>();
+  const seen = new Set<string>();
+  const lost = new Map<CacheLoss, { calls: number; tokens: number; dollars: number }>();
+  let repeated = 0;
+  // The oldest recording of a call is the one that made it.
+  const inOrder = [...sessions].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
+  for (const session of inOrder) {
+    const { answers, models, cacheLosses } = session;
+    for (const answer of answers) {
+      const [at, nth, ...tokens] = answer;
+      const model = models[nth] ?? '';
+      if (since !== undefined && timeOf(at, session) < since) continue;
+      const same = `${at} ${tokens.slice(0, 4).join(' ')}`;
+      if (at !== null && seen.has(same)) {
+        repeated += 1;
+        continue;
+      }
+      seen.add(same);
+      const total = totals.of('total', session);
+      const before = total.unpriced;
+      addAnswer(total, answer, model);
+      if (total.unpriced > before) unpriced.set(model, (unpriced.get(model) ?? 0) + 1);
+      addAnswer(rows.of(NAMES[by](session, { at: timeOf(at, session), model }), session), answer, model);
+    }
+    for (const [at, nth, reason, tokens] of cacheLosses) {
+      if (since !== undefined && timeOf(at, session) < since) continue;
+      const name = CACHE_LOSSES[reason] ?? 'other';
+      const key = `lost ${at} ${tokens}`;
+      if (at !== null && seen.has(key)) continue;
+      seen.add(key);
+      const sum = lost.get(name) ?? { calls: 0, tokens: 0, dollars: 0 };
+      lost.set(name, sum);
+      const prices = dollarPricesOf(models[nth] ?? '', at);
+      sum.calls += 1;
+      sum.tokens += tokens;
+      if (prices !== undefined) sum.dollars += (tokens * prices.input * (prices.write - prices.read)) / 1e6;
+    }
+  }
+  const [total = { key: 'total', sessions: 0, ...nothingSpent() }] = totals.all;
+  const order = (a: CostRow, b: CostRow): number =>
+    by === 'day' ? a.key.localeCompare(b.key) : b.dollars - a.dollars || b.calls - a.calls;
+  return {
+    rows: [...rows.all].sort(order),
+    total,
+    lost: [...lost]
+      .map(([reason, sum]) => ({ reason, ...sum }))
+      .sort((a, b) => b.dollars - a.dollars || b.tokens - a.tokens),
+    unpriced,
+    repeated,
+  };
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from '@jest/globals';
+import { cellsOf } from '../../../src/cli/fitted-table.js';
+import { coloursFor } from '../../../src/cli/output.js';
+import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
+import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
+import { sinceTime } from '../../../src/own-sessions/costs-action.js';
+import { costsLines } from '../../../src/own-sessions/costs-lines.js';
+import { dollarsOf } from '../../../src/own-sessions/dollar-prices.js';
+import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
+import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
+import { sumCosts } from '../../../src/own-sessions/sum-costs.js';
+
+const [home] = agentHomes({ env: {}, home: '/h', platform: 'linux' });
+if (home === undefined) throw new Error('no agent');
+const MINUTE = 60_000;
+const START = new Date(2026, 10, 20, 9).getTime();
+
+/** Writes the entries of a session, one model call after the other. */
+class Session {
+  readonly #collector = new FactsCollector();
+  readonly #id: string;
+  #at = START;
+  #places = 0;
+
+  constructor(id: string, model = 'claude-opus-4-6') {
+    this.#id = id;
+    this.#collector.take({ kind: 'session', format: 'claude-code', native_id: id, place: '', model, cwd: `/p/${id}` });
+  }
+
+  #take(entry: Omit<Extract<RecordedEntry, { kind: 'message' }>, 'session' | 'place' | 'at'>): this {
+    this.#places += 1;
+    this.#collector.take({ ...entry, session: this.#id, place: `${this.#places}`, at: this.#at });
+    return this;
+  }
+
+  asks(afterMinutes = 1): this {
+    this.#at += afterMinutes * MINUTE;
+    return this.#take({ kind: 'message', role: 'user', origin: 'person', text: 'more' });
+  }
+
+  /** A call with these prompt tokens, of which `read` were in the cache and the others were written. */
+  answers(prompt: number, read: number, more: { readonly copied?: boolean; readonly cost?: number } = {}): this {
+    const { copied, cost } = more;
+    const usage = { input: 0, output: 100, cache_read: read, cache_write: prompt - read };
+    return this.#take({
+      kind: 'message',
+      role: 'assistant',
+      origin: 'model',
+      text: '',
+      usage: cost === undefined ? usage : { ...usage, cost },
+      ...(copied === undefined ? {} : { copied }),
+    });
+  }
+
+  event(name: string, text?: string): this {
+    this.#collector.take({ kind: 'event', session: this.#id, place: '', at: this.#at, name, text });
+    return this;
+  }
+
+  compacts(): this {
+    this.#collector.take({ kind: 'compaction', session: this.#id, place: '', at: this.#at });
+    return this;
+  }
+
+  get found(): FoundSession {
+    const facts = this.#collector.finish({});
+    if (facts === undefined || home === undefined) throw new Error('no session');
+    return { agent: 'claude-code', ...facts, file: { home, path: `/${this.#id}`, size: 1, mtime: this.#at } };
+  }
+}
+
+const reasons = (session: Session): readonly unknown[] =>
+  session.found.cacheLosses.map(([, , reason, tokens]) => [CACHE_LOSSES[reason], tokens]);
+
+describe('a lost cache', () => {
+  test('is not reported while each request reads what the one before had', () => {
+    const session = new Session('a')
+      .asks()
+      .answers(10_000, 0)
+      .asks()
+      .answers(12_000, 10_000)
+      .asks()
+      .answers(13_000, 11_500);
+    expect(reasons(session)).toEqual([]);
+  });
+
+  test.each<[string, (session: Session) => Session]>([
+    ['pause', (session) => session.asks(6)],
+    ['compaction', (session) => session.compacts().asks()],
+    ['rewind', (session) => session.event('rewind').asks()],
+    ['model change', (session) => session.event('model-change', 'claude-sonnet-5').asks()],
+    ['other', (session) => session.asks()],
+  ])('has the reason %s', (reason, between) => {
+    const session = between(new Session('a').asks().answers(50_000, 0)).answers(52_000, 1_000);
+    expect(reasons(session)).toEqual([[reason, 49_000]]);
+  });
+
+  test('counts at most the tokens that the new request still has', () => {
+    const session = new Session('a').asks().answers(50_000, 0).compacts().asks().answers(8_000, 0);
+    expect(reasons(session)).toEqual([['compaction', 8_000]]);
+  });
+
+  test('costs the price of writing beyond that of reading', () => {
+    const { found } = new Session('a').asks().answers(1_000_000, 0).asks().answers(1_000_000, 0);
+    const { lost } = sumCosts([found], { by: 'day' });
+    expect(lost).toEqual([{ reason: 'other', calls: 1, tokens: 1_000_000, dollars: expect.closeTo(5 * 1.15) }]);
+  });
+});
+
+describe('costs', () => {
+  test('are list prices by model: input, cache and output', () => {
+    const call = { at: START, fresh: 1e6, cacheRead: 1e6, cacheWrite: 1e6, output: 1e6 };
+    expect(dollarsOf('claude-opus-4-6', call)).toBeCloseTo(5 + 0.5 + 6.25 + 25);
+    expect(dollarsOf('anthropic/claude-sonnet-4-5-20250929', call)).toBeCloseTo(3 + 0.3 + 3.75 + 15);
+    expect(dollarsOf('gpt-5-codex', { ...call, cacheWrite: 0 })).toBeCloseTo(1.25 + 0.125 + 10);
+    expect(dollarsOf('a-model', call)).toBeUndefined();
+  });
+
+  test('change with the day of the call where a price did', () => {
+    const call = { fresh: 0, cacheRead: 1e6, cacheWrite: 0, output: 0 };
+    expect(dollarsOf('claude-sonnet-5-5', { ...call, at: Date.UTC(2026, 8, 30) })).toBeCloseTo(0.2);
+    expect(dollarsOf('claude-sonnet-5-5', { ...call, at: Date.UTC(2026, 10, 1) })).toBeCloseTo(0.1);
+  });
+
+  test('are what the agent recorded, where it did', () => {
+    const { found } = new Session('a', 'a-model').asks().answers(1_000, 0, { cost: 0.5 }).asks().answers(1_000, 1_000);
+    const { total, unpriced } = sumCosts([found], { by: 'day' });
+    expect([total.dollars, total.unpriced, [...unpriced]]).toEqual([0.5, 1, [['a-model', 1]]]);
+  });
+
+  test('count a call once that several recordings have', () => {
+    const first = new Session('a').asks().answers(1_000, 0);
+    const resumed = new Session('b').asks().answers(1_000, 0).asks().answers(2_000, 1_000);
+    const { total, repeated } = sumCosts([resumed.found, first.found], { by: 'day' });
+    expect([total.calls, repeated]).toEqual([2, 1]);
+    const fork = new Session('c').asks().answers(1_000, 0, { copied: true });
+    expect(fork.found.answers).toEqual([]);
+  });
+
+  test('are grouped by day, agent, model and project, with the total of all', () => {
+    const a = new Session('a')
+      .asks()
+      .answers(1_000, 0)
+      .asks(24 * 60)
+      .answers(2_000, 0).found;
+    const b = new Session('b', 'gpt-5').asks(2).answers(500, 0).found;
+    const keys = (by: 'day' | 'agent' | 'model' | 'project') =>
+      sumCosts([a, b], { by }).rows.map(({ key, calls, sessions }) => [key, calls, sessions]);
+    expect(keys('day')).toEqual([
+      ['2026-11-20', 2, 2],
+      ['2026-11-21', 1, 1],
+    ]);
+    expect(keys('agent')).toEqual([['Claude Code', 3, 2]]);
+    expect(keys('model')).toEqual([
+      ['claude-opus-4-6', 2, 1],
+      ['gpt-5', 1, 1],
+    ]);
+    expect(keys('project')).toEqual([
+      ['/p/a', 2, 1],
+      ['/p/b', 1, 1],
+    ]);
+    const since = sumCosts([a, b], { by: 'day', since: new Date(2026, 10, 21).getTime() });
+    expect([since.total.calls, since.rows.length]).toEqual([1, 1]);
+  });
+
+  test('fit a terminal of 80 columns', () => {
+    const session = new Session('a-project-with-quite-a-long-name/and/a/deep/folder', 'a-model')
+      .asks()
+      .answers(90_000, 0);
+    const costs = sumCosts([session.asks(9).answers(91_000, 0).found], { by: 'project' });
+    const use = {
+      tokens: 9,
+      unused: 4,
+      sent: 90,
+      sentUnused: 20,
+      tools: { 'a tool of some server': { tokens: 9, unused: 4 } },
+    };
+    const colours = coloursFor({ isTerminal: false, env: {} });
+    const lines = costsLines({ costs, use, by: 'project', home: '/h' }, { colours, width: 80 });
+    expect(lines.filter((line) => cellsOf(line) > 80)).toEqual([]);
+    expect(lines.join('\n')).toContain('a pause longer than');
+  });
+});
+
+describe('the first day of costs', () => {
+  const now = new Date(2026, 10, 27, 15);
+
+  test('is a day, or a number of days with today as the last', () => {
+    expect(sinceTime('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime());
+    expect(sinceTime('20261101', now)).toBe(new Date(2026, 10, 1).getTime());
+    expect(sinceTime('1d', now)).toBe(new Date(2026, 10, 27).getTime());
+    expect(sinceTime('7d', now)).toBe(new Date(2026, 10, 21).getTime());
+  });
+
+  test.each(['yesterday', '2026-02-31', '7', ''])('is refused if it is no day: %j', (text) => {
+    expect(() => sinceTime(text, now)).toThrow(/is no day: write 2026-11-01/);
+  });
+});

@@ -1,0 +1,151 @@
+import { readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
+import { findSessions } from '../../../src/own-sessions/find-sessions.js';
+import { SessionIndex } from '../../../src/own-sessions/session-index.js';
+import { type AgentMachine, agentMachine, claudeSession, placeFiveAgents } from '../../support/agent-machine.js';
+
+let machine: AgentMachine;
+beforeEach(async () => {
+  machine = await agentMachine();
+});
+afterEach(() => machine.remove());
+
+async function search(env: Readonly<Record<string, string>> = {}) {
+  const read: number[] = [];
+  const found = await findSessions({
+    homes: agentHomes({ env, home: machine.home, platform: 'linux' }),
+    index: await SessionIndex.open(join(machine.home, 'data')),
+    onProgress: (done) => read.push(done),
+  });
+  return { ...found, read: read.length };
+}
+
+const PROMPT = 'The test in test/isbn.test.ts fails although the number is right. Find out why and put it right.';
+const CLAUDE = '.claude/projects/-p/s-1.jsonl';
+
+describe('the sessions of the agents on a machine', () => {
+  test('are found for five agents where each keeps them, the most recently used first', async () => {
+    await placeFiveAgents(machine);
+    const { sessions, unread } = await search();
+    expect(unread).toEqual([]);
+    const shown = sessions.map(({ agent, title, folder, turns, calls, toolCalls, answers }) => [
+      agent,
+      title.slice(0, 30),
+      folder,
+      [turns, calls, toolCalls, answers.length],
+    ]);
+    expect(shown).toEqual([
+      ['codex', PROMPT.slice(0, 30), '/home/mira/shelf', [2, 12, 11, 12]],
+      ['claude-code', 'ISBN check digit', '/home/mira/shelf', [2, 11, 10, 11]],
+      ['cline', 'A discount of 50 % on 199 cent', undefined, [2, 5, 6, 5]],
+      ['gemini-cli', 'A discount of 50 % on 199 cent', '/home/mira/shelf', [1, 7, 10, 7]],
+      ['pi', PROMPT.slice(0, 30), '/home/mira/shelf', [4, 13, 11, 13]],
+    ]);
+  });
+
+  test('are found in the folders that the agents’ variables name, and then not in the usual ones', async () => {
+    await placeFiveAgents(machine);
+    await machine.place('elsewhere/claude/projects/p/a.jsonl', 'claude-code', 'coding.jsonl');
+    await machine.place('elsewhere/codex/archived_sessions/a.jsonl', 'codex', 'coding.jsonl');
+    const at = (name: string): string => join(machine.home, 'elsewhere', name);
+    const { sessions } = await search({
+      CLAUDE_CONFIG_DIR: at('claude'),
+      CODEX_HOME: at('codex'),
+      PI_CODING_AGENT_DIR: at('pi'),
+      GEMINI_CLI_HOME: at('gemini'),
+      CLINE_DIR: at('cline'),
+    });
+    expect(sessions.map(({ file }) => file.path).sort()).toEqual([
+      at('claude/projects/p/a.jsonl'),
+      at('codex/archived_sessions/a.jsonl'),
+    ]);
+  });
+
+  test('take their title from the agent’s own list where it keeps one', async () => {
+    const id = '019c0000-0000-7000-8000-00000000c001';
+    await machine.place(`.codex/sessions/2026/02/25/rollout-2026-02-25T06-13-20-${id}.jsonl`, 'codex', 'coding.jsonl');
+    await machine.write('.codex/session_index.jsonl', `${JSON.stringify({ id, thread_name: 'Check digits' })}\nbroken`);
+    const tasks = '.config/Code/User/globalStorage/saoudrizwan.claude-dev';
+    const task = [{ role: 'user', content: [{ type: 'text', text: '<task>\nCount the pears\n</task>' }] }];
+    await machine.write(`${tasks}/tasks/1769/api_conversation_history.json`, JSON.stringify(task));
+    await machine.write(
+      `${tasks}/state/taskHistory.json`,
+      JSON.stringify([{ id: '1769', task: 'Count the pears', cwdOnTaskInitialization: '/home/mira/till' }]),
+    );
+    const { sessions } = await search();
+    expect(sessions.map(({ id: own, title, folder }) => [own, title, folder])).toEqual([
+      ['1769', 'Count the pears', '/home/mira/till'],
+      [id, 'Check digits', '/home/mira/shelf'],
+    ]);
+  });
+
+  test('are read again only if their file has changed', async () => {
+    await placeFiveAgents(machine);
+    const path = await machine.write(CLAUDE, claudeSession().text);
+    expect((await search()).read).toBe(6);
+    expect((await search()).read).toBe(0);
+    const grown = claudeSession().user('Now by author').says('Done.');
+    await writeFile(path, grown.text);
+    const again = await search();
+    expect(again.read).toBe(1);
+    expect(again.sessions.find(({ id }) => id === 's-1')?.turns).toBe(2);
+    await utimes(path, 1, 1);
+    expect((await search()).read).toBe(1);
+  });
+
+  test('leave out broken and foreign files and name them with the reason', async () => {
+    await machine.write(CLAUDE, claudeSession().text);
+    const foreign = await machine.write('.claude/projects/-p/notes.jsonl', '{"a":1}\n');
+    const empty = await machine.write('.codex/sessions/2026/01/01/rollout-a.jsonl', '');
+    const binary = await machine.write('.pi/agent/sessions/--p--/a.jsonl', '\0\0\0');
+    await machine.write('.claude/projects/-p/memory/note.md', 'no recording by its name');
+    const { sessions, unread } = await search();
+    expect(sessions.map(({ id }) => id)).toEqual(['s-1']);
+    expect(unread).toEqual([
+      { path: foreign, reason: 'unrecognised' },
+      { path: empty, reason: 'empty' },
+      { path: binary, reason: 'binary' },
+    ]);
+  });
+
+  test('count what of a torn file can be read', async () => {
+    const { text } = claudeSession();
+    await machine.write(CLAUDE, text.slice(0, -40));
+    const [session] = (await search()).sessions;
+    expect(session).toMatchObject({ id: 's-1', turns: 1, toolCalls: 1, losses: { 'truncated-file': 1 } });
+  });
+});
+
+describe('the index of sessions', () => {
+  const indexFile = (): string => join(machine.home, 'data', 'own-sessions.json');
+
+  test('can be read by this user only, because it has prompts', async () => {
+    await machine.write(CLAUDE, claudeSession().text);
+    await search();
+    expect((await stat(indexFile())).mode & 0o777).toBe(0o600);
+    expect((await stat(join(machine.home, 'data'))).mode & 0o777).toBe(0o700);
+  });
+
+  test.each(['', '{"version":1,"files":', '{"version":0,"files":{}}', '{"version":1,"files":{"/a":{"size":1}}}'])(
+    'is made anew if it is damaged or older: %j',
+    async (text) => {
+      await machine.write(CLAUDE, claudeSession().text);
+      await search();
+      const whole = await readFile(indexFile(), 'utf8');
+      await writeFile(indexFile(), text);
+      const { read, sessions } = await search();
+      expect([read, sessions.length]).toEqual([1, 1]);
+      expect(await readFile(indexFile(), 'utf8')).toBe(whole);
+    },
+  );
+
+  test('forgets files that are gone', async () => {
+    const path = await machine.write(CLAUDE, claudeSession().text);
+    await search();
+    await rename(path, `${path}.old`);
+    expect((await search()).sessions).toEqual([]);
+    expect(await readFile(indexFile(), 'utf8')).not.toContain('s-1.jsonl');
+  });
+});
