@@ -186,7 +186,8 @@ describe('imported versions of a file beside local ones', () => {
       code: 'conflict',
       message: expect.stringMatching(
         new RegExp(
-          `holds session ${second} already, up to step ${steps}, and the bundle is a later one .* up to|goes on to step`,
+          `holds session ${second} already, up to step ${steps}, ` +
+            'and the bundle is a later one .* up to|goes on to step',
         ),
       ),
     });

@@ -77,7 +77,7 @@ describe('the context of a session', () => {
     expect(record).toMatchObject({ session: session.id, turn: 1, step: 4, sha256: hashText(text) });
   });
 
-  test('is rebuilt byte for byte from its basis by another client, after later changes and without the files [decision E7]', async () => {
+  test('is rebuilt byte for byte from its basis by another client, after changes and without files [E7]', async () => {
     const assemblies = [];
     for (let i = 0; i < 12; i++) {
       await session.reportMessage({ role: 'user', text: `turn ${i}` });

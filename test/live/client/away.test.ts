@@ -141,7 +141,7 @@ describe('a context assembled without the database is rebuilt equally', () => {
     ['is', false],
     ['is not', true],
   ])(
-    'with a tracker’s reading stored in the record, although its process ends before writing it and it %s the newest by then',
+    'with a tracker’s reading stored in the record, if its process ends before writing it and it %s the newest',
     async (_what, isOld) => {
       const dataDir = join(root, `data-${names++}`);
       const client = await open({ dataDir, track: true });
@@ -188,7 +188,7 @@ describe('a context assembled without the database is rebuilt equally', () => {
     },
   );
 
-  test('although the file has changed by the time the record arrives: the newest version stays the newest', async () => {
+  test('although the file has changed by the time the record arrives: the newest version stays', async () => {
     const client = await agent({ track: true });
     const [one] = await sharing(client, 'c.ts');
     await until(

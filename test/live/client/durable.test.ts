@@ -44,7 +44,7 @@ describe('a client with a journal', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('works on while the database is away, and delivers all acknowledged steps in order [decisions F4, H5]', async () => {
+  test('works during an outage of the database, and delivers acknowledged steps in order [F4, H5]', async () => {
     const client = await open();
     const session = await client.openSession();
     await writeFile(join(root, 'a.ts'), 'const a = 1;');
@@ -99,7 +99,7 @@ describe('a client with a journal', () => {
     expect(places(one).length).toBeGreaterThan(1);
   });
 
-  test('leaves undelivered steps to the next client of the data folder, which delivers them once [decision F6]', async () => {
+  test('leaves undelivered steps to the next client of the data folder, which delivers them once [F6]', async () => {
     const first = await open();
     const session = await first.openSession();
     for (let i = 0; i < 5; i++) await session.recordCall(call({ content: `kept ${i}` }));
@@ -130,7 +130,7 @@ describe('a client with a journal', () => {
     await second.close();
   });
 
-  test('does not verify a session while a process holds its steps; a reader delivers them after its end [decision F6]', async () => {
+  test('does not verify a session while a process holds its steps; a reader delivers them later [F6]', async () => {
     const port = await Road.fromPort(root);
     const dataDir = join(root, 'reviewed');
     try {
@@ -155,7 +155,7 @@ describe('a client with a journal', () => {
     }
   });
 
-  test('warns when its queue nears the bound, refuses beyond it without writing, and continues once the database is back', async () => {
+  test('warns as its queue nears the bound, refuses beyond it unwritten, and continues after the outage', async () => {
     const client = await open({ queue: { maxPending: 11 } });
     const session = await client.openSession();
     const answers = [];
@@ -174,7 +174,7 @@ describe('a client with a journal', () => {
     expect(steps.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, i) => i + 1));
   });
 
-  test('refuses a session of another client by name unless it is taken over; the first learns at its next step [decision F5]', async () => {
+  test("refuses another client's session by name unless taken over; the first notices at its next step", async () => {
     await road.open();
     const [first, second] = [await open(), await open()];
     const session = await first.openSession();

@@ -114,7 +114,7 @@ describe('a fork of a session [decision F2]', () => {
     return id as ObjectId;
   };
 
-  test('at the end has chat, sets and prompt of its parent under its own ids, and names parent and moment', async () => {
+  test('at the end has chat, sets and prompt of its parent under its own ids, and names its origin', async () => {
     await parent.setSystemPrompt('You are careful.');
     await say(parent, 'user', 'read it');
     const file = await readFileWhole(parent, 'a.ts', 'const x = 1;');

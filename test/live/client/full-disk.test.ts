@@ -39,7 +39,7 @@ describe('a full disk under the journal', () => {
   });
 
   (canMount() ? test : test.skip).each(['process', 'power'] as const)(
-    'refuses the call and says what to do, leaves the session as it was, and goes on when there is room (durability %s) [decisions F9, H5]',
+    'refuses the call with advice, keeps the session, and continues once there is room (durability %s) [F9, H5]',
     async (durability) => {
       mountSmall(dataDir, '1m');
       try {
@@ -87,7 +87,7 @@ describe('a full disk under the journal', () => {
   );
 
   (canLimit ? test : test.skip)(
-    'a server whose files may not grow, its log among them, answers each call with an error, and the calls after it when they may',
+    'a server that cannot write any file, even its log, answers calls with errors until it can write again',
     async () => {
       const port = await Road.fromPort(folder);
       const session = `limited-${process.pid}-${Date.now()}`;

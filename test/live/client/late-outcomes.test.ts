@@ -65,7 +65,7 @@ describe('a late outcome of a transaction', () => {
     expect(after.sections.find(({ name }) => name === 'active')?.text).toContain('the third text, the last');
   });
 
-  test('does not acknowledge a call that cannot be stored exactly, without a journal, for sole and other writers', async () => {
+  test('does not acknowledge a call that cannot be stored exactly, without a journal, for any writer', async () => {
     for (const options of [{ soleWriter: true }, {}]) {
       const session = await (await open(options)).openSession();
       await session.recordCall(call({ content: 'one' }));

@@ -93,7 +93,7 @@ describe('journals of a dead host', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('are shown first, then delivered in order and once, also twice and while their process lives, which continues', async () => {
+  test('are shown first, then delivered once and in order, also twice and while their process goes on', async () => {
     const owner = await open(join(root, 'there'), road.address);
     const known = await owner.openSession();
     await say(known, ['one', 'two']);
@@ -170,7 +170,7 @@ describe('journals of a dead host', () => {
     expect(await contents(session.id)).toEqual(['one', 'their two', 'their three']);
   });
 
-  test('are refused without changes if their process lives here, none exist, or they belong to another database', async () => {
+  test('are refused unchanged if their process lives here, none exist, or the database is another one', async () => {
     await road.close();
     const owner = await open(join(root, 'there'), road.address);
     const session = await owner.openSession();

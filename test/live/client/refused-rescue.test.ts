@@ -133,7 +133,7 @@ describe('acknowledged steps of a lost session whose fork fails', () => {
     expect([await stepsOf(`${session.id}.fork-1-2`), await stepsOf(theirs.id)]).toEqual([['one', 'two', 'three'], []]);
   });
 
-  test('stay in the journal after a final refusal; the next call and doctor report it, and opening the session retries it', async () => {
+  test('stay in the journal after a final refusal; call and doctor report it, opening retries', async () => {
     const { client, session, applied, release, dataDir } = await overtaken();
     const gate = proxy.onSubmit;
     proxy.onSubmit = (body, nth) => (nth === 0 ? gate(body, nth) : intoFork(session)(body));
@@ -142,7 +142,8 @@ describe('acknowledged steps of a lost session whose fork fails', () => {
       code: 'not-kept',
       message: expect.stringMatching(
         new RegExp(
-          `^step 2 of session ${session.id} was acknowledged and is not in the database: .*palimpsest doctor.*Where nodes share a log, palimpsest journal adopt`,
+          `^step 2 of session ${session.id} was acknowledged and is not in the database: .*palimpsest doctor.*` +
+            'Where nodes share a log, palimpsest journal adopt',
         ),
       ),
     };

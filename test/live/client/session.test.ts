@@ -86,7 +86,7 @@ describe('a session at work', () => {
     expect(second.result.outcomes.size).toBe(0);
   });
 
-  test('gives a deleted file a version without content, keeps its places, and lets it return [decisions C3, C4]', async () => {
+  test('gives a deleted file a version without content, keeps its places, and lets it return [C3, C4]', async () => {
     await writeFile(file('gone.ts'), 'bytes');
     const read = await record(session, call({ readings: [await wholeRead(client, 'gone.ts')], content: 'bytes' }));
     const [id] = [...read.outcomes.keys()];
@@ -107,7 +107,7 @@ describe('a session at work', () => {
     expect((await session.load(id as never))?.version.content).toBe('bytes');
   });
 
-  test('reads a stub before activating it; deactivate, pin and unpin report their effect [§3.3, decisions D1 to D3]', async () => {
+  test('reads a stub before activating it; deactivate, pin and unpin report their effect [§3.3, D1-D3]', async () => {
     await writeFile(file('stub.ts'), 'now read');
     const listed = await record(session, call({ tool: 'ls', mentions: await mentions(client, ['stub.ts']) }));
     const [id = '' as never] = [...listed.outcomes.keys()];
@@ -146,7 +146,7 @@ describe('a session at work', () => {
     ]);
   });
 
-  test('dates the later of two contents from two clients in one millisecond after the earlier [decision F7]', async () => {
+  test('dates the later of two contents from two clients in one millisecond after the earlier [F7]', async () => {
     await writeFile(file('a.ts'), 'x');
     const clients = await Promise.all([1, 2].map(() => openClient(root, { track: false })));
     const [first, second] = clients as [ContextClient, ContextClient];
@@ -226,7 +226,7 @@ describe('a session at work', () => {
     expect(await plan(2)).toMatchObject({ ops: [], result: { written: [], files: [], observed: [] } });
   });
 
-  test('uses the modification time as valid time of a file version, and the acknowledgement for a step [decision F7]', async () => {
+  test('dates a file version by modification time, and a step by its acknowledgement [decision F7]', async () => {
     await writeFile(file('dated.ts'), 'x');
     const before = Date.now();
     const reading = await wholeRead(client, 'dated.ts');
@@ -238,7 +238,7 @@ describe('a session at work', () => {
     expect(step?.validTime.getTime()).toBeGreaterThanOrEqual(before);
   });
 
-  test('resumes with its sets, chat and prompt, and the previous writer learns of the take-over [decision F5]', async () => {
+  test('resumes with its sets, chat and prompt, and the previous writer notices the take-over [F5]', async () => {
     await session.setSystemPrompt('You are a coding agent.');
     await session.reportMessage({ role: 'user', text: 'read it' });
     await writeFile(file('r.ts'), 'resume me');
@@ -290,7 +290,7 @@ describe('a session at work', () => {
     expect([first.callId, repeat.callId, elsewhere.callId]).toEqual([id, `${id}~2`, `${id}@${other.id}`]);
   });
 
-  test('writes chat and session versions at the start and end of a turn, all with correct hashes [decision G4]', async () => {
+  test('writes chat and session versions at start and end of a turn, with correct hashes [decision G4]', async () => {
     for (const text of ['first', 'second', 'third']) {
       await session.reportMessage({ role: 'user', text });
       await record(session, call({ content: text }));
@@ -323,7 +323,7 @@ describe('a session at work', () => {
     });
   });
 
-  test('keeps head and tail of outputs over the cap in content and the whole as chunks [decisions B8, C6]', async () => {
+  test('keeps head and tail of outputs over the cap in content and the whole as chunks [B8, C6]', async () => {
     const output = 'a line of output\n'.repeat(100_000);
     const { callId } = await record(session, call({ tool: 'bash', content: output }));
     const loaded = await session.load(callId);

@@ -167,7 +167,9 @@ describe('a session taken over while another process delivers its steps', () => 
     const node = testAddress();
     const url = node.kind === 'unix' ? `unix:${node.socketPath}` : '';
     const ask = (...args: readonly string[]) => runCli([...args, '--data', join(root, 'asked')], { XTDB_URL: url });
-    const named = `steps 2 to 3 that an earlier writer of session ${session.id} acknowledged are in session ${session.id}.fork-1-2 only`;
+    const named =
+      `steps 2 to 3 that an earlier writer of session ${session.id} acknowledged ` +
+      `are in session ${session.id}.fork-1-2 only`;
     expect((await ask('verify', session.id)).stdout).toContain(`forked    ${named}\n`);
     expect((await ask('doctor')).stdout).toMatch(
       new RegExp(`look +steps-in-fork: .*\n +${named.replaceAll('.', '\\.')}\n`),
@@ -181,7 +183,8 @@ describe('a session taken over while another process delivers its steps', () => 
     await say(session, ['one']);
     const locks = join(dataDir, 'sessions');
     const takesLock = (id: string): string => {
-      // The other process takes the lock between the check of the lock and the write to the journal.
+      // Another process takes the lock after the check of the lock and before the write to the
+      // journal.
       for (const file of readdirSync(locks)) rmSync(join(locks, file));
       return id;
     };

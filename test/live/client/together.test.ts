@@ -63,7 +63,7 @@ describe('pending steps of a session', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('share one transaction up to a step that changes a known file; each is found with its knowledge [decision 0004]', async () => {
+  test('share one transaction up to a step that changes a known file; each has its own knowledge [0004]', async () => {
     const client = await open();
     const session = await client.openSession();
     const read = async (path: string) =>

@@ -72,7 +72,7 @@ describe('tracked sources', () => {
     );
   });
 
-  test('record a save by rename as one change; a deletion empties the object, the same bytes fill it (decisions C3, C4, C11)', async () => {
+  test('record a save by rename as one change; deletion empties the object, equal bytes fill it (C3, C4)', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const [id] = await read(client, await client.openSession(), 'a.ts');
@@ -117,7 +117,7 @@ describe('tracked sources', () => {
     expect(await versionsOf(client, id, 3)).toEqual(['one', 'two', 'three']);
   });
 
-  test('record no version of a file written between settling and reading until it settles again (decision C11)', async () => {
+  test('record no version of a file written between settling and reading until it settles again (C11)', async () => {
     await writeFile(file('a.ts'), 'one');
     const client = await open();
     const [id] = await read(client, await client.openSession(), 'a.ts');
@@ -193,7 +193,7 @@ describe('tracked sources', () => {
     expect(other.state.sets.index).toHaveLength(4);
   });
 
-  test('are orphaned, not deleted, if their folder goes with its root, then attached again with the current text [§5.9, decision C5]', async () => {
+  test('are orphaned if their folder goes with its root, then attached with the current text [§5.9, C5]', async () => {
     const other = join(folder, 'other');
     await mkdir(other);
     await writeFile(join(other, 'b.ts'), 'one');
@@ -297,7 +297,7 @@ describe('tracked sources', () => {
       expect(await versionsOf(client, ids[0], 2)).toEqual(['same.ts one', 'same.ts three']);
     });
 
-    test('orphans files on a machine with another filesystem, and keeps their last versions (decision F8)', async () => {
+    test('orphans files on a machine with another filesystem, and keeps their last versions (F8)', async () => {
       const { id, ids } = await paused('same.ts', 'changed.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
       await unlink(file('same.ts'));

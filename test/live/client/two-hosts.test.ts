@@ -69,7 +69,7 @@ describe.each([
     await rm(root, { recursive: true, force: true });
   });
 
-  test('belongs to the second; the acknowledged steps of the first are whole in a fork, and both continue', async () => {
+  test('belongs to the second; acknowledged steps of the first are whole in a fork, and both continue', async () => {
     const [first, second] = [await host('a'), await host('b', () => Date.now() + skewMs)];
     const session = await first.client.openSession();
     await session.reportMessage({ role: 'user', text: 'begin' });
@@ -119,7 +119,7 @@ describe.each([
     expect((await back.assemble()).text).toContain('on too');
   });
 
-  test('has each acknowledged step in the session or in a fork if both write at once, whoever wins', async () => {
+  test('has each acknowledged step in the session or in a fork if both write at once and either wins', async () => {
     const [first, second] = [await host('a'), await host('b', () => Date.now() + skewMs)];
     const session = await first.client.openSession();
     expect(await say(session, 'shared')).toBe('delivered');

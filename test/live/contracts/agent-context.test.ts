@@ -202,7 +202,7 @@ describe('a session as a bundle of Agent Context', () => {
     }
   });
 
-  test('scenario turn snapshot: envelope, surface, selected items, budget, assembly and injection of a turn', async () => {
+  test('scenario turn snapshot: envelope, surface, selected items, budget, assembly and injection', async () => {
     const { envelope, surfaces, selections, budgets, assemblies, injections, items } = await at('turn:2');
     expect(envelope).toMatchObject({ scope: 'turn', lifecycle: 'injected', surface_refs: ['surface-turn-2'] });
     expect(surfaces[0]?.available_item_refs).toEqual(items.map(({ item_id }) => item_id));
@@ -224,7 +224,7 @@ describe('a session as a bundle of Agent Context', () => {
     ]);
   });
 
-  test('scenario omitted context, ACTX-AR-SEL-001, ACTX-AR-BUDGET-001: what was left out with its reason, the limit and what was used of it', async () => {
+  test('scenario omitted context, ACTX-AR-SEL-001, ACTX-AR-BUDGET-001: omissions with reason, and budget', async () => {
     const { selections, budgets, windows } = await at();
     const recorded = selections.find(({ metadata }) => metadata?.attempt_id === 'attempt-1');
     expect(recorded?.selected_item_refs).toEqual(['s1', 's2', 's3']);
@@ -249,7 +249,7 @@ describe('a session as a bundle of Agent Context', () => {
     expect(budget?.window_segments).toEqual([{ kind: 'window_segment', id: window?.segments[0]?.segment_id }]);
   });
 
-  test('scenario compaction, ACTX-AR-COMPACT-001: what it replaced, kept and lost, and when it is made again; a summary is an item, never an answer', async () => {
+  test('scenario compaction, ACTX-AR-COMPACT-001: its effects and renewal; a summary is never an answer', async () => {
     const { compactions, summaries, items } = await at();
     const [compaction] = compactions;
     expect(compaction).toMatchObject({
@@ -294,7 +294,7 @@ describe('a session as a bundle of Agent Context', () => {
     expect(shown).not.toContain('page-7');
   });
 
-  test('scenario missing context, ACTX-AR-MISSING-001: who asks, of whom, what is blocked, and a line that a user can be shown', async () => {
+  test('scenario missing context, ACTX-AR-MISSING-001: the asker, the asked, the block, and a user line', async () => {
     const { missing, events } = await at();
     expect(missing[0]).toMatchObject({
       severity: 'blocking',
@@ -310,7 +310,7 @@ describe('a session as a bundle of Agent Context', () => {
     expect(types).toEqual(['context.missing.detected', 'context.missing.requested']);
   });
 
-  test('scenario redaction, ACTX-AR-POLICY-001: what was redacted is nowhere, also of a past moment and in summaries; method, reason and policies stay', async () => {
+  test('scenario redaction, ACTX-AR-POLICY-001: redacted text is nowhere; method, reason, policies stay', async () => {
     for (const moment of ['now', 'turn:1', 'step:4', 'step:2']) {
       const bundle = await at(moment, secret);
       expect(JSON.stringify(bundle)).not.toContain(SECRET);
@@ -343,7 +343,7 @@ describe('a session as a bundle of Agent Context', () => {
     });
   });
 
-  test('ACTX-AR-ID-001, ACTX-AR-ID-002: session, thread, turn and attempt are named; a later attempt does not replace an earlier one', async () => {
+  test('ACTX-AR-ID-001, ACTX-AR-ID-002: names session, thread, turn and attempt; attempts stay apart', async () => {
     const { envelope, selections, events } = await at('turn:2');
     expect(envelope.runtime_refs).toEqual([
       { kind: 'session', id: first },
@@ -370,7 +370,7 @@ describe('a session as a bundle of Agent Context', () => {
     });
   });
 
-  test('ACTX-AR-ASM-001, ACTX-AR-EVID-001: an injection leads to the blocks, items and sources of what was handed out, and to the record that proves it', async () => {
+  test('ACTX-AR-ASM-001, ACTX-AR-EVID-001: an injection leads to its blocks, items, sources and record', async () => {
     const { envelope, assemblies, injections, items, sources } = await at('turn:2');
     const injection = injections.find(({ target }) => target === 'model');
     const assembly = assemblies.find(({ assembly_id }) => assembly_id === injection?.assembly_id);
@@ -386,13 +386,13 @@ describe('a session as a bundle of Agent Context', () => {
     expect(envelope.evidence_refs).toEqual([injection?.final_ref]);
   });
 
-  test('nothing is injected because it was selected: without a record of a handing out there is no injection', async () => {
+  test('nothing is injected because it was selected: no injection without a record of a context', async () => {
     const { envelope, selections, assemblies, injections } = await at('turn:1');
     expect(selections[0]?.selected_item_refs.length).toBeGreaterThan(2);
     expect([assemblies, injections, envelope.lifecycle]).toEqual([[], [], 'selected']);
   });
 
-  test('ACTX-AR-GOV-001: nothing says that a turn, call or approval ended well or badly, whatever records and calls say', async () => {
+  test('ACTX-AR-GOV-001: judges no turn, call or approval as good or bad, for any records and calls', async () => {
     const bundle = await at();
     const { items, selections, events, envelope } = bundle;
     expect(
@@ -444,7 +444,7 @@ describe('a session as a bundle of Agent Context', () => {
         (await readdir(of)).sort().map(async (file) => [file, await readFile(join(of, file), 'utf8')] as const),
       );
 
-    test('writes all files at once; the same basis gives the same bytes, and a second run changes nothing', async () => {
+    test('writes all files at once; the same basis gives the same bytes, a second run changes nothing', async () => {
       const [one, two] = [join(folder(), 'deep', 'one'), join(folder(), 'two')];
       const { code, stdout, stderr } = await run(`${first}@turn:2`, one, '--json');
       expect([code, stderr]).toEqual([0, '']);

@@ -319,7 +319,7 @@ describe('oversized blocks', () => {
 });
 
 describe('invariants of compaction', () => {
-  test('changes only the view: within the limit, whole pairs, system first, first and last question, newest results; then sticky', async () => {
+  test('changes only the view: in the limit, whole pairs, system first, first and last question; sticky', async () => {
     const id = await opened();
     await add(id, { role: 'system', content: 'be brief' }, ...turns(0, 12));
     const all = await list(id);

@@ -101,7 +101,7 @@ describe('a session as a CortexFS directory', () => {
     expect(types.filter((type) => type === 'start')).toHaveLength(3);
   });
 
-  test('keeps a pack within its budget, in the session’s folder or elsewhere; an impossible one is refused unwritten', async () => {
+  test('keeps a pack within its budget, in the session’s folder or elsewhere; refuses an impossible one', async () => {
     await exportSession(timeline, join(root, 'packed'), at());
     const budget = 260;
     const { pack, paths } = await packInto(timeline, join(root, 'packed'), { ...at(), budget });

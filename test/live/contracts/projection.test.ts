@@ -31,7 +31,7 @@ describe('the projection of a session', () => {
   });
   afterAll(() => sessions?.close());
 
-  test('shows now: prompt, messages, calls and results in order, set states, files with texts, and all versions', async () => {
+  test('shows now: prompt, messages, calls, results in order, set states, files with texts, all versions', async () => {
     const projection = await at();
     expect(shown(projection)).toEqual([
       '0 system You are careful.',

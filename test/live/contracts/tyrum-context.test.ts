@@ -104,7 +104,7 @@ describe('context reports', () => {
     expect(JSON.parse(detail.stdout)).toEqual(report);
   });
 
-  test('come from the session with a running turn, like its tools, also if another one ended a turn since', async () => {
+  test('come from the session with a running turn, like its tools, also if another one ended a turn', async () => {
     const { id: running } = await api.call('openSession', undefined, {});
     await api.call('announceTools', running, { tools: [{ id: 'mine', chars: 3 }] });
     await api.call('reportMessages', running, { messages: [{ role: 'user', content: 'a long task' }] });
@@ -218,7 +218,7 @@ describe('compaction', () => {
   };
   const stateOf = async (id: string) => (await api.call('getTyrumState', id)).state;
 
-  test('replaces old turns by a checkpoint in exact fields, also in the next prompt, another request and the command line', async () => {
+  test('replaces old turns by a checkpoint in exact fields, also in later prompts and the command line', async () => {
     const id = await long(30);
     const { conversation_id, state: before } = await api.call('getTyrumState', id);
     expect([conversation_id, before.checkpoint, tyrumFindings('ConversationState', before)]).toEqual([id, null, []]);
@@ -340,7 +340,7 @@ describe('compaction', () => {
 describe('memory', () => {
   const key = ['sk', 'Q7xZ2mK9vB4nT6wR1yL8'].join('-');
 
-  test('is written, corrected, consolidated and forgotten with tombstones, and enters a context by calls only', async () => {
+  test('is written, corrected, consolidated and forgotten with tombstones, and enters a context by calls', async () => {
     const id = await recorded(1);
     const agent = `ada-${id}`;
     const put = [

@@ -23,7 +23,7 @@ const idOf = (id: string, path: string): string =>
   fileObjectId(filesystemSource(filesystemId(id), canonicalPath(path)));
 
 describe('an agent in a container, served from outside (SSOT §5.2)', () => {
-  test('has its own file, a mounted one and one of a mount with its own id as objects of three filesystems', async () => {
+  test('has its own file, a mounted one and one with its own mount id as objects of three filesystems', async () => {
     const session = `box-${randomUUID()}`;
     await api.call('openSession', undefined, { id: session });
     const read = (path: string, content: string, files: readonly object[] = []) => ({

@@ -114,7 +114,7 @@ describe('the life of a session over HTTP', () => {
     expect((await call('getSession', id)).turn).toBe(2);
   });
 
-  test('begins each epoch request with the previous one, also with MCP reads; impossible requests are refused', async () => {
+  test('begins each epoch request with the previous one, also with MCP reads; refuses impossible ones', async () => {
     const { id } = await call('openSession', undefined, { system_prompt: 'be good' });
     const path = `/v1/sessions/${id}/context`;
     const first = await call('beginTurn', id, { layout: 'epoch', messages: [{ role: 'user', content: 'look at a' }] });

@@ -160,13 +160,14 @@ describe.each([
     host.notices.splice(0);
     await host.command('strictly');
     expect(host.notices).toEqual([
-      '/palimpsest does not know "strictly"; it knows: on, off, tidy, strict on, strict off, short-ids on, short-ids off',
+      '/palimpsest does not know "strictly"; it knows: on, off, tidy, strict on, strict off, short-ids on, ' +
+        'short-ids off',
     ]);
     await host.command('off');
     expect(await host.call()).not.toContain('ACTIVE_CONTENT');
   });
 
-  test('keep the prompt in a call with the harness’s own list, and send that list in the next one of the turn', async () => {
+  test('keep the prompt in a call with the harness’s own list, and send that list in the next one', async () => {
     process.env.PALIMPSEST_LOOP_LIMIT_MS = '1';
     host = await open(folder.root);
     for (const _ of [1, 2]) {

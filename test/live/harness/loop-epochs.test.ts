@@ -119,7 +119,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(13);
   });
 
-  test('continues the epoch in a turn; a cold cache ends it at a user message, and the base has the active contents', async () => {
+  test('continues the epoch in a turn; a cold cache ends it at a user message, with a base of contents', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     let second = await request(session, messages);
@@ -195,7 +195,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
-  test('begins an epoch after losing a session to a call id of another chat, and can rebuild earlier requests', async () => {
+  test('begins an epoch after losing a session to a call id of another chat, and rebuilds old requests', async () => {
     const proxy = await LateAnswers.open(root);
     const { address } = proxy;
     const clients = await Promise.all(
@@ -232,7 +232,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     }
   });
 
-  test('begins an epoch with a changed list; inside a turn the whole list goes, so no reasoning follows a foreign beginning', async () => {
+  test('begins an epoch with a changed list; inside a turn the whole list goes, to keep reasoning valid', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [
       user(`begin ${name}`),
@@ -295,7 +295,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(18);
   });
 
-  test('lets a stopped call block only the next user message from an epoch; a late result follows its call', async () => {
+  test('lets a stopped call block only the next user message; a late result follows its call', async () => {
     const session = loop();
     const stopped: ReportedMessage = {
       role: 'assistant',
@@ -318,7 +318,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(5);
   });
 
-  test('shows a repeated read as a line or its changes, and whole on the next read; another process and the review agree', async () => {
+  test('shows a repeated read as a line or its changes, and whole on the next read, in any process', async () => {
     const path = join(root, `${name}.txt`);
     const text = (more = '') =>
       `${Array.from({ length: 40 }, (_, i) => `line ${i} of the file of ${name}`).join('\n')}${more}\n`;

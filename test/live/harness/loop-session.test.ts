@@ -236,7 +236,7 @@ describe('a session in a harness’s loop', () => {
     await proxy.close();
   });
 
-  test('shares the chat of a fork that names its parent, and of one that does not and has other message ids', async () => {
+  test('shares the chat of a fork that names its parent, and of one without, with other message ids', async () => {
     const parent = loop(name);
     await parent.follow({ messages: first });
     await parent.close();

@@ -27,7 +27,7 @@ const examples = [...readFileSync('docs/review.md', 'utf8').matchAll(/^\| `:[^`]
   ([, query = '']) => query,
 );
 
-describe('a session of 1,000 calls, one of which listed 2,000 files', () => {
+describe('a session of 1,000 calls with a listing of 2,000 files', () => {
   let node: OwnNode;
   let root: string;
   let client: Awaited<ReturnType<typeof openClient>>;

@@ -145,7 +145,7 @@ describe('history queries', () => {
     }
   });
 
-  test('map a time to the earlier transaction between two, the last after the end, and none before the first', async () => {
+  test('map a time to the earlier transaction of two, the last after the end, none before the first', async () => {
     const { versions } = await askVersions(timeline, { object: made.file });
     const [third, second] = versions;
     const known = async (tx: string) => askObject(timeline, { object: made.file, tx });
@@ -222,7 +222,7 @@ describe('history queries', () => {
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
   });
 
-  test('list the contexts of a session with few requests, equal to each alone; of several failures the earliest is reported', async () => {
+  test('list contexts of a session with few requests, equal to each alone; report the first failure', async () => {
     const session = await made.client.openSession({ id: `${name}-listed` });
     // More steps than one page holds.
     for (let turn = 1; turn <= 55; turn++) {

@@ -213,7 +213,7 @@ describe('restoring from a moment', () => {
     }
   });
 
-  test('forks a named session from the end of a turn, and refuses a non-moment, a non-session and a taken name', async () => {
+  test('forks a named session at the end of a turn, and refuses a bad moment, session or taken name', async () => {
     const ask = (...args: string[]) => askHere([...args, '--data', suiteData()]);
     const forked = JSON.parse((await ask('fork', `${name}-first@turn:2`, '--json')).stdout);
     expect(forked).toMatchObject({ parent: { session: `${name}-first`, turn: 2 } });

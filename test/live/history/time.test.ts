@@ -27,8 +27,8 @@ const FIRST = Date.UTC(2026, 0, 1);
 const MOMENTS = COUNT * 0.6;
 
 /**
- * Returns the answer of a plain list of all writes: of the versions known and valid by then, the
- * latest, and of equal moments the last learned.
+ * Returns the answer according to a plain list of all writes: the latest version that was known and
+ * valid by then. Of versions at equal times it is the last one written.
  */
 function expected(all: readonly Written[], validTime: number, txId: number): string | undefined {
   const known = all.filter((version) => version.txId <= txId && version.validTime <= validTime);

@@ -139,7 +139,8 @@ describe('proofs of context bases from the transaction log', () => {
   // Over a shared log XTDB loses a document that is put again soon after its eviction. A node that
   // reaches the eviction later empties it in the shared store.
   onOneNode(
-    'a file that was evicted and is put as if it had always been there is missing at the bases of contexts all the same',
+    'a file that was evicted and is put as if it had always been there is missing at the bases of contexts all ' +
+      'the same',
     async () => {
       const session = await made(async () => undefined);
       const file = fileOf(session);

@@ -103,7 +103,8 @@ describe('palimpsest serve', () => {
       const headers = { 'mcp-session-id': String((agent.transport as StreamableHTTPClientTransport).sessionId) };
       for (const levels of [600, 100_000]) {
         const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`;
-        const call = `{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":{"name":"ls","arguments":{"deep":${deep}}}}`;
+        const params = `{"name":"ls","arguments":{"deep":${deep}}}`;
+        const call = `{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":${params}}`;
         const answer = await (await send(call, headers)).text();
         expect(JSON.parse(/^data: (.*"deep".*)$/m.exec(answer)?.[1] ?? answer)).toEqual({
           jsonrpc: '2.0',

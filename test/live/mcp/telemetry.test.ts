@@ -64,7 +64,7 @@ describe('telemetry of a server', () => {
   const named = (name: string) => (spans: readonly ReceivedSpan[]) => spans.filter((span) => span.name === name);
   const spansOf = (trace: string): readonly ReceivedSpan[] => receiver.spans().filter((span) => span.traceId === trace);
 
-  test('links the spans of one call down to its transaction and its log lines, and leaks no text of files, messages or queries', async () => {
+  test('links the spans of a call to its transaction and log lines, and leaks no text or query', async () => {
     const data = join(folder, 'data');
     const log = await open(join(folder, 'log'), 'w');
     const env = { XTDB_URL: `unix:${socketPath()}`, ...exporting() };

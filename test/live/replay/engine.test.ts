@@ -38,7 +38,7 @@ async function objects(report: ReplayReport) {
 }
 
 describe('a replayed session', () => {
-  test('has the steps of a live one: messages, calls under the wrapped tools’ names, files by their texts', async () => {
+  test('has the steps of a live one: messages, calls under wrapped tools’ names, files by their texts', async () => {
     const report = await run(new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\ntwo\n').says('seen'));
     const { sets, all } = await objects(report);
     const chat = (await (await reviewer.snapshot()).get(`chat:${session(report)}`))?.version;
@@ -188,7 +188,7 @@ describe('a replayed session', () => {
     expect(last?.active).toBe(8);
   });
 
-  test('keeps the last version of a file whose text becomes unknown, and takes a new one when it is shown', async () => {
+  test('keeps the last version of a file whose text becomes unknown, and takes a new one once shown', async () => {
     const text = 'one\n';
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', text);
     lines.calls('t2', 'Bash', { command: "sed -i 's/one/two/' /p/a.ts" }).answers('t2', '');
@@ -255,7 +255,7 @@ describe('a replayed session', () => {
   });
 });
 
-test('refuses a known recording with another configuration, names the difference and the remedy, and then replays it', async () => {
+test('refuses a known recording with another configuration, names difference and remedy, then replays it', async () => {
   const path = await recordings.write(
     'a.jsonl',
     new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\n').says('seen').text,

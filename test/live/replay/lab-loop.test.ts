@@ -29,7 +29,7 @@ const own = (lines: RecordingLines): Promise<Timeline> =>
   timelineOf(lines.user(`run ${process.pid} ${Date.now()} ${Math.random()}`).says('noted'));
 
 describe('our own policies in the laboratory', () => {
-  test('send the same as the extensions: closed turns as chat, the running turn unchanged, active content after it', async () => {
+  test('send the same as the extensions: closed turns as chat, the running turn unchanged, then content', async () => {
     const text = `export const total = 1;\n${'// more of it\n'.repeat(5)}`;
     const lines = new RecordingLines()
       .user('look')

@@ -113,7 +113,7 @@ describe('context records', () => {
   });
   afterAll(() => sessions?.close());
 
-  test('are stored together in one transaction, come back unchanged, and change no object, answer or context', async () => {
+  test('are stored in one transaction, come back unchanged, and change no object, answer or context', async () => {
     const objects = await everyObject();
     const before = await verifySession(store, session);
     const all = KINDS.map((kind) => recordOf(kind));
@@ -193,7 +193,8 @@ describe('context records', () => {
   });
 
   onOneNode(
-    'a memory that another writer changed after it was read is decided anew: nothing forgotten comes back, no correction is lost',
+    'a memory that another writer changed after it was read is decided anew: nothing forgotten comes back, no ' +
+      'correction is lost',
     async () => {
       const agent = `${name}-two`;
       const other = new RecordMemory(store, agent);

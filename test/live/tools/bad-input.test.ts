@@ -204,7 +204,10 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
     const answer = await agent.call('deactivate', { ids: ['src/poem.txt', 'nonsense', 'picture.png'] });
     expect(answer.isError).toBe(false);
     expect(answer.text).toMatch(
-      /^deactivated id=[0-9a-f]{64} \S+poem\.txt chars=20\nfailed: "nonsense" was not found.*\nfailed: \S+ is not active/,
+      new RegExp(
+        '^deactivated id=[0-9a-f]{64} \\S+poem\\.txt chars=20\\n' +
+          'failed: "nonsense" was not found.*\\nfailed: \\S+ is not active',
+      ),
     );
     expectFailure(await agent.call('deactivate', { ids: ['src/poem.txt'] }), /is not active\nNothing was changed/);
     expectFailure(await agent.call('unpin', { ids: ['src/poem.txt'] }), /is not pinned/);

@@ -67,7 +67,7 @@ describe('the context of an agent', () => {
     expect(again.text.split('\n').slice(1).join('\n')).toBe('export const a = 1;\n');
   });
 
-  test('indexes a partly read file without activating it: the slice is the content of its call (decision D8)', async () => {
+  test('indexes a partly read file without activating it: the slice is the content of its call (D8)', async () => {
     const part = await agent.call('read', { path: 'long.txt', offset: 5, limit: 2 });
     expect(part.text).toMatch(
       /lines=5-6\/2500 chars=\d+\]\nline 5\nline 6\n\[2494 more lines\. Continue: read path=long\.txt offset=7\]$/,
@@ -83,7 +83,10 @@ describe('the context of an agent', () => {
     expect((await listed('known')).filter((line) => line.endsWith('[unread]')).length).toBeGreaterThan(0);
     const activated = await agent.call('activate', { ids: ['src/b.ts'] });
     expect(activated.text).toMatch(
-      /^activated id=[0-9a-f]{64} \S+\/src\/b\.ts chars=20\nactive now: 3 objects, \d+ characters\n\[file id=\S+ path=\S+b\.ts chars=20\]\nexport const b = 2;$/,
+      new RegExp(
+        '^activated id=[0-9a-f]{64} \\S+/src/b\\.ts chars=20\\nactive now: 3 objects, \\d+ characters\\n' +
+          '\\[file id=\\S+ path=\\S+b\\.ts chars=20\\]\\nexport const b = 2;$',
+      ),
     );
     expect((await listed('active')).some((line) => /b\.ts file_type=ts char_count=20$/.test(line))).toBe(true);
   });

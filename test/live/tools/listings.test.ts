@@ -139,10 +139,11 @@ describe('exploring files', () => {
   test('bash shows the end of its output, keeps all of it readable, and reports failures', async () => {
     const { text } = await agent.call('bash', { command: 'seq 1 5000' });
     expect(text.split('\n').length).toBeLessThanOrEqual(2_000);
-    const [, id, earlier] =
-      /^\[bash id=(\S+) exit=0 lines=\d+-5000\/5000\]\n[\s\S]*\n5000\n\[(\d+) earlier lines\. All of it: read id=\1\]$/.exec(
-        text,
-      ) ?? [];
+    const ending = new RegExp(
+      '^\\[bash id=(\\S+) exit=0 lines=\\d+-5000/5000\\]\\n[\\s\\S]*\\n5000\\n' +
+        '\\[(\\d+) earlier lines\\. All of it: read id=\\1\\]$',
+    );
+    const [, id, earlier] = ending.exec(text) ?? [];
     expect(Number(earlier)).toBeGreaterThan(3_000);
     expect((await agent.call('read', { id, limit: 2 })).text).toMatch(/lines=1-2\/5000 .*\n1\n2\n/);
     expect((await agent.call('bash', { command: 'true' })).text).toMatch(/\]\n\(no output\)$/);

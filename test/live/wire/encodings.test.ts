@@ -26,7 +26,8 @@ describe('bodies in EDN, transit and JSON', () => {
       [EDN, `{:tx-ops [[:xtdb.api/put {:xt/id "same" :n 7 :d 1.5 :t true :z nil :list [1 [2]] :map {"k" "v"}}]]}`],
       [
         TRANSIT,
-        '["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","same","~:n",7,"~:d",1.5,"~:t",true,"~:z",null,"~:list",[1,[2]],"~:map",["^ ","k","v"]]]]]',
+        '["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ' +
+          '","~:xt/id","same","~:n",7,"~:d",1.5,"~:t",true,"~:z",null,"~:list",[1,[2]],"~:map",["^ ","k","v"]]]]]',
       ],
     ] as const;
     const hashes: unknown[] = [];
@@ -46,7 +47,8 @@ describe('bodies in EDN, transit and JSON', () => {
     await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${ids[2]}" :n 7}]`);
     const sameInEdn = await submitAndWait(
       wire,
-      `[:xtdb.api/match "${ids[1]}" {:xt/id "${ids[1]}" :n 7 :d 1.5 :t true :z nil :list [1 [2]]}] [:xtdb.api/delete "${ids[1]}"]`,
+      `[:xtdb.api/match "${ids[1]}" {:xt/id "${ids[1]}" :n 7 :d 1.5 :t true :z nil :list [1 [2]]}] ` +
+        `[:xtdb.api/delete "${ids[1]}"]`,
     );
     expect((await wire.get('/tx-committed', { params: { 'tx-id': sameInEdn } })).text).toBe('{:tx-committed? true}');
   });
@@ -134,8 +136,9 @@ describe('answers', () => {
   beforeAll(async () => {
     txId = await submitAndWait(
       wire,
-      `[:xtdb.api/put {:xt/id "${id}" :bytes #xtdb/base64 "AQID" :at #inst "2020-01-02T03:04:05.678" :instant #xtdb/instant "2020-01-02T03:04:05.678901Z"
-        :day #xtdb/local-date "2020-01-02" :uuid #uuid "11111111-2222-3333-4444-555555555555" :kw :a/b :set #{1} :d 1.0 :big 5N :first-name "Ann"}]`,
+      `[:xtdb.api/put {:xt/id "${id}" :bytes #xtdb/base64 "AQID" :at #inst "2020-01-02T03:04:05.678"
+        :instant #xtdb/instant "2020-01-02T03:04:05.678901Z" :day #xtdb/local-date "2020-01-02"
+        :uuid #uuid "11111111-2222-3333-4444-555555555555" :kw :a/b :set #{1} :d 1.0 :big 5N :first-name "Ann"}]`,
     );
   });
 

@@ -16,7 +16,9 @@ import { uniquePrefix } from '../../support/xtdb.js';
 let wire: Wire;
 const id = uniquePrefix();
 const ROWS = 5_000;
-const RULES_WITHOUT_END = `${Array.from({ length: 30 }, (_, n) => `[(r${n} e) (r${n + 1} e) (r${n + 1} e)]`).join(' ')} [(r30 e) [e :xt/id]]`;
+const RULES_WITHOUT_END = `${Array.from({ length: 30 }, (_, n) => `[(r${n} e) (r${n + 1} e) (r${n + 1} e)]`).join(
+  ' ',
+)} [(r30 e) [e :xt/id]]`;
 
 beforeAll(async () => {
   wire = testWire();
@@ -121,7 +123,8 @@ describe('queries', () => {
     ],
     [
       'or, and, not',
-      `{:find [n] :where [[e :wq/name n] (or [e :wq/age 30] (and [e :wq/age 20] [e :wq/name "Bob"])) (not [e :wq/age 20])]}`,
+      '{:find [n] :where [[e :wq/name n] (or [e :wq/age 30] (and [e :wq/age 20] [e :wq/name "Bob"])) (not [e ' +
+        ':wq/age 20])]}',
       [['Ann']],
     ],
     ['a set of alternatives', `{:find [n] :where [["${id}ann" :wq/name n] [(== n #{"Ann" "Eve"})]]}`, [['Ann']]],
@@ -130,7 +133,8 @@ describe('queries', () => {
   });
 
   test('transit bodies and answers', async () => {
-    const body = `["^ ","~:query",["^ ","~:find",["~$n"],"~:in",["~$e"],"~:where",[["~$e","~:wq/name","~$n"]]],"~:in-args",["${id}ann"]]`;
+    const query = '["^ ","~:find",["~$n"],"~:in",["~$e"],"~:where",[["~$e","~:wq/name","~$n"]]]';
+    const body = `["^ ","~:query",${query},"~:in-args",["${id}ann"]]`;
     const answer = await post(body, { type: TRANSIT, accept: TRANSIT });
     expect([answer.status, answer.text]).toEqual([200, '["~#list",[["Ann"]]]']);
   });
@@ -196,7 +200,8 @@ describe('answers of many rows', () => {
   test.each([[undefined], [JSON_TYPE], [TRANSIT]])(
     'a failure after that cuts the connection: no answer that looks whole (%s)',
     async (accept) => {
-      const late = `{:find [e x] :where [[e :wq/row "${id}"] [e :wq/n n] [(- ${ROWS - 1} n) z] [(/ 1 z) x]] :limit 100000}`;
+      const clauses = `[e :wq/row "${id}"] [e :wq/n n] [(- ${ROWS - 1} n) z] [(/ 1 z) x]`;
+      const late = `{:find [e x] :where [${clauses}] :limit 100000}`;
       await expect(
         wire.get('/query', { params: { 'query-edn': late }, ...(accept === undefined ? {} : { accept }) }),
       ).rejects.toThrow();
@@ -207,7 +212,8 @@ describe('answers of many rows', () => {
   test.each([['application/edn'], [JSON_TYPE], [TRANSIT]])(
     'a failure after that follows in a trailer if the client accepts trailers (%s)',
     async (accept) => {
-      const late = `{:find [e x] :where [[e :wq/row "${id}"] [e :wq/n n] [(- ${ROWS - 1} n) z] [(/ 1 z) x]] :limit 100000}`;
+      const clauses = `[e :wq/row "${id}"] [e :wq/n n] [(- ${ROWS - 1} n) z] [(/ 1 z) x]`;
+      const late = `{:find [e x] :where [${clauses}] :limit 100000}`;
       const answer = await wire.get('/query', { params: { 'query-edn': late }, accept, headers: { te: 'trailers' } });
       const [status, body = ''] = String(answer.trailers['front-refusal']).split(' ');
       expect([answer.status, status]).toEqual([200, '500']);
@@ -225,8 +231,11 @@ const DOUBLED = times(40, (n) => `[(str v${n} v${n}) v${n + 1}]`);
 const DOUBLING_RULES = times(9, (n) => `[(d${n} a b) [(str a a) c] (d${n + 1} c b)]`);
 
 describe('queries that build values', () => {
-  const path = `:rules [[(way a b p) [a :wq/friend b] [(vector a b) p]] [(way a b p) [a :wq/friend c] (way c b q) [(cons a q) p]]]`;
-  const depth = `:rules [[(far a n m) [a :wq/name] [(identity n) m]] [(far a n m) [a :wq/friend b] [(+ n 1) k] (far b k m)]]`;
+  const path =
+    ':rules [[(way a b p) [a :wq/friend b] [(vector a b) p]] ' +
+    '[(way a b p) [a :wq/friend c] (way c b q) [(cons a q) p]]]';
+  const depth =
+    ':rules [[(far a n m) [a :wq/name] [(identity n) m]] ' + '[(far a n m) [a :wq/friend b] [(+ n 1) k] (far b k m)]]';
   test.each<[string, string, unknown]>([
     [
       'six times over',
@@ -256,7 +265,8 @@ describe('queries that build values', () => {
     ],
     [
       'rules 200 deep',
-      `{:find [e] :where [(r0 e)] :rules [${times(200, (n) => `[(r${n} e) (r${n + 1} e)]`)} [(r200 e) [e :wq/age 30]]]}`,
+      `{:find [e] :where [(r0 e)] ` +
+        `:rules [${times(200, (n) => `[(r${n} e) (r${n + 1} e)]`)} [(r200 e) [e :wq/age 30]]]}`,
       [[`${id}ann`]],
     ],
   ])('%s are answered', async (_name, query, expected) => {
@@ -365,11 +375,13 @@ describe('refused queries', () => {
     ],
     [
       'doubled by a sub-query on the way back',
-      '{:find [x] :in [x] :where [(c x)] :rules [[(c a) [(q {:find [y] :in [x] :where [[(str x x) y]]} a) [[b]]] (c b)]]}',
+      '{:find [x] :in [x] :where [(c x)] :rules [[(c a) [(q {:find [y] :in [x] :where [[(str x x) y]]} a) [[b]]] ' +
+        '(c b)]]}',
     ],
     [
       'doubled in sub-queries',
-      `{:find [z] :in [v0] :where [${times(9, (n) => `[(q {:find [y] :in [x] :where [[(str x x) y]]} v${n}) [[v${n + 1}]]]`)}]}`,
+      `{:find [z] :in [v0] :where [` +
+        `${times(9, (n) => `[(q {:find [y] :in [x] :where [[(str x x) y]]} v${n}) [[v${n + 1}]]]`)}]}`,
     ],
     ['200 values in one text', `{:find [x] :in [a] :where [[(str ${'a '.repeat(200)}) x]]}`],
     ['200 values in one text that is found', `{:find [(str ${'e '.repeat(200)})] :where [[e :xt/id]]}`],

@@ -151,7 +151,7 @@ describe('waiting', () => {
     expect((await wire.get('/tx-committed', { params: { 'tx-id': 'one' } })).status).toBe(400);
   });
 
-  test('GET /await-tx and every await-tx-id end in a 500 TimeoutException when the transaction does not come', async () => {
+  test('GET /await-tx and every await-tx-id end in a 500 TimeoutException without the transaction', async () => {
     for (const [path, params] of [
       ['/await-tx', { 'tx-id': 99_999_999, timeout: 50 }],
       ['/tx-committed', { 'tx-id': 0, 'await-tx-id': 99_999_999, 'await-tx-timeout': 50 }],

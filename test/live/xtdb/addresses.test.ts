@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 describe('a foreign node', () => {
-  test('serves an agent and a reviewer behind a path and a token, and on a socket; agents’ commands get no secret', async () => {
+  test('serves agent and reviewer behind a path and a token, and on a socket; commands get no secret', async () => {
     const file = join(folder, 'token');
     await writeFile(file, `${token}\n`);
     const name = uniquePrefix().replace(/\W+$/, '');

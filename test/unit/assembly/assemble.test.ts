@@ -104,7 +104,8 @@ describe('chat (decisions E1, E2)', () => {
     );
     const [, chat] = assemble(inputOf({ pool, turns })).sections;
     expect(chat?.text).toBe(
-      'user: go\non\ntoolcall_ref id=c1 tool=bash status=ok\ntoolcall_ref id=c2 tool="my tool" status=fail\nassistant: end',
+      'user: go\non\ntoolcall_ref id=c1 tool=bash status=ok\ntoolcall_ref id=c2 tool="my tool" ' +
+        'status=fail\nassistant: end',
     );
   });
 

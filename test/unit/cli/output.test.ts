@@ -53,7 +53,9 @@ describe('output for people', () => {
     const shown = 'a\\x1b]0;title\\x07\\x1b[2K\\x1b[8m\\x9b1A\\u202eb\\r\\nverified\ta';
     await withTemporaryFolder(async (dir) => {
       const outfile = join(dir, 'lines.mjs');
-      const script = `import { coloursFor, printJson, printLines, printText, standardOutput, tell, writeOutput } from '../../../src/cli/output.js';
+      const script = `import {
+  coloursFor, printJson, printLines, printText, standardOutput, tell, writeOutput,
+} from '../../../src/cli/output.js';
         const recorded = ${JSON.stringify(recorded)};
         const target = standardOutput({});
         await writeOutput([coloursFor(target).red(recorded), recorded], target);
@@ -108,7 +110,8 @@ describe('output for people', () => {
       // takes the signal, because it would end the test process.
       const env = { PATH: process.env.PATH, PALIMPSEST_PAGER: `trap '' INT; kill -INT $PPID; cat > ${shown}` };
       const script = `import { writeOutput } from '../../../src/cli/output.ts';
-        await writeOutput(Array(100).fill('a line'), { isTerminal: true, rows: 24, pager: true, env: ${JSON.stringify(env)} });
+        const env = ${JSON.stringify(env)};
+        await writeOutput(Array(100).fill('a line'), { isTerminal: true, rows: 24, pager: true, env });
         console.log('ended by itself', process.listenerCount('SIGINT'));`;
       const outfile = join(dir, 'run.mjs');
       await build({

@@ -35,7 +35,8 @@ test('keeps the young generation near its bound without keeping the process aliv
     expect(await largest('')).toBeGreaterThanOrEqual(16);
     expect(
       await largest(
-        `import { limitYoungGeneration } from '../../../src/cli/young-generation.ts'; limitYoungGeneration(4 * ${MIB});`,
+        "import { limitYoungGeneration } from '../../../src/cli/young-generation.ts'; limitYoungGeneration(4 * " +
+          `${MIB});`,
       ),
     ).toBeLessThanOrEqual(8);
   });

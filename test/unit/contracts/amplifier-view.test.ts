@@ -66,7 +66,7 @@ describe('any session as messages of Amplifier', () => {
   });
 });
 
-test('continue from the previous view instead of shrinking with each message, if the newest messages exceed the target', () => {
+test('continue from the previous view instead of shrinking with each message, if new messages exceed it', () => {
   const turn = (n: number): readonly Happening[] => [
     { kind: 'user', text: `question ${n} ${'why '.repeat(40)}` },
     { kind: 'said', text: `answer ${n} ${'so '.repeat(40)}` },

@@ -72,7 +72,8 @@ describe('reading transit', () => {
 
   test('reads rows with documents, cached keys and tagged ids', () => {
     const text =
-      '["~#list",[["a",["^ ","~:xt/id","a","~:type","file"]],["b",["^ ","^1","b","^2","file"]],["c",["~#xtdb/oid","00ff"]],["d","~m1700000000123"]]]';
+      '["~#list",[["a",["^ ","~:xt/id","a","~:type","file"]],["b",["^ ' +
+      '","^1","b","^2","file"]],["c",["~#xtdb/oid","00ff"]],["d","~m1700000000123"]]]';
     expect(decodeTransit(text)).toEqual(
       new EdnList([
         ['a', kwMap({ 'xt/id': 'a', type: 'file' })],

@@ -62,7 +62,7 @@ const piMessages = (shape: readonly (readonly number[])[]): readonly PiMessage[]
   ]);
 
 describe('the list of pi', () => {
-  test('keeps the running turn as the harness’s own objects, except collapsed results; calls and results stay paired', () => {
+  test('keeps the running turn as the harness’s own objects, except collapsed results; pairs stay paired', () => {
     fc.assert(
       fc.property(turns, fc.nat(5), (shape, every) => {
         const messages = piMessages(shape);

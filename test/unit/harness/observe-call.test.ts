@@ -143,7 +143,8 @@ describe('effects of a reported call on files, by the form of its tool', () => {
 describe('files that a patch names', () => {
   test('are found in an envelope and in a diff', () => {
     const input =
-      '*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: src/b.ts\n@@\n-x\n+y\n*** Add File: new file.ts\n*** Delete File: c\n*** End Patch';
+      '*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: src/b.ts\n@@\n-x\n+y\n*** Add File: new ' +
+      'file.ts\n*** Delete File: c\n*** End Patch';
     expect(patchPaths({ input })).toEqual(['src/a.ts', 'src/b.ts', 'new file.ts', 'c']);
     expect(patchPaths({ command: ['apply_patch', input] })).toHaveLength(4);
     expect(patchPaths({ diff: '--- a/x.ts\t2020\n+++ b/x.ts\n@@ -1 +1 @@\n--- no header\n' })).toContain('x.ts');

@@ -47,7 +47,7 @@ describe('sources of settings', () => {
     expect(readSettings({ PALIMPSEST_PROFILE: 'memory' }, {}).node.profile).toBe('memory');
   });
 
-  test('read the token of a foreign node from a variable or a file each time, and refuse a bad one without repeating it', () => {
+  test('read the token of a foreign node from a variable or a file each time, and refuse a bad one unnamed', () => {
     const folder = mkdtempSync(join(tmpdir(), 'palimpsest-token-'));
     const file = join(folder, 'token');
     const read = (env: Record<string, string>) => readSettings({ XTDB_URL: 'http://h:3000', ...env }, {}).nodeToken;

@@ -125,7 +125,7 @@ describe('requests to the HTTP server (decision H6)', () => {
     },
   );
 
-  test('require no token if none is set', () => {
+  test('require no token by default', () => {
     expect(refusal({ headers: { host: 'localhost' } }, undefined)).toBeUndefined();
   });
 });

@@ -46,7 +46,7 @@ describe('a journal', () => {
     await journal.close();
   });
 
-  test('keeps exactly the incomplete records after the process ends, for any order of completion; files go with their records', async () => {
+  test('keeps exactly the incomplete records after the process ends, for any order; files follow records', async () => {
     const run = async (count: number, done: readonly number[], segmentBytes: number): Promise<void> => {
       await rm(journalFolder(dataDir), { recursive: true, force: true });
       const journal = await openJournal(dataDir, { segmentBytes });

@@ -105,7 +105,7 @@ describe('the journal of a dead process', () => {
     }
   });
 
-  test('names file, place and loss of damage in the middle, delivers the readable rest, and keeps the file', async () => {
+  test('names file, place and loss of damage in the middle, delivers the rest, and keeps the file', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60, 70, 80));
     const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
     const start = acknowledged[1]?.end ?? 0;

@@ -21,7 +21,10 @@ const PROGRAM = `
 import { acquireSessionLock } from "./lease/session-lock.js";
 let lock;
 const answer = {
-  acquire: async ([dataDir, session, options]) => { lock = await acquireSessionLock(dataDir, session, options); return 'locked'; },
+  acquire: async ([dataDir, session, options]) => {
+    lock = await acquireSessionLock(dataDir, session, options);
+    return 'locked';
+  },
   ours: async () => lock.isStillOurs(),
   release: async () => lock.release(),
 };`;

@@ -191,7 +191,8 @@ describe('ids beyond the range of a double', () => {
   test.each([['1760000000000000001'], ['1.5'], ['-9007199254740993'], ['1e400']])(
     'keep the digits of %s in the answer',
     async (id) => {
-      const ping = `{"jsonrpc" : "2.0", "id" : ${id}, "method":"ping","params":{"_meta":{"progressToken":${id}},"id":2.5,"text":"\\"id\\":${id}"}}`;
+      const params = `{"_meta":{"progressToken":${id}},"id":2.5,"text":"\\"id\\":${id}"}`;
+      const ping = `{"jsonrpc" : "2.0", "id" : ${id}, "method":"ping","params":${params}}`;
       const answer = `{"jsonrpc":"2.0","id":${id},"result":{}}`;
       expect(await echoed(ping, `[${ping}]`)).toEqual([answer, answer]);
       expect(received[0]).toMatchObject({ params: { id: 2.5, text: `"id":${id}` } });

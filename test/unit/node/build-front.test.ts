@@ -4,14 +4,16 @@ import { classifyMavenFailure, essence } from '../../../src/node/build-front.js'
 describe('a failure of Maven', () => {
   test.each([
     [
-      '[ERROR] Could not transfer artifact com.xtdb:xtdb-core:pom:1.24.3 from/to central: repo.maven.apache.org: Name or service not known',
+      '[ERROR] Could not transfer artifact com.xtdb:xtdb-core:pom:1.24.3 from/to central: repo.maven.apache.org: ' +
+        'Name or service not known',
       'no-network',
     ],
     ['[ERROR] Unknown host repo.maven.apache.org: Temporary failure in name resolution', 'no-network'],
     ['[ERROR] Connect to repo.maven.apache.org:443 failed: Connection refused (Connection refused)', 'no-network'],
     ['[ERROR] Cannot access central (https://repo.maven.apache.org/maven2) in offline mode', 'no-network'],
     [
-      "[ERROR] No plugin found for prefix 'dependency' in the current project and in the plugin groups [org.apache.maven.plugins] available from the repositories -> [Help 1]",
+      "[ERROR] No plugin found for prefix 'dependency' in the current project and in the plugin groups " +
+        '[org.apache.maven.plugins] available from the repositories -> [Help 1]',
       'no-network',
     ],
     ['[ERROR] Error copying artifact from /a.jar to /b.jar: No space left on device', 'no-space'],

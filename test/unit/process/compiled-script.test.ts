@@ -20,7 +20,10 @@ describe('a script of the build', () => {
       writeFileSync(
         join(folder, 'one.cjs'),
         `const { join } = require('node:path');
-         module.exports = { now: require('./beside.cjs').n, later: async () => (await __load('./beside.cjs')).n + (await __load('../module.mjs')).n + (await __load('node:path')).sep, at: join('a', 'b'), url: __url, late: () => __late('node:child_process').spawn };`,
+         const later = async () =>
+           (await __load('./beside.cjs')).n + (await __load('../module.mjs')).n + (await __load('node:path')).sep;
+         const late = () => __late('node:child_process').spawn;
+         module.exports = { now: require('./beside.cjs').n, later, at: join('a', 'b'), url: __url, late };`,
       );
       const first = loadScript(join(folder, 'one.cjs')).exports;
       expect(first).toMatchObject({ now: 7, at: join('a', 'b') });
@@ -71,7 +74,8 @@ describe('a script of the build', () => {
       const [write, look] = [join(folder, 'write.mjs'), join(folder, 'look.mjs')];
       writeFileSync(
         write,
-        `${prelude('')} for (let i = 0; i < 5; i++) writeFileSync(codeOf(i), new Script(textOf(i)).createCachedData());`,
+        `${prelude('')}
+        for (let i = 0; i < 5; i++) writeFileSync(codeOf(i), new Script(textOf(i)).createCachedData());`,
       );
       // This process does not run under its initial flags.
       const loader = join(dirname(fileURLToPath(import.meta.url)), '../../../src/process/compiled-script.ts');
@@ -87,7 +91,8 @@ describe('a script of the build', () => {
         look,
         `${prelude("import { underFirstFlags } from './loader.mjs';")}
         const isTaken = (i) => !new Script(textOf(i), { cachedData: readFileSync(codeOf(i)) }).cachedDataRejected;
-        const taken = [isTaken(0), underFirstFlags(() => isTaken(1)), isTaken(2), underFirstFlags(() => underFirstFlags(() => 1) === 1 && isTaken(3))];
+        const nested = () => underFirstFlags(() => underFirstFlags(() => 1) === 1 && isTaken(3));
+        const taken = [isTaken(0), underFirstFlags(() => isTaken(1)), isTaken(2), nested()];
         try { underFirstFlags(() => { throw new Error('x'); }); } catch {}
         process.stdout.write(JSON.stringify([...taken, isTaken(4)]));`,
       );

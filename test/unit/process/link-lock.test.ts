@@ -11,7 +11,10 @@ const PROGRAM = `
 import { appendFile, readFile } from "node:fs/promises";
 import { withLinkLock } from "./process/link-lock.js";
 const answer = {
-  hold: async ([path]) => withLinkLock(path, { limitMs: 60_000 }, () => { process.send({ value: 'held' }); return new Promise(() => setInterval(() => {}, 1e6)); }),
+  hold: async ([path]) => withLinkLock(path, { limitMs: 60_000 }, () => {
+    process.send({ value: 'held' });
+    return new Promise(() => setInterval(() => {}, 1e6));
+  }),
   append: async ([path, file]) => withLinkLock(path, { limitMs: 60_000 }, async () => {
     const before = await readFile(file, 'utf8');
     await new Promise((resolve) => setTimeout(resolve, 5));

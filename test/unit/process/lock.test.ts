@@ -31,11 +31,15 @@ const schema = processIdentitySchema.extend({ token: z.string() });
 let lock;
 const answer = {
   acquire: async ([folder, name, options]) => {
-    lock = await acquireLock({ folder, name, schema }, { ...(await identifySelf()), token: crypto.randomUUID() }, options);
+    const self = { ...(await identifySelf()), token: crypto.randomUUID() };
+    lock = await acquireLock({ folder, name, schema }, self, options);
     return 'heldBy' in lock ? lock : 'acquired';
   },
   ours: async () => lock.isStillOurs(),
-  hold: async ([path]) => withNamedLock(path, { limitMs: 60_000 }, () => { process.send({ value: 'held' }); return new Promise(() => setInterval(() => {}, 1e6)); }),
+  hold: async ([path]) => withNamedLock(path, { limitMs: 60_000 }, () => {
+    process.send({ value: 'held' });
+    return new Promise(() => setInterval(() => {}, 1e6));
+  }),
   append: async ([path, file]) => withNamedLock(path, { limitMs: 60_000 }, async () => {
     const before = await readFile(file, 'utf8');
     await new Promise((resolve) => setTimeout(resolve, 5));

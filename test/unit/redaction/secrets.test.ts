@@ -62,7 +62,8 @@ describe('secrets in a text', () => {
 
   test('leave the rest of the text and texts without secrets unchanged', () => {
     const plain =
-      'The secretary asked for max_tokens: 500 and a tokenizer; skip task-force-12, see https://example.org/a:b and src/password.ts.';
+      'The secretary asked for max_tokens: 500 and a tokenizer; skip task-force-12, see https://example.org/a:b ' +
+      'and src/password.ts.';
     expect(withoutSecrets(plain)).toBe(plain);
     expect(withoutSecrets(`user=bob, password=${body}, port=80`)).toBe('user=bob, password=[redacted], port=80');
     expect(withoutSecrets(`{"token":"${body}","n":1}`)).toBe('{"token":"[redacted]","n":1}');

@@ -17,7 +17,7 @@ const ids = (candidates: readonly RetentionCandidate[], request = 60_000): reado
   retained(candidates, request);
 
 describe('retention by use', () => {
-  test('keeps a text for 22 calls after a display, for eleven after a use, and for less after searches and edits', () => {
+  test('keeps a text for 22 calls after a display, eleven after a use, fewer after searches and edits', () => {
     expect(ids([candidate('a', { shown: 22 }), candidate('b', { shown: 23 })])).toEqual(['a']);
     expect(ids([candidate('a', { shown: 90, used: 11 }), candidate('b', { shown: 90, used: 12 })])).toEqual(['a']);
     expect(ids([candidate('a', { kind: 'search', shown: 8 }), candidate('b', { kind: 'edit', shown: 9 })])).toEqual([
@@ -41,7 +41,7 @@ describe('retention by use', () => {
     expect(ids([candidate('a', { ...large, shown: 9 }), candidate('b', { ...large, shown: 1 })])).toEqual(['b']);
   });
 
-  test('returns the same ids in order for the same candidates, and never drops a newer one before an equal older one', () => {
+  test('returns the same ids in order for the same candidates, and drops an equal older one first', () => {
     const kinds: readonly RetainedKind[] = ['file', 'read', 'command', 'search', 'edit', 'other'];
     const any = fc.record({
       kind: fc.constantFrom(...kinds),

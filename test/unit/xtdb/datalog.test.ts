@@ -26,7 +26,8 @@ describe('a query', () => {
     );
     expect(text).toBe(
       '{:query {:find [?e ?n (pull ?e [*]) (pull ?e [:type :xt/id]) (max ?n)] :in [?s [?e ...] [[?e ?n]]] ' +
-        ':where [[?e :session_ref ?s] [?e :seq ?n] [?e :gone] [(>= ?n ?lo)]] :order-by [[?n :desc]] :limit 5} :in-args ["s\\"1" ["a"] [["a" 1]]]}',
+        ':where [[?e :session_ref ?s] [?e :seq ?n] [?e :gone] [(>= ?n ?lo)]] :order-by [[?n :desc]] :limit 5} ' +
+        ':in-args ["s\\"1" ["a"] [["a" 1]]]}',
     );
   });
 

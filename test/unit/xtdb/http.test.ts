@@ -97,7 +97,8 @@ describe('a response with status 200', () => {
 
 describe('mapping statuses and error maps to codes', () => {
   const errorMap = (type: string, key: string, message: string): string =>
-    `{:xtdb.error/error-type :${type}, :xtdb.error/error-key :${key}, :xtdb.error/message "${message}", :op [:xtdb.api/put {:xt/id "secret-doc"}]}`;
+    `{:xtdb.error/error-type :${type}, :xtdb.error/error-key :${key}, :xtdb.error/message "${message}", :op ` +
+    '[:xtdb.api/put {:xt/id "secret-doc"}]}';
 
   test.each([
     [400, errorMap('illegal-argument', 'invalid-tx-op', 'invalid tx-op'), 'bad-request'],

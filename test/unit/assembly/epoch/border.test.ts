@@ -18,7 +18,7 @@ const decided = (more: Partial<EpochLedger>, now = 1_000) =>
   decideBorder(ledger(more), { prices, settings: epochSettings(20_000), now })?.reason;
 
 describe('the border of an epoch (divergence E9)', () => {
-  test('ends the epoch once the saving of the expected calls pays for writing the text behind the shared part again', () => {
+  test('ends the epoch once the saving of the expected calls pays for rewriting the unshared text', () => {
     // 4,000 fewer tokens to read at 0.1, against 5,000 tokens written at 1.15 more than reading
     // them: 14.4 calls, 0.15 of 96.
     expect(decided({ begins: 6_000, calls: 95 })).toBeUndefined();
@@ -31,7 +31,7 @@ describe('the border of an epoch (divergence E9)', () => {
     expect(decided({ begins: 9_600, shared: 9_600, calls: 96 })).toBeUndefined();
   });
 
-  test('ends the epoch for a cold cache, a verb or a changed list; inside a turn only for a changed list or pressure', () => {
+  test('ends the epoch for a cold cache, a verb or a changed list; in a turn only for list or pressure', () => {
     expect(decided({ begins: 9_000 }, prices.lifetimeMs)).toBeUndefined();
     expect(decided({ begins: 9_000 }, prices.lifetimeMs + 1)).toBe('cold');
     expect(decided({ begins: 10_000 }, prices.lifetimeMs + 1)).toBeUndefined();

@@ -346,7 +346,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('describes a repeated read against its text above, in a block or an earlier answer, never against a missing text', () => {
+  test('describes a repeated read by its text above, in a block or an answer, never by a missing text', () => {
     let unchanged = 0;
     let changed = 0;
     fc.assert(
@@ -385,7 +385,7 @@ describe('an epoch (divergence E9)', () => {
     expect(Math.min(unchanged, changed)).toBeGreaterThan(20);
   });
 
-  test('shows the recorded chat once and in order if no harness list stays; outputs that a file repeats are one line', () => {
+  test('shows the recorded chat once and in order without a harness list; repeated outputs are one line', () => {
     fc.assert(
       fc.property(fc.array(fc.array(ofTwo, { maxLength: 6 }), { maxLength: 12 }), (rounds) => {
         const world = new World();
@@ -449,10 +449,12 @@ describe('an epoch (divergence E9)', () => {
       ['active', 3],
     ]);
     expect(before[0]?.parts[0]?.text).toBe(
-      'user: request 1\ntoolcall_ref id=call_of_this_test_0 tool=bash status=ok\ntoolcall_ref id=call_of_this_test_1 tool=read status=ok',
+      'user: request 1\ntoolcall_ref id=call_of_this_test_0 tool=bash status=ok\ntoolcall_ref ' +
+        'id=call_of_this_test_1 tool=read status=ok',
     );
     expect(before[1]?.parts[0]?.text).toBe(
-      'id=a0123456 type=file path=/p/f0 file_type=ts char_count=709\nid=bf012345 type=file path=/p/f1 file_type=ts char_count=709',
+      'id=a0123456 type=file path=/p/f0 file_type=ts char_count=709\nid=bf012345 type=file path=/p/f1 ' +
+        'file_type=ts char_count=709',
     );
   });
 });

@@ -91,7 +91,7 @@ describe('the newest versions that a process knows', () => {
     expect([known.isStale, known.at(id)?.hash]).toEqual([false, 'second']);
   });
 
-  test('need no new read for an own write of another session before a foreign one, and do not keep it as the newest', () => {
+  test('need no new read for an own write of another session before a foreign one, and do not keep it', () => {
     const [own, [theirs, mine]] = [new OwnTransactions(), ids as [ObjectId, ObjectId]];
     const known = new KnownHeads(own, (id) => id === mine);
     known.read({ txId: 5, asked: new Set([mine]), heads: new Map() });

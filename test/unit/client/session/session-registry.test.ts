@@ -47,7 +47,7 @@ describe('open sessions of a client', () => {
     expect(sessions.has('s')).toBe(false);
   });
 
-  test('reopen a partly opened session after it closes if a caller needs all of it; a whole one is shared', async () => {
+  test('reopen a partly opened session after it closes if a caller needs all of it; share a whole one', async () => {
     const { sessions, opened } = registry();
     const [partial, like] = [await sessions.borrow('s', 'partial'), await sessions.borrow('s', 'partial')];
     expect(like.session).toBe(partial.session);

@@ -86,7 +86,7 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(batches).toMatchObject([[{ kind: 'read', source: file.source, reading: { kind: 'text', content: 'two' } }]]);
   });
 
-  test('yield one for a deleted and a re-created file, none for a file that is still gone [decisions C3, C4]', async () => {
+  test('yield one for a deleted and a re-created file, none for a file that is still gone [C3, C4]', async () => {
     const deleted = await put('deleted.ts', 'x');
     await unlink(deleted.source.path);
     const recreated = known(await folder.put('root/back.ts', 'x'), null);
@@ -173,7 +173,7 @@ describe('sources of a resumed session [§3.6]', () => {
     expect(batches).toMatchObject([[{ reading: { kind: 'text', content: 'now read' } }]]);
   });
 
-  test('report progress for each of two thousand files, with changes in order and batches that wait for each other', async () => {
+  test('report progress for each of two thousand files, with changes in order and waiting batches', async () => {
     const names = Array.from({ length: 2_000 }, (_, i) => `f${i}.ts`);
     const before: KnownFile[] = [];
     for (const name of names) before.push(await put(name, `content of ${name}`));

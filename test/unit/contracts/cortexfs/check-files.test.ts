@@ -85,7 +85,8 @@ describe('lines', () => {
     ['refs', '{"id":"r2","path":"context/swap/chunk/sha256-1","kind":"swap","summary":"the beginning"}'],
     [
       'swap',
-      '{"id":"sha256-1","kind":"message_range","source":"messages.jsonl","range":"1-9","summary":"the beginning","tokens":90}',
+      '{"id":"sha256-1","kind":"message_range","source":"messages.jsonl","range":"1-9","summary":"the ' +
+        'beginning","tokens":90}',
     ],
     ['dedup', '{"hash":"sha256-1","refs":["messages:1"],"bytes":12,"tokens":3}'],
   ])('of %s accept %s', (file, line) => expect(issues(file, line)).toEqual([]));

@@ -198,8 +198,10 @@ describe('reading a session directory', () => {
   });
 
   test('accepts at most 10,000 calls without results', () => {
-    const call = (n: number): string =>
-      `${JSON.stringify({ role: 'assistant', content: '', tool_calls: [{ id: `c${n}`, name: 'ls', arguments: {} }] })}\n`;
+    const call = (n: number): string => {
+      const calls = [{ id: `c${n}`, name: 'ls', arguments: {} }];
+      return `${JSON.stringify({ role: 'assistant', content: '', tool_calls: calls })}\n`;
+    };
     const waiting = (count: number) =>
       planImport(new Map([['messages.jsonl', Array.from({ length: count }, (_, n) => call(n)).join('')]]));
     expect(waiting(10_000).open).toHaveLength(10_000);

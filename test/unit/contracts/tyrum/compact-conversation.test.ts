@@ -224,7 +224,7 @@ describe('the obligations of a checkpoint', () => {
       .flat()
       .filter((text) => !textOf(one).includes(text));
 
-  test('raise it up to the limit: none is left out while there is room', async () => {
+  test('raise it up to the limit: each is kept while there is room', async () => {
     for (const [tokens, constraints, approvals] of [
       [1_200, 2, 2],
       [32_000, 60, 40],
@@ -418,7 +418,7 @@ describe('a compaction of any history', () => {
     reason: fc.constantFrom('token_pressure' as const, 'manual' as const, 'overflow' as const),
   });
 
-  test('keeps the limit, pairs and everything pending with the rest, is deterministic, and changes no input', async () => {
+  test('keeps the limit, pairs and everything pending, is deterministic, and changes no input', async () => {
     await fc.assert(
       fc.asyncProperty(
         happenings,

@@ -18,7 +18,7 @@ const sent = (entries: readonly Entry[]): number => entries.filter(({ kind }) =>
 const isOfModel = ({ kind }: Entry): boolean => kind === 'assistant' || kind === 'result';
 
 describe('pruning a list as Tyrum does', () => {
-  test('drops older results with their calls, also without a message limit; drops model messages with calls only', () => {
+  test('drops older results with their calls, also without a message limit; drops bare call messages', () => {
     const { entries } = projectionOf(turns(3));
     const pruned = pruneEntries(entries);
     expect(texts(pruned).slice(1)).toEqual([
@@ -67,7 +67,7 @@ describe('pruning a list as Tyrum does', () => {
     expect(sent(pruneEntries(entries, { maxMessages: 0 }).entries)).toBe(sent(entries));
   });
 
-  test('keeps pairs, the limit, pending calls, and users and system without a limit, deterministically, for any history', () => {
+  test('keeps pairs, the limit, pending calls, and users and system without a limit, for any history', () => {
     const settings = fc.record({
       maxMessages: fc.constantFrom(0, 8, 9, 12, 30),
       keepLastMessages: fc.integer({ min: 2, max: 12 }),

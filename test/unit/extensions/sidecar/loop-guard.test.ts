@@ -60,12 +60,14 @@ const LATE_ONCE = (place: 'before' | 'after'): string => `
   createInterface({ input: process.stdin }).on("line", (line) => {
     if (first) { first = false; return; }
     const { id, call, params } = JSON.parse(line);
-    appendFileSync(join(__dirname, "asked.txt"), JSON.stringify([call, params.event?.kind ?? params.ownList ?? null]) + "\\n");
+    const asked = [call, params.event?.kind ?? params.ownList ?? null];
+    appendFileSync(join(__dirname, "asked.txt"), JSON.stringify(asked) + "\\n");
     if (call !== "context") { console.log(JSON.stringify({ id, result: { kept: true } })); return; }
     contexts += 1;
     if (contexts === 1) return;
     const ours = [{ section: "chat", role: "user", parts: [{ text: "ours" }] }];
-    const result = { session: params.session, from: 0, before: [], inserts: [], after: [], references: [], pool: 0, active: 0 };
+    const lists = { before: [], inserts: [], after: [], references: [] };
+    const result = { session: params.session, from: 0, ...lists, pool: 0, active: 0 };
     result.${place} = ours;
     console.log(JSON.stringify({ id, result }));
   });`;

@@ -26,7 +26,7 @@ const context = fc.record({
 });
 
 describe('contexts on the pipe', () => {
-  test('whatever one repeats of the one before, it comes out as it went in', () => {
+  test('a list comes out as it went in, with any repetition of the previous one', () => {
     fc.assert(
       fc.property(fc.array(context, { maxLength: 6 }), (contexts) => {
         let [here, there]: (readonly string[])[] = [[], []];
@@ -41,7 +41,7 @@ describe('contexts on the pipe', () => {
     );
   });
 
-  test('what stands in the one before, and what was only added to, is not sent again', () => {
+  test('does not send again the parts of the previous list, or of one that was only extended', () => {
     const of = (pool: string, ...blocks: readonly string[]): LoopContext =>
       ({
         before: [{ section: 'pool', role: 'user', parts: [{ text: pool }] }],

@@ -83,7 +83,7 @@ describe.each([
       for (const _ of [1, 2]) expect([...(reading.chunks?.() ?? [])]).toEqual([...chunkText(text)]);
     });
 
-    test('counts as large one byte over the cap, and as binary with a NUL or a broken sequence deep inside', async () => {
+    test('counts as large one byte over the cap, and as binary with a NUL or a broken sequence inside', async () => {
       expect((await read(await folder.put('root/a', 'x'.repeat(1_048_577)))).kind).toBe('large-text');
       const nul = Buffer.alloc(3_000_000, 'x');
       nul[2_500_000] = 0;

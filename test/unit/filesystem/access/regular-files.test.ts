@@ -29,7 +29,7 @@ describe('files that a listing mentions (decision C7)', () => {
     expect(found[1]?.mtimeMs).toBe(1_700_000_000_500);
   });
 
-  test('are regular files inside the roots under their real names: no folders, links, missing or outside files', async () => {
+  test('are regular files inside the roots under their real names: no folders, links, missing, outside', async () => {
     await symlink(join(root, 'a.txt'), join(root, 'link.txt'));
     await symlink(join(root, 'sub'), join(root, 'linked'));
     await symlink(outer, join(root, 'out'));

@@ -172,7 +172,7 @@ describe('the roots themselves', () => {
     await expect(AllowedRoots.open([])).rejects.toMatchObject({ code: 'invalid-path' });
   });
 
-  test('report an anchor as absent once its folder is gone; a mount below a root is its own anchor (decision C5)', async () => {
+  test('report an anchor as absent once its folder is gone; a mount below a root is its own anchor (C5)', async () => {
     await mkdir(join(folder.inside, 'mnt'));
     const mounted = await AllowedRoots.open([folder.inside], [join(folder.inside, 'mnt')]);
     expect(await mounted.anchorPresent(join(folder.inside, 'mnt/x'))).toBe(true);

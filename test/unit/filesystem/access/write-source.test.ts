@@ -207,7 +207,10 @@ const answer = {
     await write(before + line + '\\n', createHash('sha256').update(before).digest('hex'));
     return true;
   }),
-  stop: async ([root, path]) => changeSource(await AllowedRoots.open([root]), { path }, () => { process.send({ value: 'inside' }); return new Promise(() => setInterval(() => {}, 1e6)); }),
+  stop: async ([root, path]) => {
+    const forever = () => { process.send({ value: 'inside' }); return new Promise(() => setInterval(() => {}, 1e6)); };
+    return changeSource(await AllowedRoots.open([root]), { path }, forever);
+  },
 };`;
 
 describe('concurrent changes of one file (decision F12)', () => {
@@ -245,7 +248,7 @@ describe('concurrent changes of one file (decision F12)', () => {
     expect(await readdir(folder.inside)).toEqual(['log.txt']);
   });
 
-  test('read the previous write within one process; a waiter that gives up changes nothing and blocks no other', async () => {
+  test('read the previous write within one process; a waiter that gives up neither changes nor blocks', async () => {
     await folder.put('root/a.txt', '');
     const path = inside('a.txt');
     const abort = new AbortController();

@@ -38,7 +38,7 @@ const numbered = (mark: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, n) => `${mark}-${n}.txt`);
 
 describe('the watch of a folder (decision 0006)', () => {
-  test('switches to the plain watch when the folder becomes crowded, and reports every name before, during and after', async () => {
+  test('switches to the plain watch for a crowded folder, and reports every name before, during, after', async () => {
     expect(watch.kind).toBe('chokidar');
     const many = numbered('many', 300);
     await make(...many);

@@ -61,7 +61,7 @@ describe('policies of other programs', () => {
     expect(called).toEqual(ids(5, 6));
   });
 
-  test("clear at a turn's end results behind 40,000 tokens and two turns if they exceed 20,000, for OpenCode's pruning", async () => {
+  test("clear at a turn's end results behind 40,000 tokens and two turns, for OpenCode's pruning", async () => {
     // 8,000 of OpenCode's tokens each.
     const timeline = await timelineOf(commands([8, 1, 1, 1, 1], 32_000));
     const requests = await requestsOf(timeline, { policy: 'opencode-prune' });
@@ -73,7 +73,7 @@ describe('policies of other programs', () => {
     expect(wholeIn(requests[firstOf(5)])).toEqual(ids(4, 11));
   });
 
-  test("put the summary of a recording's own compaction in place of the dropped part, and say nothing without one", async () => {
+  test("put the summary of a recording's own compaction in place of the dropped part, if it has one", async () => {
     const lines = commands([2], 100);
     const boundary = {
       type: 'system',

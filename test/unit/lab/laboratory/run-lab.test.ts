@@ -46,7 +46,7 @@ describe('the laboratory', () => {
     }
   });
 
-  test('counts recordings of equal bytes once, skips short sessions, and continues after unreadable files', async () => {
+  test('counts recordings of equal bytes once, skips short sessions, continues after unreadable files', async () => {
     const text = longRecording(12).text;
     const paths = [
       await recordings.write('a.jsonl', text),

@@ -48,7 +48,7 @@ function without(timeline: Timeline, from: number): readonly PolicyRequest[] {
 }
 
 describe('the scorecard', () => {
-  test('prices the old beginning as read and the rest as written, and everything as written after an idle time', async () => {
+  test('prices the shared beginning as read and the rest as written, and all as written after idle time', async () => {
     const timeline = await lateEdit();
     const sizes = timeline.calls.map(({ items, visible }) =>
       items.slice(0, visible).reduce((sum, { text }) => sum + text.length, 0),

@@ -16,7 +16,7 @@ describe('Gemini CLI, one object', () => {
     expect(lossesOf(run)).toEqual(['missing-result messages[7].toolCalls[1]']);
   });
 
-  test('reads evidence from answers: a listing, a whole file, a part, several files, a change, a printed file', async () => {
+  test('reads evidence from answers: listing, whole file, part, several files, change, printed file', async () => {
     const results = entriesOf(await importAll('gemini-cli/session.json'), 'result');
     expect(results[0]?.listed).toEqual([`${ROOT}/tests/`, `${ROOT}/till/`, `${ROOT}/README.md`]);
     expect(results[1]?.files).toEqual([expect.objectContaining({ path: `${ROOT}/till/price.py`, whole: true })]);

@@ -61,7 +61,7 @@ describe('the description of a recording', () => {
     expect(await items('pi/coding.jsonl')).toBe(29);
   });
 
-  test('counts sealed thoughts, joined texts and sub-agents as recorded, but not queued prompts and repeated records', async () => {
+  test('counts sealed thoughts, joined texts and sub-agents, but not queued prompts and repeats', async () => {
     const said = (uuid: string, content: unknown) => ({
       type: 'assistant',
       uuid,

@@ -28,7 +28,7 @@ describe('OpenAI-style chats', () => {
     ]);
   });
 
-  test('turn pictures into a line and keep names, thoughts, tokens and refusals; free calls keep their text', async () => {
+  test('turn pictures into a line, keep names, thoughts, tokens, refusals, and the text of free calls', async () => {
     const run = await importAll('openai-chat/list.json');
     const messages = entriesOf(run, 'message');
     expect(messages[0]).toMatchObject({ name: 'dev', text: expect.stringMatching(/\n\[image image\/png 5 bytes\]$/) });

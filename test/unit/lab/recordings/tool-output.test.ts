@@ -17,7 +17,8 @@ describe('windows on files', () => {
 
   test('report their first line if they are inside, and are never the whole file', () => {
     const [shown] = fileWindows(
-      '[File: a b.py (90 lines total)]\r\n(40 more lines above)\r\n41:\tif x:\r\n42:7:seven\r\n(48 more lines below)\r\n',
+      '[File: a b.py (90 lines total)]\r\n(40 more lines above)\r\n41:\tif x:\r\n42:7:seven\r\n(48 more lines ' +
+        'below)\r\n',
     );
     expect(shown).toEqual({
       path: 'a b.py',
@@ -31,7 +32,9 @@ describe('windows on files', () => {
 
   test('of a failed edit show nothing of its preview, and the earlier text of the original', () => {
     const windows = fileWindows(
-      'This is how your edit would have looked if applied\n-----\n[File: a.py (1 lines total)]\n1:bad\n-----\n\nThis is the original code before your edit\n-----\n[File: a.py (1 lines total)]\n1:good\n',
+      'This is how your edit would have looked if applied\n-----\n[File: a.py (1 lines ' +
+        'total)]\n1:bad\n-----\n\nThis is the original code before your edit\n-----\n[File: a.py (1 lines ' +
+        'total)]\n1:good\n',
     );
     expect(windows.map(({ moment, text }) => [moment, text])).toEqual([['before', 'good\n']]);
   });
@@ -43,7 +46,8 @@ describe('windows on files', () => {
 
   test('have the gutter of agent skills removed as well', () => {
     const [shown] = fileWindows(
-      '[File: /w/a.ts (2 lines total after edit)]\n(this is the beginning of the file)\n1|a\n2|b\n(this is the end of the file)\n[Jupyter]',
+      '[File: /w/a.ts (2 lines total after edit)]\n(this is the beginning of the file)\n1|a\n2|b\n(this is the ' +
+        'end of the file)\n[Jupyter]',
     );
     expect(shown).toMatchObject({ path: '/w/a.ts', text: 'a\nb\n', whole: true });
   });
@@ -65,7 +69,8 @@ describe('answers of editors', () => {
       whole: false,
     });
     const snippet =
-      "The file /r/b.py has been edited. Here's the result of running `cat -n` on a snippet of /r/b.py:\n     1\tz\nReview the changes";
+      "The file /r/b.py has been edited. Here's the result of running `cat -n` on a snippet of /r/b.py:\n     " +
+      '1\tz\nReview the changes';
     expect(numberedAnswer(snippet, { whole: false })[0]).toMatchObject({ path: '/r/b.py', text: 'z', whole: false });
     expect(numberedAnswer(answer('     1\ta\n<response clipped>'), { whole: true })[0]).toMatchObject({ whole: false });
   });

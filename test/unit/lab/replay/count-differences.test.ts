@@ -48,7 +48,8 @@ test.each([
   [7, '6 by calls, and 1 attached to a prompt: listed as reads, no calls here'],
   [
     9,
-    '4 by reading tools and 2 by command lines that print a file; listed are 5 of the latter: the list does not say which commands it counts',
+    '4 by reading tools and 2 by command lines that print a file; listed are 5 of the latter: the list does not ' +
+      'say which commands it counts',
   ],
 ])('adds up reads that are listed as %i', (reads, reason) => {
   expect(countDifferences(report(), listed({ reads }))).toEqual([`reads 6, listed ${reads}: ${reason}`]);
