@@ -34,7 +34,9 @@ export function shortDay(time: Date, now: Date): string {
   return time.getFullYear() === now.getFullYear() ? day : `${day} ${time.getFullYear()}`;
 }
 
-/** Returns a time for a list, `27 Nov 19:02`. A time of another year gets the year for the clock. */
+/**
+ * Returns a time for a list, `27 Nov 19:02`. A time of another year gets the year for the clock.
+ */
 export function shortTime(time: Date, now: Date): string {
   return time.getFullYear() === now.getFullYear()
     ? `${shortDay(time, now)} ${pad(time.getHours())}:${pad(time.getMinutes())}`

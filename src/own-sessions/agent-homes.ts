@@ -18,14 +18,14 @@ export const AGENT_NAMES: Readonly<Record<Agent, string>> = {
   cline: 'Cline',
 };
 
-/** What an agent keeps beside a recording about its session. */
+/** Facts that an agent keeps beside a recording about its session. */
 export interface Surroundings {
   readonly id?: string | undefined;
   readonly title?: string | undefined;
   readonly folder?: string | undefined;
 }
 
-/** Where an agent keeps its sessions. */
+/** The place where an agent keeps its sessions. */
 export interface AgentHome {
   readonly agent: Agent;
   /** Folders that may not exist. */

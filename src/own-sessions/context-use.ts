@@ -9,11 +9,11 @@ import type { FoundFile } from './find-files.js';
 const usedTokensSchema = z.object({
   /** Estimated tokens of tool results, each counted once. */
   tokens: z.number(),
-  /** Tokens of results of which no later answer used a line. */
+  /** Tokens of results without a line in any later answer. */
   unused: z.number(),
 });
 
-/** What the answers of sessions used of the tool results in their requests. Tokens are estimates. */
+/** The use that answers made of the tool results in their requests. Tokens are estimates. */
 export const contextUseSchema = usedTokensSchema.extend({
   /** Tokens of all results in all requests. */
   sent: z.number(),
@@ -39,8 +39,8 @@ export function addUse(sum: ContextUse, use: ContextUse): void {
   sum.tools = Object.fromEntries(tools);
 }
 
-function usedItems({ byCall }: NeededLines): ReadonlySet<TimelineItem> {
-  return new Set(byCall.flatMap((needed) => needed.flatMap(({ holders }) => holders)));
+function usedItems(lines: NeededLines): ReadonlySet<TimelineItem> {
+  return new Set(lines.flatMap((needed) => needed.flatMap(({ holders }) => holders)));
 }
 
 /**

@@ -80,7 +80,7 @@ function costsAnswer(costs: Costs, use: ContextUse, by: CostKey): object {
   };
 }
 
-/** Returns the sessions with calls since a time. What answers used is known for whole sessions only. */
+/** Returns the sessions with calls since a time. Use is known only for whole sessions. */
 const usedSince = (sessions: readonly FoundSession[], since: number | undefined): readonly FoundSession[] =>
   since === undefined ? sessions : sessions.filter(({ endedAt, file }) => (endedAt ?? file.mtime) >= since);
 

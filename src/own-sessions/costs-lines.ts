@@ -110,7 +110,7 @@ export function limitsOf({ unpriced, repeated }: Costs): readonly string[] {
       `${model === '' ? 'an unnamed model' : model} (${grouped(calls)} ${calls === 1 ? 'call' : 'calls'})`,
   );
   return [
-    `Costs are list prices of ${DOLLAR_PRICES_AS_OF} unless the agent recorded its own. A subscription bills otherwise.`,
+    `Costs are list prices of ${DOLLAR_PRICES_AS_OF} unless the agent recorded its own. Subscriptions bill otherwise.`,
     'Long prompts and cache marks of an hour cost more than counted here.',
     ...(models.length === 0
       ? []
@@ -120,7 +120,7 @@ export function limitsOf({ unpriced, repeated }: Costs): readonly string[] {
   ];
 }
 
-/** What the costs of sessions are shown from. */
+/** The costs of sessions with the choices for showing them. */
 export interface ShownCosts {
   readonly costs: Costs;
   readonly use: ContextUse;

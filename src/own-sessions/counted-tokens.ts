@@ -25,7 +25,7 @@ export const nothingSpent = (): Spent => ({
   unpriced: 0,
 });
 
-/** Adds one answer of a model. What the agent recorded as its cost comes before list prices. */
+/** Adds one answer of a model. A cost that the agent recorded comes before list prices. */
 export function addAnswer(
   spent: Spent,
   [at, , fresh, read, write, output, recorded]: CountedAnswer,

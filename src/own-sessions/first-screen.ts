@@ -14,7 +14,7 @@ export interface Recorded {
   readonly exists: boolean;
 }
 
-/** What the first screen shows. */
+/** The content of the first screen. */
 export interface FirstScreen extends FoundSessions {
   readonly version: string;
   readonly recorded: Recorded;
@@ -103,7 +103,8 @@ function unreadLines(unread: readonly UnreadFile[], home: string): readonly stri
 function recordedLine({ sessions, exists }: Recorded): string {
   if (!exists) return 'Palimpsest has recorded nothing yet.';
   if (sessions === undefined) return 'Palimpsest has a database here: palimpsest sessions lists what it recorded.';
-  return `Palimpsest has ${grouped(sessions)} ${sessions === 1 ? 'session' : 'sessions'} of its own; palimpsest sessions lists them.`;
+  const own = `${grouped(sessions)} ${sessions === 1 ? 'session' : 'sessions'} of its own`;
+  return `Palimpsest has ${own}; palimpsest sessions lists them.`;
 }
 
 function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {

@@ -25,7 +25,7 @@ async function recordedIn(settings: Settings): Promise<Recorded> {
       await close();
     }
   } catch {
-    // A database that does not answer is the affair of `doctor`, not of the first screen.
+    // `doctor` reports a database that does not answer; the first screen shows the rest.
     return { exists: true, sessions: undefined };
   }
 }

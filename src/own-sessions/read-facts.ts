@@ -9,8 +9,8 @@ import { asTitle, FactsCollector, type SessionFacts } from './session-facts.js';
 export type ReadFacts = { readonly facts: SessionFacts } | { readonly reason: string };
 
 /**
- * Reads a recording and returns its facts. What the agent keeps beside the recording completes
- * them. A file that is no recording of the agent gives a reason.
+ * Reads a recording and returns its facts, completed by those that the agent keeps beside it. A
+ * file that is no recording gives a reason.
  */
 export async function readFacts({ home, path }: FoundFile, signal?: AbortSignal): Promise<ReadFacts> {
   const collector = new FactsCollector();

@@ -8,10 +8,15 @@ const count = z.int().nonnegative();
 const tokens = z.number().nonnegative();
 
 /**
- * An answer of a model that the provider counted: its time in milliseconds since 1970, the number
- * of its model in `models`, prompt tokens neither read from the cache nor written to it, tokens
- * read, tokens written, tokens of the answer, and the US dollars that the agent recorded. A list,
- * because an index has many thousands of them.
+ * An answer of a model that the provider counted. It is a list, because an index has thousands:
+ *
+ * - time, milliseconds since 1970
+ * - number of the model in `models`
+ * - prompt tokens neither read from the cache nor written to it
+ * - tokens read from the cache
+ * - tokens written to it
+ * - tokens of the answer
+ * - US dollars, if the agent recorded them
  */
 const countedAnswerSchema = z.tuple([z.number().nullable(), count, tokens, tokens, tokens, tokens, tokens.nullable()]);
 export type CountedAnswer = z.output<typeof countedAnswerSchema>;
@@ -21,8 +26,8 @@ export const CACHE_LOSSES = ['pause', 'compaction', 'rewind', 'model change', 'o
 export type CacheLoss = (typeof CACHE_LOSSES)[number];
 
 /**
- * A model call that read less from the cache than the request before it had: its time, the number
- * of its model, the number of the reason in `CACHE_LOSSES`, and the tokens that were lost.
+ * A model call that read less from the cache than the request before it had. The list holds its
+ * time, its model's number, the reason's number in `CACHE_LOSSES`, and the lost tokens.
  */
 const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens]);
 
@@ -48,7 +53,7 @@ export const sessionFactsSchema = z.object({
   models: z.array(z.string()),
   answers: z.array(countedAnswerSchema),
   cacheLosses: z.array(cacheLossSchema),
-  /** What could not be read, by reason. */
+  /** Parts that could not be read, by reason. */
   losses: z.record(z.string(), count),
 });
 export type SessionFacts = z.output<typeof sessionFactsSchema>;
@@ -79,12 +84,12 @@ interface OpenSession {
   at: number | undefined;
   /** The newest input of the model. */
   inputAt: number | undefined;
-  /** What happened since the last counted answer that explains a lost cache. */
+  /** Events since the last counted answer that explain a lost cache. */
   since: Set<CacheLoss>;
   last: { readonly prompt: number; readonly at: number | undefined; readonly model: string } | undefined;
 }
 
-/** Smaller differences come from the provider's own rounding and from texts that moved to its end. */
+/** Smaller differences come from the provider's rounding and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
 const LEAST_LOST_SHARE = 0.05;
 /** Events that leave a part of the conversation. */
@@ -200,7 +205,7 @@ export class FactsCollector {
     if (usage !== undefined && copied !== true) this.#usage(session, usage);
   }
 
-  /** Counts an answer. A fork's copy of an answer is counted in the session that it was copied from. */
+  /** Counts an answer. A fork's copy of it is counted in the original session. */
   #usage(session: OpenSession, usage: Usage): void {
     const { format } = session.entry;
     const { model, at } = session;

@@ -14,7 +14,7 @@ const INDEX_VERSION = 1;
 const knownFileSchema = z.object({
   size: z.number(),
   mtime: z.number(),
-  /** What answers used of the context. It takes longer to read and is absent until it is asked for. */
+  /** The use of the context. Absent until a command asks for it, because it takes longer. */
   use: contextUseSchema.optional(),
   read: z.union([z.object({ facts: sessionFactsSchema }), z.object({ reason: z.string() })]),
 });

@@ -5,7 +5,7 @@ import { dollarPricesOf } from './dollar-prices.js';
 import { type FoundSession, lastUse } from './find-sessions.js';
 import { CACHE_LOSSES, type CacheLoss } from './session-facts.js';
 
-/** What costs are grouped by. */
+/** Possible groups of costs. */
 export const COST_KEYS = ['day', 'agent', 'model', 'project'] as const;
 export type CostKey = (typeof COST_KEYS)[number];
 
@@ -21,7 +21,7 @@ export interface LostCache {
   readonly reason: CacheLoss;
   readonly calls: number;
   readonly tokens: number;
-  /** What reading them again cost beyond reading them from the cache; known prices only. */
+  /** Price of reading them again beyond that of the cache; known prices only. */
   readonly dollars: number;
 }
 
@@ -36,7 +36,7 @@ export interface Costs {
   readonly repeated: number;
 }
 
-/** Which calls are summed up. */
+/** Selection and groups of the calls. */
 export interface CostOptions {
   readonly by: CostKey;
   /** Milliseconds since 1970. */

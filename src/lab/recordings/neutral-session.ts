@@ -39,7 +39,7 @@ const usage = z
     cache_read: z.number().optional(),
     cache_write: z.number().optional(),
     total: z.number().optional(),
-    cost: z.number().nonnegative().optional().describe('What the agent says that the answer cost, US dollars'),
+    cost: z.number().nonnegative().optional().describe('Cost of the answer as the agent recorded it, US dollars'),
   })
   .describe('Tokens as the provider counted them, once for each answer of the model');
 

@@ -13,7 +13,7 @@ const columns = [
 ] as const;
 
 describe('a table for people', () => {
-  test('keeps every line within the terminal, whatever the texts are', () => {
+  test('keeps every line within the terminal for any texts', () => {
     const row = fc.tuple(fc.constantFrom('1', '22'), anyText(), anyText(), fc.constantFrom('7', '1,234'));
     fc.assert(
       fc.property(fc.array(row, { maxLength: 6 }), fc.integer({ min: 34, max: 200 }), (rows, width) => {

@@ -38,7 +38,7 @@ class Session {
     return this.#take({ kind: 'message', role: 'user', origin: 'person', text: 'more' });
   }
 
-  /** A call with these prompt tokens, of which `read` were in the cache and the others were written. */
+  /** A call with these prompt tokens: `read` ones came from the cache, the others went into it. */
   answers(prompt: number, read: number, more: { readonly copied?: boolean; readonly cost?: number } = {}): this {
     const { copied, cost } = more;
     const usage = { input: 0, output: 100, cache_read: read, cache_write: prompt - read };

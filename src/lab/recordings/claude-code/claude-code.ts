@@ -37,7 +37,10 @@ const BOOKKEEPING = new Set([
   'relocated',
 ]);
 
-/** The field with the title in each record of a title. A title that a person gave comes before later others. */
+/**
+ * The field with the title in each record of a title, by rising rank. A title that a person gave
+ * stands against later ones of the program.
+ */
 const TITLES: Readonly<Record<string, string>> = {
   summary: 'summary',
   'ai-title': 'aiTitle',
