@@ -5,9 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /**
- * Runs the whole suite beside other work, several times in a row: `node test/under-load.mjs [--times 3] [--processes 3] [--threads 2]`. Each of the busy
- * processes keeps its threads at work without end, so that the machine has a load of at least processes × threads before a test begins. What stands behind
- * `--` goes to Jest. Ends with 1 at the first run that fails.
+ * Runs the whole suite beside other work, several times in a row. Usage: `node test/under-load.mjs
+ * [--times 3] [--processes 3] [--threads 2]`. Arguments after `--` go to Jest.
+ *
+ * Each busy process keeps its threads at work, so the machine's load is at least processes ×
+ * threads before a test begins. Ends with 1 at the first run that fails.
  */
 const { values, positionals } = parseArgs({
   options: {
@@ -24,7 +26,11 @@ const BUSY = `
   const { Worker } = require('node:worker_threads');
   process.stdin.on('end', () => process.exit()).resume();
   for (let i = 0; i < Number(process.argv[1]); i += 1)
-    new Worker("const { createHash } = require('node:crypto'); const page = Buffer.alloc(1 << 20); for (;;) createHash('sha256').update(page).digest();", { eval: true });
+    new Worker(
+      "const { createHash } = require('node:crypto'); const page = Buffer.alloc(1 << 20);" +
+        "for (;;) createHash('sha256').update(page).digest();",
+      { eval: true },
+    );
 `;
 
 /** One `npm test`; resolves to its exit code. */
@@ -49,7 +55,8 @@ try {
     const seconds = Math.round((performance.now() - from) / 1_000);
     const load = loadavg()[0]?.toFixed(1);
     console.log(
-      `run ${run} of ${values.times}: ${code === 0 ? 'passed' : `failed with code ${code}`} after ${seconds} s, load ${load}`,
+      `run ${run} of ${values.times}: ${code === 0 ? 'passed' : `failed with code ${code}`} ` +
+        `after ${seconds} s, load ${load}`,
     );
     if (code !== 0) process.exitCode = 1;
   }

@@ -24,12 +24,17 @@ interface Run {
   readonly proofs: readonly AssemblyProof[];
 }
 
-/** Tokens that the model takes: one turn of long outputs is more than the share of it that a request may have. */
+/**
+ * The model's window in tokens. One turn of long outputs exceeds the share that a request may have.
+ */
 const WINDOW = 100_000;
 /** The calls of that turn, 7,000 characters each. */
 const LONG = 44;
 
-/** Everything that a session goes through, part by part, before a provider that refuses what it did not sign so. */
+/**
+ * Runs a session through every stage, with a provider that refuses requests whose thinking it did
+ * not sign.
+ */
 async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Promise<Run> {
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];

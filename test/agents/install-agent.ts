@@ -16,7 +16,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** What npm itself said of a failure, or what kept it from saying anything. */
+/** Returns npm's own words about a failure, or the reason why npm did not run. */
 function wordsOf(error: unknown): string {
   const {
     stdout = '',
@@ -33,7 +33,8 @@ async function install(name: string, version: string, program: string, folder: s
     await mkdir(making, { recursive: true });
     await writeFile(join(making, 'package.json'), '{"private":true}\n');
     const options = { cwd: making, maxBuffer: 16 * 1024 * 1024, timeout: LIMIT_MS };
-    // An agent may need another Node than the one that installs it, and is run by that; the project's own strictness about engines comes with `npm run`.
+    // An agent may need another Node than ours and gets that one. Ignores the project's own
+    // strictness about engines, which `npm run` passes on.
     const { stdout, stderr } = await run(
       'npm',
       ['install', '--no-engine-strict', '--no-audit', '--no-fund', `${name}@${version}`],
@@ -42,7 +43,8 @@ async function install(name: string, version: string, program: string, folder: s
     if (!(await exists(join(making, 'node_modules', '.bin', program)))) {
       throw Object.assign(new Error(`the package has no program ${program}`), { stdout, stderr });
     }
-    // Another process may have been faster; a folder without the program is what a process left that was killed.
+    // Another process may have been faster. A folder without the program is left by a killed
+    // process.
     if (!(await exists(join(folder, 'node_modules', '.bin', program))))
       await rm(folder, { recursive: true, force: true });
     await rename(making, folder).catch(async (error: unknown) => {
@@ -54,8 +56,11 @@ async function install(name: string, version: string, program: string, folder: s
 }
 
 /**
- * The program of an agent's npm package, installed on first use into the user's cache folder: these packages take hundreds of megabytes and are
- * no dependencies of the project. An installation that fails is tried once more; then the error has what npm said.
+ * Returns the program of an agent's npm package. First use installs it into the user's cache
+ * folder, because these packages take hundreds of megabytes and are not dependencies of the
+ * project.
+ *
+ * A failed installation is tried once more. The error then contains npm's words.
  */
 export async function installedAgent(name: string, version: string, program: string): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest', 'agents');
@@ -65,7 +70,8 @@ export async function installedAgent(name: string, version: string, program: str
   while (!(await exists(binary))) {
     if (failures.length === ATTEMPTS) {
       throw new Error(
-        `${name}@${version} could not be installed into ${folder}; npm install said:\n${failures.join('\n--- once more ---\n')}`,
+        `${name}@${version} could not be installed into ${folder}; npm install ` +
+          `said:\n${failures.join('\n--- once more ---\n')}`,
       );
     }
     await install(name, version, program, folder).catch((error: unknown) => failures.push(wordsOf(error)));

@@ -2,7 +2,7 @@ import base from '../../jest.config.mjs';
 
 const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
 
-/** Real agent programs, driven by a scripted model; they are installed on first use. Not part of `npm test`. */
+/** Real agent programs with a scripted model, installed on first use. Not part of `npm test`. */
 export default {
   ...live,
   rootDir: '../..',

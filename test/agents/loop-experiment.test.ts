@@ -121,7 +121,8 @@ describe('the same work with and without Palimpsest', () => {
       for (const layout of LAYOUTS) {
         const ours = await measure(harness, layout);
         expect([ours.calls.length, ours.times.length]).toEqual([alone.calls.length, alone.calls.length]);
-        // Files that were read whole stay active until the agent lets go of them, so that nothing is saved by itself; nothing may be doubled either.
+        // Files that were read whole stay active until the agent deactivates them. So the loop
+        // saves nothing by itself, but it must not double anything, either.
         expect(totalsOf(ours.seen).chars).toBeLessThan(2 * totalsOf(alone.seen).chars);
         rows.push(rowOf(`${harness}, layout ${layout}`, ours, alone));
       }

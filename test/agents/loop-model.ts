@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What the model does at one call: calls tools, all at once, or says something and is done. */
+/** The model's action at one call: it calls tools, all at once, or it says something and stops. */
 export type Move = {
   readonly tools?: readonly { readonly name: string; readonly args: Readonly<Record<string, unknown>> }[];
   readonly say?: string;
@@ -30,11 +30,16 @@ export interface CapturedCall {
   readonly main: boolean;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Milliseconds since the model called tools, the work of the tools and of the harness; undefined where a person spoke before. */
+  /**
+   * Milliseconds since the model called tools: the work of the tools and of the harness. Undefined
+   * after a person's message.
+   */
   readonly sinceTools: number | undefined;
 }
 
-/** A model that makes one move after the other, whatever it is shown: what it is shown is what is looked at. */
+/**
+ * A model that makes its scripted moves in order, regardless of its input. Tests look at the input.
+ */
 export interface LoopModel {
   /** The base address of its API, `/v1` included. */
   readonly baseUrl: string;
@@ -50,7 +55,7 @@ export interface LoopModel {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a wire answers: events of a stream, or a refusal. */
+/** The answer of a wire: events of a stream, or a refusal. */
 export type WireAnswer =
   | { readonly events: readonly (Json | string)[]; readonly named: boolean }
   | { readonly status: number; readonly refusal: Json };
@@ -128,7 +133,10 @@ function send(response: ServerResponse, answer: WireAnswer): void {
   response.end();
 }
 
-/** Starts it on the loopback address; it thinks for `thinksMs` before it answers. Calls without tools are told a summary; a call for which there is no move is told to stop. */
+/**
+ * Starts the model on the loopback address. It thinks for `thinksMs` before each answer. Calls
+ * without tools get a summary; a call without a scripted move gets a request to stop.
+ */
 export async function startLoopModel(thinksMs = 0, wire: LoopWire = CHAT, window = 200_000): Promise<LoopModel> {
   const calls: CapturedCall[] = [];
   const moves: Move[] = [];

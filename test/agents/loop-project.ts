@@ -29,7 +29,7 @@ export async function palimpsest(dataDir: string, ...args: readonly string[]): P
   return stdout;
 }
 
-/** What the command line shows of a session: its context, then its log. */
+/** Returns a session as the command line shows it: its context, then its log. */
 export async function shownOf(dataDir: string, session: string): Promise<readonly string[]> {
   return [await palimpsest(dataDir, 'context', session), await palimpsest(dataDir, 'log', session)];
 }

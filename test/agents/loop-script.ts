@@ -16,11 +16,14 @@ export interface ToolDialect {
 const verb = (name: string, ...ids: readonly string[]) => ({ name, args: { ids } });
 const FILES = Array.from({ length: 20 }, (_, i) => i + 1);
 
-/** What happens while the model thinks. */
+/** Actions while the model thinks. */
 export interface Meanwhile {
-  /** Somebody looks at the session while it runs. */
+  /** Looks at the running session. */
   look(): Promise<void>;
-  /** The database has a version of a file that holds a text: a tracker notices a change in its own time, and a scripted model thinks for none. */
+  /**
+   * Waits until the database has a version of a file with a text. A tracker notices a change
+   * asynchronously, and a scripted model does not wait for it.
+   */
   noticed(path: string, text: string): Promise<void>;
   /** Takes the database away. */
   kill(): Promise<void>;

@@ -10,7 +10,7 @@ const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' 
 const END_MS = 30_000;
 const MODEL = { providerID: 'scripted', modelID: 'scripted' } as const;
 
-/** The packages that speak the wires, both within OpenCode, and what makes a model think on them. */
+/** The packages for the two wires, both part of OpenCode, and their settings for thinking. */
 const PACKAGES = { chat: '@ai-sdk/openai-compatible', anthropic: '@ai-sdk/anthropic' } as const;
 const THINKING = {
   chat: {},
@@ -31,8 +31,10 @@ export interface OpencodeHome {
 }
 
 /**
- * OpenCode installs its package for plugins into its configuration folder, in its own process and in the background, and does not end on SIGTERM while the
- * registry keeps it waiting. A folder that has the package by its lock file is left alone; the plugin here needs nothing of it.
+ * OpenCode installs its plugin package into its configuration folder, in its process and in the
+ * background. While the registry keeps it waiting, it does not end on SIGTERM.
+ *
+ * It skips a folder whose lock file lists the package. Our plugin does not need that package.
  */
 async function withoutInstallation(home: string): Promise<void> {
   const folder = join(home, '.config', 'opencode');

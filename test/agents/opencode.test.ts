@@ -74,7 +74,10 @@ describe('opencode', () => {
       const [first, end, failed] = last?.results ?? [];
       // It cuts what is longer than 2,000 lines or 51,200 bytes, and with it the hint at the end.
       expect(first).toMatch(
-        /^\[file id=\S+ path=\S+long\.txt lines=1-\d+\/5000 .*\n[\s\S]*\nline \d+\n\[\d+ more lines\. Continue: read path=long\.txt offset=\d+\]$/,
+        new RegExp(
+          '^\\[file id=\\S+ path=\\S+long\\.txt lines=1-\\d+/5000 .*\\n[\\s\\S]*\\nline \\d+\\n' +
+            '\\[\\d+ more lines\\. Continue: read path=long\\.txt offset=\\d+\\]$',
+        ),
       );
       expect(end).toMatch(/\nline 4999\nline 5000\n$/);
       expect(failed).toMatch(/^Error: deactivate: "nothing" is not known/);

@@ -14,7 +14,7 @@ import { PiProcess } from './pi-process.js';
 const run = promisify(execFile);
 const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log` } }] });
 
-/** Goes back in pi's tree to before a message of the user, as `/tree` does; pi has no command for it over its pipes. */
+/** Goes back in pi's tree to before a user message, like `/tree`. pi has no pipe command for it. */
 const BACK = `export default (pi) => pi.registerCommand('back', {
   description: 'goes back',
   handler: async (text, context) => {

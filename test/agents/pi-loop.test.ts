@@ -27,7 +27,7 @@ interface Run {
   readonly session: string;
   readonly fork: string;
   readonly client: ContextClient;
-  /** What the command line showed of the session while it ran: its context and its log. */
+  /** The output of the command line for the running session: its context and its log. */
   readonly shown: readonly string[];
 }
 

@@ -111,7 +111,7 @@ export class PiProcess {
     return new PiProcess(child);
   }
 
-  /** Installs a package for whoever starts pi with this home. */
+  /** Installs a package for pi processes with this home. */
   static async install(home: string, cwd: string, source: string): Promise<ProgramEnd> {
     const program = await installedAgent(PI.name, PI.version, PI.program);
     const node = await installedAgent(NODE.name, NODE.version, NODE.program);

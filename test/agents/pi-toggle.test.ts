@@ -15,7 +15,10 @@ import { checkPairs, isAsRecorded } from './wire-checks.js';
 
 const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log` } }] });
 
-/** One request each: with Palimpsest, without it, with it again. Results are active for three requests at most. */
+/**
+ * One request with Palimpsest, one without, one with it again. Results stay active for at most
+ * three requests.
+ */
 const script = (root: string): readonly (readonly Move[])[] => [
   [...[1, 2, 3, 4, 5, 6, 7].map(shell), { say: 'Said while it was on.' }],
   [

@@ -1,7 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the model does at one point: calls a tool whose name ends so, or says something and is done. */
+/**
+ * The model's action at one point: it calls a tool whose name ends with `tool`, or says something
+ * and stops.
+ */
 export type Turn =
   | { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
   | { readonly say: string };
@@ -15,7 +18,7 @@ export interface OfferedTool {
   readonly schema: unknown;
 }
 
-/** What the model was shown. */
+/** The input of the model. */
 export interface Seen {
   readonly offered: readonly OfferedTool[];
   /** Texts of the tool results, oldest first. */
@@ -49,7 +52,7 @@ const textOf = (value: unknown): string => {
   return Array.isArray(value) ? value.map((part: Json) => String(part.text ?? '')).join('\n') : JSON.stringify(value);
 };
 
-/** Tools may stand in groups, as Codex sends them. */
+/** Tools may come in groups, as Codex sends them. */
 function responsesTools(tools: readonly Json[], group?: string): readonly OfferedTool[] {
   return tools.flatMap((tool) => {
     const inner = list(tool.tools);
@@ -173,8 +176,9 @@ function sendEvents(response: ServerResponse, events: readonly Json[], named: bo
 }
 
 /**
- * Starts a model that does what the script says. Its place in the script follows from the tool results that it is shown, so that an agent's retries
- * and side requests do not shift it; requests that offer no tools (titles, summaries) are answered with "ok".
+ * Starts a model that follows the script. Its position follows from the tool results in the
+ * request, so an agent's retries and side requests do not shift it. Requests without tools (titles,
+ * summaries) get "ok".
  */
 export async function startScriptedModel(script: readonly Turn[]): Promise<ScriptedModel> {
   const seen: Seen[] = [];

@@ -15,7 +15,10 @@ const READS = 14;
 /** One request: the thinking of all calls before is returned with each. */
 const RETURNED = (2 * READS * (2 * READS + 1)) / 2;
 
-/** Lets a harness do one request of 29 model calls; the provider tells which thinking it would refuse and goes on. */
+/**
+ * Lets a harness make one request of 29 model calls. The provider only counts the thinking that it
+ * would refuse.
+ */
 async function measured(harness: Harness, layout: string | undefined): Promise<ThinkingTotals> {
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
@@ -72,7 +75,7 @@ describe('one request of 29 model calls with a provider that binds thinking to i
     const alone = await measured(harness, undefined);
     expect([alone.returned, alone.valid]).toEqual([RETURNED, RETURNED]);
     const rows = [rowOf(`${harness} alone`, alone, alone)];
-    // What is rendered again takes all thinking with it.
+    // Rendering the context anew loses all thinking.
     for (const [layout, valid] of Object.entries({ ssot: 0, 'pool-last': 0, epoch: RETURNED })) {
       const totals = await measured(harness, layout);
       expect([totals.returned, totals.valid]).toEqual([RETURNED, valid]);

@@ -10,7 +10,7 @@ import { pairFault } from './wire-checks.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a provider with a prompt cache asks for an input token, as a share of a fresh one. */
+/** Prices of a provider with a prompt cache for an input token, as a share of a fresh one. */
 export interface PriceTable {
   readonly read: number;
   readonly write: number;
@@ -22,7 +22,10 @@ const FIVE_MINUTES: PriceTable = { read: 0.1, write: 1.25 };
 /** One call of an agent's turn as the provider sees it. */
 export interface ThinkingCall extends PrefixVerdict {
   readonly request: ThinkingRequest;
-  /** UTF-16 units of the request in one text, and of its beginning that the request before had too. */
+  /**
+   * UTF-16 units of the request as one text, and of the beginning that it shares with the previous
+   * one.
+   */
   readonly chars: number;
   readonly same: number;
   /** Whether it was refused. */
@@ -85,8 +88,10 @@ function blockEvents(index: number, start: Json, ...deltas: readonly Json[]): re
 }
 
 /**
- * The Anthropic wire of a model that thinks before every answer and whose provider binds each thinking block to everything before it. A request whose
- * blocks do not fit is refused with 400, as the provider does by default; with `tells` it is only counted. It reports what its cache had.
+ * The Anthropic wire of a model that thinks before every answer. Its provider binds each thinking
+ * block to everything before it, and refuses a request with other blocks with 400, its default.
+ *
+ * With `tells` it only counts such blocks. It reports its cache hits.
  */
 export class ThinkingWire implements LoopWire {
   readonly name = 'anthropic';

@@ -12,7 +12,10 @@ import type { CapturedCall, WireMessage } from './loop-model.js';
 const textsOf = ({ content }: WireMessage): readonly string[] =>
   typeof content === 'string' ? [content] : (content ?? []).map(({ text }) => text ?? '');
 
-/** What the wire of chat completions asks for: every call answered right after its message, no answer without its call, no text that is empty. */
+/**
+ * Checks the rules of the chat completions wire: an answer for every call, right after its message.
+ * No answer without a call, and no empty text.
+ */
 export function checkPairs({ messages }: CapturedCall): void {
   for (const [i, message] of messages.entries()) {
     const asked = (message.tool_calls ?? []).map(({ id }) => id);
@@ -26,7 +29,10 @@ export function checkPairs({ messages }: CapturedCall): void {
   expect(messages[1]?.role).toBe('user');
 }
 
-/** The sections of a context as they stand in a request: each is a message of the user, the running turn lies between them. */
+/**
+ * Returns the sections of a context in a request. Each is a user message; the running turn is
+ * between them.
+ */
 function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
   const found = new Map<string, string>([['system', textsOf(messages[0] as WireMessage).join('\n')]]);
   const section = (name: string, parts: readonly object[]): void => {
@@ -60,7 +66,10 @@ export function isAsRecorded(call: CapturedCall, { sections, handed }: AssemblyP
   return same && sections.length === sent.size && handed !== undefined;
 }
 
-/** Outputs that only a tool call holds, and that are not active at a step: they must be nowhere in what the model was shown. */
+/**
+ * Returns outputs that only a tool call holds and that are inactive at a step. The model's input
+ * must not contain them.
+ */
 export async function inactiveOutputs(
   client: ContextClient,
   session: SessionId,
@@ -79,7 +88,10 @@ export async function inactiveOutputs(
   return [...found.values()].flatMap(({ version }) => (version.content === null ? [] : [version.content]));
 }
 
-/** What the Anthropic wire would refuse of calls and results: every call answered in the very next message, results first in it, none without its call. */
+/**
+ * Returns the fault for which the Anthropic wire would refuse calls and results. Every call needs a
+ * result in the next message, before its other parts, and every result needs a call.
+ */
 export function pairFault(messages: readonly ThinkingMessage[]): string | undefined {
   const blocks = (message: ThinkingMessage | undefined): readonly WireBlock[] =>
     message === undefined || typeof message.content === 'string' ? [] : message.content;

@@ -2,7 +2,10 @@ import base from '../../jest.config.mjs';
 
 const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
 
-/** The kernel of Amplifier with our module; it is installed from its package index on first use. Not part of `npm test`. */
+/**
+ * The kernel of Amplifier with our module, installed from its package index on first use. Not part
+ * of `npm test`.
+ */
 export default {
   ...live,
   rootDir: '../..',

@@ -17,7 +17,10 @@ let remove: () => Promise<void>;
 let serve: Serve;
 let python: string;
 
-/** A virtual environment with the kernel and, as it lies here, our module: made on first use in the user's cache folder. */
+/**
+ * Returns a virtual environment with the kernel and our module from this checkout. First use
+ * creates it in the user's cache folder.
+ */
 async function environment(): Promise<string> {
   const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest', `amplifier-${KERNEL}`);
   const program = join(folder, 'bin', 'python');
@@ -38,7 +41,7 @@ afterAll(async () => {
   await remove();
 });
 
-test('the kernel takes our module: its behavioural tests, its validator, a session over ten turns in two processes', async () => {
+test('the kernel takes our module: its behavioural tests, its validator, ten turns in two processes', async () => {
   const env = {
     ...process.env,
     PALIMPSEST_URL: serve.url,

@@ -84,7 +84,9 @@ export function figureLines({ files, lines, median, p95, largest, sideways, slic
   const arrows = [...sideways].sort().map(([arrow, count]) => `${arrow} (${count})`);
   return [
     `source: ${files} files, ${lines} lines; median ${median}, p95 ${p95}, largest ${largest.lines} (${largest.path})`,
-    `sideways imports: ${arrows.length} arrows, ${[...sideways.values()].reduce((sum, count) => sum + count, 0)} files: ${arrows.join(', ')}`,
-    `files of at most ${SLICE_LINES} lines with one importer beside them: ${slices.length}${slices.map((path) => `\n  ${path}`).join('')}`,
+    `sideways imports: ${arrows.length} arrows, ` +
+      `${[...sideways.values()].reduce((sum, count) => sum + count, 0)} files: ${arrows.join(', ')}`,
+    `files of at most ${SLICE_LINES} lines with one importer beside them: ` +
+      `${slices.length}${slices.map((path) => `\n  ${path}`).join('')}`,
   ];
 }

@@ -148,7 +148,8 @@ const bodies = (id: string): readonly (readonly [string, string, string])[] => [
   [
     '/submit-tx',
     TRANSIT,
-    `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","${id}","~:a",["~#with-meta",[["~$x"],["^ ","~:tag","y"]]]]]]]`,
+    `["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","${id}","~:a",["~#with-meta",[["~$x"],["^ ` +
+      '","~:tag","y"]]]]]]]',
   ],
   ['/submit-tx', JSON_TYPE, JSON.stringify({ 'tx-ops': [['fn', id]] })],
   ['/submit-tx', JSON_TYPE, JSON.stringify({ 'tx-ops': [['put', { 'xt/id': id, 'xt/fn': `(spit "${mark}" 1)` }]] })],

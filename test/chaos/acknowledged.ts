@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hashText } from '../../src/objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../../src/objects/ids.js';
 
-/** A tool call that the workload was answered. `seq` and `sets` are absent where calls overlapped. */
+/** A tool call with an acknowledged answer. `seq` and `sets` are absent for overlapping calls. */
 export interface AcknowledgedCall {
   readonly kind: 'call';
   readonly session: SessionId;
@@ -15,7 +15,7 @@ export interface AcknowledgedCall {
   readonly answer: Sha256;
   /** SHA-256 of the whole output. */
   readonly content: Sha256;
-  /** What was read of files. */
+  /** The files that it read. */
   readonly reads: readonly { readonly id: ObjectId; readonly fileHash: Sha256 }[];
 }
 

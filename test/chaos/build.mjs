@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { bundle } from '../../scripts/bundle.mjs';
 
-/** Builds programs of the chaos test into `folder`, which lies inside the project so that they find its files. */
+/**
+ * Builds the chaos test's programs into `folder`, inside the project so that they find its files.
+ */
 export async function buildPrograms(folder, names) {
   await bundle({
     entryPoints: Object.fromEntries(names.map((name) => [name, `test/chaos/${name}.ts`])),

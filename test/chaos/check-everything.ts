@@ -21,15 +21,18 @@ import { type AcknowledgedCall, type AcknowledgedContext, type Line, lineMarks }
 import { checkSession, type SessionFindings } from './check-session.js';
 import { FILE_NAMES } from './workload-plan.js';
 
-/** What was looked at. */
+/** The number of checked things. */
 export interface CheckCounts {
   readonly sessions: number;
   readonly steps: number;
   readonly calls: number;
-  /** Steps that are there although nobody was told of them: acknowledged or on their way when the process died. */
+  /** Steps without an acknowledgement: the process died before the workload could record one. */
   readonly untold: number;
   readonly files: number;
-  /** Files that are not on disk, have content in the database, and are in the index of no session that the last process resumed. */
+  /**
+   * Files that are not on disk, have content in the database, and are in the index of no session
+   * that the last process resumed.
+   */
   readonly unmet: number;
   /** Versions of all objects that were restored, each with its five hashes. */
   readonly versions: number;
@@ -40,11 +43,11 @@ export interface Place {
   readonly dataDir: string;
   readonly root: string;
   readonly filesystemId: FilesystemId;
-  /** The addresses of nodes that somebody else runs; the node of the data folder where absent. */
+  /** Addresses of nodes that others run; default: the node of the data folder. */
   readonly nodeUrl?: string;
 }
 
-/** What a run began and was told. */
+/** The sessions and the acknowledged lines of a run. */
 export interface Run {
   readonly sessions: readonly SessionId[];
   /** Those that the last process resumed before it ended in order. */
@@ -82,7 +85,10 @@ interface FileFindings {
   readonly versions: number;
 }
 
-/** Every version of a file restores, none repeats the one before it, and every acknowledged reading is among them. */
+/**
+ * Checks that every version of a file restores, that none repeats the previous one, and that every
+ * acknowledged reading is among them.
+ */
 async function checkFile(client: ContextClient, id: ObjectId, read: ReadonlySet<string>): Promise<FileFindings> {
   const history = await historyOf(await client.store.now(), id);
   const problems: string[] = [];
@@ -122,9 +128,11 @@ async function checkFiles(
 }
 
 /**
- * What the database has is what is on disk, once the last process has resumed its sessions and read every file. A file that is gone is told by those
- * alone whose session has met it: reading what is not there makes no object (§5.6), so what no open session has in its index keeps its last version
- * until one that has it is resumed.
+ * Checks that the database has the files of the disk, once the last process has resumed its
+ * sessions and read every file.
+ *
+ * Only a session that knows a deleted file reports it, because reading a missing path makes no
+ * object (§5.6). A file in no open session's index keeps its last version until one resumes.
  */
 async function checkDisk(client: ContextClient, root: string, met: ReadonlySet<ObjectId>): Promise<DiskFindings> {
   const snapshot = await client.store.now();
@@ -135,7 +143,7 @@ async function checkDisk(client: ContextClient, root: string, met: ReadonlySet<O
     const [had, there] = [stored?.version.file_hash ?? null, bytes === undefined ? null : hashBytes(bytes)];
     if (bytes === undefined && !met.has(id)) return { problems: [], unmet: had === null ? 0 : 1 };
     const problems = had === there ? [] : [`${name}: on disk ${there}, in the database ${had}`];
-    // A stub was never read: nothing of it is left to be told as gone.
+    // A stub was never read, so its deletion is not reported.
     if (
       bytes === undefined &&
       stored !== undefined &&
@@ -170,7 +178,8 @@ async function checkContexts(
       const at = marks.findIndex((mark, i) => mark !== line.lines[i]);
       const shown = again?.text.split('\n')[at]?.slice(0, 200);
       return [
-        `${line.session}: the context after step ${line.step} is another one when built again from ${canonicalJson(line.basis)}; its line ${at} is ${shown}`,
+        `${line.session}: the context after step ${line.step} differs when rebuilt from ` +
+          `${canonicalJson(line.basis)}; its line ${at} is ${shown}`,
       ];
     }),
   );
@@ -199,7 +208,8 @@ async function checkWith(
   }
   const known = (await (await client.store.now()).sessions()).map(({ id }) => id);
   for (const id of known)
-    if (!sessions.includes(id) && !others.includes(id)) problems.push(`there is a session ${id} that nobody began`);
+    if (!sessions.includes(id) && !others.includes(id))
+      problems.push(`there is a session ${id} that was not begun by this run`);
   const waiting = await adoptableJournals(place.dataDir);
   if (waiting.length > 0) problems.push(`journals still wait: ${waiting.join(', ')}`);
   const told = new Map(
@@ -227,7 +237,7 @@ async function checkWith(
   return { problems, counts };
 }
 
-/** Checks everything that a run left in the database against everything that the workload was told. */
+/** Checks everything that a run left in the database against the workload's acknowledgements. */
 export async function checkEverything(
   place: Place,
   run: Run,

@@ -1,6 +1,8 @@
 import type { FoundSession, Line } from './acknowledged.js';
 
-/** What of the things that were told to somebody after step `since` a new process did not find in a session. */
+/**
+ * Returns the acknowledged lines after step `since` that a new process did not find in a session.
+ */
 export function missingSteps({ session, seq, since, steps }: FoundSession, told: readonly Line[]): readonly string[] {
   const problems: string[] = [];
   steps.forEach((step, i) => {

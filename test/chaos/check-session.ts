@@ -18,7 +18,7 @@ import { type HistoryVersion, historyOf } from '../support/object-history.js';
 import type { AcknowledgedCall, Line } from './acknowledged.js';
 import { missingSteps } from './check-resume.js';
 
-/** What was found of one session. */
+/** The findings for one session. */
 export interface SessionFindings {
   readonly problems: readonly string[];
   readonly steps: number;
@@ -56,7 +56,7 @@ function foldProblems(
     problems.push(...setProblems(state));
     const told = digests.get(step.seq);
     if (told !== undefined && told !== hashText(canonicalJson(state.sets)))
-      problems.push(`${session}: other sets after step ${step.seq} than were told`);
+      problems.push(`${session}: other sets after step ${step.seq} than acknowledged`);
   }
   return { state, problems };
 }
@@ -66,7 +66,10 @@ interface Pair {
   readonly versions: number;
 }
 
-/** A step and its call were written once, in one transaction, with the content that was told. */
+/**
+ * Checks that a step and its call were written once, in one transaction, with the acknowledged
+ * content.
+ */
 async function checkStep(snapshot: StoreSnapshot, step: Step, told: AcknowledgedCall | undefined): Promise<Pair> {
   const name = stepId(step.session, step.seq);
   const parts = await historyOf(snapshot, name);
@@ -80,7 +83,7 @@ async function checkStep(snapshot: StoreSnapshot, step: Step, told: Acknowledged
     if (only.txId !== parts[0]?.txId) problems.push(`call ${step.call.id} and ${name} are of two transactions`);
     const content = only.marks.whole ?? only.version.content_hash;
     if (told !== undefined && content !== told.content)
-      problems.push(`call ${step.call.id} has another content than was told`);
+      problems.push(`call ${step.call.id} has another content than acknowledged`);
     const whole =
       only.marks.whole === undefined ? undefined : (await snapshot.texts([only.marks.whole])).get(only.marks.whole);
     if (only.marks.whole !== undefined && (whole === undefined || hashText(whole) !== only.marks.whole))
@@ -91,7 +94,10 @@ async function checkStep(snapshot: StoreSnapshot, step: Step, told: Acknowledged
 
 const turnsIn = ({ version }: HistoryVersion): readonly Turn[] => (version?.type === 'chat' ? version.turns : []);
 
-/** Every version of chat, session and prompt restores; a turn that was closed is the same in every later version. */
+/**
+ * Checks that every version of chat, session and prompt restores, and that a closed turn stays the
+ * same in later versions.
+ */
 async function checkHeads(
   snapshot: StoreSnapshot,
   session: SessionId,
@@ -130,7 +136,10 @@ async function checkHeads(
   return { problems, versions: all.length };
 }
 
-/** Checks one session: what was told is there, nothing is there twice or by half, and everything restores. */
+/**
+ * Checks one session: every acknowledged line is present, nothing is doubled or partial, and
+ * everything restores.
+ */
 export async function checkSession(
   store: ObjectStore,
   session: SessionId,

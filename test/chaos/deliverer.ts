@@ -6,7 +6,10 @@ import type { WorkloadPlan } from './workload-plan.js';
 /** How long it waits before it looks for the journals of dead processes again, milliseconds. */
 const PAUSE_MS = 20;
 
-/** Delivers what dead processes leave in a data folder, until it is killed: the driver of a run stops it in the middle now and then. */
+/**
+ * Delivers the journals of dead processes in a data folder until it is killed. The driver of a run
+ * sometimes kills it in the middle.
+ */
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
 const node = new NodeUse(
   { dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 },

@@ -3,7 +3,7 @@ import { type NodeState, readState } from '../../src/node/node-state.js';
 import { isAlive, type ProcessIdentity } from '../../src/process/process-identity.js';
 import type { Random } from './random.js';
 
-/** Whom a kill hits. */
+/** The target of a kill. */
 export type Victim = 'service' | 'jvm' | 'supervisor';
 
 /** The ways to die together. */
@@ -27,17 +27,20 @@ const WEIGHTS: Readonly<Record<KillKind, number>> = {
   all: 8,
 };
 
-/** A supervisor waits longer after each crash in a row; from the third on it is killed too, so that a run stays short. */
+/**
+ * A supervisor waits longer after each crash in a row. From the third on it is killed, too, to keep
+ * runs short.
+ */
 const CRASHES_IN_A_ROW = 3;
 const CALMED: Readonly<Partial<Record<KillKind, KillKind>>> = { jvm: 'supervisor+jvm', 'service+jvm': 'all' };
 
-/** Who was killed at one moment. */
+/** The processes killed at one moment. */
 export interface Kill {
   readonly kind: KillKind;
   readonly killed: readonly Victim[];
 }
 
-/** What the node's state file says. */
+/** Returns the content of the node's state file. */
 export const nodeState = (dataDir: string): Promise<NodeState | undefined> =>
   readState(dataFolderAt(dataDir).stateFile);
 
@@ -53,7 +56,7 @@ export function chooseKill(random: Random, crashesInARow: number): KillKind {
   return crashesInARow >= CRASHES_IN_A_ROW ? (CALMED[kind] ?? kind) : kind;
 }
 
-/** Kills, all at one moment as far as that goes. A node that is just not running cannot be killed. */
+/** Kills the targets as simultaneously as possible. A node that is not running is skipped. */
 export async function killNow(dataDir: string, service: () => boolean, kind: KillKind): Promise<Kill> {
   const state = await nodeState(dataDir);
   const hit: Readonly<Record<Victim, () => boolean | Promise<boolean>>> = {

@@ -36,13 +36,17 @@ function readsOf({ readings = [], plan }: Report): AcknowledgedCall['reads'] {
   );
 }
 
-/** Records a call and says so once it is acknowledged. Overlapping calls do not say which step they are. */
+/**
+ * Records a call and reports it once it is acknowledged. Overlapping calls do not report their
+ * step.
+ */
 async function record({ session, random, say }: Agent, report: Report, overlapping = false): Promise<void> {
   const answer = (id: ObjectId): string => `${id} answered: ${report.content.slice(0, 500)}`.toWellFormed();
   const recorded = await session.recordCall({ ...report, answer });
   recorded.applied.catch(() => undefined);
   const place = overlapping ? {} : { seq: session.state.seq, sets: setsDigest(session) };
-  // An answer takes a moment to its reader; a process that dies meanwhile has told nobody.
+  // Delays the report, as an answer takes time to its reader. A process that dies meanwhile has
+  // reported nothing.
   if (random.chance(0.25)) await delay(random.between(0, 25));
   say({
     kind: 'call',
@@ -73,7 +77,7 @@ export async function readFileWhole(agent: Agent, name: string, overlapping = fa
   );
 }
 
-/** Changes a file on disk, by writing over it or by a rename as editors do; now and then it goes away. */
+/** Changes a file on disk by overwriting it, or by a rename as editors do. Sometimes removes it. */
 export async function changeFile({ root, random }: Agent, name: string): Promise<void> {
   const path = join(root, name);
   await mkdir(dirname(path), { recursive: true });
@@ -135,7 +139,7 @@ async function run(agent: Agent): Promise<void> {
 
 const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'cut-off']);
 
-/** What only the database has cannot be read while it is away; everything else may not be refused. */
+/** Only a read of data that is in the database alone may fail during an outage. */
 function unlessAway(error: unknown): undefined {
   if (error instanceof XtdbError && AWAY.has(error.code)) return undefined;
   throw error;
@@ -181,7 +185,7 @@ async function assemble({ session, random, say }: Agent): Promise<void> {
   if (assembled === undefined) return;
   const { text, record: made } = assembled;
   say({ kind: 'handed', session: session.id, step: made.step, text: hashText(text) });
-  // What it shows ahead of its basis is in its record alone.
+  // Versions shown ahead of the basis are recorded in the context record alone.
   if (optimistic || assembled.record.basis?.txId === undefined) return;
   const basis = { validTime: assembled.record.basis.validTime.toISOString(), txId: assembled.record.basis.txId };
   say({ kind: 'context', session: session.id, step: made.step, basis, text: hashText(text), lines: lineMarks(text) });

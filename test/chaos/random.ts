@@ -1,4 +1,4 @@
-/** A source of numbers that gives the same ones for the same seed, so that a run can be told by its seed. */
+/** A seeded source of numbers, so that a run can be repeated. */
 export class Random {
   #state: number;
 
@@ -62,7 +62,8 @@ export class Random {
     ];
     const lines: string[] = [];
     for (let size = 0; size < length; ) {
-      const line = `${this.between(0, 1e9)} ${Array.from({ length: this.between(2, 12) }, () => this.pick(words)).join(' ')}`;
+      const number = this.between(0, 1e9);
+      const line = `${number} ${Array.from({ length: this.between(2, 12) }, () => this.pick(words)).join(' ')}`;
       lines.push(line);
       size += line.length + 1;
     }

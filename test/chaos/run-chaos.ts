@@ -20,11 +20,11 @@ export interface ChaosOptions {
   /** After so many kills two new sessions begin. */
   readonly killsPerPair?: number;
   readonly pauseMs?: number;
-  /** Told what happens. */
+  /** Called with progress lines. */
   readonly onProgress?: (line: string) => void;
 }
 
-/** What a run did and found. */
+/** The result of a run. */
 export interface ChaosReport {
   readonly seed: number;
   /** Everything that should not be; empty when all is well. */
@@ -53,7 +53,7 @@ class Chaos {
   readonly #folder: string;
   readonly #random: Random;
   readonly #said: Line[] = [];
-  /** What was said since its session was found the last time. */
+  /** Acknowledgements since the last check of its session. */
   #unchecked: readonly Line[] = [];
   readonly #problems: string[] = [];
   readonly #since: Record<string, number> = {};
@@ -164,7 +164,8 @@ class Chaos {
       service = undefined;
       add(this.#tears, this.#random.chance(0.5) ? await tearJournal(this.#dataDir, this.#said, this.#random) : 'none');
       onProgress?.(
-        `${done} kills, last ${kill.kind}, ${this.#said.length} lines, ${this.#all.length} sessions, ${this.#problems.length} problems`,
+        `${done} kills, last ${kill.kind}, ${this.#said.length} lines, ` +
+          `${this.#all.length} sessions, ${this.#problems.length} problems`,
       );
     }
     if (service === undefined) return;
@@ -207,8 +208,9 @@ class Chaos {
 }
 
 /**
- * Kills a workload of two sessions and the node under it at random points, again and again on one data folder, and checks what is left. The folder is
- * removed when all is well, and named in the report's problems when not.
+ * Repeatedly kills a workload of two sessions and its node at random points, over one data folder,
+ * and checks the result. Removes the folder if there are no problems; otherwise the report names
+ * it.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-chaos-')));

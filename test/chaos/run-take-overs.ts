@@ -30,7 +30,7 @@ export interface TakeOverOptions {
 const DEEDS = { killed: 50, taken: 20, deliverer: 12, held: 12, jvm: 4 } as const;
 type Deed = keyof typeof DEEDS;
 
-/** What a run did and found. */
+/** The result of a run. */
 export interface TakeOverReport {
   readonly seed: number;
   /** Everything that should not be; empty when all is well. */
@@ -45,7 +45,9 @@ export interface TakeOverReport {
 }
 
 const OPEN_LIMIT_MS = 240_000;
-/** How long a deliverer is held: mostly a moment, now and then longer than any limit of time of a client. */
+/**
+ * How long a deliverer is stopped: mostly briefly, sometimes longer than every client's time limit.
+ */
 const HELD_MS = { moment: 600, long: 12_000 };
 const BUNDLES = 3;
 
@@ -81,7 +83,7 @@ async function makeBundles(
   return bundles;
 }
 
-/** One run: writers that take two sessions each from one another, deliverers beside them, imports and restores. */
+/** One run: writers take two sessions from one another, beside deliverers, imports and restores. */
 class TakeOvers {
   readonly #options: TakeOverOptions;
   readonly #folder: string;
@@ -151,7 +153,7 @@ class TakeOvers {
     if (code !== expected) this.#problems.push(`a process ended with code ${code}: ${stderr.slice(-2_000)}`);
   }
 
-  /** Runs a verb again and again until the run is over. What fails while the node is away is tried again. */
+  /** Repeats a verb until the run is over. Retries failures while the node is down. */
   async #repeat(args: () => readonly string[], onDone: () => void): Promise<void> {
     while (!this.#isOver) {
       const { code } = await runCli([...args(), '--data', this.#dataDir], {}, this.#options.scripts.cli);
@@ -225,7 +227,7 @@ class TakeOvers {
       const [mine, theirs] = [this.#sessions.flat(), this.#bundles.map(({ id }) => id)];
       const begun = new Set([...mine, ...theirs]);
       for (const { id } of await snapshot.sessions())
-        if (!begun.has(id)) this.#problems.push(`nobody began the session ${id}`);
+        if (!begun.has(id)) this.#problems.push(`session ${id} was not begun by this run`);
       const found = [];
       for (const id of mine) {
         const said = this.#said.filter((line) => 'session' in line && line.session === id);
@@ -299,8 +301,11 @@ class TakeOvers {
 }
 
 /**
- * Kills writers that take their sessions over from one another, and those that deliver what they leave, while bundles are imported and files restored, and checks that every acknowledged
- * call is once, in order, in its session. The folder is removed when all is well, and named in the report's problems when not.
+ * Kills writers that take sessions over from one another, and the processes that deliver their
+ * journals, beside imports and restores. Checks that every acknowledged call is in its session once
+ * and in order.
+ *
+ * Removes the folder if there are no problems; otherwise the report names it.
  */
 export async function runTakeOvers(options: TakeOverOptions): Promise<TakeOverReport> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-take-overs-')));

@@ -1,4 +1,7 @@
-/** Builds the project and the chaos test and starts it: `npm run test:chaos -- [--take-overs] [--kills N] [--seed N]`. */
+/**
+ * Builds the project and the chaos test, and starts it: `npm run test:chaos -- [--take-overs]
+ * [--kills N] [--seed N]`.
+ */
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -7,14 +7,17 @@ import { scanSegment } from '../../src/journal/segment-format.js';
 import type { Line } from './acknowledged.js';
 import type { Random } from './random.js';
 
-/** What was done to the end of a dead process's journal. */
+/** The damage to the end of a dead process's journal. */
 export type Tear = 'none' | 'cut-record' | 'cut-mark' | 'garbage' | 'part-of-a-frame' | 'zeros';
 
 interface WrittenStep {
   readonly step?: { readonly session: string; readonly seq: number; readonly call?: { readonly id: string } };
 }
 
-/** Whether anybody was told of a record. Prompts and other records without a step are taken for told. */
+/**
+ * Returns whether a record was acknowledged. Records without a step, such as prompts, count as
+ * acknowledged.
+ */
 function wasTold(record: WrittenStep, told: readonly Line[]): boolean {
   const { step } = record;
   if (step === undefined) return true;
@@ -23,8 +26,8 @@ function wasTold(record: WrittenStep, told: readonly Line[]): boolean {
 }
 
 /**
- * Does to the newest journal file what a process leaves behind that dies while it writes: cuts into a last frame that nobody was told of, or adds bytes
- * that are no frame. Never touches a record that somebody was told of.
+ * Damages the newest journal file like a process that dies while it writes. Cuts into an
+ * unacknowledged last frame, or adds bytes that are no frame. Never touches an acknowledged record.
  */
 export async function tearJournal(dataDir: string, told: readonly Line[], random: Random): Promise<Tear> {
   const folder = journalFolder(dataDir);

@@ -1,9 +1,12 @@
 import type { FilesystemId, SessionId } from '../../src/objects/ids.js';
 
-/** What one process of the workload is told. */
+/** The parameters of one workload process. */
 export interface WorkloadPlan {
   readonly dataDir: string;
-  /** The addresses of nodes that somebody else runs, as XTDB_URL has them; the node of the data folder where absent. */
+  /**
+   * Addresses of nodes that others run, in the format of XTDB_URL; default: the node of the data
+   * folder.
+   */
   readonly nodeUrl?: string;
   /** The folder of the files that its agents work on. */
   readonly root: string;
@@ -14,11 +17,17 @@ export interface WorkloadPlan {
   /** Where it says what it was answered. */
   readonly linesFile: string;
   readonly seed: number;
-  /** How long the nodes may take to come back while a session is opened, milliseconds; a minute and a half where absent. */
+  /**
+   * How long the nodes may take to return while a session is opened, in milliseconds; default:
+   * 90,000.
+   */
   readonly openLimitMs?: number;
   /** Longest pause between two steps of a session, milliseconds. */
   readonly pauseMs: number;
-  /** Takes its sessions over from whichever process has them, and goes on quietly without those that another process takes from it. */
+  /**
+   * Takes its sessions over from any process. Continues silently without those that another process
+   * takes.
+   */
   readonly takeOver?: boolean;
   /** Reads every file once, closes everything and ends, instead of working until it is killed. */
   readonly finish: boolean;

@@ -18,7 +18,7 @@ const OPEN_LIMIT_MS = 90_000;
 /** Longer than any process of the workload is left alive. */
 const LINGER_MS = 600_000;
 
-// A failure is told with everything that led to it.
+// A failure is reported with everything that led to it.
 Error.stackTraceLimit = 50;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
@@ -34,7 +34,7 @@ const node = new NodeUse(
 const awayOnly = (error: unknown): boolean =>
   error instanceof XtdbError || (error instanceof SessionError && error.code === 'node-unavailable');
 
-/** Opens or reads a session; while the node is away that has to be tried again, as a harness would. */
+/** Opens or reads a session. Retries during an outage of the node, as a harness would. */
 async function untilThere<T>(work: () => Promise<T>): Promise<T> {
   const until = Date.now() + openLimitMs;
   for (;;) {
@@ -120,5 +120,5 @@ await main().catch((error: unknown) => {
   });
   process.exitCode = 1;
 });
-// What still waits for the node must not keep a failed process alive.
+// Work that waits for the node must not keep a failed process alive.
 if (process.exitCode === 1) process.exit();

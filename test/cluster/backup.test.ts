@@ -17,7 +17,7 @@ import { type PostgresServer, postgresServer, startOver } from './postgres-serve
 
 const run = promisify(execFile);
 
-/** The folder of a whole PostgreSQL that is installed here, its tools included: those of the jar are the server alone. */
+/** Returns the folder of an installed PostgreSQL with its tools. The jar has the server alone. */
 function installedPrograms(): string | undefined {
   for (const config of ['pg_config', '/usr/lib/postgresql/17/bin/pg_config', '/usr/lib/postgresql/15/bin/pg_config']) {
     try {
@@ -159,7 +159,7 @@ describe('a backup of log and documents in PostgreSQL', () => {
   });
 
   withTools(
-    'by pg_dump while a client writes, restored into another database, is whole up to a moment; an index of the old log is refused there',
+    'by pg_dump during writes, restored into another database, is whole up to a moment; an old index is refused',
     async () => {
       const dump = join(folder, 'dump');
       await whileWriting(() => tool('pg_dump', ['--format=custom', '--file', dump, 'log']));
@@ -173,7 +173,8 @@ describe('a backup of log and documents in PostgreSQL', () => {
       expect(all).toContain('last');
       expect(there).not.toContain('last');
 
-      // The index of the log as it was has seen what the restored one lacks; that holds also once others stand at its place.
+      // The index of the old log has transactions that the restored log lacks. It is refused even
+      // after others take their place.
       const stale = async (name: string): Promise<void> => {
         await stopNode(data('a'));
         await cp(join(data('a'), 'index'), join(data(name), 'index'), { recursive: true });
@@ -204,12 +205,15 @@ describe('a backup of log and documents in PostgreSQL', () => {
     await write('after');
     await runCli(['verify', 'worked', '--data', data('a')]);
     await tool('psql', ['--dbname', 'log', '--command', 'SELECT pg_switch_wal()']);
-    // The moment's WAL is in the archive once the server says so; a server that is ended before archives it at its next start.
+    // The server confirms that the moment's WAL is in the archive. A server that ends earlier
+    // archives it at its next start.
     await tool('psql', [
       '--dbname',
       'log',
       '--command',
-      "DO $$ BEGIN WHILE (SELECT coalesce(last_archived_wal, '') < pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver) LOOP PERFORM pg_sleep(0.1); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$",
+      "DO $$ BEGIN WHILE (SELECT coalesce(last_archived_wal, '') < " +
+        'pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver) ' +
+        'LOOP PERFORM pg_sleep(0.1); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$',
     ]);
     const port = await freePort();
     await writeFile(join(base, 'recovery.signal'), '');

@@ -73,7 +73,7 @@ describe('a place in a bucket', () => {
     expect(await store.ageMs('writing.json')).toBeUndefined();
   });
 
-  test('refuses unusable access with a remedy: no credentials, wrong ones, no bucket, no server, no place', async () => {
+  test('refuses unusable access with a remedy: no or wrong credentials, no bucket, no server, no place', async () => {
     const { AWS_SECRET_ACCESS_KEY: _secret, ...lacking } = s3.environment;
     await expect(place('x', lacking)).rejects.toMatchObject({
       code: 'io',
@@ -220,10 +220,10 @@ describe('checkpoints in a bucket', () => {
   });
 
   test('are written by one host; leftovers of a killed writer go, and a claim an hour old is ignored', async () => {
-    // What was written before somebody was killed: files, and no manifest.
+    // The files of a killed writer, without a manifest.
     await mkdir(join(bucket(), 'checkpoint-00000000-000000000001', 'index'), { recursive: true });
     await writeFile(join(bucket(), 'checkpoint-00000000-000000000001', 'index', '000001.sst'), 'x');
-    // What is somebody else's stays, whatever it looks like.
+    // Files of others stay, also under such names.
     await mkdir(join(bucket(), 'checkpoint-500'));
     await writeFile(join(bucket(), 'checkpoint-500', 'weights.bin'), 'x');
     const claim = join(bucket(), 'writing.json');

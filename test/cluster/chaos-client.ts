@@ -13,18 +13,24 @@ interface ChaosClientPlace {
   readonly seed: number;
 }
 
-/** What a request to a node is, and at which of its ends it is caught. */
+/** A request to a node that was stopped on its way, at one of its ends. */
 export interface Caught {
   readonly client: ChaosClient;
-  /** Which node it went to, by its place in the list. */
+  /** The index of its node. */
   readonly node: number;
   release(): void;
 }
 
-/** Longest time for a session to be opened while nodes and servers come and go, milliseconds: cuts of half a minute may follow each other. */
+/**
+ * Maximum time to open a session while nodes and servers come and go, in milliseconds. Cuts of half
+ * a minute may follow each other.
+ */
 const OPEN_MS = 300_000;
 
-/** One host's client: a process with two sessions, its data folder and its files, and a relay to each node. */
+/**
+ * One host's client: a process with two sessions, its data folder and files, and a relay to each
+ * node.
+ */
 export class ChaosClient {
   readonly name: string;
   readonly sessions: readonly SessionId[];
@@ -46,7 +52,7 @@ export class ChaosClient {
     return join(this.#place.folder, `files-${this.name}`);
   }
 
-  /** Where its files are, for whoever checks through these nodes what it was told. */
+  /** The place of its files, for checks of its acknowledgements through the given nodes. */
   place(nodeUrl: string): Place {
     return {
       dataDir: join(this.#place.folder, `data-${this.name}`),
@@ -74,7 +80,10 @@ export class ChaosClient {
     for (const relay of this.#relays) relay.mend();
   }
 
-  /** Holds its next request of a kind to any node, on the way there or back; undefined when the signal fires before there was one. */
+  /**
+   * Holds its next request of a kind to any node, on the way there or back. Undefined if the signal
+   * fires before a request.
+   */
   async hold(first: RegExp, what: 'request' | 'answer', signal: AbortSignal): Promise<Caught | undefined> {
     const holds = this.#relays.map((relay) => relay.hold(first, what));
     return new Promise((resolve) => {
@@ -114,7 +123,10 @@ export class ChaosClient {
     this.#service?.kill();
   }
 
-  /** Takes what a process said, and looks whether it found what those before it had said; gives what is wrong. */
+  /**
+   * Collects the acknowledgements of a process. Returns problems: lines of its predecessors that it
+   * did not find.
+   */
   async end(expected: 'killed' | 'finished'): Promise<readonly string[]> {
     const problems: string[] = [];
     const { lines = [], code = null, stderr = '' } = (await this.#service?.end()) ?? {};

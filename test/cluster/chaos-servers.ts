@@ -9,7 +9,7 @@ import { sharedLogOn } from './shared-node.js';
 /** A server that can die. */
 type Mortal = Pick<PostgresServer, 'kill' | 'start' | 'remove'>;
 
-/** The servers of a layout, each behind a relay of its own, so that they can be killed and cut off. */
+/** The servers of a layout, each behind a relay, so that they can be killed and cut off. */
 export class ChaosServers {
   readonly log: SharedLog;
   /** Resolves once those that were killed listen again; never rejects. */
@@ -23,7 +23,7 @@ export class ChaosServers {
     this.#relays = relays;
   }
 
-  /** Starts the servers of a layout; the password of the database goes into a file of this folder. */
+  /** Starts the servers of a layout. Writes the database's password into a file of this folder. */
   static async start(layout: SharedLog['profile'], folder: string): Promise<ChaosServers> {
     const postgres = await postgresServer(['log']);
     const passwordFile = join(folder, 'password');
@@ -41,7 +41,7 @@ export class ChaosServers {
     return new ChaosServers(log, { database: postgres, broker }, relays);
   }
 
-  /** What can be killed of them. */
+  /** The servers that can be killed. */
   get names(): readonly string[] {
     return Object.keys(this.#servers);
   }
@@ -51,7 +51,7 @@ export class ChaosServers {
     return this.#relays.some((relay) => relay.isCut);
   }
 
-  /** Kills one; it is started again after so many milliseconds, which nobody waits for here. */
+  /** Kills a server. It starts again after `pauseMs`; this call does not wait for it. */
   async kill(name: string, { pauseMs }: { readonly pauseMs: number }): Promise<void> {
     await this.back;
     const server = this.#servers[name];

@@ -42,7 +42,9 @@ describe('checkpoints of an index', () => {
     if (found === undefined) throw new Error('there is no checkpoint');
     return found;
   };
-  /** What a node says that is started from a checkpoint and refuses it; nothing of it stays. */
+  /**
+   * Returns the message of a node that refuses a checkpoint. Checks that it leaves nothing behind.
+   */
   const refused = async (name: string, from: string, database = 'log'): Promise<string> => {
     const { code, stderr } = await start(name, ['--restore', from], database);
     expect(code).toBe(1);
@@ -153,7 +155,7 @@ describe('checkpoints of an index', () => {
     expect(await refused('d', await altered('older', rewritten({ dataFormat: 1 })))).toMatch(
       /has data format 1.*makes its index from the log/,
     );
-    // The log's name is in the index itself, whatever a manifest says.
+    // The index itself has the log's name, so the manifest does not matter.
     expect(await refused('e', store, 'other')).toMatch(
       /The log is empty, and the index in this data folder was made from one that is not/,
     );
@@ -163,8 +165,10 @@ describe('checkpoints of an index', () => {
   });
 
   test('reports the state of every named node, and one over another log', async () => {
-    const address = async (name: string): Promise<string> =>
-      `unix:${JSON.parse((await runCli(['node', 'status', '--json', '--data', data(name)])).stdout).address.socketPath}`;
+    const address = async (name: string): Promise<string> => {
+      const { stdout } = await runCli(['node', 'status', '--json', '--data', data(name)]);
+      return `unix:${JSON.parse(stdout).address.socketPath}`;
+    };
     const [a, b, f] = await Promise.all([address('a'), address('b'), address('f')]);
     const all = (urls: readonly string[], more: readonly string[] = []) =>
       runCli(['node', 'status', '--all', '--data', data('a'), ...more], { XTDB_URL: urls.join(',') });

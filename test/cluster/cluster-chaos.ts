@@ -16,7 +16,7 @@ import { startSharedNode } from './shared-node.js';
 
 const NODES = ['a', 'b'] as const;
 
-/** Who dies, or is cut off, how often. */
+/** The number of kills or cuts per target, in a hundred. */
 const BLOWS = {
   client: 44,
   jvm: 14,
@@ -29,7 +29,10 @@ const BLOWS = {
 type Blow = keyof typeof BLOWS;
 const CUTS: readonly Blow[] = ['servers cut off', 'client cut off'];
 
-/** At which moment: whenever, or while a request of a client is on its way, kept before the node gets it or before the answer is there. */
+/**
+ * The moment of a blow: at any time, or while a request is held. A request is held before its node
+ * gets it, or before its client gets the answer.
+ */
 const MOMENTS = { whenever: 40, 'before a submit': 10, 'in mid-submit': 25, 'in mid-await': 25 } as const;
 type Moment = keyof typeof MOMENTS;
 const REQUESTS: Readonly<Record<Exclude<Moment, 'whenever'>, readonly [first: RegExp, what: 'request' | 'answer']>> = {
@@ -37,7 +40,10 @@ const REQUESTS: Readonly<Record<Exclude<Moment, 'whenever'>, readonly [first: Re
   'in mid-submit': [/^POST \/_xtdb\/submit-tx/, 'answer'],
   'in mid-await': [/^GET \/_xtdb\/\S*await-tx-id=/, 'answer'],
 };
-/** How long a client may take to send a request of a kind until the blow falls anyway, milliseconds: one that is away sends none. */
+/**
+ * Maximum wait for a request before the blow falls anyway, in milliseconds. A client that is down
+ * sends no requests.
+ */
 const AIM_MS = 10_000;
 const BACK_MS = 180_000;
 
@@ -53,7 +59,7 @@ export interface ChaosPlan {
   readonly cutMs: number;
 }
 
-/** What a run did and found. */
+/** The result of a run. */
 export interface ChaosReport {
   readonly problems: readonly string[];
   readonly blows: Readonly<Partial<Record<Blow, number>>>;
@@ -107,7 +113,7 @@ export class ClusterChaos {
 
   #data = (name: string): string => join(this.#plan.folder, name);
 
-  /** Starts a node again once what it needs can be reached; nobody waits for it here. */
+  /** Starts a node again once its servers can be reached. The caller does not wait for it. */
   #startNode(name: string): void {
     const start = async (): Promise<void> => {
       const until = Date.now() + BACK_MS;
@@ -135,7 +141,9 @@ export class ClusterChaos {
     if (kind === 'supervisor+jvm') this.#startNode(name);
   }
 
-  /** Waits for a request at the chosen moment; undefined where none came, or the blow falls whenever. */
+  /**
+   * Waits for a request at the chosen moment. Undefined without one, or if the moment is any time.
+   */
   async #aim(moment: Moment): Promise<Caught | undefined> {
     if (moment === 'whenever') return undefined;
     // None of them asks anything before one is open.
@@ -150,7 +158,7 @@ export class ClusterChaos {
     });
     clearTimeout(limit);
     over.abort();
-    // Of two that were caught at once one is let go.
+    // Releases all but one of the requests that were caught together.
     for (const other of await Promise.all(holds)) if (other !== undefined && other !== caught) other.release();
     return caught;
   }
@@ -188,7 +196,10 @@ export class ClusterChaos {
       while ((await nodeState(this.#data(name)))?.phase !== 'ready' && Date.now() < until) await delay(50);
   }
 
-  /** One blow after the other: some wait until everything is back from the one before, others fall while it is down, or during a cut. */
+  /**
+   * Applies one blow after the other. Some wait until everything has recovered from the one before;
+   * others fall during its outage or a cut.
+   */
   async run(kills: number, onProgress: (line: string) => void): Promise<void> {
     const random = this.#random;
     for (let i = 0; i < kills && this.#problems.length === 0; i++) {
@@ -230,7 +241,10 @@ export class ClusterChaos {
     }
   }
 
-  /** Everything that each client was told, as the node has it that the client did not begin with: every context, also by `verify`. */
+  /**
+   * Checks every acknowledgement of each client at the node that the client did not begin with.
+   * Also verifies every context.
+   */
   async check(): Promise<ChaosReport> {
     await this.#nodesAreEven();
     const problems = [...this.#problems];

@@ -9,13 +9,19 @@ export interface Held {
   cancel(): void;
 }
 
-/** A way to a server that can be cut: then nothing passes, nobody is told, and what waits passes when it is mended, as over a network whose cable was pulled. */
+/**
+ * A connection to a server that can be cut, like a network whose cable was pulled. While it is cut,
+ * nothing passes and neither end notices. Pending data passes once it is mended.
+ */
 export interface CuttableRelay {
   readonly port: number;
   readonly isCut: boolean;
   cut(): void;
   mend(): void;
-  /** Keeps the next request whose first bytes match before the server gets it, or the answer to it before the client does. */
+  /**
+   * Holds the next request with matching first bytes before the server gets it, or its answer
+   * before the client does.
+   */
   hold(first: RegExp, what: 'request' | 'answer'): Held;
   close(): void;
 }

@@ -13,7 +13,7 @@ import { type PostgresServer, postgresServer } from './postgres-server.js';
 const repository = join(import.meta.dirname, '..', '..');
 const deploy = (name: string): Promise<string> => readFile(join(repository, 'deploy', name), 'utf8');
 
-/** What is used here of a service of the compose file. */
+/** The fields of a compose service that this test uses. */
 interface Service {
   readonly image?: string;
   readonly command: readonly string[];
@@ -38,7 +38,7 @@ async function serviceOf(name: string): Promise<Service> {
   return service;
 }
 
-/** What is used here of a part of the manifests. */
+/** The fields of a container in the manifests that this test uses. */
 interface Container {
   readonly image: string;
   readonly args?: readonly string[];

@@ -2,7 +2,7 @@ import base from '../../jest.config.mjs';
 
 const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
 
-/** Nodes over a PostgreSQL and a broker of Kafka that the tests start themselves. Not part of `npm test`. */
+/** Nodes over a PostgreSQL and a Kafka broker, which the tests start. Not part of `npm test`. */
 export default {
   ...live,
   rootDir: '../..',

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 
 /** A broker of Kafka of its own, of one test run: it is its own controller. */
 export interface KafkaBroker {
-  /** Takes whoever comes. */
+  /** Accepts clients without a login. */
   readonly port: number;
   /** Takes the user `node` with the password `right`, by SASL/PLAIN. */
   readonly saslPort: number;
@@ -39,7 +39,10 @@ const propertiesText = (properties: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${key}=${value}\n`)
     .join('');
 
-/** Makes a broker with a folder of its own and starts it. `reachedAt` gives the port where clients shall look for it instead of its own. */
+/**
+ * Makes and starts a broker with its own folder. `reachedAt` returns the port that the broker
+ * advertises instead of its own.
+ */
 export async function kafkaBroker(
   reachedAt: (port: number) => Promise<number> = async (port) => port,
 ): Promise<KafkaBroker> {
@@ -53,7 +56,9 @@ export async function kafkaBroker(
       'process.roles': 'broker,controller',
       'node.id': '1',
       'controller.quorum.bootstrap.servers': `127.0.0.1:${controller}`,
-      listeners: `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort},CONTROLLER://127.0.0.1:${controller}`,
+      listeners:
+        `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort},` +
+        `CONTROLLER://127.0.0.1:${controller}`,
       'advertised.listeners': `PLAINTEXT://127.0.0.1:${await reachedAt(port)},SASL_PLAINTEXT://127.0.0.1:${saslPort}`,
       'controller.listener.names': 'CONTROLLER',
       'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',

@@ -17,7 +17,7 @@ import { type CuttableRelay, cuttableRelay } from './cuttable-relay.js';
 import { type PostgresServer, postgresServer } from './postgres-server.js';
 import { sharedLogOn, startSharedNode } from './shared-node.js';
 
-/** What is known to go wrong with XTDB 1.x over stores that nodes share, brought about on purpose. */
+/** Known defects of XTDB 1.x over shared stores, provoked on purpose. */
 let folder: string;
 let postgres: PostgresServer;
 /** Node b's own way to the database. */
@@ -49,13 +49,16 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Why a node's indexer stopped, as `node status` has it: of the JVM that runs, or of the one that was ended for it. */
+/**
+ * Returns why a node's indexer stopped, as `node status` shows it: for the running JVM, or for the
+ * one that was ended because of it.
+ */
 async function reasonOf(name: string): Promise<string | undefined> {
   const status = await nodeStatus(data(name));
   return status.running ? (status.ingesterError ?? status.frontExit?.reason) : undefined;
 }
 
-test('missing documents stop the indexer of one node with a named reason; clients use the other, and it returns with the documents', async () => {
+test('missing documents stop the indexer of one node with a reason; clients use the other meanwhile', async () => {
   const urls = { XTDB_URL: `unix:${socketB},unix:${socketA}` };
   const agent = await stdioAgent(data('project'), ['--data', data('client'), '--session', 'known'], urls);
   const writer = new XtdbClient({ kind: 'unix', socketPath: socketA });
@@ -181,7 +184,7 @@ test('reports an unavailable document as an error, never as absent', async () =>
   }
 });
 
-test('begins again with the same result after a kill during a restore from a checkpoint or the rest of the index', async () => {
+test('begins again with the same result after a kill during a restore of checkpoint or index', async () => {
   const writer = new XtdbClient({ kind: 'unix', socketPath: socketA });
   let newest = -1;
   try {

@@ -41,7 +41,7 @@ async function commandLines(): Promise<string> {
   return lines.join('\n');
 }
 
-/** What the two layouts have in common: two nodes, each with a data folder of its own, over one log. */
+/** The common behaviour of both layouts: two nodes over one log, each with its own data folder. */
 function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]): void {
   const [a, b] = [`${profile}-a`, `${profile}-b`];
   const data = (name: string): string => join(folder, name);
@@ -69,7 +69,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     for (const name of [a, b]) await stopNode(data(name));
   });
 
-  test('starts two nodes with the password in a file or in a variable; the data folder remembers the rest', async () => {
+  test('starts two nodes with the password in a file or a variable; the data folder keeps the rest', async () => {
     const first = await start(a, ['--profile', profile, ...flags(), '--password-file', join(folder, 'password')]);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining(`(${profile}) is ready`) });
     const second = await start(b, ['--profile', profile, ...flags()], {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request, Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A proxy over several nodes that sends each request to the one that it is told. */
+/** A proxy over several nodes that sends each request to the chosen one. */
 export interface NodesProxy {
   readonly url: string;
   /** How many requests each node got. */
@@ -12,7 +12,7 @@ export interface NodesProxy {
 
 /** How a proxy chooses. */
 interface ProxyOptions {
-  /** Which node gets the next request, from zero. */
+  /** Returns the index of the node for the next request. */
   readonly choose: () => number;
   /** A socket where it listens beside its port of the loopback address. */
   readonly socketPath?: string;

@@ -47,7 +47,10 @@ export function serverJars(age: 'new' | 'old' = 'new'): readonly string[] {
   return JSON.parse(jars);
 }
 
-/** Starts a server over files that are there, as the user that they belong to; the function that it returns kills it. */
+/**
+ * Starts a server over existing files, as the user that owns them. Returns a function that kills
+ * it.
+ */
 export async function startOver(
   bin: string,
   data: string,
@@ -85,7 +88,10 @@ export interface PostgresServer {
   /** Where its files are, which its own user may write. */
   readonly dir: string;
   start(): Promise<void>;
-  /** Runs statements in one of its databases, for which it is killed and started again: they are a superuser's of a server that nobody else uses. */
+  /**
+   * Runs statements in one of its databases as a superuser. Kills the server for that and starts it
+   * again, so no other client may use it.
+   */
   execute(database: string, statements: string): Promise<void>;
   /** Ends it as a power cut of its machine would. */
   kill(): Promise<void>;
@@ -97,13 +103,13 @@ export interface PostgresServer {
 interface PostgresOptions {
   readonly age?: 'new' | 'old';
   readonly user?: string;
-  /** A folder with the programs of a PostgreSQL that is installed here; those of the jar where absent. */
+  /** A folder with the programs of an installed PostgreSQL; default: those of the jar. */
   readonly bin?: string | undefined;
   /** Settings of the server, `key=value`, for every start. */
   readonly settings?: readonly string[];
 }
 
-/** Unpacks the programs of PostgreSQL into a folder and gives the folder of those that are to be run. */
+/** Unpacks the programs of PostgreSQL into a folder. Returns the folder of the programs to run. */
 async function unpack(age: 'new' | 'old', dir: string): Promise<string> {
   const jar = serverJars(age).find((path) => path.includes('embedded-postgres-binaries'));
   if (jar === undefined) throw new Error('there is no jar with the programs of PostgreSQL');
@@ -115,7 +121,7 @@ async function unpack(age: 'new' | 'old', dir: string): Promise<string> {
   return join(programs, 'bin');
 }
 
-/** Makes a server with one user, with a password that has every awkward character. Each of `databases` is made. */
+/** Makes a server with `databases` and one user, whose password has every awkward character. */
 export async function postgresServer(
   databases: readonly string[],
   { age = 'new', user = 'owner', bin: installed, settings = [] }: PostgresOptions = {},
@@ -148,11 +154,14 @@ export async function postgresServer(
   const kill = async (): Promise<void> => {
     if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
     const ended = once(server, 'exit');
-    // SIGQUIT: every process of it at once, without a word to anybody.
+    // SIGQUIT ends all of its processes at once, without any notice.
     server.kill('SIGQUIT');
     await ended;
   };
-  /** The server's mode for one user takes a statement a line on its standard input, and no password. */
+  /**
+   * The server's single-user mode reads a statement per line from its standard input, without a
+   * password.
+   */
   const single = async (database: string, statements: string): Promise<void> => {
     const [program, args] = asUser(join(bin, 'postgres'), ['--single', '-D', data, database]);
     const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'] });

@@ -12,7 +12,10 @@ import { freePort } from './free-port.js';
 import { type KafkaBroker, kafkaBroker } from './kafka-broker.js';
 import { type PostgresServer, postgresServer } from './postgres-server.js';
 
-/** What a node says that cannot use a log, on real servers: a code and what is the matter, never a secret, and nothing is begun. */
+/**
+ * The messages of nodes that cannot use a log, on real servers: a code and a reason, never a
+ * secret. The node begins nothing.
+ */
 let folder: string;
 let postgres: PostgresServer;
 let kafka: KafkaBroker;
@@ -84,7 +87,10 @@ async function refused(log: {
   return line;
 }
 
-/** The way to a server that goes away for good: each connection counts, and what has been sent over it so far. */
+/**
+ * A relay to a server that goes away for good. `isOver` gets the number of connections and the data
+ * sent so far.
+ */
 async function dyingServer(port: number, isOver: (connections: number, sent: string) => boolean) {
   let connections = 0;
   let isAway = false;
@@ -125,7 +131,7 @@ describe('PostgreSQL', () => {
   });
 
   test.each([
-    // In the order in which a start comes to them: the look at the server, the pool, the look at the log.
+    // In the order of a start: the check of the server, the pool, the check of the log.
     ['before the pool has a connection', (connections: number) => connections > 1, /owner@/],
     [
       'while the log is looked at',
@@ -221,7 +227,8 @@ describe('Kafka', () => {
   test('a wrong password for the broker; the right one comes from a file', async () => {
     const properties = async (password: string): Promise<string> => {
       const file = join(dir, 'client.properties');
-      const login = `org.apache.kafka.common.security.plain.PlainLoginModule required username="node" password="${password}";`;
+      const user = `username="node" password="${password}"`;
+      const login = `org.apache.kafka.common.security.plain.PlainLoginModule required ${user};`;
       await writeFile(file, `security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=${login}\n`, {
         mode: 0o600,
       });

@@ -2,7 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { projectRoot } from '../../scripts/bundle.mjs';
 
-/** `suites` runs those of `npm test` over several nodes, anything else the suites of this folder; without a word both run. */
+/**
+ * `suites` runs those of `npm test` over several nodes. Any other argument selects suites of this
+ * folder. Without arguments both run.
+ */
 const [word, ...more] = process.argv.slice(2);
 const runs =
   word === 'suites'

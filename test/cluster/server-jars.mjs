@@ -13,7 +13,10 @@ const PLATFORMS = {
   'darwin-arm64': 'darwin-arm64v8',
 };
 
-/** Copies the jars that a `pom.xml` names, through the user's own Maven repository, into a folder of their own, and gives their paths. */
+/**
+ * Copies the jars of a `pom.xml` into a folder, through the user's Maven repository. Returns their
+ * paths.
+ */
 export async function copyJars(pom, { name, properties = [] }) {
   const dir = await mkdtemp(join(tmpdir(), `palimpsest-${name}-`));
   const platform = PLATFORMS[`${process.platform}-${process.arch}`] ?? 'linux-amd64';

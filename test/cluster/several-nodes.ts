@@ -9,7 +9,7 @@ import { sharedLogOn, startSharedNode } from './shared-node.js';
 
 /** Two nodes over one log, behind a proxy that takes any of them at each request. */
 export interface SeveralNodes {
-  /** Where the proxy listens, for clients that are told of several nodes. */
+  /** The proxy's address, for clients that know of several nodes. */
   readonly socketPath: string;
   readonly url: string;
   /** A folder for the clients' own data. */

@@ -3,7 +3,7 @@ import type { SharedLog } from '../../src/node/shared-log.js';
 import type { KafkaBroker } from './kafka-broker.js';
 import type { PostgresServer } from './postgres-server.js';
 
-/** The servers that a log lies on, as they are reached, and where the password of the database is. */
+/** The servers of a log, as clients reach them, and the database's password. */
 export interface LogPlace {
   readonly postgres: Pick<PostgresServer, 'port' | 'user'>;
   readonly passwordFile: string;
@@ -29,7 +29,10 @@ export function sharedLogOn({ postgres, passwordFile, kafka }: LogPlace): Shared
   };
 }
 
-/** Starts a node over a log in a data folder, unless it runs there, and gives its socket. It runs until it is stopped. */
+/**
+ * Starts a node over a log in a data folder unless it runs there. Returns its socket. It runs until
+ * it is stopped.
+ */
 export async function startSharedNode(dataDir: string, log: SharedLog): Promise<string> {
   const { address, release } = await ensureNode({ dataDir, profile: log.profile, log, idleExitSeconds: 0 });
   await release();

@@ -8,7 +8,9 @@ const run = promisify(execFile);
 const folder = dirname(fileURLToPath(import.meta.url));
 const root = dirname(dirname(folder));
 
-/** Builds dist/ and gathers the servers that the tests start: tests find their jars in PALIMPSEST_TEST_JARS. */
+/**
+ * Builds dist/ and fetches the servers for the tests, which find the jars in PALIMPSEST_TEST_JARS.
+ */
 export default async function startServers() {
   await run(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root });
   process.env.JAVA_TOOL_OPTIONS = [process.env.JAVA_TOOL_OPTIONS, '-XX:TieredStopAtLevel=1'].filter(Boolean).join(' ');

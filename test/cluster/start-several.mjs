@@ -7,8 +7,11 @@ import stopServers from './stop-servers.mjs';
 let several;
 
 /**
- * Starts two nodes over one log, PostgreSQL's unless PALIMPSEST_TEST_LOG says `kafka`, for suites that are written for one: every request that they or their
- * processes make is answered by any of the two. Clients are told by PALIMPSEST_TEST_NODES and by XTDB_URL that there are several.
+ * Starts two nodes over one log, for suites that were written for one node. Either node answers
+ * each request of a suite or its processes. The log is in PostgreSQL, or in Kafka if
+ * PALIMPSEST_TEST_LOG is `kafka`.
+ *
+ * PALIMPSEST_TEST_NODES and XTDB_URL show clients that there are several nodes.
  */
 export default async function startSeveral() {
   await startServers();

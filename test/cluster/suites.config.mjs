@@ -13,7 +13,10 @@ const LONG = [
   'bundle/bad-input',
 ];
 
-/** Suites of `npm test`, and some of the long ones, over two nodes of one log, of which any answers each request. Not part of `npm test`. */
+/**
+ * Suites of `npm test`, and some long ones, over two nodes of one log. Either node answers each
+ * request. Not part of `npm test`.
+ */
 export default {
   ...live,
   rootDir: '../..',

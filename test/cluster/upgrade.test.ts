@@ -9,7 +9,10 @@ import { type CliResult, runCli } from '../support/run-cli.js';
 import { buildOfCommit, buildOfFormat, hasCommit, type OtherBuild } from './other-build.js';
 import { type PostgresServer, postgresServer } from './postgres-server.js';
 
-/** The first with a client of several nodes over one log: of the same format as this version, and without its checkpoints and most of its checks. */
+/**
+ * The first version with a client of several nodes over one log. It has the present format, but no
+ * checkpoints and fewer checks.
+ */
 const FORMER = '8f860e3';
 const hasFormer = await hasCommit(FORMER);
 
@@ -45,7 +48,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** An agent that has a session, with the program of one version; what it was told it has written. */
+/**
+ * An agent with a session, run by the program of one version. It records its acknowledged answers.
+ */
 class Worker {
   readonly session: string;
   readonly #agent: Agent;
@@ -101,7 +106,9 @@ class Worker {
     await former?.remove();
   });
 
-  /** A session is worked on by one version for as many rounds as are wanted; three calls each are acknowledged. */
+  /**
+   * One version works on a session for a number of rounds. Each round has three acknowledged calls.
+   */
   const worked = async (session: string, program: string, wanted: (round: number) => boolean): Promise<void> => {
     const worker = await Worker.open(session, program, await urlsOf(session));
     let rounds = 0;
@@ -116,7 +123,8 @@ class Worker {
 
   const verified = async (): Promise<void> => {
     for (const [session, calls] of said) {
-      // An agent that was ended in mid-delivery has left steps in its journal: whoever asks its nodes next has them delivered first.
+      // An agent that ended in mid-delivery left steps in its journal. The next query of its nodes
+      // delivers them first.
       const asked = await runCli(['sessions', '--data', data(`client-${session}`)], {
         XTDB_URL: (await urlsOf(session)).join(','),
       });

@@ -90,7 +90,10 @@ function addFixtures(server: Server): void {
   });
 }
 
-/** A server with everything that the conformance suite asks for, through the very adapter and HTTP server of the product. */
+/**
+ * Starts a server with everything that the conformance suite needs. It uses the product's adapter
+ * and HTTP server.
+ */
 export function startFixtureServer(): Promise<HttpServer> {
   const log = createLog('silent');
   return startHttpServer({

@@ -2,13 +2,16 @@ import { expect } from '@jest/globals';
 import axe from 'axe-core';
 import type { BrowserContext, Page } from 'playwright-core';
 
-/** What a page did that it must not: errors on the console, requests to others, breaches of its policy, dialogs that recorded text opened. */
+/**
+ * Forbidden actions of a page: console errors, requests to other origins, policy violations,
+ * dialogs from recorded text.
+ */
 export interface WatchedPage {
   readonly page: Page;
   readonly troubles: readonly string[];
   /** Waits until nothing is being read any more. */
   settled(): Promise<void>;
-  /** What axe finds that is serious or critical. */
+  /** Serious and critical findings of axe. */
   barriers(): Promise<readonly string[]>;
 }
 

@@ -8,7 +8,10 @@ function installed(): string | undefined {
   return found.find((path) => path !== '');
 }
 
-/** Chromium's program; installed from the system's packages where it is missing and this user may. Throws saying what to do where not. */
+/**
+ * Returns the path of Chromium. Installs a missing one from the system's packages if the user may.
+ * Otherwise throws an error with advice.
+ */
 function chromiumPath(): string {
   const known = process.env.PALIMPSEST_CHROMIUM ?? installed();
   if (known !== undefined) return known;
@@ -21,7 +24,7 @@ function chromiumPath(): string {
   return fresh;
 }
 
-/** Opens the browser; whoever opens it closes it. */
+/** Opens the browser; the caller closes it. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 }

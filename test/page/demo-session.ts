@@ -6,7 +6,9 @@ import { changeByPerson } from '../../src/client/session/person-steps.js';
 import { filesystemId, type ObjectId } from '../../src/objects/ids.js';
 import { mentions, openClient, wholeRead } from '../support/context.js';
 
-/** How an agent in a sandbox sees the folder, so that a picture names no folder of the machine that it was taken on. */
+/**
+ * An agent in a sandbox sees the folder under this path, so pictures show no path of this machine.
+ */
 export const DEMO_MOUNT = '/project';
 export const DEMO_FILESYSTEM = 'fs-demo';
 
@@ -18,13 +20,37 @@ const code = (name: string, lines: number): string =>
 
 /** Its files, in the order in which the agent reads them. */
 const FILES: Readonly<Record<string, string>> = {
-  'src/cart.ts': `import type { Item } from './item.js';\n\n/** What a cart costs, in cents. */\nexport function total(items: readonly Item[]): number {\n  return items.reduce((sum, item) => sum + item.price, 0);\n}\n\n${code('cart', 30)}\n`,
-  'src/item.ts': `export interface Item {\n  readonly price: number;\n  readonly count: number;\n}\n\n${code('item', 12)}\n`,
-  'test/cart.test.ts': `import { total } from '../src/cart.js';\n\ntest('an item counts as often as it was chosen', () => {\n  expect(total([{ price: 250, count: 3 }])).toBe(750);\n});\n\n${code('check', 18)}\n`,
+  'src/cart.ts': `import type { Item } from './item.js';
+
+/** What a cart costs, in cents. */
+export function total(items: readonly Item[]): number {
+  return items.reduce((sum, item) => sum + item.price, 0);
+}
+
+${code('cart', 30)}
+`,
+  'src/item.ts': `export interface Item {
+  readonly price: number;
+  readonly count: number;
+}
+
+${code('item', 12)}
+`,
+  'test/cart.test.ts': `import { total } from '../src/cart.js';
+
+test('an item counts as often as it was chosen', () => {
+  expect(total([{ price: 250, count: 3 }])).toBe(750);
+});
+
+${code('check', 18)}
+`,
   'src/discount.ts': `${code('discount', 24)}\n`,
 };
 
-/** Records a session to be shown: an agent mends a cart, forgets and looks again, and a person helps. Resolves to its id and the file that changed. */
+/**
+ * Records a demonstration: an agent repairs a cart, deactivates a file and reads it again, and a
+ * person helps. Returns the session's id and the changed file.
+ */
 export async function demoSession(
   root: string,
   id: string,

@@ -2,7 +2,7 @@ import base from '../../jest.config.mjs';
 
 const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
 
-/** The review page in Debian's Chromium, over sessions that are recorded here. Not part of `npm test`. */
+/** The review page in Debian's Chromium, over sessions recorded here. Not part of `npm test`. */
 export default {
   ...live,
   rootDir: '../..',

@@ -157,7 +157,7 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('has keys from call to call and an address for every place, and offers nothing that needs a server', async () => {
+  test('has keys from call to call, an address for every place, and offers no action of a server', async () => {
     const watched = await open('strip');
     const { page } = watched;
     const chosen = () => page.locator('.chosen-call strong').innerText();

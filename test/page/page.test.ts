@@ -26,7 +26,7 @@ describe('the review page', () => {
     await made?.close();
   });
 
-  /** Opens a view as somebody who was let in. */
+  /** Opens a view with the token of a permitted user. */
   async function open(view: string): Promise<WatchedPage> {
     const watched = await watchedPage(context, origin);
     const separator = view.includes('#') ? '' : `#token=${serve.token}`;
@@ -89,7 +89,7 @@ describe('the review page', () => {
     await page.locator('nav[aria-label=Views] a[href*="/review/strip"]').click();
     await watched.settled();
     expect(asked).toHaveLength(1);
-    // Whoever is sent the address asks at that transaction.
+    // A reader who gets the address asks at the same transaction.
     await page.reload();
     await watched.settled();
     expect(asked).toHaveLength(2);

@@ -95,7 +95,7 @@ describe('a session in use, in the page', () => {
     const after = await turns.page.locator('section.turn').nth(11).boundingBox();
     expect(Math.abs((after?.y ?? 0) - (seen?.y ?? 0))).toBeLessThan(3);
     expect(await turns.page.evaluate(() => document.activeElement?.tagName)).toBe('SUMMARY');
-    // A place of its own, once nobody follows any more.
+    // Without following, the page gets a fixed place.
     await strip.page.getByRole('button', { name: 'Follow' }).click();
     await strip.page.waitForURL(/tx=\d+/);
     for (const watched of [strip, turns]) expectQuiet(watched);

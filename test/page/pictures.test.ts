@@ -7,13 +7,13 @@ import { watchedPage } from './browser.js';
 import { openBrowser } from './chromium.js';
 import { DEMO_FILESYSTEM, DEMO_MOUNT, demoSession } from './demo-session.js';
 
-/** Where pictures are put; none are taken where it is not set. */
+/** The folder for pictures. Without it the test takes no pictures. */
 const PICTURES = process.env.PALIMPSEST_PICTURES;
 
 /** The most bytes of a picture in the documentation. */
 const MOST_BYTES = 60_000;
 
-/** A picture as WebP of at most so many bytes, made by the browser that took it; the best of those that are small enough. */
+/** Converts a picture to WebP in the browser. Returns the best quality within the size limit. */
 async function smaller(page: Page, png: Buffer): Promise<Buffer> {
   const made = async ([data, quality]: readonly [string, number]): Promise<string> => {
     const image = new Image();

@@ -5,7 +5,7 @@ import type { ObjectId } from '../../src/objects/ids.js';
 import { mentions, openClient, wholeRead } from '../support/context.js';
 import { temporaryRoot } from '../support/mcp-clients.js';
 
-/** What a text might do to a page that shows it: run, load, style, turn the line around, or hide. */
+/** Texts that might run, load, style, reverse or hide something on a page that shows them. */
 const HOSTILE_TEXT = [
   '<script>alert("ran")</script>',
   '<img src="https://evil.example.com/a.png" onerror="alert(1)">',
@@ -70,14 +70,17 @@ async function makeSession(client: ContextClient, root: string, id: string): Pro
   await turn('Run something', () => call('bash', { command: HOSTILE_TEXT }, HOSTILE_TEXT));
   await read('src/long.txt', 'long');
   const { id: long } = await client.files.locate('src/long.txt');
-  await turn('Let go of it', async () =>
+  await turn('Now drop it.', async () =>
     call('deactivate', { ids: 'src/a.ts' }, 'done', { plan: await session.planVerb('deactivate', [file]) }),
   );
   await client.closeSession(session);
   return { session: id, root, file, long, contexts };
 }
 
-/** Records a session through the real client: reads, a listing, verbs, a file that changed, hostile texts and names, a file with a line of a megabyte and 100,000 more. */
+/**
+ * Records a session through the real client: reads, a listing, verbs, a changed file, hostile texts
+ * and names. One file has a line of a megabyte and 100,000 others.
+ */
 export async function recordedSession(id: string): Promise<RecordedSession> {
   const { root, remove } = await temporaryRoot();
   const client = await openClient(root);

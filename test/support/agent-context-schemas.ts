@@ -22,27 +22,41 @@ const TYPES: Readonly<Record<string, object>> = {
  * types.
  */
 const PUBLISHED = {
-  context_envelope: `schema_version! context_id! scope!:scope lifecycle! created_at!:time producer:ref actor_refs:ref[] runtime_refs:ref[] surface_refs:ref[]
-    item_refs:ref[] selection_refs:ref[] budget_ref:ref assembly_refs:ref[] injection_refs:ref[] compaction_refs:ref[] missing_context_refs:ref[] policy_refs:ref[]
+  context_envelope: `schema_version! context_id! scope!:scope lifecycle! created_at!:time producer:ref
+    actor_refs:ref[] runtime_refs:ref[] surface_refs:ref[]
+    item_refs:ref[] selection_refs:ref[] budget_ref:ref assembly_refs:ref[] injection_refs:ref[] compaction_refs:ref[]
+    missing_context_refs:ref[] policy_refs:ref[]
     evidence_refs:ref[] telemetry_refs:ref[] metadata:map`,
-  context_surface: `schema_version! surface_id! scope! surface_kind producer:ref available_source_refs:ref[] available_item_refs:ref[] capability_refs:ref[]
+  context_surface: `schema_version! surface_id! scope! surface_kind producer:ref available_source_refs:ref[]
+    available_item_refs:ref[] capability_refs:ref[]
     policy_refs:ref[] visibility:text[] created_at!:time expires_at:time metadata:map`,
-  context_item: `schema_version! item_id! context_kind! title content_mode! content:any content_ref:ref mime_type language source_refs:ref[] token_estimate:count
-    byte_size:count freshness:ref trust_level sensitivity redaction_state visibility!:text[] priority:number created_at:time metadata:map`,
-  context_source_ref: `schema_version! source_id! uri! source_kind! selector:map|list|text digest authority provenance_refs:ref[] external_mappings:map[] license
+  context_item: `schema_version! item_id! context_kind! title content_mode! content:any content_ref:ref mime_type
+    language source_refs:ref[] token_estimate:count
+    byte_size:count freshness:ref trust_level sensitivity redaction_state visibility!:text[] priority:number
+    created_at:time metadata:map`,
+  context_source_ref: `schema_version! source_id! uri! source_kind! selector:map|list|text digest authority
+    provenance_refs:ref[] external_mappings:map[] license
     retrieved_at:time modified_at:time metadata:map`,
-  context_selection: `schema_version! selection_id! surface_id! query intent candidate_item_refs:ref[] selected_item_refs:ref[] omitted_item_refs:ref[]
-    ranking_signals:map selection_policy:ref budget_ref:ref rationale actor_ref:ref model_ref:ref created_at!:time metadata:map`,
-  context_budget: `schema_version! budget_id! target! max_tokens:count reserved_tokens:count max_bytes:count max_items:count actual_tokens:count actual_bytes:count
+  context_selection: `schema_version! selection_id! surface_id! query intent candidate_item_refs:ref[]
+    selected_item_refs:ref[] omitted_item_refs:ref[]
+    ranking_signals:map selection_policy:ref budget_ref:ref rationale actor_ref:ref model_ref:ref created_at!:time
+    metadata:map`,
+  context_budget: `schema_version! budget_id! target! max_tokens:count reserved_tokens:count max_bytes:count
+    max_items:count actual_tokens:count actual_bytes:count
     actual_items:count overflow_strategy truncation_records:map[] window_segments:map[] created_at!:time metadata:map`,
-  context_assembly: `schema_version! assembly_id! target! ordered_blocks!:map[] wrapping_policy:ref separator_policy:ref visibility:text[] budget_ref:ref
+  context_assembly: `schema_version! assembly_id! target! ordered_blocks!:map[] wrapping_policy:ref
+    separator_policy:ref visibility:text[] budget_ref:ref
     source_item_refs:ref[] redaction_state created_at!:time metadata:map`,
-  context_compaction: `schema_version! compaction_id! scope! source_item_refs!:ref[] summary_ref:ref method! trigger coverage:map loss_notes:text[] validation:ref
+  context_compaction: `schema_version! compaction_id! scope! source_item_refs!:ref[] summary_ref:ref method! trigger
+    coverage:map loss_notes:text[] validation:ref
     replacement_policy created_at!:time metadata:map`,
-  missing_context: `schema_version! missing_id! scope! question! needed_for severity! candidate_sources:map[] blocked_actions:text[] requested_from:ref status!
+  missing_context: `schema_version! missing_id! scope! question! needed_for severity! candidate_sources:map[]
+    blocked_actions:text[] requested_from:ref status!
     resolution_refs:ref[] created_at!:time metadata:map`,
-  context_event: `schema_version! event_id! event_type! source! subject time!:time context_id runtime_id session_id thread_id turn_id task_id run_id attempt_id
-    step_id tool_call_id action_id evidence_id data:map policy_refs:ref[] evidence_refs:ref[] telemetry_refs:ref[] metadata:map`,
+  context_event: `schema_version! event_id! event_type! source! subject time!:time context_id runtime_id session_id
+    thread_id turn_id task_id run_id attempt_id
+    step_id tool_call_id action_id evidence_id data:map policy_refs:ref[] evidence_refs:ref[] telemetry_refs:ref[]
+    metadata:map`,
 } as const;
 
 function typeOf(name: string): object {

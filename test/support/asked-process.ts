@@ -30,7 +30,8 @@ export async function buildProgram(folder: string, name: string, contents: strin
   const outfile = join(folder, `${name}.mjs`);
   const loop = `
 process.on('message', ({ ask, args }) => {
-  answer[ask](args).then((value) => process.send({ value }), (error) => process.send({ code: error.code, message: error.message }));
+  const fail = (error) => process.send({ code: error.code, message: error.message });
+  answer[ask](args).then((value) => process.send({ value }), fail);
 });
 process.send({ value: 'ready' });`;
   await build({

@@ -107,11 +107,13 @@ export default class AttackTable {
       held: 0,
     });
     console.log(
-      `\n${'attack'.padEnd(20)}${'tried'.padStart(8)}${'held'.padStart(8)}${'seconds'.padStart(10)}${'p95 beside, ms'.padStart(16)}`,
+      `\n${'attack'.padEnd(20)}${'tried'.padStart(8)}${'held'.padStart(8)}` +
+        `${'seconds'.padStart(10)}${'p95 beside, ms'.padStart(16)}`,
     );
     for (const { name, tried, held, seconds, p95: ms } of rows)
       console.log(
-        `${name.padEnd(20)}${String(tried).padStart(8)}${String(held).padStart(8)}${seconds.toFixed(1).padStart(10)}${(ms === 0 ? '–' : ms.toFixed(1)).padStart(16)}`,
+        `${name.padEnd(20)}${String(tried).padStart(8)}${String(held).padStart(8)}` +
+          `${seconds.toFixed(1).padStart(10)}${(ms === 0 ? '–' : ms.toFixed(1)).padStart(16)}`,
       );
     console.log(`${'all'.padEnd(20)}${String(total.tried).padStart(8)}${String(total.held).padStart(8)}`);
     const took = all.length === 0 ? 0 : Math.max(...all.map(({ to }) => to)) - Math.min(...all.map(({ from }) => from));
@@ -122,7 +124,8 @@ export default class AttackTable {
   #judge(rows, beside, measured) {
     if (beside === undefined) return;
     console.log(
-      `beside them ${beside.reads.length} reads, ${measured.length} of them measured, p95 ${p95(measured.map(([, ms]) => ms))} ms; ${beside.lost.length} lost, ${beside.wrong.length} wrong`,
+      `beside them ${beside.reads.length} reads, ${measured.length} of them measured, ` +
+        `p95 ${p95(measured.map(([, ms]) => ms))} ms; ${beside.lost.length} lost, ${beside.wrong.length} wrong`,
     );
     const slow = rows.filter(({ p95: ms }) => ms > MOST_P95_MS).map(({ name, p95: ms }) => `${name}: ${ms} ms`);
     const failures = [

@@ -33,7 +33,9 @@ export function canMount(): boolean {
  */
 const EXCHANGE = `$| = 1; my ($call, $times, @names) = @ARGV; $call += 0;
 for (my $n = 0; $times == 0 || $n < $times; $n++) {
-  for (my $at = 0; $at < @names; $at += 2) { syscall($call, -100, $names[$at], -100, $names[$at + 1], 2) == 0 or die "$!"; }
+  for (my $at = 0; $at < @names; $at += 2) {
+    syscall($call, -100, $names[$at], -100, $names[$at + 1], 2) == 0 or die "$!";
+  }
   print "going" if $n == 0;
   select(undef, undef, undef, 0.0003);
 }`;

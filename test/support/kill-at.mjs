@@ -3,10 +3,12 @@ import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
 /**
- * Loaded into a program with `--import`: kills it with SIGKILL at an exact point of its work,
- * independent of speed. PALIMPSEST_KILL_AT is `WHAT WHEN N`, with WHEN `before` or `after`. It
- * selects the N-th `line` written to an open file (a kept measure), the N-th `record` of its
- * journal, or the N-th `name` that a whole file gets by a link or a rename.
+ * Loaded into a program with `--import`, kills it with SIGKILL at an exact point of its work. The
+ * point does not depend on speed. PALIMPSEST_KILL_AT is `WHAT WHEN N`, with WHEN `before` or
+ * `after`.
+ *
+ * It selects the N-th `line` written to an open file (a kept measure) or the N-th `record` of its
+ * journal. With `name` it selects the N-th link or rename that gives a whole file its name.
  */
 const [what, when, count] = (process.env.PALIMPSEST_KILL_AT ?? '').split(' ');
 let left = Number(count);

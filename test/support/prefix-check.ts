@@ -25,7 +25,7 @@ export interface PrefixVerdict {
   /** Thinking blocks that the request returns. */
   readonly returned: number;
   /**
-   * Returned blocks whose signatures still match their prefix. After the first mismatch none is
+   * Returned blocks whose signatures still match their prefix. After the first mismatch no block is
    * valid.
    */
   readonly valid: number;

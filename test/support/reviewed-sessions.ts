@@ -40,8 +40,8 @@ const call = (report: Partial<CallReport>): CallReport => ({
 
 /**
  * Creates the sessions. The first reads `a.ts` in turn 1. In turn 2 it sees the file changed, pins
- * it, finds `b.ts`, and runs a command with hostile output. In turn 3 it deactivates `a.ts`. The
- * second session reads the changed file.
+ * it and finds `b.ts`. It also runs a command with hostile output. In turn 3 it deactivates `a.ts`.
+ * The second session reads the changed file.
  */
 export async function reviewedSessions(
   name: string,
@@ -88,7 +88,7 @@ export async function reviewedSessions(
     status: 'fail',
   });
   const { text: handedOut } = await first.assemble({ deliver: 'library' });
-  await first.reportMessage({ role: 'user', text: 'Let go of it' });
+  await first.reportMessage({ role: 'user', text: 'Now drop it.' });
   await record(first, {
     tool: 'deactivate',
     args: { ids: ['a.ts'] },

@@ -27,8 +27,8 @@ export class Road {
   }
 
   /**
-   * Opens a connection that begins at a port of this machine. It simulates a foreign node of which
-   * only the address is known.
+   * Opens a connection that begins at a port of this machine. It simulates a foreign node with a
+   * known address and nothing else.
    */
   static async fromPort(folder: string): Promise<Road> {
     const road = new Road(folder);

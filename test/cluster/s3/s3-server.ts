@@ -13,7 +13,7 @@ export interface S3Server {
   /** Its buckets, each a folder of its objects. */
   readonly files: string;
   readonly origin: string;
-  /** What a client's environment says, who may do everything. */
+  /** The environment of a client with all permissions. */
   readonly environment: Readonly<Record<string, string>>;
   remove(): Promise<void>;
 }

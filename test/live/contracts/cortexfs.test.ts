@@ -108,7 +108,7 @@ describe('a session as a CortexFS directory', () => {
     expect(paths).toEqual(['packed/context/pack.json', 'packed/context/pack.md'].map((path) => join(root, path)));
     const text = await read('packed/context/pack.md');
     expect((await readProjection(timeline, session)).counter.count(text)).toBeLessThanOrEqual(budget);
-    expect(text).toContain('Let go of it');
+    expect(text).toContain('Now drop it.');
     expect(JSON.parse(await read('packed/context/pack.json'))).toMatchObject({
       budget_tokens: budget,
       tokens: pack.tokens,

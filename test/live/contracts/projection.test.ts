@@ -44,7 +44,7 @@ describe('the projection of a session', () => {
       '2 result pin',
       '2 result ls',
       '2 result bash',
-      '3 user Let go of it',
+      '3 user Now drop it.',
       '3 assistant',
       '3 result deactivate',
     ]);
